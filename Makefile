@@ -1,0 +1,44 @@
+# One environment for everything, built on first use and again when pyproject.toml or constraints.txt changes.
+PYTHON ?= python3
+PYTEST_ARGS ?=
+BIN := .venv/bin
+MADE := .venv/.made
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all check clean
+
+help:
+	@echo "make demo      train, translate, score and draw an alignment on the built-in corpus"
+	@echo "make test      the tests (PYTEST_ARGS='-k beam' for some of them)"
+	@echo "make test-all  the tests and the slow studies"
+	@echo "make check     ruff, mypy and the direction of imports"
+	@echo "make clean     remove the environment and every cache"
+
+demo: $(MADE)
+	@$(BIN)/rnnsearch demo
+
+test: $(MADE)
+	@$(BIN)/pytest -q $(PYTEST_ARGS)
+
+test-all: $(MADE)
+	@$(BIN)/pytest -q -m "slow or not slow" $(PYTEST_ARGS)
+
+check: $(MADE)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy --strict src
+	$(BIN)/lint-imports --no-logo --no-cache
+
+$(MADE): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "rnnsearch needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo not there): name another one, as in 'make PYTHON=python3.11 test'" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) has no venv module: install it (Debian: apt install python3-venv)" >&2; exit 1; }
+	@echo "building .venv (once; a minute or more, torch is large) ..." >&2
+	@$(PYTHON) -m venv --clear .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

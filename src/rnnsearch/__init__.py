@@ -1,0 +1,39 @@
+"""RNNsearch: neural machine translation by jointly learning to align and translate (Bahdanau, Cho & Bengio, ICLR 2015)."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from rnnsearch.config import Settings, load_config
+from rnnsearch.errors import InputError
+from rnnsearch.records import Hypothesis, Link, Translation
+
+_LAZY = {
+    "Translator": "rnnsearch.translation.translator",
+    "train": "rnnsearch.training.loop",
+    "prepare": "rnnsearch.text.prepare",
+    "Corpus": "rnnsearch.text.corpus",
+    "Alignment": "rnnsearch.model.alignment",
+}
+"""Names whose modules load torch or other heavy libraries: imported when they are first used."""
+
+__all__ = [
+    "Alignment",
+    "Corpus",
+    "Hypothesis",
+    "InputError",
+    "Link",
+    "Settings",
+    "Translation",
+    "Translator",
+    "load_config",
+    "prepare",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)

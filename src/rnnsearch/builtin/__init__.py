@@ -1,0 +1,1 @@
+"""The built-in corpus: a seeded generator of English–French sentence pairs with exact word links."""

@@ -1,0 +1,65 @@
+"""The whole way in a minute or two: the built-in corpus, a small RNNsearch, its scores and one alignment."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from rnnsearch.builtin.corpus import write
+from rnnsearch.config import load_config
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.alignment import AlignmentScore, alignment_error
+from rnnsearch.evaluation.bleu import Score, bleu
+from rnnsearch.evaluation.links import read_gold
+from rnnsearch.records import Translation
+from rnnsearch.text.corpus import Corpus
+from rnnsearch.text.prepare import prepare
+from rnnsearch.text.reading import read_lines
+from rnnsearch.training.display import Display
+from rnnsearch.training.loop import train
+from rnnsearch.translation.translator import Translator
+
+TRAIN_PAIRS, HELD_OUT_PAIRS = 12_000, 500
+SHOWN = "The European Economic Area does not protect the man."
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demo shows. shown: the translation of SHOWN; picture: where its alignment was drawn."""
+
+    folder: Path
+    bleu: Score
+    alignment: AlignmentScore
+    shown: Translation
+    picture: Path
+
+
+def run_demo(folder: Path, overrides: tuple[str, ...] = (), display: Display | None = None) -> Demo:
+    """Writes corpus, store, run and picture into `folder` (what an earlier demo left there is replaced), and measures on held-out pairs.
+
+    Raises InputError if the folder holds anything that no demo made.
+    """
+    clear(folder)
+    settings = load_config("demo", overrides)
+    corpus, store, run = folder / "corpus", folder / "store", folder / "run"
+    write(corpus, TRAIN_PAIRS, HELD_OUT_PAIRS)
+    prepare(corpus / "train.en", corpus / "train.fr", store, dev=(corpus / "dev.en", corpus / "dev.fr"), settings=settings.data)
+    train(settings, Corpus.open(store), run, display=display)
+    translator = Translator.load(run)
+    source, target = list(read_lines(corpus / "test.en")), list(read_lines(corpus / "test.fr"))
+    score = bleu([result.text for result in translator.translate(source)], target)
+    forced = [result.links() for result in translator.force(zip(source, target, strict=True))]
+    shown = translator.translate([SHOWN])[0]
+    picture = folder / "alignment.png"
+    shown.plot(picture)
+    return Demo(folder, score, alignment_error(forced, read_gold(corpus / "test.links")), shown, picture)
+
+
+def clear(folder: Path) -> None:
+    """Empties a folder that an earlier demo filled."""
+    if not folder.exists():
+        return
+    if not folder.is_dir() or not all(entry.name in ("corpus", "store", "run", "alignment.png") for entry in folder.iterdir()):
+        raise InputError("is not a folder that a demo made", file=folder, remedy="name a new one with --out")
+    shutil.rmtree(folder)

@@ -1,0 +1,147 @@
+"""The activation f of a recurrent network (Sec. 3.1; A.1.1): (input, state, context) → state.
+
+A cell's state is one tensor (..., state_size). What depends on the input word alone leaves the time loop: `project` maps the words
+of a whole sentence at once, and the cell takes one projected word a step.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from rnnsearch.model.initialise import orthogonal
+from rnnsearch.model.sequence_linear import SequenceLinear
+
+
+class Cell(nn.Module):
+    """What every cell offers. context_size 0: no context, as in the encoder (footnote 8)."""
+
+    state_size: int
+
+    def __init__(self, input_size: int, hidden_size: int, context_size: int = 0) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size, self.context_size = input_size, hidden_size, context_size
+
+    def project(self, inputs: Float[Tensor, "*rest input"]) -> Float[Tensor, "*rest projected"]:
+        """The part of the pre-activations that the input word alone decides, its bias included."""
+        raise NotImplementedError
+
+    def forward(
+        self,
+        projected: Float[Tensor, "*rest projected"],
+        state: Float[Tensor, "*rest state"],
+        context: Float[Tensor, "*rest context"] | None = None,
+        keep: Float[Tensor, "*#rest hidden"] | None = None,
+    ) -> Float[Tensor, "*rest state"]:
+        """One step. keep: a dropout mask of the previous state as the recurrent matrices see it, the same for a whole sequence."""
+        raise NotImplementedError
+
+    def begin(self, hidden: Float[Tensor, "*rest hidden"]) -> Float[Tensor, "*rest state"]:
+        """The state whose output is `hidden`."""
+        return hidden
+
+    def hidden(self, state: Float[Tensor, "*rest state"]) -> Float[Tensor, "*rest hidden"]:
+        """The part of the state that the rest of the network sees."""
+        return state
+
+
+class GatedCell(Cell):
+    """The gated hidden unit (A.1.1, A.2.2). z weighs the candidate, and the reset acts before U."""
+
+    def __init__(self, input_size: int, hidden_size: int, context_size: int = 0) -> None:
+        super().__init__(input_size, hidden_size, context_size)
+        self.state_size = hidden_size
+        self.W = SequenceLinear(input_size, hidden_size, bias=True)
+        self.W_zr = SequenceLinear(input_size, 2 * hidden_size)
+        self.U = SequenceLinear(hidden_size, hidden_size, init=orthogonal)
+        self.U_zr = SequenceLinear(hidden_size, 2 * hidden_size, init=orthogonal)
+        self.C = SequenceLinear(context_size, 3 * hidden_size) if context_size else None
+
+    def project(self, inputs: Float[Tensor, "*rest input"]) -> Float[Tensor, "*rest projected"]:
+        return torch.cat((self.W(inputs), self.W_zr(inputs)), -1)
+
+    def forward(
+        self,
+        projected: Float[Tensor, "*rest projected"],
+        state: Float[Tensor, "*rest state"],
+        context: Float[Tensor, "*rest context"] | None = None,
+        keep: Float[Tensor, "*#rest hidden"] | None = None,
+    ) -> Float[Tensor, "*rest state"]:
+        """s' = (1 − z)∘s + z∘s̃ with s̃ = tanh(W e + U[r∘s] + C c), z = σ(W_z e + U_z s + C_z c), r = σ(W_r e + U_r s + C_r c)."""
+        n = self.hidden_size
+        if self.C is not None:
+            projected = projected + self.C(context)
+        inner, gates = projected.split((n, 2 * n), -1)
+        seen = state if keep is None else state * keep
+        z, r = torch.sigmoid(gates + self.U_zr(seen)).chunk(2, -1)
+        candidate = torch.tanh(inner + self.U(r * seen))
+        return torch.lerp(state, candidate, z)
+
+
+class LSTMCell(Cell):
+    """Long short-term memory (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000). State: [hidden; memory]."""
+
+    def __init__(self, input_size: int, hidden_size: int, context_size: int = 0) -> None:
+        super().__init__(input_size, hidden_size, context_size)
+        self.state_size = 2 * hidden_size
+        self.W = SequenceLinear(input_size, 4 * hidden_size, bias=True)
+        self.U = SequenceLinear(hidden_size, 4 * hidden_size, init=orthogonal)
+        self.C = SequenceLinear(context_size, 4 * hidden_size) if context_size else None
+        assert self.W.bias is not None
+        with torch.no_grad():  # an open forget gate at the start, as Gers et al. advise
+            self.W.bias[hidden_size : 2 * hidden_size] = 1.0
+
+    def project(self, inputs: Float[Tensor, "*rest input"]) -> Float[Tensor, "*rest projected"]:
+        return self.W(inputs)  # type: ignore[no-any-return]
+
+    def forward(
+        self,
+        projected: Float[Tensor, "*rest projected"],
+        state: Float[Tensor, "*rest state"],
+        context: Float[Tensor, "*rest context"] | None = None,
+        keep: Float[Tensor, "*#rest hidden"] | None = None,
+    ) -> Float[Tensor, "*rest state"]:
+        """m' = f∘m + i∘tanh(g), h' = o∘tanh(m'); gates i, f, o = σ(W e + U h + C c)."""
+        hidden, memory = state.chunk(2, -1)
+        seen = hidden if keep is None else hidden * keep
+        sums = projected + self.U(seen)
+        if self.C is not None:
+            sums = sums + self.C(context)
+        gates, inner = sums.split((3 * self.hidden_size, self.hidden_size), -1)
+        i, f, o = torch.sigmoid(gates).chunk(3, -1)
+        memory = f * memory + i * torch.tanh(inner)
+        return torch.cat((o * torch.tanh(memory), memory), -1)
+
+    def begin(self, hidden: Float[Tensor, "*rest hidden"]) -> Float[Tensor, "*rest state"]:
+        return torch.cat((hidden, torch.zeros_like(hidden)), -1)
+
+    def hidden(self, state: Float[Tensor, "*rest state"]) -> Float[Tensor, "*rest hidden"]:
+        return state[..., : self.hidden_size]
+
+
+class TanhCell(Cell):
+    """The simple unit: s' = tanh(W e + U s + C c)."""
+
+    def __init__(self, input_size: int, hidden_size: int, context_size: int = 0) -> None:
+        super().__init__(input_size, hidden_size, context_size)
+        self.state_size = hidden_size
+        self.W = SequenceLinear(input_size, hidden_size, bias=True)
+        self.U = SequenceLinear(hidden_size, hidden_size, init=orthogonal)
+        self.C = SequenceLinear(context_size, hidden_size) if context_size else None
+
+    def project(self, inputs: Float[Tensor, "*rest input"]) -> Float[Tensor, "*rest projected"]:
+        return self.W(inputs)  # type: ignore[no-any-return]
+
+    def forward(
+        self,
+        projected: Float[Tensor, "*rest projected"],
+        state: Float[Tensor, "*rest state"],
+        context: Float[Tensor, "*rest context"] | None = None,
+        keep: Float[Tensor, "*#rest hidden"] | None = None,
+    ) -> Float[Tensor, "*rest state"]:
+        sums = projected + self.U(state if keep is None else state * keep)
+        return torch.tanh(sums if self.C is None else sums + self.C(context))
+
+
+CELLS: dict[str, type[Cell]] = {"gated": GatedCell, "lstm": LSTMCell, "tanh": TanhCell}

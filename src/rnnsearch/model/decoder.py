@@ -1,0 +1,145 @@
+"""The decoder: one step, from s_{i−1} and y_{i−1} to what p(y_i) is read from (Sec. 3.1; A.2.2).
+
+Training and search call the same `step`: teacher forcing loops over it, the beam asks it once per word. Hypotheses of one sentence
+share its annotations: states are (batch, hypotheses, …), annotations (batch, source, …); training has one hypothesis a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from rnnsearch.model.alignment import Alignment
+from rnnsearch.model.cells import Cell
+from rnnsearch.model.encoder import Encoded, recurrent_dropout
+from rnnsearch.model.sequence_linear import ReadEveryStep, SequenceLinear, SequenceMap
+
+
+@dataclass(frozen=True)
+class Source:
+    """What every step reads of a batch of sentences."""
+
+    annotations: Float[Tensor, "batch source annotation"]
+    keys: Float[Tensor, "batch source key"]
+    mask: Bool[Tensor, "batch 1 source"]
+    keep: Float[Tensor, "batch 1 hidden"] | None = None
+    """The decoder's recurrent dropout mask."""
+
+    def select(self, sentences: Int[Tensor, " kept"]) -> Source:
+        """The rows of the sentences that stay in the search."""
+        return Source(self.annotations[sentences], self.keys[sentences], self.mask[sentences])
+
+
+class SourceReader:
+    """A Source as the steps of one sequence read it, its gradients formed once at the end."""
+
+    def __init__(self, source: Source) -> None:
+        self.mask, self.keep = source.mask, source.keep
+        self._keys = ReadEveryStep(source.keys)
+        self._weighted_sum = SequenceMap(source.annotations.mT)
+
+    @property
+    def keys(self) -> Float[Tensor, "batch source key"]:
+        return self._keys.read()
+
+    def context(self, weights: Float[Tensor, "batch hypotheses source"]) -> Float[Tensor, "batch hypotheses annotation"]:
+        """c_i = Σ_j α_ij h_j (Eq. 5)."""
+        return self._weighted_sum(weights)
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """What one hypothesis carries from step to step."""
+
+    cell: Float[Tensor, "batch hypotheses state"]
+    context: Float[Tensor, "batch hypotheses annotation"]
+    weights: Float[Tensor, "batch hypotheses source"]
+    memory: Float[Tensor, "batch hypotheses *memory"] | None
+    """The alignment model's own."""
+
+    def select(self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]) -> DecoderState:
+        """The rows that go on: `hypotheses` of each of the `sentences` (None: of all)."""
+        rows = torch.arange(hypotheses.shape[0], device=hypotheses.device) if sentences is None else sentences
+        chosen = (rows.unsqueeze(1), hypotheses)
+        memory = None if self.memory is None else self.memory[chosen]
+        return DecoderState(self.cell[chosen], self.context[chosen], self.weights[chosen], memory)
+
+
+Word = Float[Tensor, "batch hypotheses projected"] | None
+"""E y_{i−1} as the cell's `project` maps it; None at the first step: there is no y_0, and no embedding for it."""
+
+Step = tuple[DecoderState, DecoderState]
+"""(what p(y_i) is read from, the state for the next step)."""
+
+
+class Decoder(nn.Module):
+    """cell: f of the decoder. alignment: a. wiring: a key of WIRINGS."""
+
+    def __init__(self, cell: Cell, alignment: Alignment, summary_size: int, wiring: str) -> None:
+        super().__init__()
+        self.cell, self.alignment, self.wiring = cell, alignment, wiring
+        self.W_s = SequenceLinear(summary_size, cell.hidden_size, bias=True)
+
+    def start(
+        self, encoded: Encoded, lengths: Int[Tensor, " batch"], mask: Bool[Tensor, "batch source"], dropout: float = 0.0
+    ) -> tuple[Source, DecoderState]:
+        """s_0 = tanh(W_s ←h_1 + b) (A.2.2), c_0 = 0, and the keys U_a h_j of every sentence."""
+        hidden = torch.tanh(self.W_s(encoded.summary)).unsqueeze(1)  # (batch, 1, n)
+        keys = self.alignment.keys(encoded.annotations)
+        source = Source(encoded.annotations, keys, mask.unsqueeze(1), recurrent_dropout(hidden, dropout))
+        uniform = mask.to(hidden.dtype) / lengths.unsqueeze(1)  # the row of a word that read no context (wiring `appendix`)
+        context = torch.zeros_like(encoded.annotations[:, :1])
+        return source, DecoderState(self.cell.begin(hidden), context, uniform.unsqueeze(1), self.alignment.start(keys, lengths))
+
+    def step(self, word: Word, state: DecoderState, source: SourceReader) -> Step:
+        return WIRINGS[self.wiring](self, word, state, source)
+
+    def attend(self, state: DecoderState, source: SourceReader) -> DecoderState:
+        """α_i and c_i, the query being the state as it stands (Eq. 5, Eq. 6)."""
+        energies, memory = self.alignment.energies(self.cell.hidden(state.cell), source.keys, state.memory)
+        weights = torch.softmax(energies.masked_fill(~source.mask, -torch.inf), -1)  # Eq. 6
+        return DecoderState(state.cell, source.context(weights), weights, memory)
+
+    def advance(self, word: Word, state: DecoderState, source: SourceReader) -> DecoderState:
+        """f(s, y, c): the cell's new state from the word and the context as they stand."""
+        if word is None:
+            word = self.cell.project(state.cell.new_zeros(*state.cell.shape[:2], self.cell.input_size))
+        cell = self.cell(word, state.cell, state.context, source.keep)
+        return DecoderState(cell, state.context, state.weights, state.memory)
+
+
+def eq4(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader) -> Step:
+    """c_i from s_{i−1}; s_i = f(s_{i−1}, y_{i−1}, c_i); p(y_i) from s_i, y_{i−1}, c_i (Sec. 3.1, Eq. 4, Fig. 1)."""
+    state = decoder.attend(state, source)
+    state = decoder.advance(word, state, source)
+    return state, state
+
+
+def appendix(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader) -> Step:
+    """p(y_i) from s_{i−1}, y_{i−1}, c_{i−1} (A.2.2 read literally, c_0 = 0); then c_i and s_i as in eq4.
+
+    The alignment of y_i is therefore α_{i−1}, the weights of the context that it was read from.
+    """
+    seen = state
+    state = decoder.attend(state, source)
+    state = decoder.advance(word, state, source)
+    return seen, state
+
+
+def released(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader) -> Step:
+    """s_{i−1} = f(s_{i−2}, y_{i−1}, c_{i−1}); c_i from s_{i−1}; p(y_i) from s_{i−1}, y_{i−1}, c_i (the authors' implementation)."""
+    if word is not None:
+        state = decoder.advance(word, state, source)
+    state = decoder.attend(state, source)
+    return state, state
+
+
+WIRINGS: dict[str, Callable[[Decoder, Word, DecoderState, SourceReader], Step]] = {
+    "eq4": eq4,
+    "appendix": appendix,
+    "released": released,
+}

@@ -1,0 +1,152 @@
+"""The encoder: embedded source words → annotations h_1 … h_Tx (Sec. 3.2; A.2.1). Padding never changes a state."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from rnnsearch.model.cells import Cell
+
+
+class Encoded(NamedTuple):
+    """annotations: h_j, one per source position, the end of sentence included. summary: what s_0 is made of."""
+
+    annotations: Float[Tensor, "batch source annotation"]
+    summary: Float[Tensor, "batch summary"]
+
+
+class Encoder(nn.Module):
+    """What every encoder offers: sizes, and (embedded, mask) → Encoded."""
+
+    annotation_size: int
+    summary_size: int
+
+    def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
+        super().__init__()
+
+    def forward(
+        self,
+        embedded: Float[Tensor, "batch source embedding"],
+        mask: Bool[Tensor, "batch source"],
+        dropout: float = 0.0,
+    ) -> Encoded:
+        """mask: True on real positions. dropout: of the states inside the recurrence, one mask for the whole sentence."""
+        raise NotImplementedError
+
+
+class BidirectionalEncoder(Encoder):
+    """h_j = [→h_j; ←h_j] (Eq. 7); the two directions share the embeddings and nothing else. The summary is ←h_1."""
+
+    def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
+        super().__init__(embedding_size, encoder_size, cell)
+        self.forwards = cell(embedding_size, encoder_size)
+        self.backwards = cell(embedding_size, encoder_size)
+        self.annotation_size, self.summary_size = 2 * encoder_size, encoder_size
+
+    def forward(
+        self,
+        embedded: Float[Tensor, "batch source embedding"],
+        mask: Bool[Tensor, "batch source"],
+        dropout: float = 0.0,
+    ) -> Encoded:
+        forwards = read(self.forwards, embedded, mask, dropout)
+        backwards = read(self.backwards, embedded, mask, dropout, reverse=True)
+        return Encoded(torch.cat((forwards, backwards), -1), backwards[:, 0])
+
+
+class ForwardEncoder(Encoder):
+    """h_j = →h_j: the encoder of RNNencdec. The summary is →h_Tx, which is also every context of the `fixed` alignment."""
+
+    def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
+        super().__init__(embedding_size, encoder_size, cell)
+        self.forwards = cell(embedding_size, encoder_size)
+        self.annotation_size = self.summary_size = encoder_size
+
+    def forward(
+        self,
+        embedded: Float[Tensor, "batch source embedding"],
+        mask: Bool[Tensor, "batch source"],
+        dropout: float = 0.0,
+    ) -> Encoded:
+        forwards = read(self.forwards, embedded, mask, dropout)
+        return Encoded(forwards, forwards[:, -1])  # padding repeats the last real state
+
+
+class EmbeddingEncoder(Encoder):
+    """No hidden units: h_j = E x_j (the proposal's third thought). The summary is the mean of the real annotations."""
+
+    def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
+        super().__init__(embedding_size, encoder_size, cell)
+        self.annotation_size = self.summary_size = embedding_size
+
+    def forward(
+        self,
+        embedded: Float[Tensor, "batch source embedding"],
+        mask: Bool[Tensor, "batch source"],
+        dropout: float = 0.0,
+    ) -> Encoded:
+        real = mask.unsqueeze(-1).to(embedded.dtype)
+        return Encoded(embedded, (embedded * real).sum(1) / real.sum(1))
+
+
+class PositionedEmbeddingEncoder(EmbeddingEncoder):
+    """h_j = E x_j + p_j with the sinusoids of Vaswani et al. 2017, scaled so that they begin no larger than the embeddings."""
+
+    scale = 0.01
+
+    def forward(
+        self,
+        embedded: Float[Tensor, "batch source embedding"],
+        mask: Bool[Tensor, "batch source"],
+        dropout: float = 0.0,
+    ) -> Encoded:
+        return super().forward(embedded + self.scale * sinusoids(embedded), mask, dropout)
+
+
+def sinusoids(like: Float[Tensor, "batch source embedding"]) -> Float[Tensor, "source embedding"]:
+    """p_j = [sin(j ω); cos(j ω)] for geometrically spaced frequencies ω."""
+    positions, size = like.shape[1], like.shape[2]
+    half = (size + 1) // 2
+    frequencies = torch.exp(torch.arange(half, device=like.device) * (-math.log(10_000.0) / max(1, half)))
+    angles = torch.arange(positions, device=like.device).unsqueeze(1) * frequencies
+    return torch.cat((angles.sin(), angles.cos()), -1)[:, :size].to(like.dtype)
+
+
+def read(
+    cell: Cell,
+    embedded: Float[Tensor, "batch source embedding"],
+    mask: Bool[Tensor, "batch source"],
+    dropout: float = 0.0,
+    reverse: bool = False,
+) -> Float[Tensor, "batch source hidden"]:
+    """Runs a cell over a sentence, from the zero state, left to right or right to left; the state passes unchanged over padding."""
+    words = cell.project(embedded).unbind(1)
+    batch, positions, _ = embedded.shape
+    state = embedded.new_zeros(batch, cell.state_size)
+    keep = recurrent_dropout(state[:, : cell.hidden_size], dropout)
+    whole = mask.all(0).tolist()  # one look at the mask for all steps; most need no masking
+    hidden = [state] * positions
+    for j in reversed(range(positions)) if reverse else range(positions):
+        new = cell(words[j], state, None, keep)
+        state = new if whole[j] else torch.where(mask[:, j].unsqueeze(-1), new, state)
+        hidden[j] = cell.hidden(state)
+    return torch.stack(hidden, 1)
+
+
+def recurrent_dropout(like: Float[Tensor, "*rest hidden"], probability: float) -> Float[Tensor, "*rest hidden"] | None:
+    """A mask with 1/(1 − p) where a unit is kept, to be used at every step of one sequence (Gal & Ghahramani 2016); None if p = 0."""
+    if probability == 0.0:
+        return None
+    return torch.empty_like(like).bernoulli_(1.0 - probability).div_(1.0 - probability)
+
+
+ENCODERS: dict[str, type[Encoder]] = {
+    "bidirectional": BidirectionalEncoder,
+    "forward": ForwardEncoder,
+    "embedding": EmbeddingEncoder,
+    "embedding-position": PositionedEmbeddingEncoder,
+}

@@ -1,0 +1,83 @@
+"""From state, previous word and context to the distribution over words (Eq. 4; A.2.2): a deep output with one hidden layer."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from rnnsearch.model.initialise import gaussian, zeros
+from rnnsearch.model.sequence_linear import SequenceLinear
+
+
+class Readout(nn.Module):
+    """t_i, the hidden layer of the output. Its maps do not depend on later states: training calls it once for all steps."""
+
+    layer_size: int
+    """Units of t̃ for each unit of t."""
+
+    def __init__(self, hidden_size: int, embedding_size: int, context_size: int, readout_size: int) -> None:
+        super().__init__()
+        size = self.layer_size * readout_size
+        self.U_o = SequenceLinear(hidden_size, size, bias=True)
+        self.V_o = SequenceLinear(embedding_size, size)
+        self.C_o = SequenceLinear(context_size, size)
+
+    def forward(
+        self,
+        hidden: Float[Tensor, "batch rows hidden"],
+        previous: Float[Tensor, "batch rows embedding"] | None,
+        context: Float[Tensor, "batch rows context"],
+    ) -> Float[Tensor, "batch rows readout"]:
+        """rows: target positions in training, hypotheses in search. previous: E y_{i−1}, None where there is no y_0."""
+        layer = self.U_o(hidden) + self.C_o(context)
+        return self.activation(layer if previous is None else layer + self.V_o(previous))
+
+    def activation(self, layer: Float[Tensor, "*rest layer"]) -> Float[Tensor, "*rest readout"]:
+        raise NotImplementedError
+
+
+class MaxoutReadout(Readout):
+    """t_i = [max(t̃_{i,2j−1}, t̃_{i,2j})]_{j=1…l} with t̃_i = U_o s + V_o E y_{i−1} + C_o c (A.2.2)."""
+
+    layer_size = 2
+
+    def activation(self, layer: Float[Tensor, "*rest layer"]) -> Float[Tensor, "*rest readout"]:
+        return torch.maximum(layer[..., 0::2], layer[..., 1::2])
+
+
+class TanhReadout(Readout):
+    """t_i = tanh(U_o s + V_o E y_{i−1} + C_o c)."""
+
+    layer_size = 1
+
+    def activation(self, layer: Float[Tensor, "*rest layer"]) -> Float[Tensor, "*rest readout"]:
+        return torch.tanh(layer)
+
+
+READOUTS: dict[str, type[Readout]] = {"maxout": MaxoutReadout, "tanh": TanhReadout}
+
+
+class OutputLayer(nn.Module):
+    """p(y_i) ∝ exp(y_iᵀ W_o t_i) (A.2.2): W_o is (K, l); factored, as released, it is (K, m) after a map l → m.
+
+    `tied` is the target embedding matrix (K, m), if W_o shall be that one.
+    """
+
+    def __init__(self, readout_size: int, embedding_size: int, words: int, factored: bool, tied: nn.Parameter | None) -> None:
+        super().__init__()
+        self.factor = SequenceLinear(readout_size, embedding_size) if factored else None
+        self.weight = tied if tied is not None else nn.Parameter(torch.empty(words, embedding_size if factored else readout_size))
+        self.bias = nn.Parameter(torch.empty(words))
+        if tied is None:
+            gaussian(0.01)(self.weight)
+        zeros(self.bias)
+
+    def features(self, readout: Float[Tensor, "*rest readout"]) -> Float[Tensor, "*rest feature"]:
+        """What W_o multiplies: t_i itself, or its l → m factor."""
+        return readout if self.factor is None else self.factor(readout)
+
+    def forward(self, readout: Float[Tensor, "*rest readout"]) -> Float[Tensor, "*rest words"]:
+        """The logits, all K of them: for search and for tests. Training's loss takes `features` and never holds all logits at once."""
+        return F.linear(self.features(readout), self.weight, self.bias)

@@ -1,0 +1,39 @@
+"""From the name of a part in a recipe to its class: a built-in name, or the user's own `package.module:Class`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from torch import nn
+
+from rnnsearch.errors import InputError
+
+Part = TypeVar("Part", bound=nn.Module)
+
+
+def resolve(setting: str, name: str, built_in: Mapping[str, type[Part]], base: type[Part], trust_code: bool) -> type[Part]:
+    """The class that `setting` names.
+
+    Code of the user's own is imported only with `trust_code`; it is looked for in the current directory as well.
+    Raises InputError for a name that is neither built in nor importable, and for foreign code without consent.
+    """
+    if name in built_in:
+        return built_in[name]
+    module_name, colon, class_name = name.partition(":")
+    if not colon:
+        raise InputError(f"{setting} = {name!r} is unknown", remedy=f"one of {', '.join(built_in)}, or package.module:Class")
+    if not trust_code:
+        raise InputError(f"{setting} = {name!r} names code outside rnnsearch", remedy="--trust-code, if you trust whoever made this run")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        part = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"{setting} = {name!r} cannot be imported: {error}") from error
+    if not (isinstance(part, type) and issubclass(part, base)):
+        raise InputError(f"{setting} = {name!r} is not a subclass of {base.__module__}:{base.__name__}")
+    return part

@@ -1,0 +1,207 @@
+"""Linear maps that are used at every step of a sequence and form their weight gradient once, at its end.
+
+Inside a recurrence autograd gives a weight one small gradient product per time step and adds each to a full-size matrix: memory
+traffic, no arithmetic density. Here the backward of a *use* returns the gradient of its input only, and keeps (input, output
+gradient) aside. Autograd reaches the weight's own node after the last of its uses, and that node forms the gradient in one product
+over all time steps. The step function stays ordinary code, whoever wrote it.
+
+    with sequence(torch.bfloat16):          # opened by whoever drives the steps
+        for i in range(steps):
+            state = step(state)             # calls SequenceLinear modules like any other
+
+Gradients are exact, first order only. Backward may run twice, partly, or never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from rnnsearch.model.initialise import Initialiser, gaussian, zeros
+
+
+class _Uses:
+    """What the uses of one matrix leave behind in one backward pass: rows of inputs and of output gradients."""
+
+    def __init__(self) -> None:
+        self.inputs: list[Tensor] = []
+        self.deltas: list[Tensor] = []
+        self.backward_pass = -1
+
+    def add(self, rows: Tensor, delta: Tensor) -> None:
+        # A pass that stopped short of the matrix leaves its rows behind; they must not leak into the next one.
+        current = torch._C._current_graph_task_id()
+        if current != self.backward_pass:
+            self.inputs, self.deltas, self.backward_pass = [], [], current
+        self.inputs.append(rows)
+        self.deltas.append(delta)
+
+    def take(self) -> tuple[Tensor, Tensor]:
+        inputs, deltas = torch.cat(self.inputs, -2), torch.cat(self.deltas, -2)
+        self.inputs, self.deltas = [], []
+        return inputs, deltas
+
+
+class _Matrix(torch.autograd.Function):
+    """The matrix's own node: (out, in), or one matrix per sentence (batch, out, in). Its backward runs after that of every use."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, bias: Tensor | None, uses: _Uses, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+        ctx.set_materialize_grads(False)
+        ctx.uses, ctx.dtype, ctx.has_bias = uses, matrix.dtype, bias is not None
+        low = matrix.to(dtype) if matrix.dtype != dtype else matrix.view_as(matrix)
+        low_bias = None if bias is None else bias.to(dtype) if bias.dtype != dtype else bias.view_as(bias)
+        return low, low_bias
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *_: None) -> tuple[Tensor | None, Tensor | None, None, None]:
+        inputs, deltas = ctx.uses.take()
+        gradient = (deltas.mT @ inputs).to(ctx.dtype) if ctx.needs_input_grad[0] else None
+        bias_gradient = deltas.sum(-2, dtype=ctx.dtype) if ctx.has_bias and ctx.needs_input_grad[1] else None
+        return gradient, bias_gradient, None, None
+
+
+class _Use(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, matrix: Tensor, bias: Tensor | None, uses: _Uses) -> Tensor:
+        rows = x.to(matrix.dtype)
+        if matrix.dim() == 2:
+            rows = rows.reshape(-1, x.shape[-1])
+            y = F.linear(rows, matrix, bias).view(*x.shape[:-1], matrix.shape[0])
+        else:
+            y = torch.bmm(rows, matrix.mT)
+        ctx.uses, ctx.x_shape, ctx.x_dtype = uses, x.shape, x.dtype
+        ctx.save_for_backward(rows, matrix)
+        return y.to(x.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None]:
+        rows, matrix = ctx.saved_tensors
+        delta = gradient.to(matrix.dtype)
+        if matrix.dim() == 2:
+            delta = delta.reshape(-1, matrix.shape[0])
+        ctx.uses.add(rows, delta)
+        x_gradient = (delta @ matrix).view(ctx.x_shape).to(ctx.x_dtype) if ctx.needs_input_grad[0] else None
+        return x_gradient, None, None, None
+
+
+class SequenceMap:
+    """y = M x (+ b) for the length of one sequence; M is (out, in), or (batch, out, in) with one matrix per sentence."""
+
+    def __init__(self, matrix: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None) -> None:
+        self.uses = _Uses()
+        self.matrix, self.bias = _Matrix.apply(matrix, bias, self.uses, dtype or matrix.dtype)  # type: ignore[no-untyped-call]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """x: (..., in), or (batch, rows, in) where there is one matrix per sentence. Returns (..., out) in x's dtype."""
+        return _Use.apply(x, self.matrix, self.bias, self.uses)  # type: ignore[no-untyped-call,no-any-return]
+
+
+class _Sum:
+    def __init__(self) -> None:
+        self.total: Tensor | None = None
+        self.backward_pass = -1
+
+    def add(self, gradient: Tensor) -> None:
+        current = torch._C._current_graph_task_id()
+        if self.total is None or current != self.backward_pass:
+            self.total, self.backward_pass = gradient.clone(memory_format=torch.contiguous_format), current
+        else:
+            self.total += gradient
+
+    def take(self) -> Tensor | None:
+        total, self.total = self.total, None
+        return total
+
+
+class _Shared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, total: _Sum) -> Tensor:
+        ctx.set_materialize_grads(False)
+        ctx.total = total
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, _: None) -> tuple[Tensor | None, None]:
+        return ctx.total.take(), None
+
+
+class _Read(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, total: _Sum) -> Tensor:
+        ctx.total = total
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None]:
+        ctx.total.add(gradient)
+        return None, None
+
+
+class ReadEveryStep:
+    """A tensor that every step reads (U_a h): its gradient is one running sum in place, not one full-size addition per step."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.total = _Sum()
+        self.tensor: Tensor = _Shared.apply(tensor, self.total)  # type: ignore[no-untyped-call]
+
+    def read(self) -> Tensor:
+        return _Read.apply(self.tensor, self.total)  # type: ignore[no-untyped-call,no-any-return]
+
+
+class _Scope:
+    """The maps of the sequence that is being computed, each made at its first use."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self.dtype = dtype
+        self.maps: dict[int, SequenceMap] = {}
+
+    def map_of(self, module: SequenceLinear) -> SequenceMap:
+        if id(module) not in self.maps:
+            low = self.dtype if module.weight.dtype == torch.float32 else None
+            self.maps[id(module)] = SequenceMap(module.weight, module.bias, low)
+        return self.maps[id(module)]
+
+
+_scope: ContextVar[_Scope | None] = ContextVar("sequence", default=None)
+
+
+@contextmanager
+def sequence(dtype: torch.dtype = torch.float32) -> Iterator[None]:
+    """The time steps of one batch. dtype: of the products of float32 modules; inputs, outputs and gradients stay float32."""
+    token = _scope.set(_Scope(dtype))
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+class SequenceLinear(nn.Module):
+    """y = W x (+ b) on the last dimension. Outside a `sequence` an ordinary linear map; inside one, its gradient is deferred."""
+
+    def __init__(self, in_size: int, out_size: int, *, bias: bool = False, init: Initialiser | None = None) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(out_size, in_size))
+        self.bias = nn.Parameter(torch.empty(out_size)) if bias else None
+        self.init = init or gaussian(0.01)
+        self.init(self.weight)
+        if self.bias is not None:
+            zeros(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x: (..., in) → (..., out)."""
+        scope = _scope.get()
+        if scope is None:
+            return F.linear(x, self.weight, self.bias)
+        return scope.map_of(self)(x)

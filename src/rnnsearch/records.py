@@ -1,0 +1,83 @@
+"""Plain data that crosses rooms: no torch here, no behaviour beyond reading what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Link = tuple[int, int]
+"""A word link (source position, target position), both 0-based: the order of a Pharaoh `i-j` pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """What search returns for one sentence: ids, never words.
+
+    ids: the target ids, with the end of sentence as the last one if `finished`.
+    score: what the hypotheses of a sentence are ranked by (after length normalisation and penalties).
+    log_probabilities: log p(y_i | y_<i, x) of every id; they sum to log p(y | x).
+    weights: (len(ids), source length) float32, row i is α_i (Eq. 6), the end of the source sentence included; rows sum to 1.
+    finished: False if the length limit cut it off.
+    """
+
+    ids: tuple[int, ...]
+    score: float
+    log_probabilities: tuple[float, ...]
+    weights: NDArray[np.float32]
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """One translated sentence, in words.
+
+    text: detokenised target text. tokens: target words, without the end of sentence.
+    source_tokens: source words **with** the end of sentence (`</s>`), which the model can attend to.
+    score: the model's score of the translation (log p(y|x), normalised if the search was told to).
+    log_probabilities: one per target token of the model (subwords count singly), the end of sentence last if it was reached.
+    alignment: (len(tokens), len(source_tokens)) float32, the α of Eq. 6 at word level; rows sum to 1.
+    finished: False if the length limit cut it off. alternatives: the n-best list without this one, best first.
+    """
+
+    text: str
+    tokens: list[str]
+    source_tokens: list[str]
+    score: float
+    log_probabilities: list[float]
+    alignment: NDArray[np.float32]
+    finished: bool = True
+    alternatives: list[Translation] = field(default_factory=list)
+
+    def links(self) -> list[Link]:
+        """Hard word links: every target word to its strongest source word, unless that is the end of sentence."""
+        return hard_links(self.alignment)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draws the alignment as the paper's Figure 3 does; written to `path` (PNG, SVG or PDF) if one is given."""
+        from rnnsearch.evaluation.figures import alignment_figure
+
+        return alignment_figure(self.source_tokens, self.tokens, self.alignment, path)
+
+
+def hard_links(weights: NDArray[np.float32], end_of_sentence: bool = True) -> list[Link]:
+    """The (source, target) pairs of each target row's strongest source position, sorted by source position.
+
+    weights: (target, source). With `end_of_sentence` the last column is `</s>`, and a row that is strongest there has no link.
+    """
+    if weights.size == 0:
+        return []
+    last = weights.shape[1] - 1 if end_of_sentence else weights.shape[1]
+    return sorted((int(j), i) for i, j in enumerate(np.argmax(weights, axis=1)) if j < last)
+
+
+def format_links(links: Sequence[Link]) -> str:
+    """Pharaoh format: `0-0 1-2`, source-target, 0-based."""
+    return " ".join(f"{j}-{i}" for j, i in links)

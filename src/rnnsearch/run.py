@@ -1,0 +1,129 @@
+"""A run: one folder with everything that using a trained model needs. It can be moved, and loading it executes nothing found in it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from rnnsearch.config import Settings, validated
+from rnnsearch.errors import InputError
+from rnnsearch.files import write_text, written_whole
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.text.codec import Codec
+
+FORMAT = 1
+"""Raised when a run of an older version can no longer be read."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """path: the folder. source, target: how text becomes ids on each side."""
+
+    path: Path
+    settings: Settings
+    source: Codec
+    target: Codec
+
+    @property
+    def model_path(self) -> Path:
+        """The best weights so far, for use."""
+        return self.path / "model.safetensors"
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """All that resuming needs."""
+        return self.path / "checkpoints" / "last.safetensors"
+
+    @property
+    def log_path(self) -> Path:
+        return self.path / "log"
+
+    @classmethod
+    def create(cls, path: Path, settings: Settings, source: Codec, target: Codec) -> Run:
+        """Makes the folder and writes settings and vocabularies. Raises InputError if it holds a run already."""
+        if (path / "config.toml").exists():
+            raise InputError("holds a run already", file=path, remedy="--resume to go on with it, or name another folder for --out")
+        if path.exists() and not path.is_dir():
+            raise InputError("is a file, not a folder", file=path, remedy="name another folder for --out")
+        try:
+            run = cls(path, settings, source, target)
+            run.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
+            run.log_path.mkdir(exist_ok=True)
+            source.save(path, "source")
+            target.save(path, "target")
+            table = {"run": {"format": FORMAT, "rnnsearch": package_version()}, **settings.model_dump(exclude_none=True)}
+            write_text(path / "config.toml", tomli_w.dumps(table))  # last: a folder with it is a run
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", file=error.filename or path) from None
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> Run:
+        """Reads settings and vocabularies. Raises InputError if there is no run, or one of another format."""
+        file = path / "config.toml"
+        try:
+            table = tomllib.loads(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"is not a run: {error.strerror}", file=file, remedy="name a folder that `rnnsearch train` made") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"is damaged: {error}", file=file) from None
+        header = table.pop("run", {})
+        if header.get("format") != FORMAT:
+            theirs = f"format {header.get('format', 'unknown')} (rnnsearch {header.get('rnnsearch', 'unknown')})"
+            raise InputError(
+                f"is a run of {theirs}; this is rnnsearch {package_version()}, format {FORMAT}",
+                file=path,
+                remedy="use that version, or train again",
+            )
+        settings = validated(table, str(file))
+        return cls(path, settings, Codec.load(path, "source", settings.data), Codec.load(path, "target", settings.data))
+
+    def make_network(self, *, trust_code: bool = False, product_dtype: torch.dtype = torch.float32) -> TranslationNetwork:
+        """The network of these settings, with fresh parameters."""
+        sizes = len(self.source.vocabulary), len(self.target.vocabulary)
+        return TranslationNetwork(self.settings.model, *sizes, product_dtype=product_dtype, trust_code=trust_code)
+
+    def load_network(self, *, trust_code: bool = False, device: str = "cpu") -> TranslationNetwork:
+        """The network with its best weights, ready for search. Raises InputError if they are missing or do not fit."""
+        tensors, _ = load_tensors(self.model_path, "train it first, or wait for its first validation")
+        network = self.make_network(trust_code=trust_code)
+        try:
+            network.load_state_dict(tensors)
+        except RuntimeError as error:
+            raise InputError(f"does not fit config.toml: {str(error).splitlines()[-1].strip()}", file=self.model_path) from None
+        return network.to(device).eval()
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], notes: dict[str, Any]) -> None:
+    """Writes tensors and JSON notes into one safetensors file, whole or not at all. Tensors that share memory are written each."""
+    own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    with written_whole(path) as temporary:
+        save_file(own, temporary, metadata={"notes": json.dumps(notes)})
+
+
+def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """What `save_tensors` wrote. Raises InputError for a file that is missing or damaged."""
+    if not path.exists():
+        raise InputError("is missing", file=path, remedy=remedy)
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["notes"])  # noqa: SIM118
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"is damaged: {error}", file=path) from None
+
+
+def package_version() -> str:
+    try:
+        return version("rnnsearch")
+    except PackageNotFoundError:
+        return "0 (not installed)"

@@ -1,0 +1,86 @@
+"""One side's way from a line to ids and back; the word of every id is kept, so that alignments can be shown in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rnnsearch.config import DataSettings
+from rnnsearch.text.subwords import Subwords
+from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.vocabulary import EOS, Vocabulary
+
+Side = Literal["source", "target"]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A sentence as the network reads it.
+
+    words: its words. ids: the ids of the words or of their pieces, with EOS as the last.
+    word_of: ids[k] stands for words[word_of[k]], or for a part of it; EOS for the position after the last word.
+    """
+
+    words: list[str]
+    ids: list[int]
+    word_of: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What the network wrote, in words, without the end of sentence. word_of: ids[k] became words[word_of[k]], or a part of it."""
+
+    words: list[str]
+    word_of: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """Tokeniser and vocabulary of one side, and its subwords if there are any."""
+
+    tokeniser: Tokeniser
+    vocabulary: Vocabulary
+    subwords: Subwords | None = None
+
+    def encode(self, line: str) -> Encoded:
+        """An empty line gives the end of sentence alone."""
+        return self.encode_words(self.tokeniser.words(line))
+
+    def encode_words(self, words: Sequence[str]) -> Encoded:
+        """As `encode`, for a sentence whose words are known already."""
+        if self.subwords is None:
+            pieces, word_of = list(words), list(range(len(words)))
+        else:
+            pieces, word_of = self.subwords.pieces(words)
+        return Encoded(list(words), [*self.vocabulary.ids(pieces), EOS], [*word_of, len(words)])
+
+    def decode(self, ids: Sequence[int]) -> Decoded:
+        """Words of the ids before the first EOS; an unknown word is spelt `<unk>`."""
+        written = list(ids)
+        pieces = [self.vocabulary.word(number) for number in (written[: written.index(EOS)] if EOS in written else written)]
+        if self.subwords is None:
+            return Decoded(pieces, list(range(len(pieces))))
+        return Decoded(*self.subwords.words(pieces))
+
+    def text(self, words: Sequence[str]) -> str:
+        """The line that these words make."""
+        return self.tokeniser.text(words)
+
+    def save(self, folder: Path, side: Side) -> None:
+        """Writes vocabulary.<side>.txt and, with subwords, subwords.<side>.model."""
+        self.vocabulary.save(folder / f"vocabulary.{side}.txt")
+        if self.subwords is not None:
+            self.subwords.save(folder / f"subwords.{side}.model")
+
+    @classmethod
+    def load(cls, folder: Path, side: Side, settings: DataSettings) -> Codec:
+        """Reads what `save` wrote. Raises InputError if a file is missing or damaged."""
+        subwords = None if settings.subwords == "none" else Subwords.load(folder / f"subwords.{side}.model")
+        return cls(side_tokeniser(side, settings), Vocabulary.load(folder / f"vocabulary.{side}.txt"), subwords)
+
+
+def side_tokeniser(side: Side, settings: DataSettings) -> Tokeniser:
+    """The tokeniser that these settings ask for."""
+    return Tokeniser(settings.tokeniser, settings.source_language if side == "source" else settings.target_language)

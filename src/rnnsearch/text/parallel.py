@@ -1,0 +1,47 @@
+"""A map over several processes that keeps the order and never holds more than a few items."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import TypeVar
+
+from rnnsearch.errors import InputError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[tuple[Item, Result]]:
+    """(item, function(item)) in the order of the items. With more than one worker, function, items and results must be picklable.
+
+    Raises InputError if a worker dies.
+    """
+    if workers <= 1:
+        yield from ((item, function(item)) for item in items)
+        return
+    # spawn: a fork of a process that runs threads (torch) may hang.
+    context = multiprocessing.get_context("spawn")
+    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_interrupts_to_the_parent)
+    try:
+        waiting: deque[tuple[Item, Future[Result]]] = deque()
+        for item in items:
+            waiting.append((item, executor.submit(function, item)))
+            if len(waiting) > 2 * workers:
+                done, future = waiting.popleft()
+                yield done, future.result()
+        for done, future in waiting:
+            yield done, future.result()
+    except BrokenProcessPool:
+        remedy = 'use one; a script that asks for more needs `if __name__ == "__main__":`'
+        raise InputError("a worker process ended before its work was done", remedy=remedy) from None
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

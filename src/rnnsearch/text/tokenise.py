@@ -1,0 +1,68 @@
+"""Lines to words and back: Moses's tokeniser, or words that blanks already separate."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from sacremoses import MosesDetokenizer, MosesTokenizer
+
+# All control characters and all Unicode separators, and the zero-width blank.
+_BLANKS = [*range(0x20), *range(0x7F, 0xA1), 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
+_INVISIBLE = [0xAD, 0x2060, 0xFEFF]  # soft hyphen, word joiner, byte order mark: Moses would make words of them
+_SURROGATES = range(0xD800, 0xE000)  # no UTF-8 file holds one, but a caller's string may, and no file could be written with it
+_PLAIN = dict.fromkeys(_BLANKS, " ") | dict.fromkeys(_INVISIBLE, "") | dict.fromkeys(_SURROGATES, "\ufffd")
+
+# "l' homme": real text has stray blanks after elided words. Moses would make three words of it, and "l 'homme" on the way back.
+_ELIDED = {
+    "fr": "[cdjlmnst]|(?:jus|lors|pres|puis|quel|quoi)?qu|aujourd|entr",
+    "it": "[cdlmnstv]|(?:a|da|de|ne|que|su)ll|un|nessun|sant|quest",
+}
+_STRAY_BLANK = {language: re.compile(rf"(?<![\w'])((?:{words})') +(?=[^\W\d_])", re.IGNORECASE) for language, words in _ELIDED.items()}
+
+
+@dataclass(frozen=True)
+class Tokeniser:
+    """Cuts a line into words and joins words to a line; a plain value that can be sent to another process.
+
+    kind: "moses" (sacremoses, cased, XML left alone) or "space". language: code of the language, for "moses" only.
+    No word is empty or holds a blank: tabs, control characters and every Unicode separator count as one.
+    """
+
+    kind: Literal["moses", "space"]
+    language: str
+
+    def words(self, line: str) -> list[str]:
+        """The words of a line; none if it is empty."""
+        plain = line if line.isprintable() else line.translate(_PLAIN)
+        if self.kind == "space":
+            return plain.split()
+        if self.language in _STRAY_BLANK:
+            plain = _STRAY_BLANK[self.language].sub(r"\1", plain)
+        words: list[str] = _moses(self.language).tokenize(plain, escape=False)
+        return words
+
+    def text(self, words: Sequence[str]) -> str:
+        """The line that these words make."""
+        if self.kind == "space":
+            return " ".join(words)
+        line: str = _moses_back(self.language).detokenize(list(words), unescape=False)
+        return line
+
+
+@functools.cache
+def _moses(language: str) -> MosesTokenizer:
+    from sacremoses import MosesTokenizer
+
+    return MosesTokenizer(language)
+
+
+@functools.cache
+def _moses_back(language: str) -> MosesDetokenizer:
+    from sacremoses import MosesDetokenizer
+
+    return MosesDetokenizer(language)

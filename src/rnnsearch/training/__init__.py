@@ -1,0 +1,1 @@
+"""Training: loss, optimiser, checkpoints and the loop that ties them together."""

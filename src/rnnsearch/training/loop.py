@@ -1,0 +1,258 @@
+"""Training from a prepared corpus to a run: updates, validations, checkpoints, and the reasons to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import torch
+
+from rnnsearch.config import Settings
+from rnnsearch.errors import InputError
+from rnnsearch.run import Run, save_tensors
+from rnnsearch.text.batches import BatchOrder, Indices, Position, collate
+from rnnsearch.text.corpus import Corpus
+from rnnsearch.training.checkpoint import Progress, load_checkpoint, save_checkpoint
+from rnnsearch.training.display import Display
+from rnnsearch.training.interrupt import interruptible
+from rnnsearch.training.log import Log, statistics
+from rnnsearch.training.optimiser import total_updates
+from rnnsearch.training.processor import set_up_processor
+from rnnsearch.training.trainer import Trainer, Update
+from rnnsearch.training.validation import Validation, validate
+
+SKIPS_IN_A_ROW = 10
+"""Non-finite gradients one after another that end a training."""
+SPEED_OVER = 20
+"""Updates that the shown speed is averaged over."""
+
+MAY_CHANGE = {"max_updates", "max_epochs", "max_minutes", "patience", "threads", "device", "samples", "save_every"}
+"""Training settings that may differ when a run is resumed: they do not change what an update computes."""
+
+
+def train(settings: Settings, corpus: Corpus, path: Path, *, resume: bool = False, display: Display | None = None) -> Run:
+    """Trains a network on `corpus` into the folder `path`, until a limit of the settings, patience or Ctrl-C ends it.
+
+    resume: go on with the run in `path`; what comes out equals an uninterrupted training, bit for bit on a processor with the
+    same number of threads. Without a run there, it begins one. Raises InputError for settings, corpus or run that do not fit,
+    and when non-finite gradients repeat.
+    """
+    session = Session.begin(settings, corpus, path, resume)
+    with display or Display(session.trainer.total_updates, session.progress.update) as shown, interruptible() as interrupt:
+        try:
+            for batches, position in session.batches():
+                session.progress.finished = session.reason_to_stop()
+                if session.progress.finished or interrupt.asked:
+                    break
+                session.update(batches, position, shown)
+            if session.progress.finished:
+                session.validate(shown)
+            session.save(shown, must=True)
+            shown.say(session.closing_words())
+        finally:
+            session.log.close()
+    return session.run
+
+
+@dataclass
+class Session:
+    """One training from its start, or from where it was resumed, to its end."""
+
+    run: Run
+    corpus: Corpus
+    order: BatchOrder
+    trainer: Trainer
+    progress: Progress
+    log: Log
+    saved_update: int
+    clock: float
+    window: list[tuple[float, int, float]]
+    """(time, target tokens, NLL) of the last updates, for display."""
+
+    @classmethod
+    def begin(cls, settings: Settings, corpus: Corpus, path: Path, resume: bool) -> Session:
+        training = settings.training
+        set_up_processor(training.threads)
+        run = open_run(settings, corpus, path) if resume and (path / "config.toml").exists() else None
+        order = BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, training)
+        torch.manual_seed(training.seed)
+        fresh = run or Run(path, settings.model_copy(update={"data": corpus.settings}), corpus.source, corpus.target)
+        dtype = torch.bfloat16 if training.precision == "bfloat16" else torch.float32
+        network = fresh.make_network(trust_code=True, product_dtype=dtype).to(training.device)
+        trainer = Trainer(network, training, total_updates(training, len(order) / training.accumulate))
+        run = run or Run.create(path, fresh.settings, corpus.source, corpus.target)
+        progress = Progress(corpus_pairs=len(corpus.train))
+        if run.checkpoint_path.exists():
+            progress = load_checkpoint(run.checkpoint_path, network, trainer.optimiser, trainer.average)
+            if progress.corpus_pairs != len(corpus.train):
+                raise InputError(f"was trained on {progress.corpus_pairs} pairs, not on these {len(corpus.train)}", file=path)
+        return cls(run, corpus, order, trainer, progress, Log(run, progress), progress.update, time.monotonic(), [])
+
+    def batches(self) -> Iterator[tuple[list[Indices], Position]]:
+        """The pairs of each update from here on, and the position after it."""
+        stream = self.order.batches(Position(self.progress.epoch, self.progress.batch))
+        while part := list(islice(stream, self.run.settings.training.accumulate)):
+            yield [indices for indices, _ in part], part[-1][1]
+
+    def reason_to_stop(self) -> str:
+        """Empty while training should go on."""
+        training, progress = self.run.settings.training, self.progress
+        if training.max_updates and progress.update >= training.max_updates:
+            return f"reached training.max_updates = {training.max_updates}"
+        if training.max_epochs and progress.epochs >= training.max_epochs:
+            return f"reached training.max_epochs = {training.max_epochs:g}"
+        if training.max_minutes and progress.seconds >= 60 * training.max_minutes:
+            return f"reached training.max_minutes = {training.max_minutes:g}"
+        if training.patience and progress.validations_since_best >= training.patience:
+            return f"no better development score in {training.patience} validations"
+        return ""
+
+    def update(self, indices: list[Indices], position: Position, shown: Display) -> None:
+        """One update, and the validation or checkpoint that is due after it."""
+        training, progress = self.run.settings.training, self.progress
+        batches = [collate(self.corpus.train, some).to(training.device) for some in indices]
+        update = self.trainer.update(batches, progress.update + 1)
+        self._count(update, position)
+        if not update.applied:
+            shown.say(f"update {progress.update}: the gradient is not finite; the parameters stay as they were")
+            if progress.skipped_in_a_row >= SKIPS_IN_A_ROW:
+                what = f"{SKIPS_IN_A_ROW} gradients in a row were not finite (update {progress.update})"
+                raise InputError(what, file=self.run.path, remedy="resume from the last checkpoint with a lower training.learning_rate")
+        tokens_per_second, nll_per_word = self._speed(update)
+        self.log.update(update, progress, tokens_per_second)
+        shown.update(progress.update, progress.epochs, nll_per_word, tokens_per_second)
+        if progress.update % training.validate_every == 0:
+            self.validate(shown)
+        if progress.update % training.save_every == 0:
+            self.save(shown)
+
+    def validate(self, shown: Display) -> None:
+        """Measures, keeps the weights if they are the best so far, and writes down how training goes; once per update at most."""
+        progress = self.progress
+        if progress.validations and progress.validations[-1]["update"] == progress.update:
+            return
+        with self.trainer.for_use() as network:
+            result = validate(network, self.corpus, self.run.settings)
+            score = self._score(result)
+            better = score is None or progress.best_score is None or score > progress.best_score
+            if better:
+                progress.best_score, progress.best_update, progress.validations_since_best = score, progress.update, 0
+                self._save_model(result, shown)
+            else:
+                progress.validations_since_best += 1
+        self._tick()
+        row: dict[str, float] = {
+            "update": progress.update,
+            "epochs": progress.epochs,
+            "seconds": progress.seconds,
+            "train_nll": progress.nll_sum / max(1, progress.nll_pairs),
+            "train_nll_per_word": progress.nll_sum / max(1, progress.nll_tokens),
+        }
+        if result is not None:
+            row |= {"dev_nll": result.nll, "dev_nll_per_word": result.nll_per_word}
+            row |= {} if result.bleu is None else {"dev_bleu": result.bleu}
+            self.log.validation(result, progress)
+        progress.validations.append(row)
+        progress.nll_sum, progress.nll_pairs, progress.nll_tokens = 0.0, 0, 0
+        self.log.statistics(progress)
+        shown.say(describe(row, result, better))
+
+    def save(self, shown: Display, must: bool = False) -> None:
+        """A checkpoint to resume from. A full disk leaves the previous one, and ends the training only if this one is the last."""
+        if self.saved_update == self.progress.update and not must:
+            return
+        self._tick()
+        trainer = self.trainer
+        try:
+            save_checkpoint(self.run.checkpoint_path, trainer.network, trainer.optimiser, trainer.average, self.progress)
+            self.log.statistics(self.progress)
+            self.saved_update = self.progress.update
+        except OSError as error:
+            what = f"no checkpoint at update {self.progress.update}: {error.strerror or error}"
+            if must:
+                remedy = f"free some space and go on with --resume from update {self.saved_update}"
+                raise InputError(what, file=self.run.checkpoint_path, remedy=remedy) from None
+            shown.say(f"warning: {what}; the previous one is kept, training goes on")
+
+    def closing_words(self) -> str:
+        progress = self.progress
+        done = f"{progress.update} updates, {progress.epochs:.2f} epochs, {progress.seconds / 60:.1f} minutes"
+        if not progress.finished:
+            return f"interrupted after {done}; go on with --resume"
+        best = statistics(self.run, progress)
+        score = "" if best["dev_nll"] is None else f"; best at update {progress.best_update}: development NLL {best['dev_nll']:.2f}"
+        score += "" if best["dev_bleu"] is None else f", BLEU {best['dev_bleu']:.2f}"
+        return f"{progress.finished}: {done}{score}"
+
+    def _score(self, result: Validation | None) -> float | None:
+        """What decides which weights are kept: higher is better; None without a development set."""
+        if result is None:
+            return None
+        by_bleu = self.run.settings.training.select_by == "bleu" and result.bleu is not None
+        return result.bleu if by_bleu else -result.nll
+
+    def _save_model(self, result: Validation | None, shown: Display) -> None:
+        notes = {"update": self.progress.update} | ({} if result is None else {"dev_nll": result.nll, "dev_bleu": result.bleu})
+        try:
+            save_tensors(self.run.model_path, self.trainer.network.state_dict(), notes)
+        except OSError as error:
+            shown.say(f"warning: the best weights could not be saved: {error.strerror or error}; training goes on")
+
+    def _count(self, update: Update, position: Position) -> None:
+        progress = self.progress
+        progress.update += 1
+        progress.epoch, progress.batch = position
+        progress.epochs = position.epoch + position.batch / len(self.order)
+        progress.skipped_in_a_row = 0 if update.applied else progress.skipped_in_a_row + 1
+        progress.skipped += not update.applied
+        progress.pairs += update.pairs
+        progress.target_tokens += update.target_tokens
+        if update.applied:
+            progress.nll_sum += update.nll
+            progress.nll_pairs += update.pairs
+            progress.nll_tokens += update.target_tokens
+        self._tick()
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        self.progress.seconds += now - self.clock
+        self.clock = now
+
+    def _speed(self, update: Update) -> tuple[float, float]:
+        """(target tokens a second, NLL a word) over the last updates."""
+        self.window = [*self.window[-SPEED_OVER:], (time.monotonic(), update.target_tokens, update.nll)]
+        tokens = sum(count for _, count, _ in self.window[1:])
+        seconds = self.window[-1][0] - self.window[0][0]
+        return (tokens / seconds if seconds else 0.0), sum(nll for *_, nll in self.window) / sum(count for _, count, _ in self.window)
+
+
+def open_run(settings: Settings, corpus: Corpus, path: Path) -> Run:
+    """The run to resume, under the given settings; they may differ from its own in MAY_CHANGE only."""
+    run = Run.open(path)
+    wanted = settings.model_copy(update={"data": corpus.settings})
+    for section in ("data", "model", "training", "search"):
+        old, new = getattr(run.settings, section).model_dump(), getattr(wanted, section).model_dump()
+        for key, value in old.items():
+            if new[key] != value and not (section == "training" and key in MAY_CHANGE):
+                what = f"was trained with {section}.{key} = {value!r}, which is now {new[key]!r}"
+                raise InputError(what, file=path, remedy="resume with the same settings, or begin another run")
+    for side in ("source", "target"):
+        if getattr(run, side).vocabulary.words != getattr(corpus, side).vocabulary.words:
+            raise InputError(f"was trained on a corpus with another {side} vocabulary", file=path, remedy="resume with the same --data")
+    return Run(path, wanted, run.source, run.target)
+
+
+def describe(row: dict[str, float], result: Validation | None, better: bool) -> str:
+    """A validation in a few lines for a person."""
+    text = f"update {row['update']:.0f}  epoch {row['epochs']:.2f}  {row['seconds'] / 60:.1f} min"
+    text += f"  train nll/word {row['train_nll_per_word']:.3f}"
+    if result is None:
+        return text
+    bleu = "" if result.bleu is None else f"  BLEU {result.bleu:.2f}"
+    text += f"  dev nll {result.nll:.2f}  nll/word {result.nll_per_word:.3f}{bleu}{'  (best so far)' if better else ''}"
+    for source, reference, translation in result.samples:
+        text += f"\n  source       {source}\n  reference    {reference}\n  translation  {translation}"
+    return text

@@ -1,0 +1,72 @@
+"""One update of the parameters: clipped gradient, optimiser, learning rate, averaged weights (B.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from rnnsearch.config import TrainingSettings
+from rnnsearch.errors import InputError
+
+
+def make_optimiser(parameters: Iterable[nn.Parameter], settings: TrainingSettings) -> torch.optim.Optimizer:
+    """Adadelta (Zeiler 2012; ρ = 0.95, ε = 1e-6, no learning rate: it is 1) as in B.2, or what `settings` names."""
+    rate, decay = settings.learning_rate, settings.weight_decay
+    match settings.optimiser:
+        case "adadelta":
+            return torch.optim.Adadelta(parameters, lr=rate, rho=settings.rho, eps=settings.epsilon, weight_decay=decay)
+        case "adam":
+            return torch.optim.Adam(parameters, lr=rate, betas=settings.betas, eps=settings.epsilon, weight_decay=decay, fused=True)
+        case "adamw":
+            return torch.optim.AdamW(parameters, lr=rate, betas=settings.betas, eps=settings.epsilon, weight_decay=decay, fused=True)
+        case "sgd":
+            return torch.optim.SGD(parameters, lr=rate, weight_decay=decay)
+
+
+def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
+    """Of update 1, 2, …: a linear rise over `warmup` updates, then the schedule; cosine and linear reach 0 at update `total`."""
+    if update <= settings.warmup:
+        return settings.learning_rate * update / settings.warmup
+    share = min(1.0, (update - settings.warmup) / max(1, total - settings.warmup))
+    match settings.schedule:
+        case "constant":
+            factor = 1.0
+        case "inverse_sqrt":
+            factor = math.sqrt(max(1, settings.warmup) / update)
+        case "cosine":
+            factor = 0.5 * (1.0 + math.cos(math.pi * share))
+        case "linear":
+            factor = 1.0 - share
+    return settings.learning_rate * factor
+
+
+def total_updates(settings: TrainingSettings, updates_per_epoch: float) -> int:
+    """Where training ends by its settings; 0 if nothing but time or patience ends it."""
+    limits = [settings.max_updates, math.ceil(settings.max_epochs * updates_per_epoch)]
+    total = min((limit for limit in limits if limit), default=0)
+    if not total and settings.schedule in ("cosine", "linear"):
+        remedy = "set training.max_updates or training.max_epochs"
+        raise InputError(f'training.schedule = "{settings.schedule}" needs to know where training ends', remedy=remedy)
+    return total
+
+
+def clip(parameters: Iterable[nn.Parameter], threshold: float) -> float:
+    """Rescales the gradient to L2 norm `threshold` when its norm exceeds it (B.2; Pascanu et al. 2013). Returns the norm before."""
+    return float(nn.utils.clip_grad_norm_(parameters, threshold or math.inf))
+
+
+class WeightAverage:
+    """Exponential average of the weights: a ← d·a + (1 − d)·θ, with d rising from 0.1 to `decay` so that the start is forgotten."""
+
+    def __init__(self, network: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.weights = {name: parameter.detach().clone() for name, parameter in network.state_dict().items()}
+
+    @torch.no_grad()
+    def update(self, network: nn.Module, update: int) -> None:
+        decay = min(self.decay, (1 + update) / (10 + update))
+        current: list[Tensor] = list(network.state_dict().values())
+        torch._foreach_lerp_(list(self.weights.values()), current, 1.0 - decay)

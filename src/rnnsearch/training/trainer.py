@@ -1,0 +1,87 @@
+"""One update of the network from one or several batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from rnnsearch.config import TrainingSettings
+from rnnsearch.model.network import Dropout, TranslationNetwork, source_mask
+from rnnsearch.text.batches import Batch
+from rnnsearch.training.loss import negative_log_likelihood
+from rnnsearch.training.optimiser import WeightAverage, clip, learning_rate, make_optimiser
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """nll: −log p(y | x) in nats, summed over the pairs. gradient_norm: before clipping. applied: False if it was not finite."""
+
+    nll: float
+    pairs: int
+    target_tokens: int
+    gradient_norm: float
+    learning_rate: float
+    applied: bool
+
+
+class Trainer:
+    """A network with its optimiser. total_updates: where the learning rate's schedule ends, 0 if it does not."""
+
+    def __init__(self, network: TranslationNetwork, settings: TrainingSettings, total_updates: int) -> None:
+        self.network, self.settings, self.total_updates = network, settings, total_updates
+        self.parameters = list(network.parameters())
+        self.optimiser = make_optimiser(self.parameters, settings)
+        self.average = WeightAverage(network, settings.average_decay) if settings.average_decay else None
+        self.dropout = Dropout(settings.dropout_embedding, settings.dropout_recurrent, settings.dropout_readout)
+
+    def update(self, batches: Sequence[Batch], number: int) -> Update:
+        """Update `number` (1, 2, …): the loss is summed over the words of a sentence, its gradient averaged over the sentences.
+
+        A gradient that is not finite changes nothing.
+        """
+        pairs = sum(len(batch.source) for batch in batches)
+        nll, tokens = 0.0, 0
+        for batch in batches:
+            decoded = self.network(batch.source, batch.source_lengths, batch.target, self.dropout)
+            real = source_mask(batch.target_lengths, batch.target.shape[1])
+            output = self.network.output
+            loss, plain = negative_log_likelihood(
+                decoded.features[real],
+                output.weight,
+                output.bias,
+                batch.target[real],
+                self.settings.label_smoothing,
+                self.network.product_dtype,
+            )
+            (loss / pairs).backward()
+            nll += float(plain)
+            tokens += int(batch.target_lengths.sum())
+        norm = clip(self.parameters, self.settings.clip_norm)
+        rate = learning_rate(self.settings, number, self.total_updates)
+        applied = math.isfinite(norm) and math.isfinite(nll)
+        if applied:
+            for group in self.optimiser.param_groups:
+                group["lr"] = rate
+            self.optimiser.step()
+            if self.average is not None:
+                self.average.update(self.network, number)
+        self.optimiser.zero_grad(set_to_none=True)
+        return Update(nll, pairs, tokens, norm, rate, applied)
+
+    @contextmanager
+    def for_use(self) -> Iterator[TranslationNetwork]:
+        """The network as it will be saved and used: averaged weights, full-precision products."""
+        dtype, self.network.product_dtype = self.network.product_dtype, torch.float32
+        trained = {name: tensor.clone() for name, tensor in self.network.state_dict().items()} if self.average else None
+        if self.average is not None:
+            self.network.load_state_dict(self.average.weights)
+        try:
+            yield self.network
+        finally:
+            self.network.product_dtype = dtype
+            if trained is not None:
+                self.network.load_state_dict(trained)

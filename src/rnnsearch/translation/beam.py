@@ -1,0 +1,247 @@
+"""Beam search for the most probable translation (Sec. 4.2): it knows a step function and an opaque state, never a model or a word.
+
+Arrays that follow the hypotheses are small and live on the processor; only log p and α of the step stay where the model is.
+Throughout: B sentences still searched, k slots a sentence, J source positions, K target ids.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rnnsearch.config import SearchSettings
+from rnnsearch.records import Hypothesis
+
+EOS, UNK = 0, 1
+"""End of sentence and unknown word, the ids with which every vocabulary begins: said again here because the search knows no words."""
+
+IMPOSSIBLE = -math.inf
+SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
+"""Stands for a coverage of 0, whose logarithm is −∞: a position never attended to costs β·87.3."""
+
+
+class SearchState(Protocol):
+    """What a step function must remember: tensors (B, k, …) per hypothesis and (B, …) per sentence, never copied per hypothesis."""
+
+    def select(self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]) -> Self:
+        """sentences: which of them stay, ascending; None = all. hypotheses: which of its own each of these goes on with."""
+        ...
+
+
+@dataclass(slots=True)
+class StepResult:
+    log_probabilities: Float[Tensor, "batch hypotheses target"]  # float32: log p(y_i | y_<i, x), normalised
+    weights: Float[Tensor, "batch hypotheses source"]  # float32: α_i (Eq. 6), rows sum to 1, zero on padding
+    state: SearchState
+
+
+StepFunction = Callable[[Tensor | None, Any], StepResult]
+"""(previous ids (B, k) int64, its own state) → StepResult; None at the first step (k = 1): there is no beginning-of-sentence word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beam:
+    """The hypotheses y_1 … y_i of every sentence still searched, all of one length. A slot whose score is −∞ is empty."""
+
+    sentences: NDArray[np.int64]  # (B,) their numbers in the batch, ascending
+    scores: NDArray[np.float32]  # (B, k) log p(y_1 … y_i | x)
+    parents: NDArray[np.int64]  # (B, k) the slot of y_1 … y_{i−1} in the beam before
+    ids: NDArray[np.int64]  # (B, k) y_i
+    log_probabilities: NDArray[np.float32]  # (B, k) log p(y_i | y_<i, x), the model's own
+    weights: NDArray[np.float32]  # (B, k, J) α_i
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """(B, k): false for an empty slot, and for a NaN that a broken model made."""
+        return self.scores > IMPOSSIBLE
+
+    def select(self, rows: NDArray[np.int64], slots: NDArray[np.int64]) -> Beam:
+        """Sentence `rows[b]` with its hypotheses `slots[b]`: (B',) and (B', k')."""
+        at = (rows[:, None], slots)
+        return Beam(self.sentences[rows], self.scores[at], self.parents[at], self.ids[at], self.log_probabilities[at], self.weights[at])
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many words a translation may have, the end of sentence not counted: both (all sentences,)."""
+
+    shortest: NDArray[np.int64]
+    longest: NDArray[np.int64]
+
+
+def limits_of(source_lengths: Tensor, settings: SearchSettings) -> Limits:
+    """|x| is the source length without its end of sentence. One word is always allowed, also for an empty source."""
+    sizes = [length - 1 for length in source_lengths.tolist()]
+    shortest = [math.floor(settings.min_length_ratio * size) for size in sizes]
+    longest = [max(1, math.floor(settings.max_length_ratio * size)) for size in sizes]
+    return Limits(np.array(shortest, dtype=np.int64), np.array(longest, dtype=np.int64))
+
+
+@torch.no_grad()
+def beam_search(
+    step: StepFunction, state: SearchState, source_lengths: Int[Tensor, " batch"], settings: SearchSettings
+) -> list[list[Hypothesis]]:
+    """Searches the most probable translations; a finished hypothesis leaves its sentence's beam and shrinks it by one.
+
+    source_lengths: (B,) end of sentence included. Returns, per sentence, at least one and at most `settings.nbest` hypotheses,
+    best first: the finished ones, or the best unfinished ones if none is finished (an empty one if no first word is possible).
+    At the longest allowed length the end of sentence may still be chosen, but no further word.
+    Equal scores are ordered by hypothesis, then by id; at the final choice the one finished first wins. So the other
+    sentences of the batch cannot change a sentence's result, except through the rounding of the step itself.
+    """
+    limits = limits_of(source_lengths, settings)
+    found: list[list[Hypothesis]] = [[] for _ in range(len(source_lengths))]
+    history = [empty_beam(source_lengths)]
+    previous: Tensor | None = None
+    widths = np.full(len(source_lengths), settings.beam)  # (B,) the beam that each sentence has left
+    while history[-1].sentences.size:
+        live, words = history[-1], len(history) - 1
+        result = step(previous, state)
+        chosen = best_candidates(result, live, widths, words < limits.shortest[live.sentences], settings.no_unk)
+        ends = chosen.filled & (chosen.ids == EOS)
+        goes = chosen.filled & ~ends & (words < limits.longest[live.sentences])[:, None]
+        for sentence, _, hypothesis in hypotheses([*history, chosen], ends, source_lengths, settings, finished=True):
+            found[sentence].append(hypothesis)
+        chosen = replace(chosen, scores=np.where(goes, chosen.scores, np.float32(IMPOSSIBLE)))
+
+        stays = goes.any(axis=1) & ~settled(found, chosen, settings)
+        failed = ~stays & np.array([not found[sentence] for sentence in live.sentences])
+        for sentence, _, hypothesis in hypotheses(history, live.filled & failed[:, None], source_lengths, settings, finished=False):
+            found[sentence].append(hypothesis)
+        rows, slots = survivors(stays, goes)
+        if not rows.size:
+            break
+        widths = (widths - ends.sum(axis=1))[rows]
+        history.append(chosen.select(rows, slots))
+        previous, state = advance(result, history[-1], rows)
+    return [sorted(collected, key=lambda hypothesis: -hypothesis.score)[: settings.nbest] for collected in found]
+
+
+def empty_beam(source_lengths: Tensor) -> Beam:
+    """Before the first word: one hypothesis a sentence, the empty one, with log p = 0."""
+    size, positions = len(source_lengths), max(source_lengths.tolist(), default=0)
+    none = np.zeros((size, 1), dtype=np.int64)
+    zero = np.zeros((size, 1), dtype=np.float32)
+    return Beam(np.arange(size), zero, none, none, zero, np.zeros((size, 1, positions), dtype=np.float32))
+
+
+def best_candidates(result: StepResult, live: Beam, widths: NDArray[np.int64], early: NDArray[np.bool_], no_unk: bool) -> Beam:
+    """The best continuations of each sentence by one id, `widths[b]` at most, best first; `early` (B,) says where it must not end yet."""
+    log_p = result.log_probabilities
+    scores = torch.from_numpy(live.scores).to(log_p.device)[:, :, None] + log_p  # (B, k, K)
+    forbid(scores, early, no_unk)
+    values, indices = largest(scores.flatten(1), int(widths.max()))  # (B, n)
+    chosen = candidates(result, live.sentences, values, indices // log_p.shape[2], indices % log_p.shape[2])
+    beyond = np.arange(values.shape[1]) >= widths[:, None]
+    return replace(chosen, scores=np.where(beyond, np.float32(IMPOSSIBLE), chosen.scores))
+
+
+def candidates(result: StepResult, sentences: NDArray[np.int64], scores: Tensor, parents: Tensor, ids: Tensor) -> Beam:
+    """Continuations as a beam, brought to the processor: scores, parents and ids are (B, n)."""
+    rows = torch.arange(len(sentences), device=ids.device)[:, None]
+    tensors = (scores, parents, ids, result.log_probabilities[rows, parents, ids], result.weights[rows, parents])
+    return Beam(sentences, *(tensor.cpu().numpy() for tensor in tensors))
+
+
+def forbid(scores: Tensor, early: NDArray[np.bool_], no_unk: bool) -> None:
+    """Gives the ids that must not come next a score (B, k, K) of −∞, in place."""
+    if no_unk:
+        scores[:, :, UNK] = IMPOSSIBLE
+    if early.any():
+        scores[torch.from_numpy(early).to(scores.device), :, EOS] = IMPOSSIBLE
+
+
+def largest(scores: Float[Tensor, "batch candidates"], count: int) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:
+    """The `count` largest of each row (fewer if there are no more) and their indices, equal ones in the order of their indices.
+
+    torch.topk leaves open which of several equal scores it returns; one more than asked for shows whether that matters.
+    """
+    count = min(count, scores.shape[1])
+    values, indices = scores.topk(min(count + 1, scores.shape[1]), dim=1)
+    cut = values[:, count - 1 : count]
+    tied = ((values[:, count:] == cut) & (cut > IMPOSSIBLE)).any(dim=1)
+    if tied.any():
+        rows, cut = scores[tied], cut[tied]
+        position = torch.arange(rows.shape[1], device=rows.device)
+        rank = torch.where(rows > cut, 1, torch.where(rows == cut, -position, -rows.shape[1]))
+        indices[tied, :count] = rank.topk(count, dim=1).indices
+    indices = indices[:, :count].sort(dim=1).values
+    values, order = scores.gather(1, indices).sort(dim=1, descending=True, stable=True)
+    return values, indices.gather(1, order)
+
+
+def settled(found: list[list[Hypothesis]], live: Beam, settings: SearchSettings) -> NDArray[np.bool_]:
+    """(B,) where no live hypothesis can enter the n-best list any more.
+
+    Known only without length normalisation: log p can but fall, and the coverage penalty is never above 0.
+    """
+    if settings.normalise != "none":
+        return np.zeros(len(live.sentences), dtype=np.bool_)
+    ranked = [sorted((hypothesis.score for hypothesis in found[sentence]), reverse=True) for sentence in live.sentences]
+    last = [scores[settings.nbest - 1] if len(scores) >= settings.nbest else IMPOSSIBLE for scores in ranked]
+    reached: NDArray[np.bool_] = np.array(last) >= live.scores.max(axis=1)
+    return reached
+
+
+def survivors(stays: NDArray[np.bool_], goes: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows (B',) of the sentences that stay (B,), and slots (B', k') of their hypotheses that go on (B, k), order kept, empty ones last."""
+    rows = np.flatnonzero(stays)
+    order = np.argsort(~goes[rows], axis=1, kind="stable")
+    return rows, order[:, : goes[rows].sum(axis=1).max(initial=0)]
+
+
+def advance(result: StepResult, beam: Beam, rows: NDArray[np.int64]) -> tuple[Tensor, SearchState]:
+    """The next step's previous ids and state, for the sentences `rows` that stay, with the hypotheses of the new beam."""
+    device = result.log_probabilities.device
+    stay = None if rows.size == len(result.log_probabilities) else torch.from_numpy(rows).to(device)
+    return torch.from_numpy(beam.ids).to(device), result.state.select(stay, torch.from_numpy(beam.parents).to(device))
+
+
+def hypotheses(
+    history: Sequence[Beam], which: NDArray[np.bool_], source_lengths: Tensor, settings: SearchSettings, *, finished: bool
+) -> Iterator[tuple[int, int, Hypothesis]]:
+    """(sentence, slot, hypothesis) for every mark in `which` (B, k), traced back from the last beam of the history."""
+    rows, slots = np.nonzero(which)
+    if not rows.size:
+        return
+    sentences, lengths = history[-1].sentences[rows], source_lengths.tolist()
+    ids, log_probabilities, weights = trace(history, sentences, slots)
+    for n, (sentence, slot) in enumerate(zip(sentences.tolist(), slots.tolist(), strict=True)):
+        alignment = weights[n, :, : lengths[sentence]].copy()
+        score = final_score(float(history[-1].scores[rows[n], slot]), alignment, settings)
+        yield sentence, slot, Hypothesis(tuple(ids[n].tolist()), score, tuple(log_probabilities[n].tolist()), alignment, finished)
+
+
+def trace(
+    history: Sequence[Beam], sentences: NDArray[np.int64], slots: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
+    """Follows the parents from slots (n,) of the last beam to the first word: ids (n, I), log p (n, I) and α (n, I, J)."""
+    size, words, positions = len(slots), len(history) - 1, history[-1].weights.shape[2]
+    ids = np.zeros((size, words), dtype=np.int64)
+    log_probabilities = np.zeros((size, words), dtype=np.float32)
+    weights = np.zeros((size, words, positions), dtype=np.float32)
+    for i in reversed(range(words)):
+        beam = history[i + 1]  # the first of the history has no word yet
+        at = (np.searchsorted(beam.sentences, sentences), slots)
+        ids[:, i], log_probabilities[:, i], weights[:, i] = beam.ids[at], beam.log_probabilities[at], beam.weights[at]
+        slots = beam.parents[at]
+    return ids, log_probabilities, weights
+
+
+def final_score(log_probability: float, weights: NDArray[np.float32], settings: SearchSettings) -> float:
+    """What the final choice ranks by: log p / penalty(n) + β Σ_j log min(Σ_i α_ij, 1) (GNMT, Wu et al. 2016, Eq. 14).
+
+    weights: (n, source length) without padding; n counts the end of sentence.
+    """
+    n = max(len(weights), 1)
+    penalty: float = {"none": 1.0, "length": n, "gnmt": ((5 + n) / 6) ** settings.length_alpha}[settings.normalise]
+    covered = np.clip(weights.sum(axis=0, dtype=np.float64), SMALLEST_COVERAGE, 1.0)
+    return log_probability / penalty + settings.coverage_beta * float(np.log(covered).sum())

@@ -1,0 +1,203 @@
+"""Text in, text and alignment out: `Translator` is the model as a user meets it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rnnsearch.config import SearchSettings, changed
+from rnnsearch.errors import InputError
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.records import Hypothesis, Translation
+from rnnsearch.run import Run
+from rnnsearch.text.batches import Batch, pad
+from rnnsearch.text.codec import Codec, Encoded
+from rnnsearch.text.vocabulary import SPECIALS, UNK
+from rnnsearch.translation.beam import SearchState, StepFunction, beam_search
+from rnnsearch.translation.ensemble import ensemble
+from rnnsearch.translation.forced import forced_decoding
+from rnnsearch.translation.network_step import NetworkState, network_step
+from rnnsearch.translation.sampling import sample
+
+END = SPECIALS[0]
+READ_AHEAD = 16
+"""Batches that are sorted by length together; results come back in the order of the input."""
+
+Item = TypeVar("Item")
+
+
+class Translator:
+    """One trained model, or an ensemble of several of the same vocabularies.
+
+    search: the settings that a call does not override. dictionary: what `replace_unk` writes for a source word, instead of the word.
+    """
+
+    def __init__(
+        self,
+        networks: Sequence[TranslationNetwork],
+        source: Codec,
+        target: Codec,
+        search: SearchSettings | None = None,
+        dictionary: Mapping[str, str] | None = None,
+    ) -> None:
+        self.networks, self.source, self.target = list(networks), source, target
+        self.search = search or SearchSettings()
+        self.dictionary = dictionary or {}
+
+    @classmethod
+    def load(
+        cls, *runs: str | Path, device: str = "cpu", trust_code: bool = False, dictionary: Mapping[str, str] | None = None
+    ) -> Translator:
+        """Opens a run, or several as an ensemble. Nothing found in a run is executed, and code that it names only with `trust_code`.
+
+        Raises InputError for a folder that is no run, or runs whose vocabularies differ.
+        """
+        if not runs:
+            raise InputError("no run to load", remedy="name the folder of a trained run")
+        opened = [Run.open(Path(run)) for run in runs]
+        first = opened[0]
+        for other in opened[1:]:
+            for side in ("source", "target"):
+                if getattr(other, side).vocabulary.words != getattr(first, side).vocabulary.words:
+                    raise InputError(f"has another {side} vocabulary than {first.path}", file=other.path, remedy="train both on one corpus")
+        networks = [run.load_network(trust_code=trust_code, device=device) for run in opened]
+        return cls(networks, first.source, first.target, first.settings.search, dictionary)
+
+    def translate(self, lines: Iterable[str], **search: Any) -> list[Translation]:
+        """The translations of these lines, one each. search: settings to change, for example beam=5, no_unk=True."""
+        return list(self.stream(lines, **search))
+
+    def stream(self, lines: Iterable[str], **search: Any) -> Iterator[Translation]:
+        """As `translate`, line by line for input of any length. An empty line gives an empty translation."""
+        settings = changed(self.search, search)
+        return self._in_order(lines, lambda encoded: self._search(encoded, settings), settings.batch_size)
+
+    def sample(
+        self, lines: Iterable[str], *, samples: int = 1, temperature: float = 1.0, seed: int = 1, **search: Any
+    ) -> list[Translation]:
+        """Draws translations from p(y | x) instead of searching the best; further samples are the `alternatives` of the first."""
+        settings = changed(self.search, search)
+        generator = torch.Generator(self._device).manual_seed(seed)
+
+        def draw(encoded: list[Encoded]) -> list[list[Hypothesis]]:
+            step, state, lengths = self._begin(encoded)
+            return sample(step, state, lengths, settings, temperature=temperature, samples=samples, generator=generator)
+
+        return list(self._in_order(lines, lambda encoded: self._in_words(encoded, draw(encoded), settings), settings.batch_size))
+
+    def force(self, pairs: Iterable[tuple[str, str]], batch_size: int = 64) -> Iterator[Translation]:
+        """Scores and aligns given translations: score is log p(y | x), alignment is that of forced decoding."""
+        encode = ((self.source.encode(source), self.target.encode(target)) for source, target in pairs)
+        while ahead := list(islice(encode, READ_AHEAD * batch_size)):
+            yield from batched_by_length(ahead, lambda pair: len(pair[1].ids), batch_size, self._force_batch)
+
+    @property
+    def _device(self) -> torch.device:
+        return self.networks[0].output.weight.device
+
+    def _in_order(self, lines: Iterable[str], work: Any, batch_size: int) -> Iterator[Translation]:
+        encoded = (self.source.encode(line) for line in lines)
+        while ahead := list(islice(encoded, READ_AHEAD * batch_size)):
+            full = [sentence for sentence in ahead if sentence.words]
+            done = iter(batched_by_length(full, lambda sentence: len(sentence.ids), batch_size, work))
+            for sentence in ahead:
+                yield next(done) if sentence.words else _nothing()
+
+    @torch.no_grad()
+    def _begin(self, encoded: Sequence[Encoded]) -> tuple[StepFunction, SearchState, torch.Tensor]:
+        ids, lengths = pad([sentence.ids for sentence in encoded])
+        ids, lengths = ids.to(self._device), lengths.to(self._device)
+        steps = [network_step(network) for network in self.networks]
+        states = [NetworkState(*network.encode(ids, lengths)) for network in self.networks]
+        if len(steps) == 1:
+            return steps[0], states[0], lengths
+        step, make_state = ensemble(steps)
+        return step, make_state(states), lengths
+
+    def _search(self, encoded: list[Encoded], settings: SearchSettings) -> list[Translation]:
+        step, state, lengths = self._begin(encoded)
+        return self._in_words(encoded, beam_search(step, state, lengths, settings), settings)
+
+    def _in_words(self, encoded: list[Encoded], found: list[list[Hypothesis]], settings: SearchSettings) -> list[Translation]:
+        translations = []
+        for sentence, hypotheses in zip(encoded, found, strict=True):
+            best, *others = (self._translation(sentence, hypothesis, settings.replace_unk) for hypothesis in hypotheses)
+            best.alternatives.extend(others)
+            translations.append(best)
+        return translations
+
+    def _translation(self, sentence: Encoded, hypothesis: Hypothesis, replace_unk: bool) -> Translation:
+        decoded = self.target.decode(hypothesis.ids)
+        alignment = in_words(hypothesis.weights[: len(decoded.word_of)], sentence.word_of, decoded.word_of, len(decoded.words))
+        words = list(decoded.words)
+        if replace_unk:
+            for position, number in enumerate(hypothesis.ids[: len(decoded.word_of)]):
+                if number == UNK and alignment.shape[1] > 1:
+                    row = alignment[decoded.word_of[position]]
+                    aligned = sentence.words[int(np.argmax(row[:-1]))]
+                    words[decoded.word_of[position]] = self.dictionary.get(aligned, aligned)
+        return Translation(
+            text=self.target.text(words),
+            tokens=words,
+            source_tokens=[*sentence.words, END],
+            score=hypothesis.score,
+            log_probabilities=list(hypothesis.log_probabilities),
+            alignment=alignment,
+            finished=hypothesis.finished,
+        )
+
+    def _force_batch(self, pairs: list[tuple[Encoded, Encoded]]) -> list[Translation]:
+        batch = Batch(*pad([source.ids for source, _ in pairs]), *pad([target.ids for _, target in pairs])).to(self._device)
+        log_probabilities, weights = forced_decoding(self.networks, batch)
+        results = []
+        for (source, target), log_p, alpha in zip(pairs, log_probabilities.cpu().numpy(), weights.cpu().numpy(), strict=True):
+            size = len(target.ids)
+            alignment = in_words(alpha[: size - 1, : len(source.ids)], source.word_of, target.word_of[:-1], len(target.words))
+            results.append(
+                Translation(
+                    text=self.target.text(target.words),
+                    tokens=target.words,
+                    source_tokens=[*source.words, END],
+                    score=float(log_p[:size].sum(dtype=np.float64)),
+                    log_probabilities=[float(value) for value in log_p[:size]],
+                    alignment=alignment,
+                )
+            )
+        return results
+
+
+def batched_by_length(items: list[Item], length: Any, batch_size: int, work: Any) -> list[Any]:
+    """Calls `work` on batches of items of similar length and returns its results in the order of the items."""
+    order = sorted(range(len(items)), key=lambda index: length(items[index]), reverse=True)
+    results: dict[int, Any] = {}
+    for begin in range(0, len(order), batch_size):
+        batch = order[begin : begin + batch_size]
+        results.update(zip(batch, work([items[index] for index in batch]), strict=True))
+    return [results[index] for index in range(len(items))]
+
+
+def in_words(
+    weights: NDArray[np.float32], source_word_of: Sequence[int], target_word_of: Sequence[int], target_words: int
+) -> NDArray[np.float32]:
+    """The alignment of words from that of ids: sums over the pieces of a source word, means over those of a target word.
+
+    weights: (target ids, source ids); source_word_of: the end of sentence counts as a last word. Returns (target_words, source words);
+    rows sum to 1.
+    """
+    source_words = source_word_of[-1] + 1
+    summed = np.zeros((len(weights), source_words), dtype=np.float64)
+    np.add.at(summed.T, np.asarray(source_word_of), weights[:, : len(source_word_of)].T)
+    result = np.zeros((target_words, source_words), dtype=np.float64)
+    np.add.at(result, np.asarray(target_word_of, dtype=np.intp), summed)
+    result /= np.maximum(result.sum(1, keepdims=True), np.finfo(np.float64).tiny)
+    return result.astype(np.float32)
+
+
+def _nothing() -> Translation:
+    return Translation("", [], [END], 0.0, [], np.zeros((0, 1), dtype=np.float32))

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rnnsearch.config import DataSettings
+from rnnsearch.errors import InputError
+from rnnsearch.text.codec import Codec, Decoded, Encoded
+from rnnsearch.text.subwords import Subwords
+from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
+
+SENTENCES = [["la", "maison", "rouge"], ["la", "raison"], ["le", "roi", "rouge"]]
+
+
+@pytest.fixture
+def plain() -> Codec:
+    return Codec(Tokeniser("space", "fr"), Vocabulary.count(SENTENCES, 4))
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> Codec:
+    subwords = Subwords.train(SENTENCES, "bpe", 25, tmp_path / "model")
+    return Codec(Tokeniser("space", "fr"), Vocabulary(subwords.vocabulary()), subwords)
+
+
+def test_a_sentence_ends_with_the_end_of_sentence(plain: Codec) -> None:
+    encoded = plain.encode("la maison bleue")
+    assert encoded == Encoded(["la", "maison", "bleue"], [*plain.vocabulary.ids(["la", "maison"]), UNK, EOS], [0, 1, 2, 3])
+    assert plain.decode(encoded.ids) == Decoded(["la", "maison", "<unk>"], [0, 1, 2])
+
+
+def test_an_empty_line_is_the_end_of_sentence_alone(plain: Codec, cut: Codec) -> None:
+    for codec in (plain, cut):
+        assert codec.encode("") == Encoded([], [EOS], [0])
+        assert codec.decode([EOS]) == codec.decode([]) == Decoded([], [])
+        assert codec.text([]) == ""
+
+
+def test_decoding_stops_at_the_first_end_of_sentence(plain: Codec) -> None:
+    assert plain.decode([2, EOS, 3, EOS]).words == [plain.vocabulary.word(2)]
+
+
+def test_pieces_keep_their_words(cut: Codec) -> None:
+    encoded = cut.encode("la saison rose")
+    assert len(encoded.ids) == len(encoded.word_of) > 4
+    assert encoded.word_of[-1] == 3
+    assert sorted(set(encoded.word_of)) == [0, 1, 2, 3]
+    decoded = cut.decode(encoded.ids)
+    assert decoded == Decoded(encoded.words, encoded.word_of[:-1])
+
+
+def test_words_known_already_are_not_cut_again() -> None:
+    codec = Codec(Tokeniser("moses", "fr"), Vocabulary(["l'homme", "l'", "homme"]))
+    assert codec.encode("l'homme").words == ["l'", "homme"]
+    assert codec.encode_words(["l'homme"]).ids == [2, EOS]
+
+
+@pytest.mark.parametrize("subwords", ["none", "bpe"])
+def test_it_comes_back_from_its_folder(plain: Codec, cut: Codec, tmp_path: Path, subwords: str) -> None:
+    codec = plain if subwords == "none" else cut
+    settings = DataSettings.model_validate({"tokeniser": "space", "source_language": "de", "target_language": "fr", "subwords": subwords})
+    codec.save(tmp_path, "target")
+    loaded = Codec.load(tmp_path, "target", settings)
+    assert (loaded.tokeniser, loaded.vocabulary) == (codec.tokeniser, codec.vocabulary)
+    assert loaded.encode("la saison") == codec.encode("la saison")
+    with pytest.raises(InputError, match=r"source\.(txt|model): cannot be read"):
+        Codec.load(tmp_path, "source", settings)

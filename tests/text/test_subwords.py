@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsearch.errors import InputError
+from rnnsearch.text.subwords import WORD_START, Subwords
+from rnnsearch.text.tokenise import Tokeniser
+
+SENTENCES = [
+    f"the {adjective} {noun} {verb}s the {noun}s .".split()
+    for adjective in ("small", "tall", "smaller")
+    for noun in ("house", "mouse", "horse")
+    for verb in ("see", "house", "call")
+]
+
+
+@pytest.fixture(scope="module", params=["unigram", "bpe"])
+def kind(request: pytest.FixtureRequest) -> Literal["unigram", "bpe"]:
+    chosen: Literal["unigram", "bpe"] = request.param
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def subwords(kind: Literal["unigram", "bpe"], tmp_path_factory: pytest.TempPathFactory) -> Subwords:
+    return Subwords.train(SENTENCES, kind, 40, tmp_path_factory.mktemp("subwords") / "model")
+
+
+def test_every_piece_knows_its_word(subwords: Subwords) -> None:
+    words = ["the", "smallest", "horses", "."]
+    pieces, word_of = subwords.pieces(words)
+    assert len(pieces) > len(words)
+    for number, word in enumerate(words):
+        assert "".join(piece for piece, of in zip(pieces, word_of, strict=True) if of == number) == WORD_START + word
+
+
+def test_pieces_come_back_as_the_words_they_were(subwords: Subwords) -> None:
+    for words in SENTENCES:
+        pieces, word_of = subwords.pieces(words)
+        assert subwords.words(pieces) == (words, word_of)
+
+
+@given(line=st.text(st.characters(), max_size=40), seen=st.booleans())
+def test_any_text_is_cut_without_mixing_its_words(subwords: Subwords, line: str, seen: bool) -> None:
+    words = Tokeniser("space", "").words(f"{line} {' '.join(SENTENCES[0])}" if seen else line)
+    pieces, word_of = subwords.pieces(words)
+    assert word_of == sorted(word_of)
+    assert sorted(set(word_of)) == list(range(len(words)))
+    spelt = [word.replace(WORD_START, "_") for word in words]
+    assert subwords.words(pieces) == (spelt, word_of)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "words", "word_of"),
+    [
+        ([], [], []),
+        (["▁the", "▁mou", "se"], ["the", "mouse"], [0, 1, 1]),
+        (["mou", "se"], ["mouse"], [0, 0]),  # a model may begin inside a word
+        (["▁", "<unk>", "▁a"], ["<unk>", "a"], [0, 0, 1]),
+        (["▁", "▁a"], ["a"], [0, 0]),
+        (["▁a", "▁", "▁b"], ["a", "b"], [0, 1, 1]),
+        (["▁a", "▁", "▁"], ["a"], [0, 0, 0]),
+        (["▁"], [""], [0]),
+    ],
+)
+def test_joining_what_a_model_may_write(subwords: Subwords, pieces: list[str], words: list[str], word_of: list[int]) -> None:
+    assert subwords.words(pieces) == (words, word_of)
+
+
+@given(st.lists(st.sampled_from(["▁", "▁a", "b", "<unk>"]), max_size=8))
+def test_joining_loses_no_letter_and_makes_no_empty_word(subwords: Subwords, pieces: list[str]) -> None:
+    words, word_of = subwords.words(pieces)
+    assert len(word_of) == len(pieces)
+    assert "".join(words) == "".join(pieces).replace(WORD_START, "")
+    assert all(words) or words == [""]
+    for number, word in enumerate(words):
+        own = [piece for piece, of in zip(pieces, word_of, strict=True) if of == number]
+        assert own
+        assert "".join(own).replace(WORD_START, "") == word
+
+
+def test_an_unseen_character_is_in_no_vocabulary(subwords: Subwords) -> None:
+    pieces, _ = subwords.pieces(["日"])
+    assert pieces[-1] == "日"
+    assert "日" not in subwords.vocabulary()
+
+
+def test_the_vocabulary_is_no_larger_than_asked_for_and_holds_no_special(subwords: Subwords) -> None:
+    vocabulary = subwords.vocabulary()
+    assert len({character for words in SENTENCES for word in words for character in word}) < len(vocabulary) <= 40
+    assert len(set(vocabulary)) == len(vocabulary)
+    assert not {"<unk>", "<s>", "</s>", "<pad>"} & set(vocabulary)
+
+
+def test_the_same_text_gives_the_same_model(kind: Literal["unigram", "bpe"], tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        Subwords.train(iter(SENTENCES), kind, 30, tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_it_comes_back_from_its_file_and_from_another_process(subwords: Subwords, tmp_path: Path) -> None:
+    subwords.save(tmp_path / "model")
+    for copy in (Subwords.load(tmp_path / "model"), pickle.loads(pickle.dumps(subwords))):
+        assert copy.pieces(SENTENCES[0]) == subwords.pieces(SENTENCES[0])
+
+
+@pytest.mark.parametrize("sentences", [[], [[]], [[], []]])
+def test_no_text_gives_no_model(kind: Literal["unigram", "bpe"], tmp_path: Path, sentences: list[list[str]]) -> None:
+    with pytest.raises(InputError, match="sentencepiece cannot make 40"):
+        Subwords.train(sentences, kind, 40, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(None, "cannot be read"), (b"", "is not a"), (b"no model", "is not a sentencepiece model")]
+)
+def test_a_damaged_file_is_refused(tmp_path: Path, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "model").write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        Subwords.load(tmp_path / "model")

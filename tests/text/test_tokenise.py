@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import pickle
+import re
+import unicodedata
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsearch.text.reading import read_lines
+from rnnsearch.text.tokenise import Tokeniser
+
+KINDS = [Tokeniser("moses", "en"), Tokeniser("moses", "fr"), Tokeniser("moses", "de"), Tokeniser("space", "en")]
+
+ALL_BLANKS = [chr(i) for i in range(0x110000) if unicodedata.category(chr(i)) in ("Cc", "Zs", "Zl", "Zp") or chr(i).isspace()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "language", "line", "words"),
+    [
+        ("moses", "en", "It isn't far, is it?", ["It", "isn", "'t", "far", ",", "is", "it", "?"]),
+        ("moses", "en", "Mr. Smith left.", ["Mr.", "Smith", "left", "."]),
+        ("moses", "en", "stone &amp; tile <b>", ["stone", "&", "amp", ";", "tile", "<", "b", ">"]),  # nothing escaped, nothing resolved
+        ("moses", "fr", "L'homme de la France.", ["L'", "homme", "de", "la", "France", "."]),
+        ("moses", "fr", "l' homme et qu'  il", ["l'", "homme", "et", "qu'", "il"]),
+        ("moses", "fr", "un 'l' isolé", ["un", "'", "l", "'", "isolé"]),  # a quotation, no elision
+        ("moses", "it", "dell' arte", ["dell'", "arte"]),
+        ("moses", "en", "the dogs' bones", ["the", "dogs", "'", "bones"]),
+        ("moses", "en", "soft\u00adhyphen", ["softhyphen"]),
+        ("space", "en", "It isn't far, is it?", ["It", "isn't", "far,", "is", "it?"]),
+        ("space", "en", "  a \t b\u3000c ", ["a", "b", "c"]),
+    ],
+)
+def test_words(kind: str, language: str, line: str, words: list[str]) -> None:
+    assert Tokeniser(kind, language).words(line) == words  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("line", ["", " ", "\t", "\u00a0\u2028 \x00", "\ufeff"])
+@pytest.mark.parametrize("tokeniser", KINDS, ids=str)
+def test_an_empty_line_has_no_words(tokeniser: Tokeniser, line: str) -> None:
+    assert tokeniser.words(line) == []
+    assert tokeniser.text([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("fr", "l'homme"),
+        ("fr", "de la France."),
+        ("fr", "Aujourd'hui, l'école est fermée."),
+        ("fr", "« Bien », dit-il (à 10,5 km)."),
+        ("en", "It isn't far, is it?"),
+        ("en", 'He said "yes" (twice).'),
+        ("en", "The U.S. paid $5,300.50 & more."),
+    ],
+)
+def test_ordinary_text_comes_back(language: str, line: str) -> None:
+    tokeniser = Tokeniser("moses", language)
+    assert tokeniser.text(tokeniser.words(line)) == line
+
+
+def test_a_stray_blank_after_an_elision_does_not_come_back() -> None:
+    tokeniser = Tokeniser("moses", "fr")
+    assert tokeniser.text(tokeniser.words("l' homme")) == "l'homme"
+    assert tokeniser.text(["de", "la", "France", "."]) == "de la France."
+
+
+def test_every_kind_of_blank_separates_words() -> None:
+    for tokeniser in KINDS:
+        for blank in ALL_BLANKS:
+            assert tokeniser.words(f"a{blank}b") == ["a", "b"], (tokeniser, blank)
+
+
+@given(st.text(st.characters(), max_size=60))
+def test_words_hold_no_blank_and_lose_no_character(line: str) -> None:
+    for tokeniser in KINDS:
+        words = tokeniser.words(line)
+        assert all(word and not any(character in ALL_BLANKS for character in word) for word in words)
+        letters = [character for character in re.sub("[\ud800-\udfff]", "\ufffd", line) if unicodedata.category(character)[0] in "LNPSM"]
+        assert [character for character in "".join(words) if unicodedata.category(character)[0] in "LNPSM"] == letters
+        "\n".join(words).encode("utf-8")  # can be written
+
+
+@given(st.lists(st.text(st.characters(categories=["L", "N", "P"]), min_size=1), max_size=8))
+def test_separated_words_come_back(words: list[str]) -> None:
+    tokeniser = Tokeniser("space", "")
+    assert tokeniser.words(tokeniser.text(words)) == words
+
+
+def test_it_can_be_sent_to_another_process_after_use() -> None:
+    tokeniser = Tokeniser("moses", "fr")
+    tokeniser.words("l'homme")
+    assert pickle.loads(pickle.dumps(tokeniser)) == tokeniser
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "de"])
+def test_real_text_comes_back_but_for_blanks(shared_data: Path, language: str) -> None:
+    tokeniser = Tokeniser("moses", language)
+    for line in islice(read_lines(shared_data / "multi30k" / f"train.{language}.gz"), 1000):
+        words = tokeniser.words(line)
+        assert "".join(words) == "".join(line.split())
+        assert "".join(tokeniser.text(words).split()) == "".join(words)

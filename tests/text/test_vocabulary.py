@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsearch.errors import InputError
+from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
+
+SENTENCES = [["b", "a", "c"], ["a", "d"], ["a", "c"]]
+
+
+def entries(vocabulary: Vocabulary) -> list[str]:
+    return [vocabulary.word(number) for number in range(len(vocabulary))]
+
+
+def test_the_most_frequent_words_come_first_and_the_specials_on_top() -> None:
+    assert entries(Vocabulary.count(SENTENCES, size=2)) == ["</s>", "<unk>", "a", "c"]
+
+
+def test_ties_are_broken_by_the_word_whatever_the_order_of_the_text() -> None:
+    assert entries(Vocabulary.count(SENTENCES, size=3)) == ["</s>", "<unk>", "a", "c", "b"]
+    assert Vocabulary.count(SENTENCES[::-1], size=3) == Vocabulary.count(SENTENCES, size=3)
+
+
+@pytest.mark.parametrize(("minimum", "kept"), [(1, {"a", "b", "c", "d"}), (2, {"a", "c"}), (3, {"a"}), (4, set())])
+def test_rare_words_stay_out(minimum: int, kept: set[str]) -> None:
+    assert set(entries(Vocabulary.count(SENTENCES, 10, minimum_count=minimum))[2:]) == kept
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefg"))), st.integers(1, 8), st.integers(1, 3))
+def test_no_word_left_out_is_more_frequent_than_one_that_is_in(sentences: list[list[str]], size: int, minimum: int) -> None:
+    counts = Counter(word for words in sentences for word in words)
+    vocabulary = Vocabulary.count(sentences, size, minimum)
+    inside = [word for word in counts if word in vocabulary]
+    outside = [word for word in counts if word not in vocabulary and counts[word] >= minimum]
+    assert len(inside) == min(size, sum(count >= minimum for count in counts.values()))
+    assert all((-counts[i], i) < (-counts[o], o) for i in inside for o in outside)
+
+
+def test_words_outside_become_unknown_and_no_end_of_sentence_is_added() -> None:
+    vocabulary = Vocabulary(["a", "b"])
+    assert vocabulary.ids(["b", "x", "a"]) == [3, UNK, 2]
+    assert vocabulary.ids([]) == []
+    assert (vocabulary.word(EOS), vocabulary.word(UNK)) == ("</s>", "<unk>")
+
+
+def test_text_that_spells_a_special_is_an_unknown_word() -> None:
+    vocabulary = Vocabulary.count([["</s>", "</s>", "<unk>", "a"]], size=10)
+    assert entries(vocabulary) == ["</s>", "<unk>", "a"]
+    assert vocabulary.ids(["</s>", "<unk>"]) == [UNK, UNK]
+    assert "</s>" not in vocabulary
+
+
+@pytest.mark.parametrize("number", [-1, 4])
+def test_an_id_outside_is_an_error(number: int) -> None:
+    with pytest.raises(IndexError):
+        Vocabulary(["a", "b"]).word(number)
+
+
+def test_a_repeated_word_is_refused() -> None:
+    with pytest.raises(ValueError, match="twice"):
+        Vocabulary(["a", "a"])
+
+
+def test_the_file_has_one_word_a_line_and_comes_back(tmp_path: Path) -> None:
+    vocabulary = Vocabulary(["été", "a\u2028b", "\r", "x\x85"])  # an end of line for str.splitlines(), not here
+    vocabulary.save(tmp_path / "v.txt")
+    assert (tmp_path / "v.txt").read_bytes().decode().split("\n")[:3] == ["</s>", "<unk>", "été"]
+    assert Vocabulary.load(tmp_path / "v.txt") == vocabulary
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "is not a vocabulary"),
+        (b"a\nb\n", "is not a vocabulary"),
+        (b"</s>\n<unk>\na", "is not a vocabulary"),  # cut short
+        (b"</s>\n<unk>\na\n\nb\n", r"v\.txt:4: the line is empty"),
+        (b"</s>\n<unk>\na\nb\na\n", r"v\.txt:5: the word 'a' stands in line 3"),
+        (b"</s>\n<unk>\n<unk>\n", r"v\.txt:3: the word '<unk>' stands in line 2"),
+        (b"</s>\n<unk>\n\xff\n", "UTF-8"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_damaged_file_is_refused(tmp_path: Path, text: bytes | None, message: str) -> None:
+    if text is not None:
+        (tmp_path / "v.txt").write_bytes(text)
+    with pytest.raises(InputError, match=message):
+        Vocabulary.load(tmp_path / "v.txt")
