@@ -8,6 +8,7 @@ aim at: a phrase may come out shorter or longer, and `corpus` keeps what fits. A
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from random import Random
 from typing import TypeVar
@@ -144,34 +145,31 @@ class Grammar:
             return core
         if noun.kind in lexicon.OWNERS and (not relative or self.chance(0.4)):
             owner = self.noun_phrase(lexicon.OWNERS[noun.kind], left - 1, relative, counted=False)
-            return extended(core, word("of", "de"), owner.phrase)
-        return extended(core, self.relative(core, left)) if relative else core
+            return replace(core, phrase=join(core.phrase, word("of", "de"), owner.phrase))
+        return replace(core, phrase=join(core.phrase, self.relative(core, left))) if relative else core
 
     def determiner(self, plural: bool, adjectives: Sequence[Adjective], negated: bool, counted: bool, described: bool) -> Determiner:
-        """Any that exists in this number and makes sense here."""
-        if not plural and any(adjective.english == "other" for adjective in adjectives):
-            return self.pick((lexicon.THE, lexicon.THIS, *lexicon.POSSESSIVES))
+        """One that exists in this number and makes sense here. described: before a relative clause or "of"."""
         drawn = self.random.random()
-        if drawn < 0.5:
-            return lexicon.THE
-        if drawn < 0.7 and not (plural and (negated or not counted)):
+        some = plural and (negated or not counted)  # "does not see some", "near some": French has no "des" here
+        another = not plural and lexicon.OTHER in adjectives  # "an other" is not English
+        if 0.5 <= drawn < 0.7 and not some and not another:
             return lexicon.A
-        if drawn < 0.8 and counted and not negated:
-            return self.pick(lexicon.QUANTITIES) if plural else lexicon.THE
-        if drawn < 0.9 and not described:
+        if 0.7 <= drawn < 0.8 and plural and counted and not negated:
+            return self.pick(lexicon.QUANTITIES)
+        if 0.8 <= drawn < 0.9 and not described:
             return self.pick(lexicon.POSSESSIVES)
-        return lexicon.THE_TWO if plural and self.chance(0.3) else lexicon.THIS
+        if drawn >= 0.9:
+            return lexicon.THE_TWO if plural and self.chance(0.3) else lexicon.THIS
+        return lexicon.THE
 
     def adjectives(self, kind: Kind, most: int) -> list[Adjective]:
-        """At most one of each rank, and "other" besides."""
+        """At most one of each rank, and "other" besides, which comes first: "the other small house"."""
         chosen: list[Adjective] = []
-        if most >= 1:
-            for _ in range(min(most, self.pick((0, 1, 1, 1, 2, 2, 3)))):
-                ranks = {adjective.rank for adjective in chosen if adjective.english != "other"}
-                free = [adjective for adjective in adjectives_of(kind) if adjective not in chosen and adjective.rank not in ranks]
-                if free:
-                    chosen.append(self.pick(free))
-        return sorted(chosen, key=lambda adjective: adjective.english != "other")  # "the other small tree"
+        for _ in range(min(most, self.pick((0, 1, 1, 1, 2, 2, 3)))):
+            ranks = {adjective.rank for adjective in chosen if adjective is not lexicon.OTHER}
+            chosen.append(self.pick([one for one in adjectives_of(kind) if one not in chosen and one.rank not in ranks]))
+        return sorted(chosen, key=lambda adjective: adjective is not lexicon.OTHER)
 
     def relative(self, antecedent: NounPhrase, words: int) -> Phrase:
         """A relative clause on the noun right before it."""
@@ -278,7 +276,7 @@ class Grammar:
         group = rules.verb_group(self.pick(lexicon.MOTION), subject, self.style(words - 2))
         left = words - size(group)
         if left <= 2 or self.chance(0.2):
-            return join(group, self.pick((*lexicon.TO_NATIONS, *(join(word("to", "à"), city) for city in lexicon.CITIES))))
+            return join(group, self.pick(lexicon.TO_NAMES))
         return join(group, word("to", "à"), self.noun_phrase(("building", "event"), left - 1, counted=False).phrase)
 
     def speech(self, subject: NounPhrase, words: int, past: bool) -> Phrase:
@@ -302,8 +300,9 @@ class Grammar:
 
     def place(self, words: int) -> Phrase:
         if words <= 2 or self.chance(0.25):
-            return self.pick((*lexicon.IN_NATIONS, *(join(word("in", "à"), city) for city in lexicon.CITIES)))
-        return join(self.pick(lexicon.PLACES), self.noun_phrase(("building", "region"), words - 1, counted=False).phrase)
+            return self.pick(lexicon.IN_NAMES)
+        preposition, kinds = self.pick(lexicon.PLACES)
+        return join(preposition, self.noun_phrase(kinds, words - 1, counted=False).phrase)
 
     def company(self, words: int) -> Phrase:
         return join(self.pick(lexicon.COMPANY), self.noun_phrase(PERSONS, words - 1, counted=False).phrase)
@@ -321,10 +320,6 @@ def size(phrase: Phrase) -> int:
 
 def named(name: Name) -> NounPhrase:
     return NounPhrase(name.phrase, name.gender, False, name.kind)
-
-
-def extended(core: NounPhrase, *more: Phrase) -> NounPhrase:
-    return NounPhrase(join(core.phrase, *more), core.gender, core.plural, core.kind)
 
 
 @cache

@@ -122,8 +122,9 @@ NOUNS = (
     Noun("flower", "flowers", "fleur", "fleurs", "f", "thing"),
 )
 
+OTHER = Adjective("other", ("autre", "autre", "autres", "autres"), 0, ALL)
 ADJECTIVES = (
-    Adjective("other", ("autre", "autre", "autres", "autres"), 0, ALL),
+    OTHER,
     Adjective("large", ("grand", "grande", "grands", "grandes"), 0, ("institution", "nation", "building", "region", "zone", "thing"), True, True),
     Adjective("small", ("petit", "petite", "petits", "petites"), 0, ("child", "institution", "nation", "building", "region", "thing"), True, True),
     Adjective("new", ("nouveau", "nouvelle", "nouveaux", "nouvelles"), 0,
@@ -221,12 +222,26 @@ BODIES = (
     Name(linked("the National Assembly", "la Assemblée nationale", "0-0 1-2 2-1"), "f", "institution"),
 )  # fmt: skip
 
-IN_NATIONS = (parallel("in France", "en France"), parallel("in Italy", "en Italie"), parallel("in Japan", "au Japon"))
-TO_NATIONS = (parallel("to France", "en France"), parallel("to Italy", "en Italie"), parallel("to Japan", "au Japon"))
-CITIES = (word("Paris", "Paris"), word("London", "Londres"), word("Athens", "Athènes"))
+IN_NAMES = tuple(
+    parallel(*pair)
+    for pair in (
+        ("in France", "en France"),
+        ("in Italy", "en Italie"),
+        ("in Japan", "au Japon"),
+        ("in Paris", "à Paris"),
+        ("in London", "à Londres"),
+        ("in Athens", "à Athènes"),
+    )
+)
+TO_NAMES = tuple(parallel(" ".join(("to", *pair.source[1:])), " ".join(pair.target)) for pair in IN_NAMES)
+"""French says the same for both: "in France" and "to France" are "en France"."""
 COMPANY = (word("with", "avec"), word("for", "pour"), word("without", "sans"))
 TIMES = (word("during", "pendant"), word("after", "après"), word("before", "avant"))
-PLACES = (word("in", "dans"), word("near", "près de"), word("behind", "derrière"))
+PLACES: tuple[tuple[Phrase, Kinds], ...] = (
+    (word("in", "dans"), ("building", "region")),
+    (word("near", "près de"), ("building", "region")),
+    (word("behind", "derrière"), ("building",)),
+)
 TODAY = word("today", "aujourd' hui")
 """Moses splits "aujourd'hui" after its apostrophe."""
 HOWEVER = word("however", "cependant")

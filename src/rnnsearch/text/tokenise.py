@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -16,13 +15,6 @@ _BLANKS = [*range(0x20), *range(0x7F, 0xA1), 0x1680, *range(0x2000, 0x200C), 0x2
 _INVISIBLE = [0xAD, 0x2060, 0xFEFF]  # soft hyphen, word joiner, byte order mark: Moses would make words of them
 _SURROGATES = range(0xD800, 0xE000)  # no UTF-8 file holds one, but a caller's string may, and no file could be written with it
 _PLAIN = dict.fromkeys(_BLANKS, " ") | dict.fromkeys(_INVISIBLE, "") | dict.fromkeys(_SURROGATES, "\ufffd")
-
-# "l' homme": real text has stray blanks after elided words. Moses would make three words of it, and "l 'homme" on the way back.
-_ELIDED = {
-    "fr": "[cdjlmnst]|(?:jus|lors|pres|puis|quel|quoi)?qu|aujourd|entr",
-    "it": "[cdlmnstv]|(?:a|da|de|ne|que|su)ll|un|nessun|sant|quest",
-}
-_STRAY_BLANK = {language: re.compile(rf"(?<![\w'])((?:{words})') +(?=[^\W\d_])", re.IGNORECASE) for language, words in _ELIDED.items()}
 
 
 @dataclass(frozen=True)
@@ -41,8 +33,6 @@ class Tokeniser:
         plain = line if line.isprintable() else line.translate(_PLAIN)
         if self.kind == "space":
             return plain.split()
-        if self.language in _STRAY_BLANK:
-            plain = _STRAY_BLANK[self.language].sub(r"\1", plain)
         words: list[str] = _moses(self.language).tokenize(plain, escape=False)
         return words
 

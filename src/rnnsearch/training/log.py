@@ -59,7 +59,7 @@ def statistics(run: Run, progress: Progress) -> dict[str, Any]:
         "hours": round(progress.seconds / 3600, 4),
         "hardware": hardware(run.settings.training.device),
         "train_nll": last and last["train_nll"],
-        "dev_nll": best and best["dev_nll"],
+        "dev_nll": best and best.get("dev_nll"),
         "dev_bleu": best and best.get("dev_bleu"),
         "best_update": progress.best_update,
         "pairs_seen": progress.pairs,

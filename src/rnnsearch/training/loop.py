@@ -240,7 +240,7 @@ def open_run(settings: Settings, corpus: Corpus, path: Path) -> Run:
                 what = f"was trained with {section}.{key} = {value!r}, which is now {new[key]!r}"
                 raise InputError(what, file=path, remedy="resume with the same settings, or begin another run")
     for side in ("source", "target"):
-        if getattr(run, side).vocabulary.words != getattr(corpus, side).vocabulary.words:
+        if getattr(run, side).vocabulary != getattr(corpus, side).vocabulary:
             raise InputError(f"was trained on a corpus with another {side} vocabulary", file=path, remedy="resume with the same --data")
     return Run(path, wanted, run.source, run.target)
 

@@ -64,7 +64,7 @@ class Translator:
         first = opened[0]
         for other in opened[1:]:
             for side in ("source", "target"):
-                if getattr(other, side).vocabulary.words != getattr(first, side).vocabulary.words:
+                if getattr(other, side).vocabulary != getattr(first, side).vocabulary:
                     raise InputError(f"has another {side} vocabulary than {first.path}", file=other.path, remedy="train both on one corpus")
         networks = [run.load_network(trust_code=trust_code, device=device) for run in opened]
         return cls(networks, first.source, first.target, first.settings.search, dictionary)

@@ -1,0 +1,132 @@
+"""Resuming is exact: an interrupted and resumed training equals the uninterrupted one, bit for bit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from rnnsearch.builtin.corpus import write
+from rnnsearch.config import DataSettings, ModelSettings, Settings, TrainingSettings
+from rnnsearch.errors import InputError
+from rnnsearch.run import load_tensors
+from rnnsearch.text.corpus import Corpus
+from rnnsearch.text.prepare import prepare
+from rnnsearch.training import loop
+from rnnsearch.training.display import Display
+from rnnsearch.training.loop import train
+
+MODEL = ModelSettings(embedding_size=12, hidden_size=16, alignment_size=12, maxout_size=12)
+PLAIN = TrainingSettings(max_updates=24, validate_every=8, save_every=4, batch_size=10, pool_batches=3, threads=1, samples=1)
+EVERYTHING = TrainingSettings(
+    **PLAIN.model_dump(exclude={"reshuffle", "accumulate", "optimiser", "learning_rate", "schedule", "warmup", "precision"})
+    | {"dropout_embedding": 0.1, "dropout_recurrent": 0.1, "dropout_readout": 0.1, "label_smoothing": 0.1, "average_decay": 0.9},
+    reshuffle=True,
+    accumulate=2,
+    optimiser="adamw",
+    learning_rate=0.003,
+    schedule="cosine",
+    warmup=5,
+    precision="bfloat16",
+)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("resume")
+    write(folder, 120, 12)
+    dev = (folder / "dev.en", folder / "dev.fr")
+    prepare(folder / "train.en", folder / "train.fr", folder / "store", dev=dev, settings=DataSettings())
+    return folder / "store"
+
+
+def quiet() -> Display:
+    return Display(0, quiet=True)
+
+
+def assert_same_run(one: Path, other: Path) -> None:
+    for name in ("model.safetensors", "checkpoints/last.safetensors"):
+        expected, notes = load_tensors(one / name, "")
+        found, other_notes = load_tensors(other / name, "")
+        assert expected.keys() == found.keys()
+        for key, tensor in expected.items():
+            assert torch.equal(tensor, found[key]), f"{name}: {key}"
+        for timed in (notes.get("progress"), other_notes.get("progress")):
+            if timed:
+                timed.pop("seconds")
+                for row in timed["validations"]:
+                    row.pop("seconds")
+        assert notes == other_notes
+
+
+@pytest.mark.parametrize("training", [PLAIN, EVERYTHING], ids=["paper's", "everything on"])
+@pytest.mark.parametrize("interrupted_at", [3, 8, 17])
+def test_a_resumed_run_equals_an_uninterrupted_one(
+    store: Path, tmp_path: Path, training: TrainingSettings, interrupted_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(model=MODEL, training=training)
+    train(settings, Corpus.open(store), tmp_path / "whole", display=quiet())
+
+    update = loop.Session.update
+
+    def interrupting(session: loop.Session, *arguments: object) -> None:
+        update(session, *arguments)  # type: ignore[arg-type]
+        if session.progress.update == interrupted_at:
+            os.kill(os.getpid(), signal.SIGINT)  # as Ctrl-C does
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.Session, "update", interrupting)
+        train(settings, Corpus.open(store), tmp_path / "parts", display=quiet())
+    _, notes = load_tensors(tmp_path / "parts" / "checkpoints" / "last.safetensors", "")
+    assert notes["progress"]["update"] == interrupted_at
+    torch.rand(7)  # whatever happened to the random state in between must not matter
+    train(settings, Corpus.open(store), tmp_path / "parts", resume=True, display=quiet())
+    assert_same_run(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_a_killed_run_equals_an_uninterrupted_one(store: Path, tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.toml"
+    Settings(model=MODEL, training=PLAIN.model_copy(update={"max_updates": 60, "validate_every": 20})).save(recipe)
+
+    def command(run: str, *more: str) -> subprocess.Popen[bytes]:
+        words = [sys.executable, "-m", "rnnsearch", "train", str(recipe), "--data", str(store), "--out", str(tmp_path / run), *more]
+        return subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+    assert command("whole").wait() == 0
+    victim = command("killed")
+    checkpoint = tmp_path / "killed" / "checkpoints" / "last.safetensors"
+    while not checkpoint.exists():
+        assert victim.poll() is None, "it ended before it could be killed"
+        time.sleep(0.005)
+    victim.kill()
+    assert victim.wait() == -signal.SIGKILL
+    assert command("killed", "--resume").wait() == 0
+    assert_same_run(tmp_path / "whole", tmp_path / "killed")
+
+
+def test_more_updates_than_first_asked_for(store: Path, tmp_path: Path) -> None:
+    short = Settings(model=MODEL, training=PLAIN.model_copy(update={"max_updates": 8}))
+    train(short, Corpus.open(store), tmp_path / "grown", display=quiet())
+    long = Settings(model=MODEL, training=PLAIN)
+    train(long, Corpus.open(store), tmp_path / "grown", resume=True, display=quiet())
+    train(long, Corpus.open(store), tmp_path / "whole", display=quiet())
+    assert_same_run(tmp_path / "whole", tmp_path / "grown")
+
+
+def test_other_settings_are_refused(store: Path, tmp_path: Path) -> None:
+    train(Settings(model=MODEL, training=PLAIN.model_copy(update={"max_updates": 2})), Corpus.open(store), tmp_path / "run", display=quiet())
+    other = Settings(model=MODEL, training=PLAIN.model_copy(update={"batch_size": 20}))
+    with pytest.raises(InputError, match=r"training\.batch_size = 10, which is now 20"):
+        train(other, Corpus.open(store), tmp_path / "run", resume=True, display=quiet())
+
+
+def test_an_existing_run_is_not_overwritten(store: Path, tmp_path: Path) -> None:
+    settings = Settings(model=MODEL, training=PLAIN.model_copy(update={"max_updates": 1}))
+    train(settings, Corpus.open(store), tmp_path / "run", display=quiet())
+    with pytest.raises(InputError, match="holds a run already"):
+        train(settings, Corpus.open(store), tmp_path / "run", display=quiet())
