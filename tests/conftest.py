@@ -44,3 +44,72 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs real corpora, and {folder} is no folder (name one in RNNSEARCH_DATA)")
     return folder
+
+
+TINY = [
+    *("model.embedding_size=16", "model.hidden_size=16", "model.alignment_size=16", "model.maxout_size=16"),
+    *("training.max_updates=30", "training.max_epochs=0", "training.batch_size=20", "training.learning_rate=0.02", "training.warmup=0"),
+    *("training.validate_every=30", "training.validate_bleu=false", "training.select_by=nll", "training.samples=0", "training.threads=1"),
+]
+"""Changes of the demo's recipe that make a run of two seconds: it has hardly learned to write, but everything about it is real."""
+
+
+@pytest.fixture(scope="session")
+def tiny_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with train, dev and test of the built-in corpus, each as .en, .fr and .links: 300, 20 and 20 pairs."""
+    from rnnsearch.builtin.corpus import write
+
+    folder = tmp_path_factory.mktemp("tiny") / "corpus"
+    write(folder, 300, 20)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_store(tiny_corpus: Path) -> Path:
+    """`tiny_corpus`, prepared."""
+    return _prepared(tiny_corpus, "store")
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tiny_store: Path) -> Path:
+    """A small RNNsearch that was trained on `tiny_store` for a moment. Copy it before changing anything in it."""
+    return _trained(tiny_store, "run")
+
+
+@pytest.fixture(scope="session")
+def other_tiny_run(tiny_store: Path) -> Path:
+    """As `tiny_run`, from another seed."""
+    return _trained(tiny_store, "other", "training.seed=2")
+
+
+@pytest.fixture(scope="session")
+def tiny_subword_run(tiny_corpus: Path) -> Path:
+    """As `tiny_run`, on pieces of words; source and target vocabulary differ from those of the other runs."""
+    return _trained(_prepared(tiny_corpus, "pieces", "data.subwords=bpe", "data.shortlist=80"), "pieces-run")
+
+
+@pytest.fixture(scope="session")
+def tiny_unknown_run(tiny_corpus: Path) -> Path:
+    """As `tiny_run`, with so short a shortlist that most words are unknown."""
+    return _trained(_prepared(tiny_corpus, "short", "data.shortlist=30"), "short-run")
+
+
+def _prepared(corpus: Path, name: str, *changes: str) -> Path:
+    from rnnsearch.config import load_config
+    from rnnsearch.text.prepare import prepare
+
+    store = corpus.parent / name
+    settings = load_config("demo", changes).data
+    prepare(corpus / "train.en", corpus / "train.fr", store, dev=(corpus / "dev.en", corpus / "dev.fr"), settings=settings)
+    return store
+
+
+def _trained(store: Path, name: str, *changes: str) -> Path:
+    from rnnsearch.config import load_config
+    from rnnsearch.text.corpus import Corpus
+    from rnnsearch.training.display import Display
+    from rnnsearch.training.loop import train
+
+    run = store.parent / name
+    train(load_config("demo", [*TINY, *changes]), Corpus.open(store), run, display=Display(0, quiet=True))
+    return run

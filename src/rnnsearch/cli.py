@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +32,7 @@ Set = Annotated[
 ]
 TrustCode = Annotated[bool, typer.Option("--trust-code", help="Import the code outside rnnsearch that the run names.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")]
-Threads = Annotated[int, typer.Option(help="Processor threads; 0 = as many as there are cores.")]
+Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 = as many as there are cores.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, with tokens, score and alignment matrix.")]
 
 
@@ -52,8 +53,10 @@ def demo(
     if corpus_only:
         from rnnsearch.builtin.corpus import write
         from rnnsearch.demo import HELD_OUT_PAIRS, TRAIN_PAIRS
+        from rnnsearch.text.folder import whole_folder
 
-        write(out, TRAIN_PAIRS, HELD_OUT_PAIRS)
+        with whole_folder(out, lambda folder: False) as folder:
+            write(folder, TRAIN_PAIRS, HELD_OUT_PAIRS)
         say(f"corpus   {out} ({TRAIN_PAIRS} training pairs, {HELD_OUT_PAIRS} each for development and test, with gold links)")
         return
     from rnnsearch.demo import SHOWN, run_demo
@@ -81,7 +84,7 @@ def prepare(
     recipe: Annotated[str, typer.Option(help="Take the [data] settings of this recipe: a built-in name or a TOML file.")] = "",
     set_: Set = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a corpus that is there already.")] = False,
-    workers: Annotated[int, typer.Option(help="Processes that tokenise; 0 = as many as there are cores.")] = 0,
+    workers: Annotated[int, typer.Option(min=0, help="Processes that tokenise; 0 = as many as there are cores.")] = 0,
 ) -> None:
     """Clean, tokenise and number parallel text, and say what was dropped and why."""
     from rnnsearch.config import load_config
@@ -106,9 +109,13 @@ def train(
     from rnnsearch.config import load_config
 
     settings = load_config(recipe, tuple(set_ or ()))
+    if any(change.strip().startswith("data.") for change in set_ or ()):
+        raise InputError("the data settings of a prepared corpus are fixed", file=data, remedy="--set them for `rnnsearch prepare`")
+    from rnnsearch.run import usable_device
     from rnnsearch.text.corpus import Corpus
     from rnnsearch.training.loop import train as train_run
 
+    usable_device(settings.training.device)
     train_run(settings, Corpus.open(data), out, resume=resume)
     print(out)
 
@@ -130,9 +137,9 @@ def translate(
         float | None, typer.Option(help="At least this share of the source's words (released implementation: 0.5).")
     ] = None,
     max_length_ratio: Annotated[float | None, typer.Option(help="At most this many times the source's words.")] = None,
-    samples: Annotated[int, typer.Option(help="Draw this many translations at random instead of searching the best.")] = 0,
+    samples: Annotated[int, typer.Option(min=0, help="Draw this many translations at random instead of searching the best.")] = 0,
     temperature: Annotated[float, typer.Option(help="Of --samples.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="Of --samples.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of --samples.")] = 1,
     json: Json = False,
     links: Annotated[Path | None, typer.Option(help="Write hard word links here, in Pharaoh format.")] = None,
     alignment_plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the alignment of every line here, as PNG.")] = None,
@@ -167,7 +174,7 @@ def score(
         list[str], typer.Argument(metavar="RUN... SRC TGT", help="Trained runs, source text, and its translations or a Moses n-best list.")
     ],
     json: Json = False,
-    batch_size: Annotated[int, typer.Option(help="Pairs scored together.")] = 64,
+    batch_size: Annotated[int, typer.Option(min=1, help="Pairs scored together.")] = 64,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
@@ -175,16 +182,19 @@ def score(
     """Print log p(y|x) of every pair, in nats; an n-best list comes back in the order of its scores."""
     from rnnsearch.output import as_json
     from rnnsearch.text.reading import read_lines, read_pairs
-    from rnnsearch.translation.rerank import is_nbest, parse_nbest, rerank
+    from rnnsearch.translation.rerank import is_nbest, not_nbest, parse_nbest, rerank
 
     run, source, target = runs_and_texts(runs)
     translator = load(run, device, threads, trust_code)
-    if target != "-" and is_nbest(next(read_lines(target), "")):
+    # What comes through a pipe can be read only once, so there is no looking ahead.
+    if Path(target).is_file() and is_nbest(next(read_lines(target), "")):
+        if json:
+            raise InputError("an n-best list comes back as an n-best list, not as JSON", file=target, remedy="leave out --json")
         lines = list(read_lines(source))
         for line in rerank(translator, lines, parse_nbest(read_lines(target), len(lines), target)):
             print(line)
         return
-    for result in translator.force(read_pairs(source, target), batch_size):
+    for result in translator.force(not_nbest(read_pairs(source, target), target), batch_size):
         print(as_json(result) if json else f"{result.score:.5f}")
 
 
@@ -193,7 +203,7 @@ def align(
     runs: Annotated[list[str], typer.Argument(metavar="RUN... SRC TGT", help="Trained runs, source text and its translations.")],
     json: Json = False,
     alignment_plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the alignment of every pair here, as PNG.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Pairs aligned together.")] = 64,
+    batch_size: Annotated[int, typer.Option(min=1, help="Pairs aligned together.")] = 64,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
@@ -259,22 +269,32 @@ def also_written(results: Iterable[Any], links: Path | None, plots: Path | None)
     """Passes results on, and writes their links and pictures on the way."""
     from rnnsearch.output import as_links
 
-    try:
+    with faults_named(plots):
         if plots:
             plots.mkdir(parents=True, exist_ok=True)
+    with faults_named(links):
         file = links.open("w", encoding="utf-8") if links else None
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=error.filename) from None
     try:
         for number, result in enumerate(results, 1):
-            if file:
-                print(as_links(result), file=file)
+            with faults_named(links):
+                if file:
+                    print(as_links(result), file=file)
             if plots:
                 result.plot(plots / f"{number:06d}.png")
             yield result
     finally:
-        if file:
-            file.close()
+        with faults_named(links):
+            if file:
+                file.close()
+
+
+@contextmanager
+def faults_named(path: Path | None) -> Iterator[None]:
+    """Says which file could not be written: on a full disk the system does not."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=error.filename or path) from None
 
 
 def progress_bar() -> Any:
@@ -291,10 +311,11 @@ def say(text: str) -> None:
 
 def main() -> None:
     """Runs the command line: exit code 0, or 2 with one clear line for bad usage or bad input, or 130 after Ctrl-C."""
+    open_missing_streams()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="surrogateescape" if stream is sys.stdin else "backslashreplace", newline="\n")  # type: ignore[union-attr]
     try:
-        code = app(standalone_mode=False) or 0
+        code = run_command()
         sys.stdout.flush()
     except InputError as error:
         code = failed(str(error))
@@ -305,14 +326,31 @@ def main() -> None:
         code = 0
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        code = failed(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+        code = failed(f"{error.filename or 'the output cannot be written'}: {error.strerror or error}")
     except Exception as error:
         if not hasattr(error, "format_message"):  # not a usage error
             raise
-        context = getattr(error, "ctx", None)
+        context, message = getattr(error, "ctx", None), error.format_message()
         command = context.command_path if context else "rnnsearch"
-        code = failed(f"{error.format_message()} (see {command} --help)")
+        code = failed(f"{message} (see {command} --help)") if message else 2  # no command: the help has been shown
     sys.exit(code)
+
+
+def run_command() -> int:
+    """Runs the command that was typed. Not `app()`: that answers Ctrl-C and a reader who has gone in its own way."""
+    try:
+        with typer.main.get_command(app).make_context("rnnsearch", sys.argv[1:]) as context:
+            context.command.invoke(context)
+    except typer.Exit as leaving:  # --help has been shown
+        return leaving.exit_code
+    return 0
+
+
+def open_missing_streams() -> None:
+    """Whoever starts the command may have closed its standard streams: then they are empty."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
 
 
 def failed(line: str) -> int:

@@ -14,10 +14,11 @@ from rnnsearch.errors import InputError
 
 Positive = Annotated[int, Field(gt=0)]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", validate_assignment=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", validate_assignment=True, frozen=True, allow_inf_nan=False)
 
 
 class DataSettings(_Section):
@@ -30,7 +31,7 @@ class DataSettings(_Section):
     shortlist: Positive = Field(30_000, description="most frequent words kept a side (Sec. 4.1), or number of pieces with subwords")
     minimum_count: Positive = Field(1, description="a word must occur this often to enter the shortlist")
     max_words: Positive = Field(200, description="pairs with a longer side are dropped, and counted")
-    seed: int = Field(1, description="of the one shuffle of the training pairs (B.2)")
+    seed: Seed = Field(1, description="of the one shuffle of the training pairs (B.2)")
 
 
 class ModelSettings(_Section):
@@ -77,7 +78,7 @@ class TrainingSettings(_Section):
     precision: Literal["float32", "bfloat16"] = Field("float32", description="of the matrix products; states and weights stay float32")
     threads: int = Field(0, ge=0, description="processor threads; 0 = as many as there are cores")
     device: str = "cpu"
-    seed: int = 1
+    seed: Seed = 1
     max_updates: int = Field(0, ge=0, description="stop after this many updates; 0 = no such limit")
     max_epochs: float = Field(0.0, ge=0, description="stop after this many passes over the corpus; 0 = no such limit")
     max_minutes: float = Field(0.0, ge=0, description="stop after this much training time, validation included; 0 = no such limit")
@@ -102,8 +103,8 @@ class SearchSettings(_Section):
     length_alpha: float = Field(0.6, ge=0, description="GNMT's exponent")
     coverage_beta: float = Field(0.0, ge=0, description="weight of GNMT's coverage penalty at the final choice")
     no_unk: bool = Field(False, description="never write UNK (Table 1's last column)")
-    min_length_ratio: float = Field(0.0, ge=0, description="no end of sentence before this share of |x| words (released: 0.5)")
-    max_length_ratio: float = Field(3.0, gt=0, description="at most this many times |x| words")
+    min_length_ratio: float = Field(0.0, ge=0, le=100, description="no end of sentence before this share of |x| words (released: 0.5)")
+    max_length_ratio: float = Field(3.0, gt=0, le=100, description="at most this many times |x| words")
     replace_unk: bool = Field(False, description="write the strongest aligned source word, or its dictionary entry, for UNK")
 
 
@@ -165,8 +166,9 @@ def validated(table: dict[str, Any], where: str) -> Settings:
 def _read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
     if not str(recipe):
         return "settings", {}
+    recipe = str(recipe).replace("*", "-star")  # the paper's RNNsearch-50*
     path = Path(recipe)
-    if path.suffix != ".toml" and not path.exists():
+    if path.suffix != ".toml" and not path.is_file():
         built_in = resources.files("rnnsearch") / "recipes" / f"{recipe}.toml"
         if not built_in.is_file():
             raise InputError(f"no recipe {recipe!r}", remedy=f"name a TOML file or one of {', '.join(recipe_names())}")

@@ -21,6 +21,7 @@ from rnnsearch.training.loop import train
 from rnnsearch.translation.translator import Translator
 
 TRAIN_PAIRS, HELD_OUT_PAIRS = 12_000, 500
+NOTE = "made-by-demo.txt"
 SHOWN = "The European Economic Area does not protect the man."
 
 
@@ -40,8 +41,8 @@ def run_demo(folder: Path, overrides: tuple[str, ...] = (), display: Display | N
 
     Raises InputError if the folder holds anything that no demo made.
     """
-    clear(folder)
     settings = load_config("demo", overrides)
+    clear(folder)
     corpus, store, run = folder / "corpus", folder / "store", folder / "run"
     write(corpus, TRAIN_PAIRS, HELD_OUT_PAIRS)
     prepare(corpus / "train.en", corpus / "train.fr", store, dev=(corpus / "dev.en", corpus / "dev.fr"), settings=settings.data)
@@ -57,9 +58,11 @@ def run_demo(folder: Path, overrides: tuple[str, ...] = (), display: Display | N
 
 
 def clear(folder: Path) -> None:
-    """Empties a folder that an earlier demo filled."""
-    if not folder.exists():
-        return
-    if not folder.is_dir() or not all(entry.name in ("corpus", "store", "run", "alignment.png") for entry in folder.iterdir()):
-        raise InputError("is not a folder that a demo made", file=folder, remedy="name a new one with --out")
-    shutil.rmtree(folder)
+    """Makes the folder, or empties it if an earlier demo filled it: NOTE tells it from a person's own work in folders of these names."""
+    if folder.exists():
+        names = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {"a file"}
+        if names and (NOTE not in names or not names <= {NOTE, "corpus", "store", "run", "alignment.png"}):
+            raise InputError("is not a folder that a demo made", file=folder, remedy="name a new one with --out")
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    (folder / NOTE).write_text("`rnnsearch demo` made this folder, and replaces all of it when it runs again.\n", encoding="utf-8")

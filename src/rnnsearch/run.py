@@ -78,6 +78,7 @@ class Run:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"is damaged: {error}", file=file) from None
         header = table.pop("run", {})
+        header = header if isinstance(header, dict) else {}
         if header.get("format") != FORMAT:
             theirs = f"format {header.get('format', 'unknown')} (rnnsearch {header.get('rnnsearch', 'unknown')})"
             raise InputError(
@@ -95,13 +96,24 @@ class Run:
 
     def load_network(self, *, trust_code: bool = False, device: str = "cpu") -> TranslationNetwork:
         """The network with its best weights, ready for search. Raises InputError if they are missing or do not fit."""
+        place = usable_device(device)
         tensors, _ = load_tensors(self.model_path, "train it first, or wait for its first validation")
         network = self.make_network(trust_code=trust_code)
         try:
             network.load_state_dict(tensors)
         except RuntimeError as error:
             raise InputError(f"does not fit config.toml: {str(error).splitlines()[-1].strip()}", file=self.model_path) from None
-        return network.to(device).eval()
+        return network.to(place).eval()
+
+
+def usable_device(name: str) -> torch.device:
+    """Raises InputError for a device that this machine, or this torch, does not have."""
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # the latter from a torch built for processors only
+        raise InputError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}", remedy="cpu, cuda or cuda:N") from None
+    return device
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], notes: dict[str, Any]) -> None:

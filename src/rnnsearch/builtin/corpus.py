@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 
+from rnnsearch.builtin.chance import Chance
 from rnnsearch.builtin.grammar import Grammar
 from rnnsearch.errors import InputError
 from rnnsearch.records import Link, format_links
@@ -81,24 +81,23 @@ def write(folder: Path, train: int, held_out: int, seed: int = 1) -> None:
 
 
 def _stream(seed: int, min_words: int, max_words: int) -> Iterator[Example]:
-    random = Random(seed)
-    grammar = Grammar(random)
+    chance = Chance(seed)
     bands = [(share, max(low, min_words), min(high, max_words)) for share, low, high in LENGTHS]
     bands = [band for band in bands if band[1] <= band[2]] or [(1.0, min_words, max_words)]
     while True:
-        low, high = _band(bands, random)
-        phrase = grammar.sentence(low + int(random.random() * (high - low + 1)))
+        phrase = Grammar(chance).sentence(_length(bands, chance))
         if all(min_words <= len(side) <= max_words for side in (phrase.source, phrase.target)):
             yield Example(phrase.source, phrase.target, tuple(sorted(phrase.links)))
 
 
-def _band(bands: Sequence[tuple[float, int, int]], random: Random) -> tuple[int, int]:
-    drawn = random.random() * sum(share for share, _, _ in bands)
-    for share, low, high in bands:
+def _length(bands: Sequence[tuple[float, int, int]], chance: Chance) -> int:
+    drawn = chance.fraction() * sum(share for share, _, _ in bands)
+    *others, last = bands
+    for share, low, high in others:
         drawn -= share
         if drawn < 0:
-            return low, high
-    return bands[-1][1:]
+            return chance.between(low, high)
+    return chance.between(*last[1:])
 
 
 def _text(words: Sequence[str]) -> str:

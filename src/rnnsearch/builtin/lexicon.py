@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from rnnsearch.builtin.phrase import Phrase, linked, parallel, word
@@ -125,8 +126,10 @@ NOUNS = (
 OTHER = Adjective("other", ("autre", "autre", "autres", "autres"), 0, ALL)
 ADJECTIVES = (
     OTHER,
-    Adjective("large", ("grand", "grande", "grands", "grandes"), 0, ("institution", "nation", "building", "region", "zone", "thing"), True, True),
-    Adjective("small", ("petit", "petite", "petits", "petites"), 0, ("child", "institution", "nation", "building", "region", "thing"), True, True),
+    Adjective("large", ("grand", "grande", "grands", "grandes"), 0,
+              ("institution", "nation", "building", "region", "zone", "thing"), True, True),
+    Adjective("small", ("petit", "petite", "petits", "petites"), 0,
+              ("child", "institution", "nation", "building", "region", "thing"), True, True),
     Adjective("new", ("nouveau", "nouvelle", "nouveaux", "nouvelles"), 0,
               ("role", "institution", "document", "building", "zone", "event", "thing"), before_vowel="nouvel"),
     Adjective("old", ("vieux", "vieille", "vieux", "vieilles"), 0,
@@ -264,3 +267,21 @@ OWNERS: dict[Kind, Kinds] = {
 
 COMPARED = frozenset({"famous", "important"})
 """Adjectives that English compares with "more"."""
+
+
+@cache
+def nouns_of(kinds: Kinds) -> tuple[Noun, ...]:
+    """The nouns of any of the kinds."""
+    return tuple(noun for noun in NOUNS if noun.kind in kinds)
+
+
+@cache
+def adjectives_of(kind: Kind) -> tuple[Adjective, ...]:
+    """The adjectives that suit a kind of noun."""
+    return tuple(adjective for adjective in ADJECTIVES if kind in adjective.kinds)
+
+
+@cache
+def verbs_for(kind: Kind) -> tuple[Verb, ...]:
+    """The transitive verbs whose object may be of the kind."""
+    return tuple(verb for verb in TRANSITIVE if kind in verb.objects)

@@ -64,12 +64,12 @@ def reorder(parts: Sequence[Phrase], slots: Sequence[Slot]) -> Phrase:
     """
     target: list[str] = []
     place: dict[tuple[int, int], int] = {}  # (part, target word of the part) → target position
-    for part, only in slots:
-        for i in range(len(parts[part].target)) if only is None else (only,):
-            if (part, i) in place:
-                raise ValueError(f"target word {i} of {parts[part]} is used twice")
-            place[part, i] = len(target)
-            target.append(parts[part].target[i])
+    for number, only in slots:
+        for i in range(len(parts[number].target)) if only is None else (only,):
+            if (number, i) in place:
+                raise ValueError(f"target word {i} of {parts[number]} is used twice")
+            place[number, i] = len(target)
+            target.append(parts[number].target[i])
     if len(target) != sum(len(part.target) for part in parts):
         raise ValueError(f"the target order {list(slots)} leaves out words of {list(parts)}")
     source: list[str] = []

@@ -28,6 +28,14 @@ def is_nbest(line: str) -> bool:
     return bool(separator) and number.strip().isdecimal()
 
 
+def not_nbest(pairs: Iterable[tuple[str, str]], file: str | Path) -> Iterator[tuple[str, str]]:
+    """The pairs of source lines and translations. Raises InputError if the latter are an n-best list after all."""
+    for number, (source, target) in enumerate(pairs, 1):
+        if number == 1 and is_nbest(target):
+            raise InputError("an n-best list cannot come through a pipe", file=file, line=1, remedy="write it to a file first")
+        yield source, target
+
+
 def parse_nbest(lines: Iterable[str], sentences: int, file: str | Path) -> Iterator[Candidate]:
     """The candidates, whose numbers must rise and name one of the `sentences` source lines. Raises InputError with the line."""
     before = -1

@@ -80,7 +80,7 @@ class Translator:
 
     def sample(
         self, lines: Iterable[str], *, samples: int = 1, temperature: float = 1.0, seed: int = 1, **search: Any
-    ) -> list[Translation]:
+    ) -> Iterator[Translation]:
         """Draws translations from p(y | x) instead of searching the best; further samples are the `alternatives` of the first."""
         settings = changed(self.search, search)
         generator = torch.Generator(self._device).manual_seed(seed)
@@ -89,7 +89,7 @@ class Translator:
             step, state, lengths = self._begin(encoded)
             return sample(step, state, lengths, settings, temperature=temperature, samples=samples, generator=generator)
 
-        return list(self._in_order(lines, lambda encoded: self._in_words(encoded, draw(encoded), settings), settings.batch_size))
+        return self._in_order(lines, lambda encoded: self._in_words(encoded, draw(encoded), settings), settings.batch_size)
 
     def force(self, pairs: Iterable[tuple[str, str]], batch_size: int = 64) -> Iterator[Translation]:
         """Scores and aligns given translations: score is log p(y | x), alignment is that of forced decoding."""

@@ -55,7 +55,7 @@ def eq4(network: Network, source: list[int], target: list[int]) -> list[Row]:
 def appendix(network: Network, source: list[int], target: list[int]) -> list[Row]:
     """A.2.2 to the letter: t̃_i = U_o s_{i−1} + V_o E y_{i−1} + C_o c_{i−1}, c_0 = 0; s_i = f(s_{i−1}, y_{i−1}, c_i).
 
-    The row of weights of y_i is α_{i−1}, with which the context c_{i−1} of its readout was made; nothing was attended to before y_1: uniform.
+    The row of weights of y_i is α_{i−1}, with which the context c_{i−1} of its readout was made; before y_1 nothing was: uniform.
     """
     h, s_0 = network.begin(source)
     s = {0: network.unit.begin(s_0)}

@@ -1,0 +1,112 @@
+"""Noun phrases by chance: names, nouns with adjectives, owners ("of …") and relative clauses."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rnnsearch.builtin import lexicon, rules
+from rnnsearch.builtin.chance import Chance
+from rnnsearch.builtin.lexicon import ACTORS, PERSONS, Adjective, Determiner, Kind, Kinds, Name, adjectives_of, nouns_of
+from rnnsearch.builtin.phrase import Phrase, join, word
+from rnnsearch.builtin.rules import NounPhrase
+
+SUBJECTS: tuple[Kinds, ...] = (
+    PERSONS,
+    PERSONS,
+    PERSONS,
+    PERSONS,
+    ACTORS,
+    ("institution", "zone"),
+    ("nation",),
+    ("document",),
+    lexicon.THINGS,
+)
+"""What sentences are about; one of these is drawn evenly."""
+
+
+class NounPhrases(ABC):
+    """The noun phrases of one sentence, none of which repeats a name. What a relative clause holds is for the grammar to say."""
+
+    def __init__(self, chance: Chance) -> None:
+        self.chance = chance
+        self.names_left = [*lexicon.PEOPLE, *lexicon.NATIONS, *lexicon.BODIES]
+
+    @abstractmethod
+    def relative(self, antecedent: NounPhrase, words: int) -> Phrase:
+        """A relative clause on the noun right before it."""
+
+    def subject(self, words: int) -> NounPhrase:
+        """The subject of a clause of so many words; short ones are more frequent."""
+        if words <= 2:
+            return self.someone()
+        kinds = self.chance.pick(SUBJECTS)
+        if kinds is PERSONS and self.chance.happens(0.3):
+            return self.someone()
+        length = 2 + int(self.chance.fraction() ** 2 * max(1, words - 3) * 0.7)
+        if length >= 5 and kinds is PERSONS and self.chance.happens(0.3):
+            first = self.noun_phrase(kinds, self.chance.between(1, 3), relative=False)
+            second = self.noun_phrase(kinds, length - size(first.phrase) - 1, relative=False)
+            return rules.coordinate(first, second) if first.phrase != second.phrase else second
+        return self.noun_phrase(kinds, length)
+
+    def someone(self) -> NounPhrase:
+        """One word: a name or a pronoun."""
+        people = [name for name in self.names_left if name.kind == "adult"]
+        return self.named(self.chance.pick((*people, *lexicon.PRONOUNS)))
+
+    def named(self, name: Name) -> NounPhrase:
+        self.names_left = [left for left in self.names_left if left is not name]
+        return NounPhrase(name.phrase, name.gender, False, name.kind)
+
+    def noun_phrase(self, kinds: Kinds, words: int, relative: bool = True, negated: bool = False, counted: bool = True) -> NounPhrase:
+        """A name, or a noun with what describes it.
+
+        relative: may hold a relative clause. negated: the object of a negated verb. counted: may be indefinite or counted.
+        """
+        nouns = nouns_of(kinds)  # none of kind "nation"
+        names = [name for name in self.names_left if name.kind in kinds and size(name.phrase) <= words]
+        if names and (words == 1 or not nouns or self.chance.happens(0.15)):
+            return self.named(self.chance.pick(names))
+        noun = self.chance.pick(nouns or nouns_of(PERSONS))
+        plural = self.chance.happens(0.35)
+        adjectives = self.adjectives(noun.kind, words - 2)
+        left = words - 2 - len(adjectives)
+        described = left >= 3 and not negated
+        determiner = self.determiner(plural, adjectives, negated, counted, described)
+        core = rules.noun_group(noun, plural, determiner, adjectives, negated)
+        if not described:
+            return core
+        if noun.kind in lexicon.OWNERS and (not relative or self.chance.happens(0.4)):
+            owner = self.noun_phrase(lexicon.OWNERS[noun.kind], left - 1, relative, counted=False)
+            return replace(core, phrase=join(core.phrase, word("of", "de"), owner.phrase))
+        return replace(core, phrase=join(core.phrase, self.relative(core, left))) if relative else core
+
+    def determiner(self, plural: bool, adjectives: Sequence[Adjective], negated: bool, counted: bool, described: bool) -> Determiner:
+        """One that exists in this number and makes sense here. described: before a relative clause or "of"."""
+        drawn = self.chance.fraction()
+        some = plural and (negated or not counted)  # "does not see some", "near some": French has no "des" here
+        another = not plural and lexicon.OTHER in adjectives  # "an other" is not English
+        if 0.5 <= drawn < 0.7 and not some and not another:
+            return lexicon.A
+        if 0.7 <= drawn < 0.8 and plural and counted and not negated:
+            return self.chance.pick(lexicon.QUANTITIES)
+        if 0.8 <= drawn < 0.9 and not described:
+            return self.chance.pick(lexicon.POSSESSIVES)
+        if drawn >= 0.9:
+            return lexicon.THE_TWO if plural and self.chance.happens(0.3) else lexicon.THIS
+        return lexicon.THE
+
+    def adjectives(self, kind: Kind, most: int) -> list[Adjective]:
+        """At most one of each rank, and "other" besides, which comes first: "the other small house"."""
+        chosen: list[Adjective] = []
+        for _ in range(min(most, self.chance.pick((0, 1, 1, 1, 2, 2, 3)))):
+            ranks = {adjective.rank for adjective in chosen if adjective is not lexicon.OTHER}
+            chosen.append(self.chance.pick([one for one in adjectives_of(kind) if one not in chosen and one.rank not in ranks]))
+        return sorted(chosen, key=lambda adjective: adjective is not lexicon.OTHER)
+
+
+def size(phrase: Phrase) -> int:
+    """English words."""
+    return len(phrase.source)

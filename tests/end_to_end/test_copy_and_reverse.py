@@ -1,0 +1,70 @@
+"""From two text files to a translation with its alignment, on tasks whose alignment is known: the diagonal and the anti-diagonal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from rnnsearch import Corpus, Settings, Translator, load_config, prepare, train
+from rnnsearch.evaluation.bleu import bleu
+from rnnsearch.training.display import Display
+
+WORDS = [f"{first}{second}" for first in "bdfgk" for second in "aeiou"]
+SMALL = [
+    "model.embedding_size=32",
+    "model.hidden_size=48",
+    "model.alignment_size=32",
+    "model.maxout_size=32",
+    'model.initialisation="glorot"',
+    "training.optimiser=adam",
+    "training.learning_rate=0.005",
+    "training.epsilon=1e-8",
+    "training.schedule=linear",
+    "training.clip_norm=5",
+    "training.batch_size=32",
+    "training.max_updates=500",
+    "training.validate_every=500",
+    "training.validate_bleu=false",
+    "training.threads=1",
+    "data.tokeniser=space",
+]
+
+
+def sentences(count: int, seed: int) -> list[list[str]]:
+    random = Random(seed)
+    return [[random.choice(WORDS) for _ in range(random.randint(3, 9))] for _ in range(count)]
+
+
+def learn(folder: Path, task: Callable[[list[str]], list[str]], wiring: str) -> Translator:
+    for name, count, seed in (("train", 3000, 1), ("dev", 50, 2)):
+        pairs = sentences(count, seed)
+        (folder / f"{name}.source").write_text("".join(" ".join(words) + "\n" for words in pairs))
+        (folder / f"{name}.target").write_text("".join(" ".join(task(words)) + "\n" for words in pairs))
+    settings: Settings = load_config(overrides=[*SMALL, f"model.wiring={wiring}"])
+    dev = (folder / "dev.source", folder / "dev.target")
+    prepare(folder / "train.source", folder / "train.target", folder / "store", dev=dev, settings=settings.data)
+    train(settings, Corpus.open(folder / "store"), folder / "run", display=Display(0, quiet=True))
+    return Translator.load(folder / "run")
+
+
+@pytest.mark.parametrize("wiring", ["released", "eq4"])
+@pytest.mark.parametrize(("name", "task"), [("copy", lambda words: words), ("reverse", lambda words: words[::-1])])
+def test_it_learns_the_task_and_where_to_look(tmp_path: Path, name: str, task: Callable[[list[str]], list[str]], wiring: str) -> None:
+    translator = learn(tmp_path, task, wiring)
+    held_out = sentences(60, 3)
+    results = translator.translate((" ".join(words) for words in held_out), beam=4)
+    assert bleu([result.text for result in results], [" ".join(task(words)) for words in held_out]).value > 90
+
+    forced = list(translator.force((" ".join(words), " ".join(task(words))) for words in held_out))
+    hits = total = 0
+    for words, result in zip(held_out, forced, strict=True):
+        size = len(words)
+        assert result.alignment.shape == (size, size + 1)
+        np.testing.assert_allclose(result.alignment.sum(1), 1.0, atol=1e-5)
+        expected = np.arange(size) if name == "copy" else np.arange(size)[::-1]
+        hits += int((result.alignment.argmax(1) == expected).sum())
+        total += size
+    assert hits / total > 0.9

@@ -1,0 +1,45 @@
+"""Encoders against Sec. 3.2, A.2.1 and Eq. 7 in plain loops, in a batch of unequal lengths with arbitrary padding."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from plain.parameters import Parameters, encoder
+from small import CELLS, ENCODERS, randomised, small_settings
+
+from rnnsearch.model.cells import CELLS as CELL_CLASSES
+from rnnsearch.model.encoder import ENCODERS as ENCODER_CLASSES
+from rnnsearch.model.network import source_mask
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("cell", CELLS)
+def test_annotations_and_summary(name: str, cell: str) -> None:
+    settings = small_settings(cell=cell, encoder=name)
+    m, n = settings.embedding_size, settings.encoder_size
+    assert n
+    module = ENCODER_CLASSES[name](m, n, CELL_CLASSES[cell]).double()
+    randomised(module)
+    parameters = Parameters(module.state_dict())
+    by_hand = encoder(parameters, settings, at="")
+    assert not parameters.unused
+
+    lengths = torch.tensor([3, 6, 1, 5])
+    embedded = torch.randn(4, 6, m, dtype=torch.float64)
+    annotations, summary = module(embedded, source_mask(lengths, 6))
+    assert annotations.shape == (4, 6, module.annotation_size)
+    assert summary.shape == (4, module.summary_size)
+    atol = 1e-8 if name == "embedding-position" else 1e-14  # the sinusoids are computed in single precision
+    for b, length in enumerate(lengths.tolist()):
+        expected_annotations, expected_summary = by_hand(embedded[b, :length].tolist())
+        torch.testing.assert_close(annotations[b, :length], torch.tensor(expected_annotations, dtype=torch.float64), rtol=0, atol=atol)
+        torch.testing.assert_close(summary[b], torch.tensor(expected_summary, dtype=torch.float64), rtol=0, atol=atol)
+
+
+def test_directions_share_no_weights() -> None:
+    """ "We share the word embedding matrix E between the forward and backward RNNs, unlike the weight matrices" (A.2.1)."""
+    module = ENCODER_CLASSES["bidirectional"](5, 3, CELL_CLASSES["gated"])
+    assert isinstance(module.forwards, torch.nn.Module)
+    assert isinstance(module.backwards, torch.nn.Module)
+    addresses = [parameter.data_ptr() for part in (module.forwards, module.backwards) for parameter in part.parameters()]
+    assert len(set(addresses)) == len(addresses) == 10

@@ -1,0 +1,53 @@
+"""The deep output against A.2.2 in plain loops: hidden layer, and log p with the full, factored and tied output layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from plain.parameters import Parameters, deep_output
+from small import small_network, small_settings
+
+from rnnsearch.model.readout import READOUTS
+
+OUTPUTS = {
+    "full": {},
+    "factored": {"factored_output": True},
+    "tied": {"tie_output": True},
+    "tied and factored": {"tie_output": True, "factored_output": True},
+}
+
+
+@pytest.mark.parametrize("with_word", [True, False], ids=["word", "no word"])
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("readout", ["maxout", "tanh"])
+def test_log_probabilities(readout: str, output: str, with_word: bool) -> None:
+    changed: dict[str, Any] = {"readout": readout, **OUTPUTS[output]}
+    network, settings = small_network(**changed), small_settings(**changed)
+    by_hand = deep_output(Parameters(network.state_dict()), settings)
+
+    hidden = torch.randn(2, 3, settings.hidden_size, dtype=torch.float64)
+    words = torch.randn(2, 3, settings.embedding_size, dtype=torch.float64) if with_word else None
+    context = torch.randn(2, 3, 6, dtype=torch.float64)
+    t = network.readout(hidden, words, context)
+    log_p = torch.log_softmax(network.output(t), -1)
+    for b in range(2):
+        for i in range(3):
+            read = hidden[b, i].tolist(), None if words is None else words[b, i].tolist(), context[b, i].tolist()
+            torch.testing.assert_close(t[b, i], torch.tensor(by_hand.layer(*read), dtype=torch.float64), rtol=0, atol=1e-13)
+            expected = torch.tensor(by_hand.log_probabilities(*read), dtype=torch.float64)
+            torch.testing.assert_close(log_p[b, i], expected, rtol=0, atol=1e-13)
+
+
+def test_maxout_pairs_neighbours() -> None:
+    """t_j = max(t̃_{2j−1}, t̃_{2j}), not max(t̃_j, t̃_{l+j})."""
+    maxout = READOUTS["maxout"](4, 5, 6, 3)
+    layer = torch.tensor([1.0, 2.0, 30.0, 20.0, -4.0, -3.0])
+    assert maxout.activation(layer).tolist() == [2.0, 30.0, -3.0]
+
+
+def test_tied_output_is_the_target_embedding() -> None:
+    network = small_network(tie_output=True)
+    assert network.output.weight is network.target_embedding.weight
+    assert small_network().output.weight is not small_network().target_embedding.weight

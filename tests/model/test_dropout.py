@@ -1,0 +1,129 @@
+"""Dropout: where it acts, one recurrent mask a sequence, expectations kept; probability 0 is no dropout at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from small import CELLS, sentences, small_network
+from torch import Tensor, nn
+
+from rnnsearch.model.encoder import recurrent_dropout
+from rnnsearch.model.network import Dropout, TranslationNetwork
+
+
+def features(network: TranslationNetwork, dropout: Dropout | None) -> Tensor:
+    batch = sentences()
+    result: Tensor = network(batch.source, batch.lengths, batch.target, dropout).features
+    return result.detach()
+
+
+def test_probability_zero_is_identical() -> None:
+    network = small_network()
+    assert torch.equal(features(network, Dropout()), features(network, None))
+    assert torch.equal(features(network, Dropout(0.0, 0.0, 0.0)), features(network, None))
+
+
+@pytest.mark.parametrize("kind", ["embedding", "recurrent", "readout"])
+def test_each_kind_is_random(kind: str) -> None:
+    """Two passes differ, and the same seed gives the same pass."""
+    network = small_network()
+    passes = []
+    for seed in (1, 2, 1):
+        torch.manual_seed(seed)
+        passes.append(features(network, Dropout(**{kind: 0.5})))
+    assert not torch.equal(passes[0], passes[1])
+    assert torch.equal(passes[0], passes[2])
+
+
+def inputs_of(module: nn.Module, network: TranslationNetwork, dropout: Dropout) -> list[tuple[Any, ...]]:
+    """The arguments of every call of a module during one teacher-forced pass."""
+    calls: list[tuple[Any, ...]] = []
+    handle = module.register_forward_pre_hook(lambda _, arguments: calls.append(arguments))
+    features(network, dropout)
+    handle.remove()
+    return calls
+
+
+@pytest.mark.parametrize("probability", [0.2, 0.5])
+def test_mask_has_mean_one(probability: float) -> None:
+    """Kept units are divided by 1 − p, so that the expectation is that of the undropped state."""
+    mask = recurrent_dropout(torch.zeros(500, 1, 200), probability)
+    assert mask is not None
+    kept = 1 / (1 - probability)
+    assert torch.isclose(mask, torch.tensor(kept)).logical_or(mask == 0).all()
+    assert float(mask.mean()) == pytest.approx(1.0, abs=0.02)  # 100,000 draws: standard deviation below 0.004
+    assert float((mask == 0).float().mean()) == pytest.approx(probability, abs=0.01)
+    assert recurrent_dropout(torch.zeros(2, 3), 0.0) is None
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_recurrent_mask_is_one_a_sequence(cell: str) -> None:
+    """The same mask at every step of a sentence, another one for each sentence and each network of recurrent units."""
+    network = small_network(cell=cell, hidden_size=40, encoder_size=30)
+    modules = [network.encoder.forwards, network.encoder.backwards, network.decoder.cell]
+    masks = []
+    for module in modules:
+        assert isinstance(module, nn.Module)
+        torch.manual_seed(1)
+        calls = inputs_of(module, network, Dropout(recurrent=0.5))
+        keeps = [arguments[3] for arguments in calls]
+        assert len(keeps) > 3
+        assert all(torch.equal(keep, keeps[0]) for keep in keeps)
+        assert set(keeps[0].flatten().tolist()) == {0.0, 2.0}
+        assert not torch.equal(keeps[0][0], keeps[0][1])
+        masks.append(keeps[0])
+    assert not torch.equal(masks[0], masks[1])
+    assert masks[2].shape == (3, 1, 40)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_recurrent_mask_acts_on_the_previous_state_only(cell: str) -> None:
+    """keep = 0: the recurrent matrices see nothing, as if U were 0; the state itself still passes on through the gates."""
+    network = small_network(cell=cell)
+    module = network.decoder.cell
+    word, state = torch.randn(2, 5, dtype=torch.float64), torch.randn(2, module.state_size, dtype=torch.float64)
+    context = torch.randn(2, 6, dtype=torch.float64)
+    dropped = module(module.project(word), state, context, torch.zeros(2, 4, dtype=torch.float64))
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if name.startswith("U"):
+                parameter.zero_()
+    torch.testing.assert_close(dropped, module(module.project(word), state, context))
+    again = module(module.project(word), state, context, torch.ones(2, 4, dtype=torch.float64))
+    torch.testing.assert_close(again, module(module.project(word), state, context))
+
+
+def assert_dropped_by_half(found: Tensor, whole: Tensor) -> None:
+    """Every entry is either 0 or twice what it was, and there are both."""
+    zero = found == 0
+    assert 0 < zero.sum() < zero.numel()
+    torch.testing.assert_close(found[~zero], 2 * whole[~zero])
+
+
+def test_embeddings_are_dropped() -> None:
+    """On both sides; recurrence and readout see the same dropped word."""
+    network, batch = small_network(), sentences()
+    dropout = Dropout(embedding=0.5)
+    (embedded, *_), *_ = inputs_of(network.encoder, network, dropout)
+    assert_dropped_by_half(embedded, network.source_embedding(batch.source))
+    torch.manual_seed(1)
+    (into_cell,) = inputs_of(network.decoder.cell.W, network, dropout)[0]  # type: ignore[arg-type]
+    assert_dropped_by_half(into_cell, network.target_embedding(batch.target[:, :-1]))
+    torch.manual_seed(1)
+    ((_, into_readout, _),) = inputs_of(network.readout, network, dropout)
+    assert into_readout[:, 0].count_nonzero() == 0  # there is no y_0
+    assert torch.equal(into_readout[:, 1:], into_cell)
+
+
+def test_readout_is_dropped() -> None:
+    network = small_network(maxout_size=20)
+    assert_dropped_by_half(features(network, Dropout(readout=0.5)), features(network, None))
+
+
+def test_search_drops_nothing() -> None:
+    """Encoding without a word on dropout has no mask."""
+    batch = sentences()
+    source, _ = small_network().encode(batch.source, batch.lengths)
+    assert source.keep is None

@@ -1,0 +1,130 @@
+"""From a name in the settings to a class: built-in ones, a user's own, and one clear line for everything else."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small import SOURCE_WORDS, TARGET_WORDS, small_settings
+
+from rnnsearch.errors import InputError
+from rnnsearch.model.alignment import ALIGNMENTS, Alignment
+from rnnsearch.model.cells import CELLS
+from rnnsearch.model.encoder import ENCODERS
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.model.readout import READOUTS
+from rnnsearch.model.resolve import resolve
+
+PARTS = """
+from rnnsearch.model.alignment import DotAlignment
+from rnnsearch.model.cells import TanhCell
+from rnnsearch.model.encoder import ForwardEncoder
+from rnnsearch.model.readout import TanhReadout
+
+class MyAlignment(DotAlignment):
+    def __init__(self, state_size, annotation_size, alignment_size):
+        if alignment_size == 13:
+            raise ValueError("model.alignment_size = 13 brings bad luck: choose another")
+        super().__init__(annotation_size, annotation_size, alignment_size)
+
+    def energies(self, state, keys, memory):
+        return keys.sum(-1).unsqueeze(1).expand(-1, state.shape[1], -1), memory
+
+class MyCell(TanhCell): pass
+class MyEncoder(ForwardEncoder): pass
+class MyReadout(TanhReadout): pass
+
+class Stranger: pass
+value = 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def _my_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_parts.py").write_text(PARTS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    monkeypatch.delitem(sys.modules, "my_parts", raising=False)
+
+
+def build(trust_code: bool = False, /, **changed: Any) -> TranslationNetwork:
+    return TranslationNetwork(small_settings(**changed), SOURCE_WORDS, TARGET_WORDS, trust_code=trust_code)
+
+
+@pytest.mark.parametrize("built_in", [CELLS, ENCODERS, ALIGNMENTS, READOUTS])
+def test_built_in_names(built_in: dict[str, Any]) -> None:
+    """They need no consent, and those of the settings' description are all there."""
+    for name, part in built_in.items():
+        assert resolve("setting", name, built_in, part, trust_code=False) is part
+
+
+@pytest.mark.parametrize("setting", ["cell", "encoder", "alignment", "readout"])
+class TestEverySetting:
+    def test_own_part(self, setting: str) -> None:
+        network = build(True, **{setting: f"my_parts:My{setting.capitalize()}"})
+        own = [type(module).__name__ for module in network.modules() if type(module).__module__ == "my_parts"]
+        assert set(own) == {f"My{setting.capitalize()}"}
+
+    def test_consent(self, setting: str) -> None:
+        with pytest.raises(InputError, match=rf"model\.{setting} = .*--trust-code"):
+            build(False, **{setting: f"my_parts:My{setting.capitalize()}"})
+        assert "my_parts" not in sys.modules
+
+    @pytest.mark.parametrize("trust_code", [False, True])
+    def test_unknown_name(self, setting: str, trust_code: bool) -> None:
+        """The line says which names there are."""
+        known = {
+            "cell": "gated, lstm, tanh",
+            "encoder": "bidirectional, forward",
+            "alignment": "additive, fixed",
+            "readout": "maxout, tanh",
+        }
+        with pytest.raises(InputError, match=rf"model\.{setting} = 'additiv'.*{known[setting]}"):
+            build(trust_code, **{setting: "additiv"})
+
+    def test_part_of_another_kind(self, setting: str) -> None:
+        other = "MyEncoder" if setting != "encoder" else "MyCell"
+        with pytest.raises(InputError, match=r"not a subclass of rnnsearch\.model"):
+            build(True, **{setting: f"my_parts:{other}"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "no_such_module:Class",
+        "my_parts:NoSuchClass",
+        "my_parts.inner:Class",
+        "my_parts:",
+        ":MyAlignment",
+        ":",
+        ".my_parts:MyAlignment",
+        "my_parts:Stranger",
+        "my_parts:value",
+        "torch.nn:Linear",
+    ],
+)
+def test_not_a_part(name: str) -> None:
+    """Whatever cannot be imported or is no class of the right kind: one line that names setting and value."""
+    with pytest.raises(InputError, match=re.escape(f"model.alignment = {name!r}")) as error:
+        build(True, alignment=name)
+    assert "\n" not in str(error.value)
+
+
+def test_dot_with_annotations_of_another_size() -> None:
+    with pytest.raises(InputError, match=r'"dot".*\(6 is not 4\).*encoder_size = 2'):
+        build(alignment="dot", encoder_size=3)
+
+
+def test_a_scorer_that_refuses_its_sizes() -> None:
+    """A ValueError of the class itself becomes the one line that a user reads."""
+    with pytest.raises(InputError, match="brings bad luck"):
+        build(True, alignment="my_parts:MyAlignment", alignment_size=13)
+
+
+def test_current_directory_is_looked_at_only_with_consent() -> None:
+    with pytest.raises(InputError):
+        resolve("model.alignment", "my_parts:MyAlignment", ALIGNMENTS, Alignment, trust_code=False)
+    assert str(Path.cwd()) not in sys.path
