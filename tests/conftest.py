@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -48,8 +52,9 @@ def shared_data() -> Path:
 
 TINY = [
     *("model.embedding_size=16", "model.hidden_size=16", "model.alignment_size=16", "model.maxout_size=16"),
-    *("training.max_updates=30", "training.max_epochs=0", "training.batch_size=20", "training.learning_rate=0.02", "training.warmup=0"),
-    *("training.validate_every=30", "training.validate_bleu=false", "training.select_by=nll", "training.samples=0", "training.threads=1"),
+    *("training.max_updates=20", "training.max_epochs=0", "training.batch_size=20", "training.learning_rate=0.02", "training.warmup=0"),
+    *("training.validate_every=20", "training.validate_bleu=false", "training.select_by=nll", "training.samples=0", "training.threads=1"),
+    *("search.beam=4", "search.max_length_ratio=1.2"),
 ]
 """Changes of the demo's recipe that make a run of two seconds: it has hardly learned to write, but everything about it is real."""
 
@@ -85,13 +90,13 @@ def other_tiny_run(tiny_store: Path) -> Path:
 @pytest.fixture(scope="session")
 def tiny_subword_run(tiny_corpus: Path) -> Path:
     """As `tiny_run`, on pieces of words; source and target vocabulary differ from those of the other runs."""
-    return _trained(_prepared(tiny_corpus, "pieces", "data.subwords=bpe", "data.shortlist=80"), "pieces-run")
+    return _trained(_prepared(tiny_corpus, "pieces", "data.subwords=bpe", "data.shortlist=80"), "pieces-run", "training.max_updates=5")
 
 
 @pytest.fixture(scope="session")
 def tiny_unknown_run(tiny_corpus: Path) -> Path:
     """As `tiny_run`, with so short a shortlist that most words are unknown."""
-    return _trained(_prepared(tiny_corpus, "short", "data.shortlist=30"), "short-run")
+    return _trained(_prepared(tiny_corpus, "short", "data.shortlist=30"), "short-run", "training.max_updates=10")
 
 
 def _prepared(corpus: Path, name: str, *changes: str) -> Path:
@@ -113,3 +118,41 @@ def _trained(store: Path, name: str, *changes: str) -> Path:
     run = store.parent / name
     train(load_config("demo", [*TINY, *changes]), Corpus.open(store), run, display=Display(0, quiet=True))
     return run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        """Of the standard output."""
+        assert self.out == "" or self.out.endswith("\n")
+        return self.out.split("\n")[:-1]
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """The command `rnnsearch` in this process: command("translate", run, file, stdin=b"...") → Outcome."""
+    from rnnsearch.cli import main
+
+    def call(*words: object, stdin: bytes = b"") -> Outcome:
+        streams = {name: io.TextIOWrapper(io.BytesIO(content)) for name, content in (("stdin", stdin), ("stdout", b""), ("stderr", b""))}
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["rnnsearch", *map(str, words)])
+            patch.setattr(os, "sched_getaffinity", lambda process: {0}, raising=False)  # one thread, as everywhere here
+            patch.setenv("RNNSEARCH_DEBUG", "")  # --debug sets it, and must not outlive its command
+            for name, stream in streams.items():
+                patch.setattr(sys, name, stream)
+            with pytest.raises(SystemExit) as leaving:
+                main()
+        for name in ("stdout", "stderr"):
+            streams[name].flush()
+        written = {name: stream.buffer.getvalue().decode("utf-8") for name, stream in streams.items()}
+        return Outcome(int(leaving.value.code or 0), written["stdout"], written["stderr"])
+
+    return call

@@ -109,6 +109,8 @@ class SearchSettings(_Section):
 
 
 class Settings(_Section):
+    """Everything that decides what a run becomes: the sections of a recipe."""
+
     data: DataSettings = DataSettings()
     model: ModelSettings = ModelSettings()
     training: TrainingSettings = TrainingSettings()
@@ -166,12 +168,12 @@ def validated(table: dict[str, Any], where: str) -> Settings:
 def _read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
     if not str(recipe):
         return "settings", {}
-    recipe = str(recipe).replace("*", "-star")  # the paper's RNNsearch-50*
     path = Path(recipe)
     if path.suffix != ".toml" and not path.is_file():
-        built_in = resources.files("rnnsearch") / "recipes" / f"{recipe}.toml"
+        name = str(recipe).replace("*", "-star")  # the paper's RNNsearch-50*
+        built_in = resources.files("rnnsearch") / "recipes" / f"{name}.toml"
         if not built_in.is_file():
-            raise InputError(f"no recipe {recipe!r}", remedy=f"name a TOML file or one of {', '.join(recipe_names())}")
+            raise InputError(f"no recipe {str(recipe)!r}", remedy=f"name a TOML file or one of {', '.join(recipe_names())}")
         return f"recipe {recipe}", tomllib.loads(built_in.read_text(encoding="utf-8"))
     try:
         return str(path), tomllib.loads(path.read_text(encoding="utf-8"))

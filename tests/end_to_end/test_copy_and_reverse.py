@@ -50,8 +50,9 @@ def learn(folder: Path, task: Callable[[list[str]], list[str]], wiring: str) -> 
     return Translator.load(folder / "run")
 
 
-@pytest.mark.parametrize("wiring", ["released", "eq4"])
-@pytest.mark.parametrize(("name", "task"), [("copy", lambda words: words), ("reverse", lambda words: words[::-1])])
+@pytest.mark.parametrize(
+    ("name", "wiring", "task"), [("copy", "released", lambda words: words), ("reverse", "eq4", lambda words: words[::-1])]
+)
 def test_it_learns_the_task_and_where_to_look(tmp_path: Path, name: str, task: Callable[[list[str]], list[str]], wiring: str) -> None:
     translator = learn(tmp_path, task, wiring)
     held_out = sentences(60, 3)

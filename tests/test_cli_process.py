@@ -1,0 +1,95 @@
+"""The command as a process among others: exit codes, pipes, signals, full disks, closed streams."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+FULL = Path("/dev/full")
+needs_a_full_disk = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+TEXT = "The man sees.\n"
+
+
+def start(*words: object, **streams: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "rnnsearch", *map(str, words)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8", **streams)
+
+
+def ended(process: subprocess.Popen[str], text: str | None = None) -> tuple[int, str, str]:
+    out, err = process.communicate(text, timeout=120)
+    return process.returncode, out, err
+
+
+@contextmanager
+def reading_endless_text(*words: object) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
+    """`yes … | rnnsearch …`, and its output, from which one line has been read: it streams, and is at work."""
+    with subprocess.Popen(["yes", TEXT.strip()], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as source:
+        try:
+            with start(*words, "--json", "--batch-size", 1, "--threads", 1, stdin=source.stdout, stdout=subprocess.PIPE) as process:
+                assert process.stdout is not None
+                assert process.stdout.readline().startswith('{"text"')
+                yield process, process.stdout
+        finally:
+            source.kill()
+
+
+def test_it_translates_what_comes_in(tiny_run: Path) -> None:
+    code, out, err = ended(start("translate", tiny_run, stdin=subprocess.PIPE, stdout=subprocess.PIPE), f"{TEXT}\n{TEXT}")
+    assert (code, err) == (0, "")
+    first, second, third, end = out.split("\n")
+    assert (first, second, end) == (third, "", "")
+
+
+def test_a_mistake_has_exit_code_2_and_no_traceback() -> None:
+    code, out, err = ended(start("translate", "nosuch", stdout=subprocess.PIPE))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("rnnsearch: nosuch/config.toml: is not a run")
+
+
+def test_it_streams_and_a_reader_may_leave(tiny_run: Path) -> None:
+    """As `… | head -1` does: then it ends, and says nothing."""
+    with reading_endless_text("translate", tiny_run) as (process, out):
+        out.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=120) == 0
+
+
+def test_ctrl_c_has_exit_code_130(tiny_run: Path) -> None:
+    with reading_endless_text("translate", tiny_run, "--samples", 1) as (process, out):
+        process.send_signal(signal.SIGINT)
+        rest = out.read()
+        assert rest == "" or rest.endswith("}\n")  # whole lines
+        assert process.stderr is not None
+        assert process.stderr.read() == "rnnsearch: interrupted\n"
+        assert process.wait(timeout=120) == 130
+
+
+@needs_a_full_disk
+def test_a_full_disk_is_one_line(tiny_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text(TEXT * 40)
+    for words in (["translate", tiny_run, tmp_path / "text"], ["--help"]):
+        with FULL.open("w") as full:
+            code, _, err = ended(start(*words, stdout=full))
+        assert (code, err) == (2, "rnnsearch: the output cannot be written: No space left on device\n")
+    code, _, err = ended(start("translate", tiny_run, tmp_path / "text", "--links", FULL, stdout=subprocess.DEVNULL))
+    assert (code, err) == (2, "rnnsearch: /dev/full: cannot be written: No space left on device\n")
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2], ids=["stdin", "stdout", "stderr"])
+def test_a_closed_stream_is_an_empty_one(tiny_corpus: Path, closed: int) -> None:
+    words = ("aer", "--links", "-", "--gold", tiny_corpus / "test.links")
+    streams: dict[str, int | IO[str]] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = start(*words, **streams, preexec_fn=lambda: os.close(closed))
+    code, out, err = ended(process, (tiny_corpus / "test.links").read_text())
+    assert code == (2 if closed == 0 else 0)
+    assert out.startswith("AER 0.00" if closed == 2 else "")
+    assert "Traceback" not in err

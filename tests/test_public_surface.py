@@ -1,0 +1,72 @@
+"""What `import rnnsearch` gives, and that it and the command's help cost nothing heavy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+import pytest
+
+import rnnsearch
+from rnnsearch.run import package_version
+
+HEAVY = {"torch", "matplotlib", "sacrebleu", "sacremoses", "sentencepiece", "tensorboard", "safetensors"}
+
+PUBLIC = [
+    "Alignment", "Corpus", "Hypothesis", "InputError", "Link", "Settings", "Translation", "Translator", "load_config", "prepare", "train",
+]  # fmt: skip
+
+
+def test_the_names_are_these() -> None:
+    assert rnnsearch.__all__ == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_name_can_be_imported(name: str) -> None:
+    namespace: dict[str, object] = {}
+    exec(f"from rnnsearch import {name}", namespace)
+    found = namespace[name]
+    assert found is getattr(rnnsearch, name)
+    assert name == "Link" or found.__doc__
+
+
+def test_other_names_do_not_exist() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'nosuch'"):
+        _ = rnnsearch.nosuch
+    with pytest.raises(ImportError):
+        exec("from rnnsearch import nosuch")
+
+
+LIGHT = {
+    "import": "import rnnsearch; rnnsearch.Translation, rnnsearch.load_config('demo'), rnnsearch.InputError",
+    "star": "from rnnsearch.config import *; from rnnsearch.records import *",
+    "help": "import rnnsearch.cli, sys; sys.argv = ['rnnsearch', '--help']; run(rnnsearch.cli.main)",
+    "help of a command": "import rnnsearch.cli, sys; sys.argv = ['rnnsearch', 'translate', '--help']; run(rnnsearch.cli.main)",
+    "a wrong recipe": "import rnnsearch.cli, sys; sys.argv = 'rnnsearch train nosuch --data s --out r'.split(); run(rnnsearch.cli.main)",
+}
+
+
+@pytest.mark.parametrize("what", LIGHT)
+def test_nothing_heavy_is_imported(what: str) -> None:
+    code = f"""
+import sys
+def run(main):
+    try: main()
+    except SystemExit: pass
+{LIGHT[what]}
+print(*sorted(name for name in sys.modules if "." not in name), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    imported = set(done.stderr.split("\n")[-2].split())
+    assert "rnnsearch" in imported
+    assert not imported & HEAVY
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    try:
+        expected = version("rnnsearch")
+    except PackageNotFoundError:
+        expected = "0 (not installed)"
+    assert package_version() == expected
+    assert package_version()[0].isdigit()

@@ -1,0 +1,89 @@
+"""Records: hard links from soft ones, how they are written, and the one line of an error."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnnsearch.errors import InputError
+from rnnsearch.records import Hypothesis, Link, Translation, format_links, hard_links
+
+
+def weights(*rows: list[float]) -> np.ndarray:
+    return np.array(rows, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "end_of_sentence", "links"),
+    [
+        (weights([0.9, 0.1, 0.0], [0.2, 0.7, 0.1]), True, [(0, 0), (1, 1)]),
+        (weights([0.1, 0.8, 0.1], [0.7, 0.2, 0.1]), True, [(0, 1), (1, 0)]),  # sorted by source position
+        (weights([0.6, 0.4, 0.0], [0.6, 0.4, 0.0]), True, [(0, 0), (0, 1)]),
+        (weights([0.2, 0.2, 0.6], [0.1, 0.8, 0.1]), True, [(1, 1)]),  # the first looks at the end of sentence
+        (weights([0.2, 0.2, 0.6], [0.1, 0.8, 0.1]), False, [(1, 1), (2, 0)]),
+        (weights([0.5, 0.5, 0.0]), True, [(0, 0)]),  # equal weights: the first
+        (weights([1.0]), True, []),
+        (weights([1.0]), False, [(0, 0)]),
+        (np.zeros((0, 3), np.float32), True, []),
+        (np.zeros((0, 0), np.float32), True, []),
+        (np.zeros((2, 0), np.float32), True, []),
+    ],
+)
+def test_a_target_word_is_linked_to_its_strongest_source_word(alpha: np.ndarray, end_of_sentence: bool, links: list[Link]) -> None:
+    assert hard_links(alpha, end_of_sentence) == links
+    assert all(isinstance(position, int) for link in hard_links(alpha, end_of_sentence) for position in link)
+
+
+def test_links_are_written_source_first() -> None:
+    assert format_links([(0, 1), (12, 3)]) == "0-1 12-3"
+    assert format_links([]) == ""
+
+
+def translation(alpha: np.ndarray, tokens: list[str]) -> Translation:
+    return Translation(" ".join(tokens), tokens, ["the", "man", "</s>"], -1.0, [-0.5, -0.5], alpha)
+
+
+def test_a_translation_links_its_words(tmp_path: Path) -> None:
+    result = translation(weights([0.1, 0.9, 0.0], [0.0, 0.1, 0.9]), ["l'", "homme"])
+    assert result.links() == [(1, 0)]
+    assert (result.finished, result.alternatives) == (True, [])
+    figure = result.plot(tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["l'", "homme"]
+    assert result.plot() is not None
+    with pytest.raises(InputError, match=r"cannot draw a \.txt"):
+        result.plot(tmp_path / "picture.txt")
+
+
+def test_an_empty_translation_can_be_asked_everything(tmp_path: Path) -> None:
+    nothing = translation(np.zeros((0, 3), np.float32), [])
+    assert nothing.links() == []
+    nothing.plot(tmp_path / "picture.svg")
+    assert (tmp_path / "picture.svg").exists()
+
+
+def test_records_are_not_changed_and_do_not_share_their_alternatives() -> None:
+    result = translation(weights([1.0, 0.0, 0.0]), ["x"])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.score = 0.0  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Hypothesis((0,), 0.0, (0.0,), weights([1.0]), True).ids = ()  # type: ignore[misc]
+    result.alternatives.append(result)
+    assert translation(weights([1.0, 0.0, 0.0]), ["x"]).alternatives == []
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (InputError("is wrong"), "is wrong"),
+        (InputError("is wrong", remedy="mend it"), "is wrong (mend it)"),
+        (InputError("is wrong", file="a.txt"), "a.txt: is wrong"),
+        (InputError("is wrong", file=Path("a/b.txt"), line=3, remedy="mend it"), "a/b.txt:3: is wrong (mend it)"),
+        (InputError("is\nwrong", file="a\nb", remedy="mend\nit"), "a b: is wrong (mend it)"),
+    ],
+)
+def test_an_error_is_one_line(error: InputError, line: str) -> None:
+    assert str(error) == line
