@@ -98,6 +98,9 @@ class Run:
         """The network with its best weights, ready for search. Raises InputError if they are missing or do not fit."""
         place = usable_device(device)
         tensors, _ = load_tensors(self.model_path, "train it first, or wait for its first validation")
+        for name, tensor in tensors.items():
+            if not tensor.isfinite().all():
+                raise InputError(f"is damaged: {name} holds values that are not numbers", file=self.model_path)
         network = self.make_network(trust_code=trust_code)
         try:
             network.load_state_dict(tensors)

@@ -102,6 +102,8 @@ class Translator:
         return self.networks[0].output.weight.device
 
     def _in_order(self, lines: Iterable[str], work: Any, batch_size: int) -> Iterator[Translation]:
+        if isinstance(lines, str):  # which is iterable too, letter by letter
+            raise InputError("one text was given where lines are expected", remedy="put it into a list")
         encoded = (self.source.encode(line) for line in lines)
         while ahead := list(islice(encoded, READ_AHEAD * batch_size)):
             full = [sentence for sentence in ahead if sentence.words]

@@ -1,0 +1,175 @@
+"""Settings: the paper's numbers are the defaults, a recipe holds only what differs, and nothing unknown passes silently."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from rnnsearch.config import SearchSettings, Settings, changed, load_config, recipe_names, validated
+from rnnsearch.errors import InputError
+
+
+def test_the_defaults_are_the_papers() -> None:
+    model, training, search = Settings().model, Settings().training, Settings().search
+    sizes = (model.embedding_size, model.hidden_size, model.alignment_size, model.maxout_size)
+    assert sizes == (620, 1000, 1000, 500)  # A.2.3
+    assert (model.cell, model.encoder, model.alignment, model.readout) == ("gated", "bidirectional", "additive", "maxout")
+    assert Settings().data.shortlist == 30_000  # 4.1
+    assert (training.optimiser, training.rho, training.epsilon) == ("adadelta", 0.95, 1e-6)  # B.2
+    assert (training.batch_size, training.pool_batches, training.clip_norm, training.reshuffle) == (80, 20, 1.0, False)  # B.2
+    assert (training.dropout_embedding, training.dropout_recurrent, training.dropout_readout) == (0.0, 0.0, 0.0)
+    assert (search.beam, search.normalise, search.coverage_beta, search.no_unk) == (12, "none", 0.0, False)
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_says_something(name: str) -> None:
+    settings = load_config(name)
+    assert settings != Settings()
+    assert settings.training.max_updates or settings.training.max_epochs or settings.training.patience, "it would train for ever"
+
+
+def test_the_starred_recipe_has_a_name_that_a_shell_leaves_alone() -> None:
+    assert load_config("rnnsearch-50*") == load_config("rnnsearch-50-star")
+
+
+@pytest.mark.parametrize(
+    ("override", "section", "key", "value"),
+    [
+        ("model.hidden_size=512", "model", "hidden_size", 512),
+        (" model.hidden_size = 512 ", "model", "hidden_size", 512),
+        ("model.cell=lstm", "model", "cell", "lstm"),
+        ('model.cell="lstm"', "model", "cell", "lstm"),
+        ("model.alignment=my.scorers:Mine", "model", "alignment", "my.scorers:Mine"),
+        ("training.learning_rate=1e-3", "training", "learning_rate", 0.001),
+        ("training.learning_rate=2", "training", "learning_rate", 2.0),
+        ("training.betas=[0.9, 0.98]", "training", "betas", (0.9, 0.98)),
+        ("training.reshuffle=true", "training", "reshuffle", True),
+        ("training.device=cuda:1", "training", "device", "cuda:1"),
+        ("data.source_language=de", "data", "source_language", "de"),
+        ("search.no_unk=true", "search", "no_unk", True),
+    ],
+)
+def test_an_override_is_read_as_toml_or_else_as_text(override: str, section: str, key: str, value: object) -> None:
+    assert getattr(getattr(load_config(overrides=[override]), section), key) == value
+
+
+def test_the_last_override_wins_over_the_one_before_and_over_the_recipe(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("[model]\nhidden_size = 100\nmaxout_size = 50\n")
+    settings = load_config(tmp_path / "mine.toml", ["model.hidden_size=200", "model.hidden_size=300"])
+    assert (settings.model.hidden_size, settings.model.maxout_size, settings.model.embedding_size) == (300, 50, 620)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("hidden_size=3", "'hidden_size=3' is not section.key=value"),
+        ("model.hidden_size", "is not section.key=value"),
+        ("=", "is not section.key=value"),
+        ("model.=3", "unknown setting model."),
+        ("model.depth=3", "unknown setting model.depth"),
+        ("modell.hidden_size=3", "unknown setting modell"),
+        ("model.hidden_size.x=3", "unknown setting model.hidden_size.x"),
+        ("model.hidden_size=0", "model.hidden_size: Input should be greater than 0"),
+        ("model.hidden_size=2.5", "model.hidden_size: Input should be a valid integer"),
+        ("model.hidden_size=", "model.hidden_size: Input should be a valid integer"),
+        ("model.cell=3", "model.cell: Input should be a valid string"),
+        ("model.wiring=eq5", "model.wiring: Input should be 'eq4', 'appendix' or 'released'"),
+        ("data.subwords=wordpiece", "data.subwords: Input should be 'none', 'unigram' or 'bpe'"),
+        ("training.rho=1", "training.rho: Input should be less than 1"),
+        ("training.betas=[0.9]", "training.betas.1: Field required"),
+        ("training.learning_rate=0", "training.learning_rate: Input should be greater than 0"),
+        ("training.learning_rate=nan", "training.learning_rate: Input should be"),
+        ("training.max_minutes=inf", "training.max_minutes: Input should be a finite number"),
+        ("training.seed=-1", "training.seed: Input should be greater than or equal to 0"),
+        ("training.seed=9223372036854775808", "training.seed: Input should be less than 9223372036854775808"),
+        ("search.max_length_ratio=0", "search.max_length_ratio: Input should be greater than 0"),
+        ("search.nbest=13", "search.nbest = 13 is more than search.beam = 12"),
+        ("model.tie_output=true", "model.tie_output needs model.factored_output = true, or model.maxout_size = model.embedding_size"),
+    ],
+)
+def test_a_wrong_override_is_refused(override: str, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        load_config(overrides=[override])
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[model\n", "mine.toml: is not TOML"),
+        ("model = 3\n", "mine.toml: model: Input should be a valid dictionary"),
+        ("[model]\nhiden_size = 3\n", "mine.toml: unknown setting model.hiden_size (see docs/reference/settings.md)"),
+        ("hidden_size = 3\n", "mine.toml: unknown setting hidden_size"),
+    ],
+)
+def test_a_wrong_recipe_is_named(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(InputError) as error:
+        load_config(tmp_path / "mine.toml")
+    assert said in str(error.value)
+
+
+def test_recipes_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"no recipe 'nosuch' \(name a TOML file or one of demo, "):
+        load_config("nosuch")
+    with pytest.raises(InputError, match=r"nosuch\.toml: cannot be read: No such file"):
+        load_config(tmp_path / "nosuch.toml")
+    (tmp_path / "latin1.toml").write_bytes(b"# caf\xe9\n")
+    with pytest.raises(InputError, match=r"latin1\.toml: is not TOML"):
+        load_config(tmp_path / "latin1.toml")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "demo").mkdir()  # what `rnnsearch demo` leaves behind does not hide the recipe
+    assert load_config("demo") == load_config(Path("demo"))
+    (tmp_path / "of*mine.toml").write_text("[model]\nhidden_size = 7\n")
+    assert load_config("of*mine.toml").model.hidden_size == 7
+
+
+def test_an_override_of_something_that_is_no_section(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("model = 3\n")
+    with pytest.raises(InputError, match="model is not a section"):
+        load_config(tmp_path / "mine.toml", ["model.hidden_size=3"])
+
+
+def test_what_is_saved_is_read_back(tmp_path: Path) -> None:
+    settings = load_config("multi30k", ["model.encoder_size=7", "training.batch_tokens=100", 'model.cell="a:B"'])
+    settings.save(tmp_path / "saved.toml")
+    assert load_config(tmp_path / "saved.toml") == settings
+    Settings().save(tmp_path / "defaults.toml")
+    assert load_config(tmp_path / "defaults.toml") == Settings()
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        Settings().model.hidden_size = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        ({"baem": 3}, "unknown setting search.baem"),
+        ({"beam": 0}, "search.beam: Input should be greater than 0"),
+        ({"beam": 2, "nbest": 3}, "search.nbest = 3 is more than search.beam = 2"),
+        ({"normalise": "often"}, "search.normalise"),
+        ({"beam": None}, "search.beam"),
+    ],
+)
+def test_a_search_is_changed_by_known_settings_only(overrides: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        changed(SearchSettings(), overrides)
+    assert said in str(error.value)
+
+
+def test_a_changed_search_keeps_the_rest() -> None:
+    before = SearchSettings(no_unk=True, beam=7)
+    after = changed(before, {"beam": 3})
+    assert (after.beam, after.no_unk, before.beam) == (3, True, 7)
+    assert changed(before, {}) == before
+
+
+def test_a_table_names_where_it_came_from() -> None:
+    with pytest.raises(InputError, match=r"run/config\.toml: unknown setting nosuch"):
+        validated({"nosuch": 1}, "run/config.toml")

@@ -1,0 +1,310 @@
+"""The documentation is true: its commands exist, its code runs, its tables say what the code says, its links lead somewhere."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+import runpy
+import shlex
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import reduce
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import typer
+from torch import Tensor
+
+from rnnsearch.cli import app
+from rnnsearch.config import SearchSettings, Settings, load_config, recipe_names, validated
+from rnnsearch.errors import InputError
+from rnnsearch.model.alignment import ALIGNMENTS
+from rnnsearch.model.cells import CELLS
+from rnnsearch.model.decoder import WIRINGS, SourceReader
+from rnnsearch.model.encoder import ENCODERS
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.model.readout import READOUTS
+from rnnsearch.output import as_json
+from rnnsearch.records import Translation
+from rnnsearch.text.batches import Batch
+from rnnsearch.translation.beam import beam_search
+from rnnsearch.translation.forced import forced_decoding
+from rnnsearch.translation.network_step import NetworkState, network_step
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = {str(path.relative_to(ROOT)): path for path in (*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md")}
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """The fenced blocks of one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def calls(text: str) -> Iterator[list[str]]:
+    """The words after `rnnsearch` of every such command in the sh blocks, wherever it stands in a pipeline."""
+    for line in "\n".join(blocks(text, "sh")).replace("\\\n", " ").split("\n"):
+        lexer = shlex.shlex(line.removeprefix("$ "), posix=True, punctuation_chars="|&;<>")
+        lexer.whitespace_split = True
+        words: list[str] = []
+        for word in [*lexer, ";"]:
+            if set(word) <= set("|&;"):
+                yield from called(words)
+                words = []
+            else:
+                words.append(word)
+
+
+def called(words: list[str]) -> Iterator[list[str]]:
+    """What one command of a pipeline asks of rnnsearch, without its redirections."""
+    for place in [place for place, word in enumerate(words) if set(word) <= set("<>")][::-1]:
+        del words[place : place + 2]
+    if words and words[0].rpartition("/")[2] == "rnnsearch":
+        yield words[1:]
+
+
+def understood(words: list[str]) -> None:
+    """Parses a command as the program does, and its recipe and settings, without running it."""
+    if not words or words[0].startswith("-"):
+        assert words in (["--help"], ["-h"])
+        return
+    assert words[0] in COMMANDS, f"there is no `rnnsearch {words[0]}`"
+    try:
+        context = COMMANDS[words[0]].make_context(words[0], words[1:])
+    except typer.Exit:  # --help
+        return
+    except Exception as error:  # a usage error, whose class typer hides
+        raise AssertionError(f"rnnsearch {' '.join(words)}: {error}") from error
+    recipe = context.params.get("recipe", "")
+    load_config("" if recipe.endswith(".toml") else recipe, context.params.get("set_") or ())
+
+
+SHOWN = [(name, words) for name, path in PAGES.items() for words in calls(path.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize(("page", "words"), SHOWN, ids=[f"{name}: {' '.join(words)}" for name, words in SHOWN])
+def test_commands_exist(page: str, words: list[str]) -> None:
+    understood(words)
+
+
+def test_commands_are_found() -> None:
+    """The test above is blind without this one."""
+    text = "```sh\n$ cat a | rnnsearch translate run \\\n  --beam 5 > b   # text\nls; .venv/bin/rnnsearch --help && rnnsearch demo\n```\n"
+    assert list(calls(text)) == [["translate", "run", "--beam", "5"], ["--help"], ["demo"]]
+    assert {words[0] for name, words in SHOWN if name == "docs/tutorial.md"} >= {
+        *("demo", "prepare", "train", "translate", "score", "evaluate", "align", "aer")
+    }
+    for wrong in ("translat run", "translate run --beams 5", "train demo --data store", "train dem --data s --out r", "aer --links a"):
+        with pytest.raises((AssertionError, InputError)):
+            understood(wrong.split())
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_options_exist(name: str) -> None:
+    """Those named in running text: `--option` or `--option VALUE`."""
+    options = {option for command in COMMANDS.values() for parameter in command.params for option in parameter.opts}
+    named = set(re.findall(r"`(--[a-z-]+)", re.sub(r"^```.*?^```$", "", PAGES[name].read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)))
+    assert named <= options | {"--debug", "--help"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere(name: str) -> None:
+    for link in re.findall(r"\]\(([^)#]+)", PAGES[name].read_text(encoding="utf-8")):
+        if not link.startswith("https://"):
+            assert (PAGES[name].parent / link).exists(), link
+
+
+def test_the_index_links_to_every_page() -> None:
+    linked = {(DOCS / link).resolve() for link in re.findall(r"\]\(([^)#]+)", (DOCS / "index.md").read_text(encoding="utf-8"))}
+    pages = {path for path in DOCS.rglob("*.md") if path.relative_to(DOCS).parts[0] not in ("index.md", "decisions", "log.md")}
+    assert pages <= linked
+
+
+REFERENCE = re.compile(r"`((?:[a-z_]+/)*[a-z_]+)\.py:([A-Za-z_.0-9]+)`")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_functions_exist(name: str) -> None:
+    """`model/decoder.py:Decoder.attend` names a function or class that this very file defines."""
+    for file, attribute in REFERENCE.findall(PAGES[name].read_text(encoding="utf-8")):
+        module = importlib.import_module("rnnsearch." + file.replace("/", "."))
+        found = inspect.unwrap(reduce(getattr, attribute.split("."), module))
+        assert found.__module__ == module.__name__, f"{file}.py:{attribute} is defined in {found.__module__}"
+
+
+def test_every_equation_has_its_place() -> None:
+    rows = [line.split("|") for line in (DOCS / "how-to/read-the-code.md").read_text("utf-8").split("\n") if line.startswith("| ")]
+    placed = {row[1].strip() for row in rows if REFERENCE.search(row[3])}
+    assert placed >= {*(f"Eq. {number}" for number in range(1, 8)), "A.1.1", "A.1.2", "A.2.1", "A.2.2", "A.2.3", "B.1", "B.2"}
+
+
+def test_settings_page_is_up_to_date() -> None:
+    page = runpy.run_path(str(ROOT / "scripts/settings_reference.py"))["page"]()
+    remedy = "python scripts/settings_reference.py > docs/reference/settings.md"
+    assert (DOCS / "reference/settings.md").read_text(encoding="utf-8") == page, remedy
+
+
+def described_recipes() -> dict[str, dict[str, Any]]:
+    """Recipe → {setting: value}, from the tables of recipes.md: a column with a recipe's name in its head holds its values."""
+    described: dict[str, dict[str, Any]] = {}
+    head: list[str] = []
+    for line in (DOCS / "reference/recipes.md").read_text(encoding="utf-8").split("\n"):
+        cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+        if cells[0] == "setting":
+            head = cells
+        elif line.startswith("| `"):
+            for name, value in zip(head[1:], cells[1:], strict=True):
+                if name != "why" and value:
+                    described.setdefault(name, {})[cells[0]] = tomllib.loads(f"value = {value}")["value"]
+    return described
+
+
+def test_recipes_are_described_as_they_are() -> None:
+    described = described_recipes()
+    assert sorted(described) == recipe_names()
+    for name in recipe_names():
+        table = tomllib.loads((resources.files("rnnsearch") / "recipes" / f"{name}.toml").read_text(encoding="utf-8"))
+        assert described[name] == {f"{section}.{key}": value for section in table for key, value in table[section].items()}, name
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_toml_blocks_are_recipes(name: str) -> None:
+    for block in blocks(PAGES[name].read_text(encoding="utf-8"), "toml"):
+        validated(tomllib.loads(block), name)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_settings_named_in_the_text_exist(name: str) -> None:
+    sections = {section: type(getattr(Settings(), section)).model_fields for section in Settings.model_fields}
+    for section, key in re.findall(rf"`({'|'.join(sections)})\.([a-z_]+)(?: = |`)", PAGES[name].read_text(encoding="utf-8")):
+        assert key in {*sections[section], "toml", "safetensors"}, f"{section}.{key}"  # data.toml and model.safetensors are files
+
+
+def test_model_page_names_every_part() -> None:
+    page = (DOCS / "reference/model.md").read_text(encoding="utf-8")
+    for name, part in [(name, part) for parts in (CELLS, ENCODERS, ALIGNMENTS, READOUTS, WIRINGS) for name, part in parts.items()]:
+        file = part.__module__.removeprefix("rnnsearch.").replace(".", "/")
+        assert f"{file}.py:{part.__name__}" in page, f"{name} is not described"
+
+
+def test_files_page_names_every_file(tiny_store: Path, tiny_run: Path, tiny_subword_run: Path) -> None:
+    page = (DOCS / "reference/files.md").read_text(encoding="utf-8")
+    for folder in (tiny_store, tiny_run, tiny_subword_run):
+        for path in folder.rglob("*"):
+            name = re.sub(r"\b(source|target)\b", "<side>", str(path.relative_to(folder)))
+            name = re.sub(r"(tfevents)\..*", r"\1.*", name)
+            assert path.is_dir() or f"`{name}`" in page, name
+    statistics = json.loads((tiny_run / "log/statistics.json").read_text(encoding="utf-8"))
+    for key in (*statistics, *statistics["validations"][0]):
+        assert f"`{key}`" in page, key
+
+
+def test_files_page_names_every_field() -> None:
+    translation = Translation("", [], ["</s>"], 0.0, [], np.zeros((0, 1), dtype=np.float32))
+    table = (DOCS / "reference/files.md").read_text(encoding="utf-8").partition("| field |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(json.loads(as_json(translation)))
+
+
+TINY = """
+model = {embedding_size = 8, hidden_size = 8, alignment_size = 8, maxout_size = 8}
+training = {max_updates = 4, validate_every = 4, batch_size = 20, samples = 1, threads = 1}
+search = {beam = 2, max_length_ratio = 1.0}
+"""
+
+
+@pytest.fixture
+def reader(tiny_corpus: Path, tiny_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of someone who follows the pages: a corpus and small.toml, which here is even smaller."""
+    (tmp_path / "corpus").symlink_to(tiny_corpus)
+    (tmp_path / "prepared").symlink_to(tiny_store)
+    (tmp_path / "small.toml").write_text(TINY, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    monkeypatch.delitem(sys.modules, "my_scorer", raising=False)
+    return tmp_path
+
+
+def test_small_toml_is_the_demo_recipe() -> None:
+    """As the tutorial says."""
+    (block,) = blocks((DOCS / "tutorial.md").read_text(encoding="utf-8"), "toml")
+    assert validated(tomllib.loads(block), "tutorial") == load_config("demo")
+
+
+def test_python_of_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    exec("\n".join(blocks((DOCS / "tutorial.md").read_text(encoding="utf-8"), "python")), {"__name__": "tutorial"})
+    assert "pairs    300 read" in capsys.readouterr().out
+    assert (reader / "alignment.png").exists()
+
+
+def scorer_page() -> tuple[str, str]:
+    """The code of my_scorer.py, and that which checks it."""
+    scorer, check = blocks((DOCS / "how-to/own-scorer.md").read_text(encoding="utf-8"), "python")
+    return scorer, check
+
+
+def test_own_scorer_page(reader: Path, command: Callable[..., Any]) -> None:
+    """Its commands and its Python are run as they stand; without consent the run is refused."""
+    scorer, check = scorer_page()
+    (reader / "my_scorer.py").write_text(scorer, encoding="utf-8")
+    (reader / "store").symlink_to("prepared")
+    for words in calls((DOCS / "how-to/own-scorer.md").read_text(encoding="utf-8")):
+        done = command(*words)
+        assert done.code == 0, done.err
+        if "--trust-code" in words:
+            assert len(done.lines) == 20
+            refused = command(*(word for word in words if word != "--trust-code"))
+            assert (refused.code, refused.out) == (2, "")
+            assert "my_scorer:Smoothed" in refused.err
+    exec(check, {"__name__": "check"})
+
+
+def own_network() -> TranslationNetwork:
+    sizes = {"embedding_size": 5, "hidden_size": 4, "alignment_size": 6, "maxout_size": 3}
+    settings = validated({"model": {"alignment": "my_scorer:Smoothed", **sizes}}, "test").model
+    network = TranslationNetwork(settings, 7, 6, trust_code=True)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.normal_(0.0, 0.7)
+        network.output.bias[0] -= 2.0  # fewer ends of sentence, so that searches take some steps
+    return network
+
+
+@torch.no_grad()
+def by_hand(network: TranslationNetwork, source: Tensor, ids: tuple[int, ...]) -> Tensor:
+    """The weights of one translation by the page's equation: one sentence, one hypothesis, the energies kept in a variable."""
+    a = dict(network.decoder.alignment.named_parameters())
+    encoded, state = network.encode(source, torch.tensor([source.shape[1]]))
+    energies, rows = torch.zeros(source.shape[1]), []
+    for previous in (None, *ids[:-1]):
+        _, seen, state = network.step(None if previous is None else torch.tensor([[previous]]), state, SourceReader(encoded))
+        s = seen.cell[0, 0]
+        fresh = [a["v_a.weight"][0] @ torch.tanh(a["W_a.weight"] @ s + a["U_a.weight"] @ h) for h in encoded.annotations[0]]
+        g = torch.sigmoid(a["w_g.weight"][0] @ s + a["w_g.bias"])
+        energies = (1 - g) * torch.stack(fresh) + g * energies
+        rows.append(torch.softmax(energies, 0))
+    return torch.stack(rows)
+
+
+def test_own_scorer_equation(reader: Path) -> None:
+    """Training's walk and search, which reorders hypotheses, find the weights of the page's equation, and the same probabilities."""
+    (reader / "my_scorer.py").write_text(scorer_page()[0], encoding="utf-8")
+    network = own_network()
+    source, lengths = torch.tensor([[3, 2, 4, 5, 0], [6, 2, 0, 1, 1]]), torch.tensor([5, 3])
+    state = NetworkState(*network.encode(source, lengths))
+    found = beam_search(network_step(network), state, lengths, SearchSettings(beam=4, nbest=4, normalise="length"))
+    for row, length, hypotheses in zip(source, lengths, found, strict=True):
+        assert sum(len(hypothesis.ids) > 2 for hypothesis in hypotheses) >= 2  # long enough to remember something
+        for hypothesis in hypotheses:
+            target = torch.tensor([hypothesis.ids])
+            log_p, weights = forced_decoding([network], Batch(row[None, :length], length[None], target, torch.tensor([target.shape[1]])))
+            np.testing.assert_allclose(weights[0], by_hand(network, row[None, :length], hypothesis.ids), rtol=0, atol=1e-5)
+            np.testing.assert_allclose(hypothesis.weights, weights[0], rtol=0, atol=1e-5)
+            np.testing.assert_allclose(hypothesis.log_probabilities, log_p[0], rtol=0, atol=1e-5)

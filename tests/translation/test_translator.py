@@ -1,0 +1,246 @@
+"""The translator as the interface promises it, on runs that were trained for a moment."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from rnnsearch import InputError, Translation, Translator
+from rnnsearch.translation.translator import READ_AHEAD, batched_by_length, in_words
+
+LINES = ["The man sees the horse.", "", "She sleeps.", "The European woman, who is old, does not often sing in Paris.", "Nobody xyzzy."]
+
+
+@pytest.fixture(scope="module")
+def translator(tiny_run: Path) -> Translator:
+    return Translator.load(tiny_run)
+
+
+def same(one: Translation, other: Translation) -> bool:
+    texts = (one.text, one.tokens, one.source_tokens) == (other.text, other.tokens, other.source_tokens)
+    return texts and one.score == pytest.approx(other.score, abs=1e-3) and np.allclose(one.alignment, other.alignment, atol=1e-4)
+
+
+def test_the_promised_interface(tiny_run: Path, tmp_path: Path) -> None:
+    result = Translator.load(str(tiny_run)).translate([LINES[0]], beam=12)[0]
+    assert isinstance(result.text, str)
+    assert result.source_tokens == ["The", "man", "sees", "the", "horse", ".", "</s>"]
+    assert isinstance(result.score, float)
+    assert result.alignment.shape == (len(result.tokens), len(result.source_tokens))
+    assert result.alignment.dtype == np.float32
+    np.testing.assert_allclose(result.alignment.sum(axis=1), 1, atol=1e-5)
+    result.plot(tmp_path / "picture.pdf")
+    assert (tmp_path / "picture.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("search", "said"),
+    [
+        ({"baem": 12}, "unknown setting search.baem"),
+        ({"beam": -1}, "search.beam"),
+        ({"nbest": 5, "beam": 3}, "search.nbest = 5 is more than search.beam = 3"),
+        ({"temperature": 1.0}, "unknown setting search.temperature"),
+    ],
+)
+def test_unknown_search_settings_are_refused(translator: Translator, search: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        translator.translate(LINES, **search)
+    with pytest.raises(InputError, match=said):
+        translator.stream(LINES, **search)  # at once, not at the first line
+
+
+def test_one_text_is_not_taken_for_its_letters(translator: Translator) -> None:
+    with pytest.raises(InputError, match="put it into a list"):
+        translator.translate(LINES[0])
+    with pytest.raises(InputError, match="put it into a list"):
+        list(translator.sample(LINES[0]))
+
+
+def test_a_call_changes_the_search_for_itself_only(translator: Translator) -> None:
+    before = translator.search
+    assert len(translator.translate(LINES[:1], beam=4, nbest=3, min_length_ratio=0.5)[0].alternatives) == 2
+    assert translator.search == before
+    assert translator.translate(LINES[:1])[0].alternatives == []
+
+
+def test_results_come_in_the_order_of_the_lines(translator: Translator) -> None:
+    together = translator.translate(LINES, min_length_ratio=0.5, batch_size=2)
+    assert [result.source_tokens[:-1] == [] for result in together] == [line == "" for line in LINES]
+    for line, result in zip(LINES, together, strict=True):
+        assert same(result, translator.translate([line], min_length_ratio=0.5)[0])
+    backwards = translator.translate(reversed(LINES), min_length_ratio=0.5)
+    assert all(same(one, other) for one, other in zip(together, reversed(backwards), strict=True))
+    assert translator.translate([]) == []
+
+
+def test_an_empty_line_has_an_empty_translation(translator: Translator) -> None:
+    for result in (*translator.translate(["", " \t "], nbest=3), *translator.sample([""], samples=2)):
+        assert (result.text, result.tokens, result.source_tokens, result.alternatives) == ("", [], ["</s>"], [])
+        assert result.alignment.shape == (0, 1)
+        assert result.links() == []
+
+
+def counted(lines: Iterator[Any]) -> tuple[Iterator[Any], list[int]]:
+    taken: list[int] = []
+
+    def pass_on() -> Iterator[Any]:
+        for number, line in enumerate(lines):
+            taken.append(number)
+            yield line
+
+    return pass_on(), taken
+
+
+def test_endless_text_is_translated_drawn_and_scored_as_it_comes(translator: Translator) -> None:
+    for use in (
+        lambda lines: translator.stream(lines, batch_size=2, beam=1),
+        lambda lines: translator.sample(lines, batch_size=2),
+        lambda lines: translator.force(((line, line) for line in lines), batch_size=2),
+    ):
+        lines, taken = counted(itertools.repeat("She sleeps."))
+        results = use(lines)
+        assert next(results).source_tokens == ["She", "sleeps", ".", "</s>"]
+        assert len(taken) == READ_AHEAD * 2
+
+
+def test_samples_depend_on_their_seed_and_keep_their_history(translator: Translator) -> None:
+    [first], [again], [other] = (list(translator.sample(LINES[:1], samples=5, seed=seed)) for seed in (1, 1, 2))
+    texts = [[one.text for one in (result, *result.alternatives)] for result in (first, again, other)]
+    assert texts[0] == texts[1] != texts[2]
+    for one in (first, *first.alternatives):
+        assert one.score == pytest.approx(sum(one.log_probabilities), abs=1e-3)
+        assert one.alignment.shape == (len(one.tokens), 7)
+
+
+def test_forced_decoding_repeats_what_search_found(translator: Translator) -> None:
+    found = [result for result in translator.translate(LINES, min_length_ratio=0.3, nbest=4) if result.tokens]
+    pairs = [
+        (line, one) for line, result in zip([line for line in LINES if line], found, strict=True) for one in (result, *result.alternatives)
+    ]
+    forced = list(translator.force([(line, one.text) for line, one in pairs], batch_size=3))
+    agreeing = [(one, again) for (_, one), again in zip(pairs, forced, strict=True) if one.tokens == again.tokens and one.finished]
+    assert agreeing
+    for one, again in agreeing:
+        assert same(one, again)
+        assert again.log_probabilities == pytest.approx(one.log_probabilities, abs=1e-4)
+
+
+def test_forced_decoding_takes_words_that_the_vocabulary_lacks(translator: Translator) -> None:
+    [result] = translator.force([("Nobody xyzzy.", "Personne ne xyzzyfie.")])
+    assert result.tokens == ["Personne", "ne", "xyzzyfie", "."]  # as given, not <unk>
+    assert result.source_tokens == ["Nobody", "xyzzy", ".", "</s>"]
+    assert len(result.log_probabilities) == 5
+    assert list(translator.force([])) == []
+
+
+def test_unknown_words_become_what_they_look_at(tiny_unknown_run: Path) -> None:
+    plain = Translator.load(tiny_unknown_run, dictionary={"horse": "cheval", "The": "Le"})
+    lines = ["The horse horse horse.", LINES[3]]
+    settings = {"min_length_ratio": 1.0, "nbest": 2}
+    unknown = 0
+    for before, after in zip(plain.translate(lines, **settings), plain.translate(lines, **settings, replace_unk=True), strict=True):
+        for old, new in zip((before, *before.alternatives), (after, *after.alternatives), strict=True):
+            for was, word, row in zip(old.tokens, new.tokens, old.alignment, strict=True):
+                aligned = old.source_tokens[int(np.argmax(row[:-1]))]
+                assert word == (plain.dictionary.get(aligned, aligned) if was == "<unk>" else was)
+                unknown += was == "<unk>"
+            assert new.score == old.score
+            assert "<unk>" not in new.text
+    assert unknown
+
+
+def test_an_ensemble_of_one_model_thrice_is_the_model(translator: Translator, tiny_run: Path) -> None:
+    thrice = Translator.load(tiny_run, tiny_run, tiny_run)
+    assert len(thrice.networks) == 3
+    for one, other in zip(translator.translate(LINES, min_length_ratio=0.5), thrice.translate(LINES, min_length_ratio=0.5), strict=True):
+        assert same(one, other)
+
+
+def test_runs_that_do_not_fit_together_or_are_none(tiny_run: Path, tiny_subword_run: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"pieces-run: has another source vocabulary than .*run \(train both on one corpus\)"):
+        Translator.load(tiny_run, tiny_subword_run)
+    with pytest.raises(InputError, match="no run to load"):
+        Translator.load()
+    with pytest.raises(InputError, match="is not a run"):
+        Translator.load(tmp_path)
+    with pytest.raises(InputError, match="device 'abacus' cannot be used"):
+        Translator.load(tiny_run, device="abacus")
+
+
+def test_using_a_model_leaves_no_gradients(translator: Translator) -> None:
+    translator.translate(LINES[:1])
+    list(translator.force([(LINES[0], "L'homme.")]))
+    assert all(parameter.grad is None for network in translator.networks for parameter in network.parameters())
+    assert torch.is_grad_enabled()
+
+
+def test_batches_hold_items_of_similar_length_and_results_keep_the_order() -> None:
+    seen: list[list[str]] = []
+
+    def work(batch: Sequence[str]) -> list[str]:
+        seen.append(list(batch))
+        return [item.upper() for item in batch]
+
+    items = ["bbb", "a", "cccc", "dd", "e"]
+    assert batched_by_length(items, len, 2, work) == ["BBB", "A", "CCCC", "DD", "E"]
+    assert seen == [["cccc", "bbb"], ["dd", "a"], ["e"]]  # the longest first: what does not fit into memory fails at once
+    assert batched_by_length([], len, 2, work) == []
+
+
+@pytest.mark.parametrize(
+    ("weights", "source_word_of", "target_word_of", "target_words", "expected"),
+    [
+        # words as ids: nothing changes
+        ([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]], [0, 1, 2], [0, 1], 2, [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]),
+        # pieces of a source word are added up
+        ([[0.1, 0.2, 0.3, 0.4]], [0, 0, 1, 2], [0], 1, [[0.3, 0.3, 0.4]]),
+        # over pieces of a target word the mean is taken
+        ([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.0, 0.0, 1.0]], [0, 1, 2], [0, 0, 1], 2, [[0.5, 0.4, 0.1], [0.0, 0.0, 1.0]]),
+        # both
+        ([[0.25, 0.25, 0.5], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]], [0, 0, 1], [0, 0, 1], 2, [[0.5, 0.5], [1.0, 0.0]]),
+        # padding of the source is left out
+        ([[0.7, 0.3, 0.0, 0.0]], [0, 1], [0], 1, [[0.7, 0.3]]),
+        # an empty source: the end of sentence is all there is
+        ([[1.0], [1.0]], [0], [0, 1], 2, [[1.0], [1.0]]),
+        # weights that rounding has brought out of balance still sum to 1
+        ([[0.4, 0.4]], [0, 1], [0], 1, [[0.5, 0.5]]),
+    ],
+)
+def test_alignments_in_words(
+    weights: list[list[float]], source_word_of: list[int], target_word_of: list[int], target_words: int, expected: list[list[float]]
+) -> None:
+    found = in_words(np.array(weights, dtype=np.float32), source_word_of, target_word_of, target_words)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_alignments_of_no_words() -> None:
+    assert in_words(np.zeros((0, 3), dtype=np.float32), [0, 1, 2], [], 0).shape == (0, 3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_alignments_in_words_have_rows_that_sum_to_one(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    source, target = (np.sort(np.concatenate([np.arange(4), random.integers(0, 4, size=5)])).tolist() for _ in range(2))
+    weights = random.dirichlet(np.ones(len(source)), size=len(target)).astype(np.float32)
+    found = in_words(weights, source, target, 4)
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
+    for i, j in itertools.product(range(4), range(4)):
+        rows = [k for k, word in enumerate(target) if word == i]
+        columns = [k for k, word in enumerate(source) if word == j]
+        assert found[i, j] == pytest.approx(weights[np.ix_(rows, columns)].sum() / len(rows), abs=1e-5)
+
+
+def test_words_of_pieces_carry_whole_alignments(tiny_subword_run: Path) -> None:
+    translator = Translator.load(tiny_subword_run)
+    drawn = list(translator.sample(LINES, samples=2, max_length_ratio=1.0))
+    for result in (*drawn, *(other for first in drawn for other in first.alternatives), *translator.force([(LINES[0], "L'homme voit.")])):
+        assert result.alignment.shape == (len(result.tokens), len(result.source_tokens))
+        np.testing.assert_allclose(result.alignment.sum(axis=1), 1, atol=1e-5)
+        assert all(j < len(result.source_tokens) - 1 and i < len(result.tokens) for j, i in result.links())
