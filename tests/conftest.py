@@ -51,12 +51,13 @@ def shared_data() -> Path:
 
 
 TINY = [
-    *("model.embedding_size=16", "model.hidden_size=16", "model.alignment_size=16", "model.maxout_size=16"),
-    *("training.max_updates=20", "training.max_epochs=0", "training.batch_size=20", "training.learning_rate=0.02", "training.warmup=0"),
-    *("training.validate_every=20", "training.validate_bleu=false", "training.select_by=nll", "training.samples=0", "training.threads=1"),
-    *("search.beam=4", "search.max_length_ratio=1.2"),
+    *("model.embedding_size=16", "model.hidden_size=16", "model.alignment_size=16", "model.maxout_size=16", "model.initialisation=glorot"),
+    *("training.optimiser=adam", "training.learning_rate=0.02", "training.batch_size=20", "training.max_length=70"),
+    *("training.max_updates=20", "training.validate_every=20", "training.validate_bleu=false", "training.select_by=nll"),
+    *("training.samples=0", "training.threads=1", "search.beam=4"),
+    *("search.min_length_ratio=0.5", "search.max_length_ratio=1.2"),
 ]
-"""Changes of the demo's recipe that make a run of two seconds: it has hardly learned to write, but everything about it is real."""
+"""Settings of a run of a second: it has hardly learned to write, but everything about it is real."""
 
 
 @pytest.fixture(scope="session")
@@ -104,7 +105,7 @@ def _prepared(corpus: Path, name: str, *changes: str) -> Path:
     from rnnsearch.text.prepare import prepare
 
     store = corpus.parent / name
-    settings = load_config("demo", changes).data
+    settings = load_config(overrides=changes).data
     prepare(corpus / "train.en", corpus / "train.fr", store, dev=(corpus / "dev.en", corpus / "dev.fr"), settings=settings)
     return store
 
@@ -116,7 +117,7 @@ def _trained(store: Path, name: str, *changes: str) -> Path:
     from rnnsearch.training.loop import train
 
     run = store.parent / name
-    train(load_config("demo", [*TINY, *changes]), Corpus.open(store), run, display=Display(0, quiet=True))
+    train(load_config(overrides=[*TINY, *changes]), Corpus.open(store), run, display=Display(0, quiet=True))
     return run
 
 

@@ -160,7 +160,7 @@ MISTAKES = [
     ("train demo --data {here}/nosuch --out {here}/r", "nosuch: does not exist (make it with `rnnsearch prepare`)"),
     ("train demo --data {run} --out {here}/r", "run: is not a prepared corpus"),
     ("train demo --data {store} --out {run}", "run: holds a run already (--resume to go on with it, or name another folder for --out)"),
-    ("train demo --data {store} --out {run} --resume", "run: was trained with model.embedding_size = 16, which is now 96"),
+    ("train demo --data {store} --out {run} --resume", "run: was trained with model.embedding_size = 16, which is now "),
     ("train demo --data {store} --out {two}", "two: is a file, not a folder"),
     ("demo --out {here}", "is not a folder that a demo made"),
     ("demo --out {here} --corpus-only", "exists and is not empty"),

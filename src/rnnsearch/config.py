@@ -61,24 +61,24 @@ class TrainingSettings(_Section):
     pool_batches: Positive = Field(20, description="batches cut from one length-sorted pool (B.2)")
     reshuffle: bool = Field(False, description="a new order every epoch; the paper shuffles once")
     accumulate: Positive = Field(1, description="batches whose gradients are summed for one update")
-    optimiser: Literal["adadelta", "adam", "adamw", "sgd"] = "adadelta"
-    learning_rate: float = Field(1.0, gt=0)
+    optimiser: Literal["adadelta", "adam", "adamw", "sgd"] = Field("adadelta", description="Adadelta (B.2), or a later one")
+    learning_rate: float = Field(1.0, gt=0, description="factor of every step; 1 for Adadelta, which has none")
     rho: Probability = Field(0.95, description="Adadelta's decay (B.2)")
-    epsilon: float = Field(1e-6, gt=0)
+    epsilon: float = Field(1e-6, gt=0, description="Adadelta's (B.2) or Adam's")
     betas: tuple[Probability, Probability] = Field((0.9, 0.999), description="Adam's decays")
-    weight_decay: float = Field(0.0, ge=0)
+    weight_decay: float = Field(0.0, ge=0, description="of the optimiser")
     schedule: Literal["constant", "inverse_sqrt", "cosine", "linear"] = Field("constant", description="of the learning rate after warm-up")
     warmup: int = Field(0, ge=0, description="updates over which the learning rate rises from 0")
     clip_norm: float = Field(1.0, ge=0, description="largest L2 norm of a gradient (B.2); 0 = never clip")
-    dropout_embedding: Probability = 0.0
+    dropout_embedding: Probability = Field(0.0, description="on the embeddings of both sides")
     dropout_recurrent: Probability = Field(0.0, description="one mask a sequence on the states inside the recurrences (Gal & Ghahramani)")
-    dropout_readout: Probability = 0.0
-    label_smoothing: Probability = 0.0
+    dropout_readout: Probability = Field(0.0, description="on t, the hidden layer of the output")
+    label_smoothing: Probability = Field(0.0, description="share of the reference distribution that is spread over all words")
     average_decay: Probability = Field(0.0, description="exponential average of the weights, used for validation and the saved model")
     precision: Literal["float32", "bfloat16"] = Field("float32", description="of the matrix products; states and weights stay float32")
     threads: int = Field(0, ge=0, description="processor threads; 0 = as many as there are cores")
-    device: str = "cpu"
-    seed: Seed = 1
+    device: str = Field("cpu", description="cpu, cuda or cuda:N")
+    seed: Seed = Field(1, description="of the first weights, dropout and the order of batches")
     max_updates: int = Field(0, ge=0, description="stop after this many updates; 0 = no such limit")
     max_epochs: float = Field(0.0, ge=0, description="stop after this many passes over the corpus; 0 = no such limit")
     max_minutes: float = Field(0.0, ge=0, description="stop after this much training time, validation included; 0 = no such limit")
@@ -94,8 +94,8 @@ class TrainingSettings(_Section):
 class SearchSettings(_Section):
     """Beam search; the defaults are the paper's plain search for the most probable translation."""
 
-    beam: Positive = 12
-    nbest: Positive = 1
+    beam: Positive = Field(12, description="hypotheses kept of a sentence")
+    nbest: Positive = Field(1, description="translations returned of a sentence")
     batch_size: Positive = Field(64, description="sentences translated together")
     normalise: Literal["none", "length", "gnmt"] = Field(
         "none", description="score / words, or GNMT's ((5+words)/6)^alpha; at the final choice"

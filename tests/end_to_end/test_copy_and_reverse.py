@@ -8,6 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
+
 from rnnsearch import Corpus, Settings, Translator, load_config, prepare, train
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.training.display import Display

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from typing import Any
 
 import pytest
@@ -171,3 +173,10 @@ def test_attention_is_uniform_at_the_start() -> None:
     weights = network(torch.ones(2, 4, dtype=torch.long), lengths, torch.ones(2, 3, dtype=torch.long)).weights
     expected = torch.tensor([[0.25] * 4, [0.5, 0.5, 0.0, 0.0]], dtype=torch.float64)[:, None].expand(-1, 3, -1)
     torch.testing.assert_close(weights, expected)
+
+
+def test_networks_can_be_copied_and_pickled() -> None:
+    """A process of its own (data parallel, a server's worker) needs the network to travel."""
+    network = small_network()
+    for other in (copy.deepcopy(network), pickle.loads(pickle.dumps(network))):
+        assert all(torch.equal(parameter, other.state_dict()[name]) for name, parameter in network.state_dict().items())

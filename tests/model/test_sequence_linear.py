@@ -139,13 +139,28 @@ def test_one_product_for_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(len(rows), len(deltas)) for rows, deltas in taken] == [(3 * STEPS, 3 * STEPS)]
 
 
-def test_second_order_is_refused() -> None:
+@pytest.mark.parametrize("leaf", [0, 1], ids=["input", "matrix"])
+def test_second_order_is_refused(leaf: int) -> None:
     """ "First order only": a gradient of a gradient must raise, never be silently incomplete."""
-    x, matrix = leaves("one matrix")
-    loss = loss_of(SequenceMap, [x, matrix])
-    (gradient,) = torch.autograd.grad(loss, matrix, create_graph=True)
+    inputs = leaves("one matrix")
+
+    def penalised() -> None:
+        (gradient,) = torch.autograd.grad(loss_of(SequenceMap, inputs), inputs[leaf], create_graph=True)
+        (gradient.square().sum() + inputs[leaf].sum()).backward()
+
     with pytest.raises(RuntimeError):
-        (gradient.square().sum() + matrix.sum()).backward()
+        penalised()
+
+
+def test_second_order_of_what_every_step_reads_is_refused() -> None:
+    tensor = random(3, 2)
+
+    def penalised() -> None:
+        (gradient,) = torch.autograd.grad(ReadEveryStep(tensor).read().square().sum(), tensor, create_graph=True)
+        (gradient.square().sum() + tensor.sum()).backward()
+
+    with pytest.raises(RuntimeError):
+        penalised()
 
 
 class TestReadEveryStep:

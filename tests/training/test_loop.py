@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+
 from rnnsearch.builtin.corpus import write
 from rnnsearch.config import DataSettings, ModelSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError

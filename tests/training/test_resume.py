@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from rnnsearch.builtin.corpus import write
 from rnnsearch.config import DataSettings, ModelSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
@@ -119,7 +120,9 @@ def test_more_updates_than_first_asked_for(store: Path, tmp_path: Path) -> None:
 
 
 def test_other_settings_are_refused(store: Path, tmp_path: Path) -> None:
-    train(Settings(model=MODEL, training=PLAIN.model_copy(update={"max_updates": 2})), Corpus.open(store), tmp_path / "run", display=quiet())
+    train(
+        Settings(model=MODEL, training=PLAIN.model_copy(update={"max_updates": 2})), Corpus.open(store), tmp_path / "run", display=quiet()
+    )
     other = Settings(model=MODEL, training=PLAIN.model_copy(update={"batch_size": 20}))
     with pytest.raises(InputError, match=r"training\.batch_size = 10, which is now 20"):
         train(other, Corpus.open(store), tmp_path / "run", resume=True, display=quiet())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,35 +19,51 @@ if TYPE_CHECKING:
 
 
 class Log:
-    """Writes into RUN/log. What an interrupted session wrote after its last checkpoint is purged when it is resumed."""
+    """Writes into RUN/log. What an interrupted session wrote after its last checkpoint is purged when it is resumed.
 
-    def __init__(self, run: Run, progress: Progress) -> None:
+    A disk that refuses costs curves or statistics, never the training: `warn` is told, once for the curves.
+    """
+
+    def __init__(self, run: Run, progress: Progress, warn: Callable[[str], None]) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self.run = run
-        self.writer: SummaryWriter = SummaryWriter(str(run.log_path), purge_step=progress.update + 1 if progress.update else None)
+        self.run, self.warn = run, warn
+        self.writer: SummaryWriter | None = SummaryWriter(str(run.log_path), purge_step=progress.update + 1 if progress.update else None)
 
     def update(self, update: Update, progress: Progress, tokens_per_second: float) -> None:
         if not update.applied:
             return
-        self.writer.add_scalar("train/nll_per_word", update.nll / update.target_tokens, progress.update)
-        self.writer.add_scalar("train/gradient_norm", update.gradient_norm, progress.update)
-        self.writer.add_scalar("train/learning_rate", update.learning_rate, progress.update)
-        if tokens_per_second:
-            self.writer.add_scalar("train/target_tokens_per_second", tokens_per_second, progress.update)
+        scalars = {"train/nll_per_word": update.nll / update.target_tokens, "train/gradient_norm": update.gradient_norm}
+        scalars |= {"train/learning_rate": update.learning_rate, "train/target_tokens_per_second": tokens_per_second}
+        self._curves(scalars, {}, progress.update)
 
     def validation(self, validation: Validation, progress: Progress) -> None:
-        self.writer.add_scalar("dev/nll", validation.nll, progress.update)
-        if validation.bleu is not None:
-            self.writer.add_scalar("dev/bleu", validation.bleu, progress.update)
-        for number, (source, reference, translation) in enumerate(validation.samples):
-            self.writer.add_text(f"dev/sample_{number}", f"{source}  \n{reference}  \n**{translation}**", progress.update)
+        scalars = {"dev/nll": validation.nll} | ({} if validation.bleu is None else {"dev/bleu": validation.bleu})
+        lines = (f"{source}  \n{reference}  \n**{translation}**" for source, reference, translation in validation.samples)
+        self._curves(scalars, {f"dev/sample_{number}": text for number, text in enumerate(lines)}, progress.update)
 
     def statistics(self, progress: Progress) -> None:
-        write_text(self.run.log_path / "statistics.json", json.dumps(statistics(self.run, progress), indent=2) + "\n")
+        try:
+            write_text(self.run.log_path / "statistics.json", json.dumps(statistics(self.run, progress), indent=2) + "\n")
+        except OSError as error:
+            self.warn(f"warning: {self.run.log_path / 'statistics.json'}: {error.strerror or error}; training goes on")
 
     def close(self) -> None:
-        self.writer.close()
+        self._curves({}, {}, 0, last=True)
+
+    def _curves(self, scalars: dict[str, float], texts: dict[str, str], step: int, last: bool = False) -> None:
+        if self.writer is None:
+            return
+        try:
+            for name, value in scalars.items():
+                self.writer.add_scalar(name, value, step)
+            for name, text in texts.items():
+                self.writer.add_text(name, text, step)
+            if last:
+                self.writer.close()
+        except OSError as error:
+            self.writer = None
+            self.warn(f"warning: {self.run.log_path}: {error.strerror or error}; no more curves for TensorBoard, training goes on")
 
 
 def statistics(run: Run, progress: Progress) -> dict[str, Any]:

@@ -42,6 +42,9 @@ def train(settings: Settings, corpus: Corpus, path: Path, *, resume: bool = Fals
     """
     session = Session.begin(settings, corpus, path, resume)
     with display or Display(session.trainer.total_updates, session.progress.update) as shown, interruptible() as interrupt:
+        session.log.warn = shown.say
+        if session.corpus.dev is None:
+            shown.say("warning: the corpus has no development set: the latest weights are kept, and patience never ends training")
         try:
             for batches, position in session.batches():
                 session.progress.finished = session.reason_to_stop()
@@ -89,7 +92,7 @@ class Session:
             progress = load_checkpoint(run.checkpoint_path, network, trainer.optimiser, trainer.average)
             if progress.corpus_pairs != len(corpus.train):
                 raise InputError(f"was trained on {progress.corpus_pairs} pairs, not on these {len(corpus.train)}", file=path)
-        return cls(run, corpus, order, trainer, progress, Log(run, progress), progress.update, time.monotonic(), [])
+        return cls(run, corpus, order, trainer, progress, Log(run, progress, print), progress.update, time.monotonic(), [])
 
     def batches(self) -> Iterator[tuple[list[Indices], Position]]:
         """The pairs of each update from here on, and the position after it."""

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-CHUNK_ELEMENTS = 16_000_000
-"""Logits held at once."""
+CHUNK_ELEMENTS = 4_000_000
+"""Logits held at once: few enough that the passes over them stay in the cache."""
 
 
 def negative_log_likelihood(
