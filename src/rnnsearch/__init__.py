@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.records import Hypothesis, Link, Translation
+
+if TYPE_CHECKING:
+    from rnnsearch.model.alignment import Alignment
+    from rnnsearch.text.corpus import Corpus
+    from rnnsearch.text.prepare import prepare
+    from rnnsearch.training.loop import train
+    from rnnsearch.translation.translator import Translator
 
 _LAZY = {
     "Translator": "rnnsearch.translation.translator",

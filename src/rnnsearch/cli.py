@@ -23,8 +23,6 @@ app = typer.Typer(
     epilog="Start with: rnnsearch demo",
 )
 
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folder of a trained run; several make an ensemble.")]
-OneRun = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained run.")]
 SourceFile = Annotated[str, typer.Argument(metavar="SRC", help="Source text, one sentence a line; .gz is read as is, - is stdin.")]
 TargetFile = Annotated[str, typer.Argument(metavar="TGT", help="Target text, line by line.")]
 Set = Annotated[

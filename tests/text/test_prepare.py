@@ -66,7 +66,7 @@ def test_every_pair_is_stored_once_with_its_translation_in_a_new_order(
 
 def test_the_same_input_gives_the_same_bytes_and_another_seed_another_order(tmp_path: Path) -> None:
     source, target = numbered(tmp_path)
-    for name, seed in {"a": 1, "b": 1, "c": 2, "d": -1}.items():
+    for name, seed in {"a": 1, "b": 1, "c": 2, "d": 3}.items():
         prepare(source, target, tmp_path / name, settings=settings(seed=seed))
     assert content(tmp_path / "a") == content(tmp_path / "b")
     assert len({content(tmp_path / name)["train.source.ids.npy"] for name in "acd"}) == 3

@@ -11,7 +11,11 @@ import numpy as np
 import pytest
 import torch
 
-from rnnsearch import InputError, Translation, Translator
+from rnnsearch import Hypothesis, InputError, Translation, Translator
+from rnnsearch.config import SearchSettings
+from rnnsearch.text.codec import Codec
+from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
 from rnnsearch.translation.translator import READ_AHEAD, batched_by_length, in_words
 
 LINES = ["The man sees the horse.", "", "She sleeps.", "The European woman, who is old, does not often sing in Paris.", "Nobody xyzzy."]
@@ -153,6 +157,27 @@ def test_unknown_words_become_what_they_look_at(tiny_unknown_run: Path) -> None:
             assert new.score == old.score
             assert "<unk>" not in new.text
     assert unknown
+
+
+@pytest.mark.parametrize(
+    ("weights", "tokens"),
+    [
+        ([[0.7, 0.2, 0.1], [0.2, 0.7, 0.1]], ["les", "CHAT"]),
+        ([[0.7, 0.2, 0.1], [0.8, 0.1, 0.1]], ["les", "the"]),  # not in the dictionary: the source word itself
+        ([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]], ["les", "CHAT"]),  # strongest on the end of sentence: the strongest word all the same
+    ],
+)
+def test_the_word_for_an_unknown_one(weights: list[list[float]], tokens: list[str]) -> None:
+    space = Tokeniser("space", "en")
+    source, target = Codec(space, Vocabulary(["the", "cat"])), Codec(space, Vocabulary(["les"]))
+    translator = Translator([], source, target, dictionary={"cat": "CHAT", "</s>": "END"})
+    alpha = np.array([*weights, [0.0, 0.0, 1.0]], dtype=np.float32)
+    hypothesis = Hypothesis((2, UNK, EOS), -1.0, (-0.5, -0.3, -0.2), alpha, True)
+    [plain] = translator._in_words([source.encode("the cat")], [[hypothesis]], SearchSettings())
+    [replaced] = translator._in_words([source.encode("the cat")], [[hypothesis]], SearchSettings(replace_unk=True))
+    assert (plain.tokens, plain.text) == (["les", "<unk>"], "les <unk>")
+    assert (replaced.tokens, replaced.text) == (tokens, " ".join(tokens))
+    np.testing.assert_array_equal(replaced.alignment, plain.alignment)
 
 
 def test_an_ensemble_of_one_model_thrice_is_the_model(translator: Translator, tiny_run: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +18,7 @@ def zeros(parameter: Tensor) -> None:
 
 def gaussian(deviation: float) -> Initialiser:
     """N(0, deviation²): 0.001 for W_a and U_a, 0.01 for every other matrix that is not recurrent."""
-    return lambda parameter: nn.init.normal_(parameter, 0.0, deviation)
+    return partial(nn.init.normal_, mean=0.0, std=deviation)
 
 
 def orthogonal(parameter: Tensor) -> None:

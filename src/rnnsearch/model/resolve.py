@@ -24,7 +24,7 @@ def resolve(setting: str, name: str, built_in: Mapping[str, type[Part]], base: t
     if name in built_in:
         return built_in[name]
     module_name, colon, class_name = name.partition(":")
-    if not colon:
+    if not colon or not module_name or module_name.startswith("."):
         raise InputError(f"{setting} = {name!r} is unknown", remedy=f"one of {', '.join(built_in)}, or package.module:Class")
     if not trust_code:
         raise InputError(f"{setting} = {name!r} names code outside rnnsearch", remedy="--trust-code, if you trust whoever made this run")

@@ -27,6 +27,12 @@ from torch.autograd.function import once_differentiable
 from rnnsearch.model.initialise import Initialiser, gaussian, zeros
 
 
+def refuse_second_order() -> None:
+    """For nodes that receive no gradient of their own, where `once_differentiable` would not notice."""
+    if torch.is_grad_enabled():
+        raise RuntimeError("deferred gradients are of first order only: differentiate without create_graph")
+
+
 class _Uses:
     """What the uses of one matrix leave behind in one backward pass: rows of inputs and of output gradients."""
 
@@ -61,11 +67,11 @@ class _Matrix(torch.autograd.Function):
         return low, low_bias
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *_: None) -> tuple[Tensor | None, Tensor | None, None, None]:
+        refuse_second_order()
         inputs, deltas = ctx.uses.take()
         gradient = (deltas.mT @ inputs).to(ctx.dtype) if ctx.needs_input_grad[0] else None
-        bias_gradient = deltas.sum(-2, dtype=ctx.dtype) if ctx.has_bias and ctx.needs_input_grad[1] else None
+        bias_gradient = deltas.flatten(0, -2).sum(0, dtype=ctx.dtype) if ctx.has_bias and ctx.needs_input_grad[1] else None
         return gradient, bias_gradient, None, None
 
 
@@ -77,7 +83,7 @@ class _Use(torch.autograd.Function):
             rows = rows.reshape(-1, x.shape[-1])
             y = F.linear(rows, matrix, bias).view(*x.shape[:-1], matrix.shape[0])
         else:
-            y = torch.bmm(rows, matrix.mT)
+            y = torch.bmm(rows, matrix.mT) if bias is None else torch.bmm(rows, matrix.mT) + bias
         ctx.uses, ctx.x_shape, ctx.x_dtype = uses, x.shape, x.dtype
         ctx.save_for_backward(rows, matrix)
         return y.to(x.dtype)
@@ -131,8 +137,8 @@ class _Shared(torch.autograd.Function):
         return tensor.view_as(tensor)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, _: None) -> tuple[Tensor | None, None]:
+        refuse_second_order()
         return ctx.total.take(), None
 
 

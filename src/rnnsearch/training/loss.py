@@ -27,6 +27,8 @@ def negative_log_likelihood(
     Returns (the loss to differentiate, the plain NLL in nats), both 0-dim; equal without smoothing.
     """
     low = dtype if features.dtype == torch.float32 else features.dtype
+    if not torch.is_grad_enabled():  # inside the function below it always is off
+        features, weight, bias = features.detach(), weight.detach(), bias.detach()
     loss, nll = _OutputLoss.apply(features, weight, bias, targets, smoothing, low)  # type: ignore[no-untyped-call]
     return loss, nll
 

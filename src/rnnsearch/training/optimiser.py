@@ -45,7 +45,7 @@ def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
 
 def total_updates(settings: TrainingSettings, updates_per_epoch: float) -> int:
     """Where training ends by its settings; 0 if nothing but time or patience ends it."""
-    limits = [settings.max_updates, math.ceil(settings.max_epochs * updates_per_epoch)]
+    limits = [settings.max_updates, math.ceil(settings.max_epochs * updates_per_epoch - 1e-6)]
     total = min((limit for limit in limits if limit), default=0)
     if not total and settings.schedule in ("cosine", "linear"):
         remedy = "set training.max_updates or training.max_epochs"
@@ -59,7 +59,7 @@ def clip(parameters: Iterable[nn.Parameter], threshold: float) -> float:
 
 
 class WeightAverage:
-    """Exponential average of the weights: a ← d·a + (1 − d)·θ, with d rising from 0.1 to `decay` so that the start is forgotten."""
+    """Exponential average of the weights: a ← d·a + (1 − d)·θ, with d rising to `decay` so that the start is forgotten."""
 
     def __init__(self, network: nn.Module, decay: float) -> None:
         self.decay = decay

@@ -10,19 +10,20 @@ from pathlib import Path
 import torch
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+KEPT_ALLOCATION, KEPT_IN_ALL = 64 << 20, 512 << 20
+"""Bytes. Freed allocations up to the first are kept for the next ones, as long as no more than the second lies idle at the heap's end."""
 
 
 def set_up_processor(threads: int) -> int:
     """Sets the number of threads (0: as many as this process may use) and keeps freed memory at hand. Returns the number."""
     chosen = threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else threads or os.cpu_count() or 1
     torch.set_num_threads(chosen)
-    torch.set_flush_denormal(True)
     if platform.libc_ver()[0] == "glibc":
         # By default every large tensor goes back to the system when it is freed, and its successor comes page by faulting page:
         # a fifth of the time of an update.
         libc = ctypes.CDLL(None)
-        libc.mallopt(M_MMAP_THRESHOLD, 1 << 30)
-        libc.mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)
+        libc.mallopt(M_MMAP_THRESHOLD, KEPT_ALLOCATION)
+        libc.mallopt(M_TRIM_THRESHOLD, KEPT_IN_ALL)
     return chosen
 
 
