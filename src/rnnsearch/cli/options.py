@@ -1,0 +1,30 @@
+"""Arguments and options that several commands share, and how a command speaks to the person at the terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+SourceFile = Annotated[str, typer.Argument(metavar="SRC", help="Source text, one sentence a line; .gz is read as is, - is stdin.")]
+TargetFile = Annotated[str, typer.Argument(metavar="TGT", help="Target text, line by line.")]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one setting of the recipe; may be repeated.")
+]
+TrustCode = Annotated[bool, typer.Option("--trust-code", help="Import the code outside rnnsearch that the run names.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")]
+Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 = as many as there are cores.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, with tokens, score and alignment matrix.")]
+
+
+def progress_bar() -> Any:
+    """A context whose value is called with (what is being done, how many are done, of how many)."""
+    from rnnsearch.progress import ProgressBar
+
+    return ProgressBar()
+
+
+def say(text: str) -> None:
+    """Everything that is not a result goes to stderr."""
+    print(text, file=sys.stderr)
