@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -25,7 +26,7 @@ app = typer.Typer(
     epilog="Start with: rnnsearch demo",
 )
 
-EXAMPLES = {
+EXAMPLES: dict[Callable[..., None], str] = {
     demo: "rnnsearch demo --out demo",
     prepare: "rnnsearch prepare train.en.gz train.fr.gz --dev dev.en dev.fr --out store --recipe multi30k",
     train: "rnnsearch train multi30k --data store --out run --set model.hidden_size=512",
