@@ -37,6 +37,10 @@ class Oddities:
         self.lines[kind] = self.lines.get(kind, 0) + 1
         self.first.setdefault(kind, line)
 
+    def clear(self) -> None:
+        self.lines.clear()
+        self.first.clear()
+
 
 def read_lines(path: str | Path, oddities: Oddities | None = None) -> Iterator[str]:
     """The lines of a UTF-8 text, one by one: a plain file, a .gz file, or standard input for `-`.
