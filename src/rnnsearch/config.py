@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from rnnsearch.errors import InputError
 
@@ -31,7 +31,19 @@ class DataSettings(_Section):
     shortlist: Positive = Field(30_000, description="most frequent words kept a side (Sec. 4.1), or number of pieces with subwords")
     minimum_count: Positive = Field(1, description="a word must occur this often to enter the shortlist")
     max_words: Positive = Field(200, description="pairs with a longer side are dropped, and counted")
+    max_ratio: float = Field(9.0, ge=0, description="pairs with more than this many times as many words on one side are dropped; 0 = never")
+    drop_identical: bool = Field(False, description="drop pairs whose sides have the same words")
+    drop_duplicates: bool = Field(False, description="drop pairs that occurred before; the first is kept")
+    drop_control_characters: bool = Field(False, description="drop pairs with a control character, not only turn it into a blank")
+    entities: Literal["keep", "resolve", "drop"] = Field("keep", description="HTML entities: left alone, decoded, or the pair dropped")
     seed: Seed = Field(1, description="of the one shuffle of the training pairs (B.2)")
+
+    @field_validator("max_ratio")
+    @classmethod
+    def _keeps_some(cls, ratio: float) -> float:
+        if 0 < ratio < 1:
+            raise ValueError("a ratio is 1 or more, or 0 for none")
+        return ratio
 
 
 class ModelSettings(_Section):

@@ -89,7 +89,7 @@ def test_pairs_are_dropped_for_a_reason_that_is_counted(tmp_path: Path) -> None:
     target = write(tmp_path / "t", ["A B", "A", "", "A", "A B C", "A\x00B C D", "A"])
     report = prepare(source, target, tmp_path / "store", settings=settings(max_words=2))
     assert (report.pairs_read, report.pairs_kept) == (7, 2)
-    assert {dropped.reason: dropped.pairs for dropped in report.dropped} == {"empty side": 2, "too long": 3}
+    assert {dropped.reason: dropped.pairs for dropped in report.dropped if dropped.pairs} == {"empty side": 2, "too long": 3}
     assert [example.line for dropped in report.dropped for example in dropped.examples] == [2, 3, 4, 5, 6]
     assert report.source.oddities.lines == {"tab": 1}
     assert report.target.oddities.lines == {"NUL character": 1}

@@ -2,31 +2,104 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rnnsearch.config import DataSettings
 
-Words = Sequence[str]
-Filter = Callable[[Words, Words, DataSettings], bool]
-"""(source words, target words, settings) → whether the pair is dropped. Its name, with blanks for underscores, is the reason given."""
-
 _EXAMPLES = 3
 _SHOWN = 120  # characters of an example
+_OFF = (0, False, "keep", "resolve")  # values of a setting with which its filter drops nothing
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")  # a tab or a line end inside a field is a blank, not damage
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 
 
-def empty_side(source: Words, target: Words, settings: DataSettings) -> bool:
+class Candidate(NamedTuple):
+    """A pair that may become a training pair: its lines as the reader gave them, and their words."""
+
+    source_line: str
+    target_line: str
+    source_words: Sequence[str]
+    target_words: Sequence[str]
+
+
+Filter = Callable[[Candidate, DataSettings], bool]
+"""(pair, settings) → whether it is dropped. A plain function, so that it can be sent to another process; `reason` tells its name."""
+
+
+def empty_side(pair: Candidate, settings: DataSettings) -> bool:
     """A sentence without words has no translation to learn."""
-    return not source or not target
+    return not pair.source_words or not pair.target_words
 
 
-def too_long(source: Words, target: Words, settings: DataSettings) -> bool:
+def too_long(pair: Candidate, settings: DataSettings) -> bool:
     """Longer than `max_words` on either side: mostly lines that were never cut into sentences."""
-    return max(len(source), len(target)) > settings.max_words
+    return max(len(pair.source_words), len(pair.target_words)) > settings.max_words
 
 
-FILTERS: list[Filter] = [empty_side, too_long]
-"""In the order in which they are asked; the first that answers yes is the reason."""
+def length_ratio(pair: Candidate, settings: DataSettings) -> bool:
+    """One side has more than `max_ratio` times the words of the other: shifted lines, or a side that was not translated whole."""
+    shorter, longer = sorted((len(pair.source_words), len(pair.target_words)))
+    return longer > settings.max_ratio * shorter
+
+
+def identical_sides(pair: Candidate, settings: DataSettings) -> bool:
+    """Both sides have the same words: mostly text that was never translated, but numbers and names as well."""
+    return list(pair.source_words) == list(pair.target_words)
+
+
+def control_characters(pair: Candidate, settings: DataSettings) -> bool:
+    """A control character or a Unicode line separator on either side, tabs excepted: often text that was decoded wrongly."""
+    return any(not line.isprintable() and _CONTROL.search(line) is not None for line in pair[:2])
+
+
+def html_entities(pair: Candidate, settings: DataSettings) -> bool:
+    """An HTML entity such as `&amp;` on either side: text that was taken from a page and not decoded."""
+    return any("&" in line and _ENTITY.search(line) is not None for line in pair[:2])
+
+
+FILTERS: dict[Filter, str] = {
+    empty_side: "",
+    too_long: "max_words",
+    length_ratio: "max_ratio",
+    identical_sides: "drop_identical",
+    control_characters: "drop_control_characters",
+    html_entities: "entities",
+}
+"""Every filter with the setting of `[data]` that governs it ("" = always on), in the order in which they are asked: cheap ones first."""
+
+
+def active_filters(settings: DataSettings) -> list[Filter]:
+    """The filters that these settings turn on; the first that answers yes is the reason."""
+    return [drops for drops, setting in FILTERS.items() if not setting or getattr(settings, setting) not in _OFF]
+
+
+def reason(drops: Filter) -> str:
+    """What a report calls a filter: its function's name with blanks for underscores."""
+    return getattr(drops, "__name__", type(drops).__name__).replace("_", " ")
+
+
+def governing_setting(drops: Filter) -> str:
+    """The setting, as in `data.max_ratio`, that a reader of the report would change; empty for a filter that is always on."""
+    return f"data.{FILTERS[drops]}" if FILTERS.get(drops) else ""
+
+
+def resolve_entities(line: str) -> str:
+    """The line with its HTML entities replaced by their characters, once (`&amp;lt;` becomes `&lt;`); unknown names are left alone.
+
+    For `entities = "resolve"`: before the line is tokenised and before the filters see it. An entity of a control character or of a
+    line end becomes a blank, so that a line stays one line.
+    """
+    return _ENTITY.sub(_character, line) if "&" in line else line
+
+
+def _character(entity: re.Match[str]) -> str:
+    character = html.unescape(entity.group())
+    return " " if _CONTROL.search(character) or character in "\t\n\r" else character
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +123,6 @@ class Dropped:
         self.pairs += 1
         if len(self.examples) < _EXAMPLES:
             self.examples.append(Example(line, _beginning(source), _beginning(target)))
-
-
-def reason(drops: Filter) -> str:
-    return getattr(drops, "__name__", type(drops).__name__).replace("_", " ")
 
 
 def _beginning(line: str) -> str:

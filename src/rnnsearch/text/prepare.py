@@ -22,7 +22,7 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import Codec, Side, side_tokeniser
 from rnnsearch.text.corpus import Ids, Sentences, is_store, offsets_of, write_lines, write_sentences, write_settings
-from rnnsearch.text.filters import FILTERS, Dropped, reason
+from rnnsearch.text.filters import Candidate, Dropped, active_filters, reason
 from rnnsearch.text.folder import whole_folder
 from rnnsearch.text.parallel import ordered_map
 from rnnsearch.text.reading import read_pairs
@@ -107,13 +107,14 @@ def _tokenise(source: str | Path, target: str | Path, folder: Path, settings: Da
     """Writes the words of the pairs that stay, one sentence a line, and counts what was met on the way."""
     report: dict[Side, TextReport] = {"source": TextReport(str(source)), "target": TextReport(str(target))}
     counts: dict[Side, Counter[str]] = {"source": Counter(), "target": Counter()}
-    dropped = [Dropped(reason(drops)) for drops in FILTERS]
+    filters = active_filters(settings)
+    dropped = [Dropped(reason(drops)) for drops in filters]
     pairs = read_pairs(source, target, report["source"].oddities, report["target"].oddities)
     number = 0
     with _tokens(folder, "source").open("wb") as sources, _tokens(folder, "target").open("wb") as targets:
         for number, (lines, words) in enumerate(_tokenised(pairs, settings, workers, progress), 1):
-            for drops, tally in zip(FILTERS, dropped, strict=True):
-                if drops(*words, settings):
+            for drops, tally in zip(filters, dropped, strict=True):
+                if drops(Candidate(*lines, *words), settings):
                     tally.note(number, *lines)
                     break
             else:
