@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import re
-import sys
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from rnnsearch.errors import InputError
+from rnnsearch.text.opening import MAGIC, opened
 
 LONGEST_LINE = 1 << 24
 """Bytes. A longer line is no sentence: the file is binary, or its lines do not end in line feeds."""
 
 _BOM = "\ufeff"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_GZIP = b"\x1f\x8b"
+_LINE_BREAK = re.compile("\r\n|\r|\n")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SEPARATORS = frozenset("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")  # what str.splitlines() and some editors take for the end of a line
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
@@ -28,7 +23,10 @@ _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]
 
 @dataclass(slots=True)
 class Oddities:
-    """What was odd in a file: the number of lines with each kind of oddity, and the first such line (1-based)."""
+    """What was odd in a file: the number of lines with each kind of oddity, and the first such line (1-based).
+
+    Where records are no lines, the line in which one begins stands for it; in Parquet files and datasets, its row.
+    """
 
     lines: dict[str, int] = field(default_factory=dict)
     first: dict[str, int] = field(default_factory=dict)
@@ -43,13 +41,19 @@ class Oddities:
 
 
 def read_lines(path: str | Path, oddities: Oddities | None = None) -> Iterator[str]:
-    """The lines of a UTF-8 text, one by one: a plain file, a .gz file, or standard input for `-`.
+    """The lines of a UTF-8 text, one by one: a plain file, a .gz, .xz or .zst file, or standard input for `-`.
 
     A byte order mark at the start and a carriage return at the end of a line are dropped; other control characters and Unicode's own
     line ends become blanks. What was found is noted in `oddities`. A last line without line feed counts; an empty line is a line.
     Raises InputError, with the line where there is one, for a file that cannot be read, damaged compression, and anything but UTF-8.
     """
-    with _opened(path) as stream:
+    for number, line in enumerate(raw_lines(path, oddities), 1):
+        yield plain(line, number, oddities)
+
+
+def raw_lines(path: str | Path, oddities: Oddities | None = None) -> Iterator[str]:
+    """As `read_lines`, but for the formats whose columns or quotes must be found first: control characters are still in the lines."""
+    with opened(path) as stream:
         for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
             if len(raw) > LONGEST_LINE:
                 raise InputError(f"the line is longer than {LONGEST_LINE:,} bytes", file=path, line=number, remedy="is this a text file?")
@@ -60,7 +64,7 @@ def read_lines(path: str | Path, oddities: Oddities | None = None) -> Iterator[s
                     oddities.note("byte order mark", number)
                 if not line:  # the mark was all there is: an empty file
                     return
-            yield _plain(line.removesuffix("\n"), number, oddities)
+            yield line.removesuffix("\n")
 
 
 def read_pairs(
@@ -83,34 +87,6 @@ def read_pairs(
         raise InputError(what, remedy="give files in which line N of one translates line N of the other")
 
 
-@contextmanager
-def _opened(path: str | Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, decompressed; every fault of opening and reading becomes an InputError."""
-    try:
-        if str(path) == "-":
-            yield sys.stdin.buffer
-        elif str(path).endswith(".gz"):
-            with gzip.open(path, "rb") as packed, io.BufferedReader(cast(io.RawIOBase, packed), 1 << 18) as stream:
-                yield stream
-        else:
-            with Path(path).open("rb") as stream:
-                yield stream
-    except FileNotFoundError:
-        raise InputError("no such file", file=path, remedy="check the path") from None
-    except IsADirectoryError:
-        raise InputError("is a folder, not a text file", file=path, remedy="name a file in it") from None
-    except PermissionError:
-        raise InputError("may not be read", file=path, remedy="check its permissions") from None
-    except gzip.BadGzipFile as error:
-        raise InputError(
-            f"is not a sound gzip file: {error}", file=path, remedy="copy it again, or drop .gz from a plain file's name"
-        ) from None
-    except (EOFError, zlib.error) as error:
-        raise InputError(f"the compressed file is damaged or cut short: {error}", file=path, remedy="copy or download it again") from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
-
-
 def _decoded(raw: bytes, path: str | Path, number: int) -> str:
     try:
         return raw.decode("utf-8")
@@ -118,14 +94,23 @@ def _decoded(raw: bytes, path: str | Path, number: int) -> str:
         what = f"byte {error.start + 1} of the line is not UTF-8"
     if number == 1 and raw.startswith(_UTF16):
         what, remedy = "the file is UTF-16", "convert it with `iconv -f utf-16 -t utf-8`"
-    elif number == 1 and raw.startswith(_GZIP):
-        what, remedy = "the file is compressed", "give it a name that ends in .gz"
+    elif number == 1 and (suffix := next((suffix for magic, suffix in MAGIC.items() if raw.startswith(magic)), "")):
+        what, remedy = "the file is compressed", f"give it a name that ends in {suffix}"
     else:
         remedy = "convert the file, for example with `iconv -f latin1 -t utf-8`, or mend the line"
     raise InputError(what, file=path, line=number, remedy=remedy)
 
 
-def _plain(line: str, number: int, oddities: Oddities | None) -> str:
+def plain_field(text: str, number: int, oddities: Oddities | None) -> str:
+    """As `plain`, for text that does not come from a line of its own: the line breaks that it may hold become blanks as well."""
+    if "\n" in text or "\r" in text:
+        if oddities is not None:
+            oddities.note("line break inside the text", number)
+        text = _LINE_BREAK.sub(" ", text)
+    return plain(text, number, oddities)
+
+
+def plain(line: str, number: int, oddities: Oddities | None) -> str:
     """The line with its carriage return dropped and its control characters turned into blanks."""
     kept = line.removesuffix("\r")
     if oddities is not None:

@@ -1,0 +1,81 @@
+"""The bytes of a file, decompressed as its name says; whatever is wrong with them becomes an InputError."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from rnnsearch.errors import InputError
+
+STDIN = "-"
+
+MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+"""First bytes of a compressed file → the end of the name that it should have."""
+
+_BUFFER = 1 << 18  # bytes decompressed at a time
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[BinaryIO]:
+    """The bytes of a file: a plain one, a .gz, .xz or .zst file, or standard input for `-`.
+
+    Raises InputError for a file that cannot be opened or read, for damaged compression, and for .zst without the library that reads it.
+    """
+    try:
+        if str(path) == STDIN:
+            yield sys.stdin.buffer
+        elif unpack := COMPRESSIONS.get(Path(path).suffix):
+            with unpack(Path(path)) as packed, io.BufferedReader(cast(io.RawIOBase, packed), _BUFFER) as stream:
+                # Python's gzip takes no bytes at all for a whole file of no lines; a download that failed leaves just that.
+                if not stream.peek(1) and Path(path).is_file() and not Path(path).stat().st_size:
+                    raise EOFError("it is empty")
+                yield stream
+        else:
+            with Path(path).open("rb") as stream:
+                yield stream
+    except FileNotFoundError:
+        raise InputError("no such file", file=path, remedy="check the path") from None
+    except IsADirectoryError:
+        raise InputError("is a folder, not a text file", file=path, remedy="name a file in it") from None
+    except PermissionError:
+        raise InputError("may not be read", file=path, remedy="check its permissions") from None
+    except gzip.BadGzipFile as error:
+        raise InputError(
+            f"is not a sound gzip file: {error}", file=path, remedy="copy it again, or drop .gz from a plain file's name"
+        ) from None
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
+        raise InputError(f"the compressed file is damaged or cut short: {error}", file=path, remedy="copy or download it again") from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+
+
+@contextmanager
+def _open_zstandard(path: Path) -> Iterator[BinaryIO]:
+    zstandard = _zstandard(path)
+    try:
+        with zstandard.open(path, "rb") as stream:
+            yield stream
+    except zstandard.ZstdError as error:
+        raise EOFError(str(error)) from None
+
+
+def _zstandard(path: Path) -> Any:
+    """Python's own module from 3.14 on, and the same one for older versions."""
+    for module in ("compression.zstd", "backports.zstd"):
+        try:
+            return import_module(module)
+        except ImportError:
+            continue
+    raise InputError("reading .zst needs the package backports.zstd", file=path, remedy="pip install 'rnnsearch[zstd]'")
+
+
+COMPRESSIONS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _open_zstandard}
+"""End of a name → what opens such a file."""

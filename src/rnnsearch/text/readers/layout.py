@@ -1,0 +1,38 @@
+"""What a reader must know about its file: the format, and where in it the two sides stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Format = Literal["", "lines", "tsv", "csv", "tmx", "jsonl", "parquet", "dataset"]
+LinePair = tuple[str, str]
+
+EMPTY_LINE = "empty line"
+NO_TEXT = "no text on this side"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which format a file has, and where in it the two sides stand.
+
+    format: empty = by the file's name. Standard input has none, so that it is a file of lines unless the format is given.
+    source, target: a column's number (1-based) or name in TSV and CSV, a key in JSON lines, Parquet and datasets (`translation.en` for one
+    inside another), a language code in TMX. Both empty = the first of `names` that the file has, else the first two columns; in TMX the
+    languages. A TSV or CSV file with names has them in its first line, which is then no pair.
+    source_language, target_language: codes, for what is taken for granted.
+    """
+
+    format: Format = ""
+    source: str = ""
+    target: str = ""
+    source_language: str = "en"
+    target_language: str = "fr"
+
+    def names(self) -> list[tuple[str, str]]:
+        """The names that columns and keys may have: those that were given, else the usual ones."""
+        if self.source or self.target:
+            return [(self.source, self.target)]
+        languages = (self.source_language, self.target_language)
+        nested = (f"translation.{languages[0]}", f"translation.{languages[1]}")
+        return [("source", "target"), ("src", "tgt"), languages, nested]
