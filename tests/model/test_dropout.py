@@ -9,8 +9,8 @@ import torch
 from small import CELLS, sentences, small_network
 from torch import Tensor, nn
 
-from rnnsearch.model.encoder import recurrent_dropout
-from rnnsearch.model.network import Dropout, TranslationNetwork
+from rnnsearch.model.dropout import Dropout, recurrent_dropout
+from rnnsearch.model.network import TranslationNetwork
 
 
 def features(network: TranslationNetwork, dropout: Dropout | None) -> Tensor:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from rnnsearch.model.initialise import gaussian, zeros
 from rnnsearch.model.sequence_linear import SequenceLinear
+from rnnsearch.model.tanh import tanh
 
 Keys = Float[Tensor, "batch source key"]
 State = Float[Tensor, "batch hypotheses hidden"]
@@ -51,7 +52,7 @@ class AdditiveAlignment(Alignment):
         return self.U_a(annotations)  # type: ignore[no-any-return]
 
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
-        hidden = torch.tanh(self.W_a(state).unsqueeze(2) + keys.unsqueeze(1))  # (batch, hypotheses, source, n')
+        hidden = tanh(self.W_a(state).unsqueeze(2) + keys.unsqueeze(1))  # (batch, hypotheses, source, n')
         return self.v_a(hidden).squeeze(-1), memory
 
 

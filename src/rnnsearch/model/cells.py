@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from rnnsearch.model.initialise import orthogonal
 from rnnsearch.model.sequence_linear import SequenceLinear
+from rnnsearch.model.tanh import tanh
 
 
 class Cell(nn.Module):
@@ -75,7 +76,7 @@ class GatedCell(Cell):
         inner, gates = projected.split((n, 2 * n), -1)
         seen = state if keep is None else state * keep
         z, r = torch.sigmoid(gates + self.U_zr(seen)).chunk(2, -1)
-        candidate = torch.tanh(inner + self.U(r * seen))
+        candidate = tanh(inner + self.U(r * seen))
         return torch.lerp(state, candidate, z)
 
 
@@ -110,8 +111,8 @@ class LSTMCell(Cell):
             sums = sums + self.C(context)
         gates, inner = sums.split((3 * self.hidden_size, self.hidden_size), -1)
         i, f, o = torch.sigmoid(gates).chunk(3, -1)
-        memory = f * memory + i * torch.tanh(inner)
-        return torch.cat((o * torch.tanh(memory), memory), -1)
+        memory = f * memory + i * tanh(inner)
+        return torch.cat((o * tanh(memory), memory), -1)
 
     def begin(self, hidden: Float[Tensor, "*rest hidden"]) -> Float[Tensor, "*rest state"]:
         return torch.cat((hidden, torch.zeros_like(hidden)), -1)
@@ -141,7 +142,7 @@ class TanhCell(Cell):
         keep: Float[Tensor, "*#rest hidden"] | None = None,
     ) -> Float[Tensor, "*rest state"]:
         sums = projected + self.U(state if keep is None else state * keep)
-        return torch.tanh(sums if self.C is None else sums + self.C(context))
+        return tanh(sums if self.C is None else sums + self.C(context))
 
 
 CELLS: dict[str, type[Cell]] = {"gated": GatedCell, "lstm": LSTMCell, "tanh": TanhCell}

@@ -15,8 +15,10 @@ from torch import Tensor, nn
 
 from rnnsearch.model.alignment import Alignment
 from rnnsearch.model.cells import Cell
-from rnnsearch.model.encoder import Encoded, recurrent_dropout
+from rnnsearch.model.dropout import recurrent_dropout
+from rnnsearch.model.encoder import Encoded
 from rnnsearch.model.sequence_linear import ReadEveryStep, SequenceLinear, SequenceMap
+from rnnsearch.model.tanh import tanh
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class Decoder(nn.Module):
         self, encoded: Encoded, lengths: Int[Tensor, " batch"], mask: Bool[Tensor, "batch source"], dropout: float = 0.0
     ) -> tuple[Source, DecoderState]:
         """s_0 = tanh(W_s ←h_1 + b) (A.2.2), c_0 = 0, and the keys U_a h_j of every sentence."""
-        hidden = torch.tanh(self.W_s(encoded.summary)).unsqueeze(1)  # (batch, 1, n)
+        hidden = tanh(self.W_s(encoded.summary)).unsqueeze(1)  # (batch, 1, n)
         keys = self.alignment.keys(encoded.annotations)
         source = Source(encoded.annotations, keys, mask.unsqueeze(1), recurrent_dropout(hidden, dropout))
         uniform = mask.to(hidden.dtype) / lengths.unsqueeze(1)  # the row of a word that read no context (wiring `appendix`)

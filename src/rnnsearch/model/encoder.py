@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from rnnsearch.model.cells import Cell
+from rnnsearch.model.dropout import recurrent_dropout
 
 
 class Encoded(NamedTuple):
@@ -135,13 +136,6 @@ def read(
         state = new if whole[j] else torch.where(mask[:, j].unsqueeze(-1), new, state)
         hidden[j] = cell.hidden(state)
     return torch.stack(hidden, 1)
-
-
-def recurrent_dropout(like: Float[Tensor, "*rest hidden"], probability: float) -> Float[Tensor, "*rest hidden"] | None:
-    """A mask with 1/(1 − p) where a unit is kept, to be used at every step of one sequence (Gal & Ghahramani 2016); None if p = 0."""
-    if probability == 0.0:
-        return None
-    return torch.empty_like(like).bernoulli_(1.0 - probability).div_(1.0 - probability)
 
 
 ENCODERS: dict[str, type[Encoder]] = {

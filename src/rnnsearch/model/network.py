@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -14,21 +13,13 @@ from rnnsearch.errors import InputError
 from rnnsearch.model.alignment import ALIGNMENTS, Alignment
 from rnnsearch.model.cells import CELLS, Cell
 from rnnsearch.model.decoder import Decoder, DecoderState, Source, SourceReader
+from rnnsearch.model.dropout import Dropout, dropped
 from rnnsearch.model.embedding import WordEmbedding
 from rnnsearch.model.encoder import ENCODERS, Encoder
 from rnnsearch.model.initialise import orthogonal
 from rnnsearch.model.readout import READOUTS, OutputLayer, Readout
 from rnnsearch.model.resolve import resolve
 from rnnsearch.model.sequence_linear import SequenceLinear, sequence
-
-
-@dataclass(frozen=True)
-class Dropout:
-    """Probabilities, all 0 in the paper: of embeddings, of states inside the recurrences (one mask a sequence), of t_i."""
-
-    embedding: float = 0.0
-    recurrent: float = 0.0
-    readout: float = 0.0
 
 
 class TeacherForced(NamedTuple):
@@ -82,7 +73,7 @@ class TranslationNetwork(nn.Module):
         """Annotations of a batch of sentences, and s_0. lengths: real positions of each, the end of sentence included."""
         dropout = dropout or Dropout()
         mask = source_mask(lengths, source.shape[1])
-        embedded = nn.functional.dropout(self.source_embedding(source), dropout.embedding)
+        embedded = dropped(self.source_embedding(source), dropout.embedding)
         encoded = self.encoder(embedded, mask, dropout.recurrent)
         return self.decoder.start(encoded, lengths, mask, dropout.recurrent)
 
@@ -102,7 +93,7 @@ class TranslationNetwork(nn.Module):
         with sequence(self.product_dtype):
             encoded, state = self.encode(source, lengths, dropout)
             reader = SourceReader(encoded)
-            embedded = nn.functional.dropout(self.target_embedding(target[:, :-1]), dropout.embedding)  # E y_1 … E y_{Ty−1}
+            embedded = dropped(self.target_embedding(target[:, :-1]), dropout.embedding)  # E y_1 … E y_{Ty−1}
             words = self.decoder.cell.project(embedded).split(1, 1)  # each (batch, 1, projected): no state in it, so outside the loop
             seen: list[DecoderState] = []
             for i in range(target.shape[1]):
@@ -112,7 +103,7 @@ class TranslationNetwork(nn.Module):
             context = torch.cat([state.context for state in seen], 1)  # (batch, target, 2n)
             no_word = embedded.new_zeros(embedded.shape[0], 1, embedded.shape[2])  # at i = 1 the y_0 term is zero
             readout = self.readout(hidden, torch.cat((no_word, embedded), 1), context)
-            features = self.output.features(nn.functional.dropout(readout, dropout.readout))
+            features = self.output.features(dropped(readout, dropout.readout))
             return TeacherForced(features, torch.cat([state.weights for state in seen], 1))
 
     def step(

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from rnnsearch.model.initialise import gaussian, zeros
 from rnnsearch.model.sequence_linear import SequenceLinear
+from rnnsearch.model.tanh import tanh
 
 
 class Readout(nn.Module):
@@ -53,7 +54,7 @@ class TanhReadout(Readout):
     layer_size = 1
 
     def activation(self, layer: Float[Tensor, "*rest layer"]) -> Float[Tensor, "*rest readout"]:
-        return torch.tanh(layer)
+        return tanh(layer)
 
 
 READOUTS: dict[str, type[Readout]] = {"maxout": MaxoutReadout, "tanh": TanhReadout}

@@ -1,7 +1,8 @@
 """Negative log-likelihood of target words, with the output layer, softmax and gradient formed a few rows at a time.
 
-Half of the arithmetic is here, and all logits of a batch at once would be gigabytes (80 × 50 positions × 30,000 words); only one
-chunk of them exists at any time, forward and backward.
+Half of the arithmetic is here, and all logits of a batch at once would be gigabytes (80 × 50 positions × 30,000 words). Only a chunk of
+them exists at any time, small enough to stay near the processor; their gradients are kept for a group of chunks, large enough for one
+product with W_o's size.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-CHUNK_ELEMENTS = 4_000_000
-"""Logits held at once: few enough that the passes over them stay in the cache."""
+CHUNK_ELEMENTS = 2_000_000
+"""Logits held at once."""
+GROUP_ELEMENTS = 32_000_000
+"""Gradients of logits held at once."""
 
 
 def negative_log_likelihood(
@@ -40,32 +44,27 @@ class _OutputLoss(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         words = weight.shape[0]
         chunk = max(1, CHUNK_ELEMENTS // words)
-        differentiate = any(ctx.needs_input_grad[:3])
-        low_features, low_weight = features.to(dtype), weight.to(dtype)
-        feature_gradient = torch.empty_like(features) if differentiate else None
-        weight_gradient = torch.zeros_like(weight) if differentiate else None
-        bias_gradient = torch.zeros_like(bias) if differentiate else None
+        group = chunk * max(1, GROUP_ELEMENTS // (chunk * words))
+        low = features.to(dtype), weight.to(dtype), bias.to(dtype)
+        gradients = tuple(torch.zeros_like(tensor) for tensor in (features, weight, bias)) if any(ctx.needs_input_grad[:3]) else None
         loss, nll = features.new_zeros((), dtype=torch.float64), features.new_zeros((), dtype=torch.float64)
-        for begin in range(0, len(targets), chunk):
-            rows = slice(begin, begin + chunk)
-            target = targets[rows].unsqueeze(1)  # (rows, 1)
-            logits = (low_features[rows] @ low_weight.t()).to(features.dtype).add_(bias)  # (rows, K)
-            log_total = torch.logsumexp(logits, 1, keepdim=True)
-            log_likelihood = logits.gather(1, target) - log_total
-            nll -= log_likelihood.sum(dtype=torch.float64)
-            loss -= (1.0 - smoothing) * log_likelihood.sum(dtype=torch.float64)
-            if smoothing:
-                loss -= smoothing * (logits.mean(1, keepdim=True) - log_total).sum(dtype=torch.float64)
-            if feature_gradient is not None and weight_gradient is not None and bias_gradient is not None:
-                delta = logits.sub_(log_total).exp_()  # softmax, then its difference from the reference distribution
-                if smoothing:
-                    delta -= smoothing / words
-                delta.scatter_add_(1, target, torch.full_like(target, -(1.0 - smoothing), dtype=delta.dtype))
-                bias_gradient += delta.sum(0)
-                delta = delta.to(dtype)
-                feature_gradient[rows] = delta @ low_weight
-                weight_gradient += delta.t() @ low_features[rows]
-        ctx.save_for_backward(feature_gradient, weight_gradient, bias_gradient)
+        for begin in range(0, len(targets), group):
+            rows = slice(begin, begin + group)
+            low_rows, target_rows = low[0][rows], targets[rows].unsqueeze(1)
+            deltas = low_rows.new_empty(len(low_rows), words) if gradients is not None else None
+            for start in range(0, len(low_rows), chunk):
+                part = slice(start, start + chunk)
+                logits = F.linear(low_rows[part], *low[1:]).to(features.dtype)  # (rows of the chunk, K)
+                log_likelihood, uniform = _softmax(logits, target_rows[part], smoothing)
+                nll -= log_likelihood
+                loss -= (1.0 - smoothing) * log_likelihood + smoothing * uniform
+                if gradients is not None and deltas is not None:
+                    logits.scatter_add_(1, target_rows[part], logits.new_full((len(logits), 1), smoothing - 1.0))
+                    gradients[2].add_(logits.sum(0))
+                    deltas[part] = logits
+            if gradients is not None and deltas is not None:
+                _add_gradients(gradients, rows, deltas, low_rows, low[1], smoothing / words)
+        ctx.save_for_backward(*(gradients or ()))
         nll = nll.to(features.dtype)
         ctx.mark_non_differentiable(nll)
         return loss.to(features.dtype), nll
@@ -75,3 +74,28 @@ class _OutputLoss(torch.autograd.Function):
     def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         gradients = tuple(gradient * scale for gradient in ctx.saved_tensors)
         return (*gradients, None, None, None)
+
+
+def _softmax(logits: Tensor, target: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    """Σ log p of the targets (rows, 1), and with smoothing Σ of log p's mean over all words; the logits (rows, K) become p in place."""
+    logits -= logits.amax(1, keepdim=True)
+    of_target = logits.gather(1, target)
+    mean = logits.mean(1, keepdim=True) if smoothing else of_target
+    total = logits.exp_().sum(1, keepdim=True)
+    logits *= total.reciprocal()
+    log_total = total.log_()
+    return (of_target - log_total).sum(dtype=torch.float64), (mean - log_total).sum(dtype=torch.float64)
+
+
+def _add_gradients(gradients: tuple[Tensor, ...], rows: slice, deltas: Tensor, features: Tensor, weight: Tensor, constant: float) -> None:
+    """Adds what a group of rows gives to the gradients of (features, W_o, b), b's sum over `deltas` excepted.
+
+    deltas − constant is the gradient of the logits: a uniform part costs no pass over them.
+    """
+    of_features, of_weight, of_bias = gradients
+    of_features[rows] = deltas @ weight
+    of_weight += deltas.t() @ features
+    if constant:
+        of_features[rows] -= constant * weight.sum(0, dtype=of_features.dtype)
+        of_weight -= constant * features.sum(0, dtype=of_weight.dtype)
+        of_bias -= constant * len(deltas)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import torch
 
 from rnnsearch.config import TrainingSettings
-from rnnsearch.model.network import Dropout, TranslationNetwork, source_mask
+from rnnsearch.model.dropout import Dropout
+from rnnsearch.model.network import TranslationNetwork, source_mask
 from rnnsearch.text.batches import Batch
 from rnnsearch.training.loss import negative_log_likelihood
 from rnnsearch.training.optimiser import WeightAverage, clip, learning_rate, make_optimiser
