@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from sacremoses import MosesDetokenizer, MosesTokenizer
+    from sacremoses import MosesDetokenizer
+
+    from rnnsearch.text.moses import FastMoses
 
 # All control characters and all Unicode separators, and the zero-width blank.
 _BLANKS = [*range(0x20), *range(0x7F, 0xA1), 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
@@ -21,7 +23,7 @@ _PLAIN = dict.fromkeys(_BLANKS, " ") | dict.fromkeys(_INVISIBLE, "") | dict.from
 class Tokeniser:
     """Cuts a line into words and joins words to a line; a plain value that can be sent to another process.
 
-    kind: "moses" (sacremoses, cased, XML left alone) or "space". language: code of the language, for "moses" only.
+    kind: "moses" (as sacremoses, cased, XML left alone) or "space". language: code of the language, for "moses" only.
     No word is empty or holds a blank: tabs, control characters and every Unicode separator count as one.
     """
 
@@ -33,8 +35,7 @@ class Tokeniser:
         plain = line if line.isprintable() else line.translate(_PLAIN)
         if self.kind == "space":
             return plain.split()
-        words: list[str] = _moses(self.language).tokenize(plain, escape=False)
-        return words
+        return _moses(self.language).words(plain)
 
     def text(self, words: Sequence[str]) -> str:
         """The line that these words make."""
@@ -45,10 +46,10 @@ class Tokeniser:
 
 
 @functools.cache
-def _moses(language: str) -> MosesTokenizer:
-    from sacremoses import MosesTokenizer
+def _moses(language: str) -> FastMoses:
+    from rnnsearch.text.moses import FastMoses
 
-    return MosesTokenizer(language)
+    return FastMoses(language)
 
 
 @functools.cache
