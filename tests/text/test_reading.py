@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import os
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,13 @@ from hypothesis import strategies as st
 from rnnsearch.errors import InputError
 from rnnsearch.text import reading
 from rnnsearch.text.reading import Oddities, read_lines, read_pairs
+
+try:
+    zstandard = import_module("compression.zstd")
+except ImportError:
+    zstandard = import_module("backports.zstd")
+
+PACK: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
 
 
 @pytest.fixture
@@ -40,10 +50,10 @@ def text(tmp_path: Path) -> Path:
         ("un\u00a0été \U0001f600\n".encode(), ["un\u00a0été \U0001f600"]),
     ],
 )
-@pytest.mark.parametrize("packed", [False, True])
-def test_lines(tmp_path: Path, content: bytes, lines: list[str], packed: bool) -> None:
-    path = tmp_path / ("text.gz" if packed else "text")
-    path.write_bytes(gzip.compress(content) if packed else content)
+@pytest.mark.parametrize("packed", PACK)
+def test_lines(tmp_path: Path, content: bytes, lines: list[str], packed: str) -> None:
+    path = tmp_path / f"text{packed}"
+    path.write_bytes(PACK[packed](content))
     assert list(read_lines(path)) == lines
 
 
@@ -71,6 +81,8 @@ def test_what_is_odd_is_counted_by_line(text: Path) -> None:
         (b"a\nb\nd\xe9j\xe0\n", r"text\.en:3: byte 2 of the line is not UTF-8 \(convert the file"),
         ("é".encode("utf-16"), r"text\.en:1: the file is UTF-16 \(convert"),
         (gzip.compress(b"a\n"), r"text\.en:1: the file is compressed \(give it a name that ends in \.gz"),
+        (lzma.compress(b"a\n"), r"text\.en:1: the file is compressed \(give it a name that ends in \.xz"),
+        (zstandard.compress(b"a\n"), r"text\.en:1: the file is compressed \(give it a name that ends in \.zst"),
         (b"\xed\xa0\x80\n", "not UTF-8"),  # a surrogate
     ],
 )
@@ -92,6 +104,29 @@ def test_a_damaged_gzip_file_is_refused(tmp_path: Path, content: bytes, message:
     (tmp_path / "text.gz").write_bytes(content)
     with pytest.raises(InputError, match=message):
         list(read_lines(tmp_path / "text.gz"))
+
+
+@pytest.mark.parametrize("suffix", [".xz", ".zst"])
+@pytest.mark.parametrize("damage", [lambda packed: b"plain text", lambda packed: packed[:-9], lambda packed: packed[:20] + b"\xff" * 99])
+def test_other_damaged_files_are_refused(tmp_path: Path, suffix: str, damage: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(damage(PACK[suffix](bytes(range(128)) * 1000)))
+    with pytest.raises(InputError, match=rf"text\{suffix}: the compressed file is damaged or cut short: .* \(copy or download it again"):
+        list(read_lines(path))
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_a_download_that_left_nothing_is_refused(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / f"text{suffix}").touch()
+    with pytest.raises(InputError, match="damaged or cut short"):
+        list(read_lines(tmp_path / f"text{suffix}"))
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_files_packed_in_parts_are_one(tmp_path: Path, suffix: str) -> None:
+    """As `cat a.gz b.gz` joins them."""
+    (tmp_path / f"text{suffix}").write_bytes(PACK[suffix](b"a\nb") + PACK[suffix](b"c\nd"))
+    assert list(read_lines(tmp_path / f"text{suffix}")) == ["a", "bc", "d"]
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, text: Path) -> None:
@@ -168,10 +203,10 @@ def read(path: Path) -> list[str] | InputError:
         return error
 
 
-@given(content=CONTENT, packed=st.booleans())
-def test_no_bytes_put_lines_out_of_step(scratch: Path, content: bytes, packed: bool) -> None:
-    path = scratch / ("fuzz.gz" if packed else "fuzz")
-    path.write_bytes(gzip.compress(content, 1) if packed else content)
+@given(content=CONTENT, packed=st.sampled_from(sorted(PACK)))
+def test_no_bytes_put_lines_out_of_step(scratch: Path, content: bytes, packed: str) -> None:
+    path = scratch / f"fuzz{packed}"
+    path.write_bytes(PACK[packed](content))
     raw_lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     if raw_lines[-1] == b"":
         raw_lines.pop()
@@ -187,12 +222,13 @@ def test_no_bytes_put_lines_out_of_step(scratch: Path, content: bytes, packed: b
         assert [character for character in line if character.isalnum()] == [character for character in raw.decode() if character.isalnum()]
 
 
-@given(content=st.binary(max_size=200), cut=st.integers(0, 30))
-def test_no_damage_to_a_gzip_file_gives_another_error(scratch: Path, content: bytes, cut: int) -> None:
-    path = scratch / "damaged.gz"
-    path.write_bytes(gzip.compress(b"a line\n" * 50, 1)[:-cut] + content)
+@given(content=st.binary(max_size=200), cut=st.integers(0, 30), suffix=st.sampled_from([".gz", ".xz", ".zst"]))
+def test_no_damage_to_a_packed_file_gives_another_error(scratch: Path, content: bytes, cut: int, suffix: str) -> None:
+    path = scratch / f"damaged{suffix}"
+    packed = PACK[suffix](b"a line\n" * 50)
+    path.write_bytes(packed[: len(packed) - cut] + content)
     lines = read(path)
-    assert str(path) in str(lines) if isinstance(lines, InputError) else lines in ([], ["a line"] * 50)
+    assert str(path) in str(lines) if isinstance(lines, InputError) else lines == ["a line"] * 50
 
 
 @given(source=CONTENT, target=CONTENT)

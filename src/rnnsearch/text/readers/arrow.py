@@ -61,6 +61,7 @@ def _rows(file: Path, layout: Layout) -> Iterator[tuple[str | None, str | None]]
     schema, batches = _parquet(file, layout) if file.suffix == ".parquet" else _arrow(file)
     paths = _paths(schema, layout, file)
     for batch in batches:
+        batch.validate(full=True)  # Arrow trusts what it maps: in a damaged file, offsets lead out of the file and end the process
         columns = [
             batch.column(path[0]) if len(path) == 1 else compute.struct_field(batch.column(path[0]), list(path[1:])) for path in paths
         ]
