@@ -17,7 +17,7 @@ from rnnsearch.text import moses
 from rnnsearch.text.moses import FastMoses
 from rnnsearch.text.tokenise import Tokeniser
 
-LANGUAGES = ["en", "fr", "de", "it", "fi", "cs", "ru", "zh", "ja", "ko", "xx"]  # every branch of the rules; the last is none of Moses's
+LANGUAGES = ["en", "fr", "de", "it", "fi", "cs", "ru", "zh", "ko", "xx"]  # every branch of the rules; the last is none of Moses's
 
 # What the rules look at, and words of their lists of prefixes, some of which are followed by a number alone.
 PIECES = [
@@ -47,6 +47,14 @@ PIECES = [
     *("Mr", "Dr.", "No", "Nos.", "Art", "pp", "U.S", "e.g.", "Nr", "bzw", "Prof", "M", "Mme.", "obj", "z.B.", "p", "fig.", "Feb"),
 ]
 
+CORNERS = (
+    "| |a|.|,|'|..|...|a.|a,|a'|.a|,a|'a|,5|5,|5,,5| ,5 ,5|'5 '5|5' '5|a' 'b|a ' ' b|' ' '|''a ''b|5' ' '5|a.'|a. ' |a.' b|a.' b.'|"
+    "...'|a...b|a.. .b|a....|a. b|a. B. 5. c.|Mr. x|Mr. X|Mr.|No. 5|No. five|No. Five|No.|No. ٣|U.S. x|U.S.|1.5. X|1.5.|(Mr.) X|"
+    "(a.) b|a.) b|a.) B|a,) b|5,) 5|\"a,\" b|\"a.\" b|(5,|(5,5)|l'a|l'a.|l'a'b|l'Mr. X|Mr'l. X|5's|5's 's|a'5|5'a|DOTMULTI|DOTMULTI. a|"
+    "aDOTMULTI.|a DOTDOTMULTI... b|DOT ..MULTI|x.DOTMULTI|a-b, -a- -|a.-b.|`a` ``b''|a,.|a.,|a),. b|a).. b|a). b|a).b|é. É. é|"
+    "中文。句.|ª. ª|x. ²|x. 5a|x. -a|x. 'a|x. …|x. ...a|x...  a. . a .|a.). b|a,). b|5,,|a,,,|,,,5|a.) 5|No.) 5"
+)
+
 
 @cache
 def reference(language: str) -> MosesTokenizer:
@@ -62,118 +70,11 @@ def check(language: str, line: str) -> None:
     assert fast(language).words(line) == reference(language).tokenize(line, escape=False), (language, line)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *(
-            "",
-            " ",
-            "a",
-            ".",
-            ",",
-            "'",
-            "..",
-            "...",
-            "a.",
-            "a,",
-            "a'",
-            ".a",
-            ",a",
-            "'a",
-            ",5",
-            "5,",
-            "5,,5",
-            " ,5 ,5",
-            "'5 '5",
-            "5' '5",
-            "a' 'b",
-        ),
-        *(
-            "a ' ' b",
-            "' ' '",
-            "''a ''b",
-            "5' ' '5",
-            "a.'",
-            "a. ' ",
-            "a.' b",
-            "a.' b.'",
-            "...'",
-            "a...b",
-            "a.. .b",
-            "a....",
-            "a. b",
-            "a. B. 5. c.",
-        ),
-        *(
-            "Mr. x",
-            "Mr. X",
-            "Mr.",
-            "No. 5",
-            "No. five",
-            "No. Five",
-            "No.",
-            "No. ٣",
-            "U.S. x",
-            "U.S.",
-            "1.5. X",
-            "1.5.",
-            "(Mr.) X",
-            "(a.) b",
-            "a.) b",
-        ),
-        *(
-            "a.) B",
-            "a,) b",
-            "5,) 5",
-            '"a," b',
-            '"a." b',
-            "(5,",
-            "(5,5)",
-            "l'a",
-            "l'a.",
-            "l'a'b",
-            "l'Mr. X",
-            "Mr'l. X",
-            "5's",
-            "5's 's",
-            "a'5",
-            "5'a",
-        ),
-        *(
-            "DOTMULTI",
-            "DOTMULTI. a",
-            "aDOTMULTI.",
-            "a DOTDOTMULTI... b",
-            "DOT ..MULTI",
-            "x.DOTMULTI",
-            "a-b, -a- -",
-            "a.-b.",
-            "`a` ``b''",
-            "a,.",
-            "a.,",
-        ),
-        *(
-            "a),. b",
-            "a).. b",
-            "a). b",
-            "a).b",
-            "é. É. é",
-            "中文。句.",
-            "ª. ª",
-            "x. ²",
-            "x. 5a",
-            "x. -a",
-            "x. 'a",
-            "x. …",
-            "x. ...a",
-            "x...  a. . a .",
-        ),
-    ],
-)
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_rules_corners(language: str, line: str) -> None:
-    check(language, line)
-    check(language, f"x {line} x")  # in the middle of a line what is said of its ends does not hold
+def test_the_rules_corners(language: str) -> None:
+    for line in CORNERS.split("|"):
+        check(language, line)
+        check(language, f"x {line} x")  # in the middle of a line what is said of its ends does not hold
 
 
 @given(st.sampled_from(LANGUAGES), st.lists(st.sampled_from(PIECES), max_size=14).map("".join))

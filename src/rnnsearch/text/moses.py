@@ -4,8 +4,8 @@ The rules stay in sacremoses. It is asked about one blank-separated chunk at a t
 a corpus were met before. What a chunk becomes depends on its surroundings in four ways only, and they are part of what is remembered:
 
 - a comma or an apostrophe at its beginning: whether the line begins there;
-- a comma or an apostrophe at its end: whether the line ends there;
-- a full stop at its end: whether the line ends there, or the next chunk begins with a small letter, a digit or anything else;
+- an apostrophe at its end: whether the line ends there;
+- a full stop at its end: whether the next chunk begins with a small letter, a digit, or neither, which is the same as no next chunk;
 - an apostrophe at its end and one at the beginning of the next: a rule that used up the blank between them for the one cannot see it
   before the other. Such lines are rare, and sacremoses is given the whole of them.
 """
@@ -41,7 +41,7 @@ class FastMoses:
             for i, following in enumerate(chunks[1:]):
                 if chunks[i][-1] == ".":
                     chunks[i] += self._following[following[0]]
-        if chunks[-1][-1] in ".,'":
+        if chunks[-1][-1] == "'":
             chunks[-1] += " "
         if chunks[0][0] in ",'":
             chunks[0] = " " + chunks[0]
@@ -51,8 +51,8 @@ class FastMoses:
 class _Memory(dict[str, tuple[str, ...]]):
     """Chunk → its words. A key is a chunk with what of its surroundings matters.
 
-    A blank before the chunk: the line begins with it. A blank after it: the line ends with it. A blank and a letter or digit after it:
-    the next chunk begins in this way. The memory is emptied when it is full; the frequent chunks are back at once.
+    A blank before the chunk: the line begins with it. A blank after it: the line ends with it. A blank and `a` or `0` after it: the next
+    chunk begins with a small letter or a digit. The memory is emptied when it is full; the frequent chunks are back at once.
     """
 
     def __init__(self, reference: _Reference) -> None:
@@ -77,7 +77,7 @@ class _Following(dict[str, str]):
 
     def __missing__(self, character: str) -> str:
         small = self._reference.islower(character)
-        self[character] = " a" if small else " 0" if character in "0123456789" else f" {_BESIDE}"
+        self[character] = " a" if small else " 0" if character in "0123456789" else ""
         return self[character]
 
 
