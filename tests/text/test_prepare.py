@@ -11,6 +11,7 @@ import pytest
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
+from rnnsearch.text import cleaning, shuffle
 from rnnsearch.text import prepare as preparation
 from rnnsearch.text.corpus import Corpus, Pairs
 from rnnsearch.text.prepare import prepare
@@ -50,7 +51,7 @@ def content(store: Path) -> dict[str, bytes]:
 def test_every_pair_is_stored_once_with_its_translation_in_a_new_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gathered: int
 ) -> None:
-    monkeypatch.setattr(preparation, "_GATHERED", gathered)
+    monkeypatch.setattr(shuffle, "_GATHERED", gathered)
     source, target = numbered(tmp_path)
     report = prepare(source, target, tmp_path / "store", settings=settings())
     corpus = Corpus.open(tmp_path / "store")
@@ -69,19 +70,18 @@ def test_the_same_input_gives_the_same_bytes_and_another_seed_another_order(tmp_
     for name, seed in {"a": 1, "b": 1, "c": 2, "d": 3}.items():
         prepare(source, target, tmp_path / name, settings=settings(seed=seed))
     assert content(tmp_path / "a") == content(tmp_path / "b")
-    assert len({content(tmp_path / name)["train.source.ids.npy"] for name in "acd"}) == 3
+    assert len({content(tmp_path / name)["train.source.0000.ids.npy"] for name in "acd"}) == 3
 
 
 def test_workers_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = numbered(tmp_path)
+    monkeypatch.setattr(cleaning, "PAIRS", 8)
     prepare(source, target, tmp_path / "one", settings=settings())
-    monkeypatch.setattr(preparation, "_CHUNK", 8)
-    monkeypatch.setattr(preparation, "_SMALL", 16)
     seen: list[tuple[str, int, int | None]] = []
     prepare(source, target, tmp_path / "two", settings=settings(), workers=2, progress=lambda *step: seen.append(step))
     assert content(tmp_path / "one") == content(tmp_path / "two")
     assert [done for text, done, _ in seen if text == "tokenising"] == [8, 16, 24, 32, 40, 48, 50]
-    assert ("numbering the target side", 50, 50) in seen
+    assert ("numbering", 50, 50) in seen
 
 
 def test_pairs_are_dropped_for_a_reason_that_is_counted(tmp_path: Path) -> None:
@@ -90,9 +90,9 @@ def test_pairs_are_dropped_for_a_reason_that_is_counted(tmp_path: Path) -> None:
     report = prepare(source, target, tmp_path / "store", settings=settings(max_words=2))
     assert (report.pairs_read, report.pairs_kept) == (7, 2)
     assert {dropped.reason: dropped.pairs for dropped in report.dropped if dropped.pairs} == {"empty side": 2, "too long": 3}
-    assert [example.line for dropped in report.dropped for example in dropped.examples] == [2, 3, 4, 5, 6]
-    assert report.source.oddities.lines == {"tab": 1}
-    assert report.target.oddities.lines == {"NUL character": 1}
+    assert [example.number for dropped in report.dropped for example in dropped.examples] == [2, 3, 4, 5, 6]
+    assert report.texts[0].source_oddities.lines == {"tab": 1}
+    assert report.texts[0].target_oddities.lines == {"NUL character": 1}
     corpus = Corpus.open(tmp_path / "store")
     assert sorted(words(corpus, corpus.train)) == [("a", "A"), ("a b", "A B")]
 
@@ -114,7 +114,7 @@ def test_development_pairs_are_all_kept_in_order(tmp_path: Path) -> None:
     assert corpus.dev_target_lines == ["t1", "", "t9", "t2"]
     assert words(corpus, corpus.dev)[3] == ("<unk> <unk>", "t2")
     assert report.dev_source is not None
-    assert report.dev_source.oddities.lines == {"HTML entity": 1}
+    assert report.dev[0].source_oddities.lines == {"HTML entity": 1}
     assert (report.dev_source.tokens, report.dev_source.known_tokens, report.dev_source.known_sentences) == (44, 42, 3)
 
 
@@ -145,13 +145,13 @@ def test_subwords_leave_no_word_unknown(tmp_path: Path, subwords: str) -> None:
 def test_large_vocabularies_get_larger_ids(tmp_path: Path) -> None:
     source = write(tmp_path / "s", [" ".join(f"w{i}-{j}" for j in range(100)) for i in range(700)])
     target = write(tmp_path / "t", ["a"] * 700)
-    prepare(source, target, tmp_path / "store", settings=settings(shortlist=100_000))
+    prepare(source, target, tmp_path / "store", settings=settings(shortlist=100_000, max_ratio=0))
     corpus = Corpus.open(tmp_path / "store")
     assert corpus.train.source(0).dtype.itemsize == 4
     assert Counter(left for left, _ in words(corpus, corpus.train)) == Counter(read_lines(source))
 
 
-STAGES = ["tokenising", "numbering the source side", "numbering the target side", "the end"]
+STAGES = ["tokenising", "counting the target words", "numbering", "shuffling", "the end"]
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -173,7 +173,7 @@ def test_an_interrupted_preparation_leaves_nothing_but_what_was_there(
                     Corpus.open(unfinished)  # what a power cut would leave
             raise fault
 
-    monkeypatch.setattr(preparation, "write_settings", lambda folder, settings: stop("the end"))
+    monkeypatch.setattr(preparation, "write_contents", lambda folder, contents: stop("the end"))
     expected = InputError if isinstance(fault, OSError) else type(fault)
     with pytest.raises(expected) as caught:
         prepare(source, target, store, settings=settings(), overwrite=True, progress=stop)

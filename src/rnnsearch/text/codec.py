@@ -56,6 +56,12 @@ class Codec:
             pieces, word_of = self.subwords.pieces(words)
         return Encoded(list(words), [*self.vocabulary.ids(pieces), EOS], [*word_of, len(words)])
 
+    def word_ids(self, words: Sequence[str]) -> list[list[int]]:
+        """The ids of each word: one of the shortlist, or those of its pieces."""
+        if self.subwords is None:
+            return [[number] for number in self.vocabulary.ids(words)]
+        return [self.vocabulary.ids(pieces) for pieces in self.subwords.word_pieces(words)]
+
     def decode(self, ids: Sequence[int]) -> Decoded:
         """Words of the ids before the first EOS; an unknown word is spelt `<unk>`."""
         written = list(ids)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -19,14 +21,14 @@ Result = TypeVar("Result")
 def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[tuple[Item, Result]]:
     """(item, function(item)) in the order of the items. With more than one worker, function, items and results must be picklable.
 
-    Raises InputError if a worker dies.
+    At most 2 × workers + 1 items are held. The workers end with this process, however it ends. Raises InputError if a worker dies.
     """
     if workers <= 1:
         yield from ((item, function(item)) for item in items)
         return
     # spawn: a fork of a process that runs threads (torch) may hang.
     context = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_interrupts_to_the_parent)
+    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
     try:
         waiting: deque[tuple[Item, Future[Result]]] = deque()
         for item in items:
@@ -34,7 +36,8 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], worke
             if len(waiting) > 2 * workers:
                 done, future = waiting.popleft()
                 yield done, future.result()
-        for done, future in waiting:
+        while waiting:  # each is let go as soon as it is done
+            done, future = waiting.popleft()
             yield done, future.result()
     except BrokenProcessPool:
         remedy = 'use one; a script that asks for more needs `if __name__ == "__main__":`'
@@ -43,5 +46,14 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], worke
         executor.shutdown(cancel_futures=True)
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def _begin_worker() -> None:
+    """Leaves Ctrl-C to the parent, and ends with it: after a kill -9 nobody else would tell the worker that no work will come."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

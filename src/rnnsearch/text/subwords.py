@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,25 +16,35 @@ if TYPE_CHECKING:
 WORD_START = "▁"
 """U+2581 begins the first piece of every word."""
 
-_SENTENCES = 1_000_000  # trained on at most this many, drawn at random: more change the pieces little and cost memory
 _SEED = 1
+_REMEMBERED = 100_000  # words whose pieces are kept at hand: some 40 MB
 
 
 class Subwords:
-    """A sentencepiece model of one language. It sees words, never raw text, so every piece belongs to exactly one word."""
+    """A sentencepiece model of one language. It sees single words, so every piece belongs to exactly one of them."""
 
     def __init__(self, model: bytes) -> None:
         self._model = model
         self._processor = _processor(model)
+        self._pieces: dict[str, list[str]] = {}
 
     @classmethod
     def train(cls, sentences: Iterable[Sequence[str]], kind: Literal["unigram", "bpe"], size: int, path: Path) -> Subwords:
-        """Trains on tokenised sentences and writes the model to `path`.
+        """As `train_on_counts`, from tokenised sentences."""
+        counts: Counter[str] = Counter()
+        for words in sentences:
+            counts.update(words)
+        return cls.train_on_counts(counts, kind, size, path)
 
+    @classmethod
+    def train_on_counts(cls, counts: Mapping[str, int], kind: Literal["unigram", "bpe"], size: int, path: Path) -> Subwords:
+        """Trains on words and their frequencies and writes the model to `path`.
+
+        No piece reaches beyond a word, so that frequencies say all that sentences would, and a corpus of any size fits into memory.
         size: number of pieces wanted; a small corpus may give fewer. The result depends on nothing but the arguments.
-        Raises InputError if the sentences hold no word, or too few to make pieces of.
+        Raises InputError if there are no words, or too few to make pieces of.
         """
-        model = _train((_joined(words) for words in sentences if words), kind, size)
+        model = _train(counts, kind, size)
         path.write_bytes(model)
         return cls(model)
 
@@ -61,11 +71,22 @@ class Subwords:
 
         Characters that training did not see come out as pieces that are in no vocabulary.
         """
-        pieces: list[str] = self._processor.encode(_joined(words), out_type=str) if words else []
-        word_of = [number - 1 for number in accumulate(int(piece.startswith(WORD_START)) for piece in pieces)]
-        if words and (word_of[0] != 0 or word_of[-1] != len(words) - 1):
-            raise ValueError(f"the pieces {pieces} do not begin where the words {list(words)} do")
+        pieces, word_of = [], []
+        for number, its_pieces in enumerate(self.word_pieces(words)):
+            pieces += its_pieces
+            word_of += [number] * len(its_pieces)
         return pieces, word_of
+
+    def word_pieces(self, words: Sequence[str]) -> list[list[str]]:
+        """The pieces of each word, at least one; what a word is cut into does not depend on the others."""
+        unmet = [word for word in dict.fromkeys(words) if word not in self._pieces]
+        if len(self._pieces) + len(unmet) > _REMEMBERED:
+            self._pieces = {}
+            unmet = list(dict.fromkeys(words))
+        if unmet:
+            cut: list[list[str]] = self._processor.encode([_spelt(word) for word in unmet], out_type=str)
+            self._pieces |= zip(unmet, (_beginning_a_word(pieces) for pieces in cut), strict=True)
+        return [self._pieces[word] for word in words]
 
     def words(self, pieces: Sequence[str]) -> tuple[list[str], list[int]]:
         """Joins pieces to words: (words, word_of), where piece k became a part of words[word_of[k]].
@@ -89,9 +110,16 @@ class Subwords:
         return Subwords, (self._model,)
 
 
-def _joined(words: Sequence[str]) -> str:
+def _spelt(word: str) -> str:
     # A word start inside a word would cut it in two.
-    return " ".join(words).replace(WORD_START, "_")
+    return word.replace(WORD_START, "_")
+
+
+def _beginning_a_word(pieces: list[str]) -> list[str]:
+    """The pieces of a word, the first of which must say that a word begins here and no other may."""
+    if not pieces or not pieces[0].startswith(WORD_START) or any(WORD_START in piece[1:] or piece == WORD_START for piece in pieces[1:]):
+        raise ValueError(f"{pieces} are not the pieces of one word")
+    return pieces
 
 
 def _processor(model: bytes) -> SentencePieceProcessor:
@@ -103,14 +131,15 @@ def _processor(model: bytes) -> SentencePieceProcessor:
     return processor
 
 
-def _train(lines: Iterator[str], kind: str, size: int) -> bytes:
+def _train(counts: Mapping[str, int], kind: str, size: int) -> bytes:
     import sentencepiece
 
     model = io.BytesIO()
     sentencepiece.set_random_generator_seed(_SEED)
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=lines,
+            sentence_iterator=_lines(counts),
+            input_format="tsv",
             model_writer=model,
             model_type=kind,
             vocab_size=size + 1,  # its unknown sign, which cannot be left out
@@ -121,8 +150,6 @@ def _train(lines: Iterator[str], kind: str, size: int) -> bytes:
             pad_id=-1,
             normalization_rule_name="identity",  # a piece must spell the word as it stands
             character_coverage=0.99999,  # one unknown character in some 700 sentences, and no piece for every stray sign
-            input_sentence_size=_SENTENCES,
-            shuffle_input_sentence=True,
             num_threads=1,  # sums in one order: the same text gives the same model
             minloglevel=2,
         )
@@ -130,3 +157,9 @@ def _train(lines: Iterator[str], kind: str, size: int) -> bytes:
         what = f"sentencepiece cannot make {size} {kind} pieces of this text: {error}"
         raise InputError(what, remedy="lower data.shortlist, or give more text") from None
     return model.getvalue()
+
+
+def _lines(counts: Mapping[str, int]) -> Iterator[str]:
+    """word TAB frequency, the frequent first: in an order that does not depend on that of the text."""
+    for word, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])):
+        yield f"{_spelt(word)}\t{count}"

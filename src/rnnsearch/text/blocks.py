@@ -1,0 +1,133 @@
+"""Some thousands of tokenised sentences as arrays, and temporary files of them: what lies between the lines of a corpus and the store."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.integer[Any]]
+Mask = NDArray[np.bool_]
+
+
+class Ragged(NamedTuple):
+    """Rows of different lengths end to end: row i is values[offsets[i] : offsets[i + 1]], where offsets are the sums of the lengths."""
+
+    values: Integers
+    lengths: Integers
+
+    def kept(self, keep: Mask) -> Ragged:
+        """The rows that `keep` marks. keep: (rows,)."""
+        return Ragged(self.values[np.repeat(keep, self.lengths)], self.lengths[keep])
+
+
+class SideBlock(NamedTuple):
+    """One side of some pairs. words: the different words; sentences: of places in `words`."""
+
+    words: list[str]
+    sentences: Ragged
+
+    def sentence(self, number: int) -> list[str]:
+        start = int(self.sentences.lengths[:number].sum())
+        return [self.words[place] for place in self.sentences.values[start : start + int(self.sentences.lengths[number])]]
+
+    def kept(self, keep: Mask) -> SideBlock:
+        return SideBlock(self.words, self.sentences.kept(keep))
+
+    def counts(self) -> list[int]:
+        """How often each of `words` occurs."""
+        counts: list[int] = np.bincount(self.sentences.values, minlength=len(self.words)).tolist()
+        return counts
+
+
+class Fates(NamedTuple):
+    """What became of consecutive pairs of one text. text: its place among the texts; first: the number of the first pair (1-based).
+
+    reasons: (pairs,) uint8, 0 for a pair that stays, else 1 + the place of the filter that dropped it.
+    """
+
+    text: int
+    first: int
+    reasons: NDArray[np.uint8]
+
+
+class SideCollector:
+    """Makes a block of sentences that come one by one."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+        self._values: list[int] = []
+        self._lengths: list[int] = []
+
+    def add(self, words: Sequence[str]) -> None:
+        places = self._places
+        self._values += [places.setdefault(word, len(places)) for word in words]
+        self._lengths.append(len(words))
+
+    def packed(self) -> bytes:
+        """The block, as `read_blocks` reads it."""
+        return pack(" ".join(self._places), smallest(self._values), np.array(self._lengths, dtype=np.int32))
+
+
+class LinksCollector:
+    """Makes rows of links of pairs that come one by one: a link is two values in a row."""
+
+    def __init__(self) -> None:
+        self._values: list[int] = []
+        self._lengths: list[int] = []
+
+    def add(self, links: Sequence[tuple[int, int]]) -> None:
+        self._values += [position for link in links for position in link]
+        self._lengths.append(2 * len(links))
+
+    def packed(self) -> bytes:
+        """The rows, as `read_links` reads them."""
+        return pack(smallest(self._values), np.array(self._lengths, dtype=np.int32))
+
+
+def smallest(values: Sequence[int]) -> Integers:
+    """The values in the smaller of the types that hold them, 16 or 32 bits."""
+    array = np.array(values, dtype=np.uint32)
+    return array if len(array) and int(array.max()) >= 1 << 16 else array.astype(np.uint16)
+
+
+def pack(*parts: object) -> bytes:
+    return pickle.dumps(parts, protocol=5)
+
+
+def unpacked(path: Path) -> Iterator[Any]:
+    """What was packed and written one after another. The file must be one that this process wrote itself."""
+    with path.open("rb") as file:
+        while file.peek(1):
+            yield pickle.load(file)
+
+
+def read_blocks(path: Path) -> Iterator[SideBlock]:
+    for words, values, lengths in unpacked(path):
+        yield SideBlock(words.split(" ") if words else [], Ragged(values, lengths))
+
+
+def read_links(path: Path) -> Iterator[Ragged]:
+    for values, lengths in unpacked(path):
+        yield Ragged(values, lengths)
+
+
+def read_fates(path: Path) -> Iterator[Fates]:
+    for parts in unpacked(path):
+        yield Fates(*parts)
+
+
+def write_all(files: dict[str, BinaryIO], packed: dict[str, bytes]) -> None:
+    for name, content in packed.items():
+        files[name].write(content)
+
+
+def offsets_of(lengths: Integers) -> NDArray[np.int64]:
+    """(n,) lengths → (n + 1,) offsets, the first of them 0."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets

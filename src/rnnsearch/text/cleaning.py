@@ -1,0 +1,199 @@
+"""Lines to tokenised pairs, and which of them stay: what the worker processes of `prepare` do, a few thousand pairs at a time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from rnnsearch.config import DataSettings
+from rnnsearch.errors import InputError
+from rnnsearch.text.blocks import LinksCollector, SideCollector, pack
+from rnnsearch.text.codec import side_tokeniser
+from rnnsearch.text.duplicates import digest
+from rnnsearch.text.filters import Candidate, Filter, active_filters, resolve_entities
+from rnnsearch.text.links import check_links, parse_links, project, word_ranges
+from rnnsearch.text.readers import ParallelText
+from rnnsearch.text.reading import read_lines
+from rnnsearch.text.report import EXAMPLES
+from rnnsearch.text.tokenise import Tokeniser
+
+PAIRS = 10_000
+CHARACTERS = 8_000_000
+"""Of a chunk, at most: one of the two is reached first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive pairs of one text, each side's lines with line feeds between them. first: number of the first pair, 1-based.
+
+    links: their lines of word links, None without; they come from `links_file`.
+    """
+
+    text: int
+    first: int
+    pairs: int
+    sources: str
+    targets: str
+    links: str | None = None
+    links_file: str = ""
+
+
+class DroppedPair(NamedTuple):
+    """number: of the pair in its text, 1-based. reason: the place of the filter among the active ones."""
+
+    number: int
+    reason: int
+    source: str
+    target: str
+
+
+@dataclass(slots=True)
+class Cleaned:
+    """What became of a chunk. packed: its blocks by the name of the file they go to. dropped: pairs dropped by each filter.
+
+    examples: the first few pairs that each filter dropped. digests: of the pairs that stay, end to end; empty if nobody asks for them.
+    """
+
+    pairs: int
+    kept: int
+    packed: dict[str, bytes]
+    dropped: list[int]
+    examples: list[DroppedPair] = field(default_factory=list)
+    digests: bytes = b""
+
+
+def chunks(texts: Sequence[ParallelText], links: Sequence[str | Path]) -> Iterator[Chunk]:
+    """All texts, cut. links: none, or one file for each text.
+
+    Raises InputError as the texts do, and for a file of links that has not as many lines as its text has pairs.
+    """
+    for number, text in enumerate(texts):
+        file = links[number] if links else None
+        lines = None if file is None else read_lines(file)
+        first = 1
+        pairs = text.pairs()
+        while taken := list(_some(pairs)):
+            sources, targets = zip(*taken, strict=True)
+            linked = None if lines is None else list(itertools.islice(lines, len(taken)))
+            if linked is not None and len(linked) < len(taken):
+                _refuse_links(file, first - 1 + len(linked), text, first - 1 + len(taken) + sum(1 for _ in pairs))
+            yield Chunk(
+                text=number,
+                first=first,
+                pairs=len(taken),
+                sources="\n".join(sources),
+                targets="\n".join(targets),
+                links=None if linked is None else "\n".join(linked),
+                links_file=str(file or ""),
+            )
+            first += len(taken)
+        if lines is not None and (more := sum(1 for _ in lines)):
+            _refuse_links(file, first - 1 + more, text, first - 1)
+
+
+def _some(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    characters = 0
+    for number, (source, target) in enumerate(pairs, 1):
+        yield source, target
+        characters += len(source) + len(target)
+        if number == PAIRS or characters > CHARACTERS:
+            return
+
+
+def _refuse_links(file: str | Path | None, lines: int, text: ParallelText, pairs: int) -> None:
+    what = f"has {lines:,} lines of links, and {text.name} has {pairs:,} pairs"
+    raise InputError(what, file=file, remedy="give one line for each pair, a blank one for a pair without links")
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaner:
+    """What is done to a chunk: a plain value that can be sent to another process. swapped: links are written target-source."""
+
+    settings: DataSettings
+    swapped: bool = False
+
+    def __call__(self, chunk: Chunk) -> Cleaned:
+        return _Cleaning(self.settings, self.swapped, chunk).run()
+
+
+class _Cleaning:
+    """The work on one chunk."""
+
+    def __init__(self, settings: DataSettings, swapped: bool, chunk: Chunk) -> None:
+        self.settings, self.swapped, self.chunk = settings, swapped, chunk
+        self.filters: list[Filter] = active_filters(settings)
+        self.source, self.target, self.links = SideCollector(), SideCollector(), LinksCollector()
+        self.reasons = np.zeros(chunk.pairs, dtype=np.uint8)
+        self.dropped = [0] * len(self.filters)
+        self.examples: list[DroppedPair] = []
+        self.digests: list[bytes] = []
+
+    def run(self) -> Cleaned:
+        chunk, settings = self.chunk, self.settings
+        source_words, target_words = (side_tokeniser(side, settings).words for side in ("source", "target"))
+        resolves = settings.entities == "resolve"
+        sources, targets = chunk.sources.split("\n"), chunk.targets.split("\n")
+        links = itertools.repeat(None) if chunk.links is None else chunk.links.split("\n")
+        for place, (given_source, given_target, line) in enumerate(zip(sources, targets, links)):  # noqa: B905 (links may repeat)
+            source, target = (resolve_entities(given_source), resolve_entities(given_target)) if resolves else (given_source, given_target)
+            pair = Candidate(source, target, source_words(source), target_words(target))
+            reason = self._reason(pair)
+            linked = None if line is None else self._links(place, line, given_source, given_target, pair, reason is None)
+            if reason is None:
+                self._keep(pair, linked)
+            else:
+                self._drop(place, reason, given_source, given_target)
+        packed = {"source": self.source.packed(), "target": self.target.packed(), "fates": pack(chunk.text, chunk.first, self.reasons)}
+        if chunk.links is not None:
+            packed["links"] = self.links.packed()
+        kept = chunk.pairs - sum(self.dropped)
+        return Cleaned(chunk.pairs, kept, packed, self.dropped, self.examples, b"".join(self.digests))
+
+    def _reason(self, pair: Candidate) -> int | None:
+        for place, drops in enumerate(self.filters):
+            if drops(pair, self.settings):
+                return place
+        return None
+
+    def _keep(self, pair: Candidate, links: list[tuple[int, int]] | None) -> None:
+        self.source.add(pair.source_words)
+        self.target.add(pair.target_words)
+        if links is not None:
+            self.links.add(links)
+        if self.settings.drop_duplicates:
+            self.digests.append(digest(pair.source_line, pair.target_line))
+
+    def _drop(self, place: int, reason: int, source: str, target: str) -> None:
+        self.reasons[place] = reason + 1
+        self.dropped[reason] += 1
+        if self.dropped[reason] <= EXAMPLES:
+            self.examples.append(DroppedPair(self.chunk.first + place, reason, source, target))
+
+    def _links(self, place: int, line: str, source: str, target: str, pair: Candidate, stays: bool) -> list[tuple[int, int]]:
+        """The links of a pair, between the tokeniser's words; only checked, if the pair does not stay."""
+        file, number = self.chunk.links_file, self.chunk.first + place
+        links = parse_links(line, self.swapped, file, number)
+        given = _given_words(source), _given_words(target)
+        check_links(links, len(given[0]), len(given[1]), file, number)
+        if not links or not stays:
+            return []
+        ranges = []
+        for side, tokens, words in (("source", given[0], pair.source_words), ("target", given[1], pair.target_words)):
+            if self.settings.entities == "resolve":
+                tokens = ["".join(_given_words(resolve_entities(token))) for token in tokens]
+            found = word_ranges(tokens, words)
+            if found is None:
+                what = f"its links cannot follow the tokeniser, which changes letters of the {side}: {' '.join(tokens)[:60]!r}"
+                raise InputError(what, file=file, line=number, remedy="give tokenised text and data.tokeniser=space, or leave the pair out")
+            ranges.append(found)
+        return project(links, *ranges)
+
+
+def _given_words(line: str) -> list[str]:
+    """The words that links count: what blanks separate, whatever the tokeniser."""
+    return Tokeniser("space", "").words(line)

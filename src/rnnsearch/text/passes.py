@@ -1,0 +1,299 @@
+"""The passes of `prepare` over a corpus: clean, count, number. Each reads what the one before left in a working folder."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsearch.config import DataSettings
+from rnnsearch.errors import InputError
+from rnnsearch.text.blocks import Fates, Mask, SideBlock, read_blocks, read_fates, read_links
+from rnnsearch.text.cleaning import Cleaned, Cleaner, chunks
+from rnnsearch.text.codec import Codec, Side, side_tokeniser
+from rnnsearch.text.duplicates import Duplicates
+from rnnsearch.text.filters import active_filters, governing_setting, reason
+from rnnsearch.text.numbering import Numbered, Numberer, pieces_of_links
+from rnnsearch.text.parallel import ordered_map
+from rnnsearch.text.readers import ParallelText
+from rnnsearch.text.reading import Oddities
+from rnnsearch.text.report import EXAMPLES, Dropped, Sample, SideReport, TextReport
+from rnnsearch.text.shuffle import Buckets
+from rnnsearch.text.subwords import Subwords
+from rnnsearch.text.vocabulary import Vocabulary
+from rnnsearch.text.word_counts import WordCounts
+
+Progress = Callable[[str, int, int | None], None]
+"""(what is being done, how many are done, of how many or None if that is not known yet)"""
+
+SIDES: tuple[Side, Side] = ("source", "target")
+
+_ALONE = 3  # so few chunks are done before workers have started
+_SAMPLES = 10
+_GROWTH = 60  # points of a curve
+_RATIOS = np.exp2(np.arange(-12, 13) / 4)  # from 1/8 to 8
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the first pass found. pairs: those that stay; repeated: of the pairs that no filter dropped, those that occurred before."""
+
+    pairs: int
+    texts: list[TextReport]
+    dropped: list[Dropped]
+    repeated: Mask | None
+
+    def of(self, blocks: Iterable[SideBlock]) -> Iterator[SideBlock]:
+        """The blocks without the repeated pairs."""
+        start = 0
+        for block in blocks:
+            pairs = len(block.sentences.lengths)
+            yield block if self.repeated is None else block.kept(~self.repeated[start : start + pairs])
+            start += pairs
+
+
+def clean(
+    texts: Sequence[ParallelText],
+    links: Sequence[str | Path],
+    swapped: bool,
+    settings: DataSettings,
+    work: Path,
+    workers: int,
+    progress: Progress,
+) -> Kept:
+    """Writes the blocks of the pairs that stay and says what became of the others."""
+    filters = active_filters(settings)
+    dropped = [Dropped(reason(drops), governing_setting(drops)) for drops in filters]
+    reports = [TextReport(text.name) for text in texts]
+    with ExitStack() as stack:
+        names = [*SIDES, "fates", *(["links"] if links else [])]
+        files = {name: stack.enter_context((work / name).open("wb")) for name in names}
+        duplicates = stack.enter_context(Duplicates(work)) if settings.drop_duplicates else None
+        done = 0
+        for place, cleaned in _cleaned(texts, links, Cleaner(settings, swapped), workers):
+            for name, packed in cleaned.packed.items():
+                files[name].write(packed)
+            if duplicates is not None:
+                duplicates.add(cleaned.digests)
+            _tally(cleaned, reports[place], dropped)
+            done += cleaned.pairs
+            progress("tokenising", done, None)
+        repeated = None if duplicates is None else duplicates.repetitions()
+    for text_report, text in zip(reports, texts, strict=True):
+        text_report.source_oddities, text_report.target_oddities = _copied(text.source_oddities), _copied(text.target_oddities)
+    if repeated is not None:
+        dropped.append(Dropped("duplicate", "data.drop_duplicates", int(repeated.sum())))
+    kept = sum(report.pairs_kept for report in reports) - (0 if repeated is None else int(repeated.sum()))
+    _check_not_empty(reports, kept, dropped)
+    return Kept(kept, reports, dropped, repeated)
+
+
+def _cleaned(texts: Sequence[ParallelText], links: Sequence[str | Path], cleaner: Cleaner, workers: int) -> Iterator[tuple[int, Cleaned]]:
+    given = chunks(texts, links)
+    beginning = list(itertools.islice(given, _ALONE))
+    for chunk, cleaned in ordered_map(cleaner, itertools.chain(beginning, given), workers if len(beginning) == _ALONE else 1):
+        yield chunk.text, cleaned
+
+
+def _tally(cleaned: Cleaned, report: TextReport, dropped: list[Dropped]) -> None:
+    report.pairs_read += cleaned.pairs
+    report.pairs_kept += cleaned.kept
+    for tally, pairs in zip(dropped, cleaned.dropped, strict=True):
+        tally.pairs += pairs
+    for pair in cleaned.examples:
+        dropped[pair.reason].show(report.name, pair.number, pair.source, pair.target)
+
+
+def _copied(oddities: Oddities) -> Oddities:
+    return replace(oddities, lines=dict(oddities.lines), first=dict(oddities.first))
+
+
+def _check_not_empty(reports: list[TextReport], kept: int, dropped: list[Dropped]) -> None:
+    names = ", ".join(report.name for report in reports)
+    if not any(report.pairs_read for report in reports):
+        raise InputError(f"{names}: the texts hold no lines", remedy="give files with one sentence a line")
+    if not kept:
+        reasons = ", ".join(f"{tally.reason}: {tally.pairs:,}" for tally in dropped if tally.pairs)
+        raise InputError(f"no pair of {names} is left ({reasons})", remedy="look at the files, and at the settings in [data]")
+
+
+def count(side: Side, kept: Kept, work: Path, progress: Progress) -> tuple[WordCounts, SideReport]:
+    """Frequencies of the words of one side, and what the report says of them."""
+    counts, report = WordCounts(), SideReport(sentences=kept.pairs)
+    lengths, growth = np.zeros(1, dtype=np.int64), []
+    for block in kept.of(read_blocks(work / side)):
+        counts.add(block.words, block.counts())
+        here = np.bincount(block.sentences.lengths)
+        lengths = _added(lengths, here)
+        report.words += int(block.sentences.lengths.sum())
+        if not counts.missed:
+            growth.append((report.words, len(counts.counts)))
+        progress(f"counting the {side} words", int(lengths.sum()), kept.pairs)
+    report.distinct_words, report.uncounted = max(len(counts.counts), growth[-1][1] if growth else 0), counts.missed
+    if counts.missed:
+        counts.recount((block.words, block.counts()) for block in kept.of(read_blocks(work / side)))
+    report.longest, report.lengths = len(lengths) - 1, lengths.tolist()
+    report.growth = growth[:: -(-len(growth) // _GROWTH)]
+    if growth and report.growth[-1] != growth[-1]:
+        report.growth.append(growth[-1])
+    report.coverage = _coverage(counts, report.words)
+    return counts, report
+
+
+def _added(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    total = np.zeros(max(len(left), len(right)), dtype=np.int64)
+    total[: len(left)] += left
+    total[: len(right)] += right
+    return total
+
+
+def _coverage(counts: WordCounts, words: int) -> list[tuple[int, float]]:
+    """What share of the running words the 1, 2, 5, 10, 20, … most frequent words are."""
+    frequencies = np.fromiter(counts.counts.values(), dtype=np.int64, count=len(counts.counts))
+    covered = np.cumsum(np.sort(frequencies)[::-1])
+    sizes = [digit * 10**power for power in range(8) for digit in (1, 2, 5)]
+    sizes = [*(size for size in sizes if size < len(covered)), len(covered)]
+    return [(size, round(int(covered[size - 1]) / max(words, 1), 6)) for size in sizes]
+
+
+def make_codec(folder: Path, side: Side, counts: WordCounts, settings: DataSettings, progress: Progress) -> Codec:
+    """The side's codec, saved."""
+    subwords = None
+    if settings.subwords == "none":
+        vocabulary = Vocabulary.from_counts(counts.counts, settings.shortlist, settings.minimum_count)
+        if len(vocabulary) == 2:
+            raise InputError(f"no {side} word occurs {settings.minimum_count} times", remedy="lower data.minimum_count")
+    else:
+        progress(f"training {side} subwords", 0, None)
+        path = folder / f"subwords.{side}.model"
+        subwords = Subwords.train_on_counts(counts.counts, settings.subwords, settings.shortlist, path)
+        vocabulary = Vocabulary(subwords.vocabulary())
+    codec = Codec(side_tokeniser(side, settings), vocabulary, subwords)
+    codec.save(folder, side)
+    return codec
+
+
+class NumberedCorpus(NamedTuple):
+    """What the last pass found. shards: pairs in each; ratios, samples: for the report; links: how many there are, None without."""
+
+    shards: list[int]
+    ratios: list[tuple[float, int]]
+    samples: list[Sample]
+    links: int | None
+
+
+def number(
+    kept: Kept,
+    codecs: dict[Side, Codec],
+    reports: dict[Side, SideReport],
+    linked: bool,
+    settings: DataSettings,
+    folder: Path,
+    work: Path,
+    progress: Progress,
+) -> NumberedCorpus:
+    """Writes the shuffled shards, what was dropped, and how often every entry of the vocabularies occurs."""
+    numberers = {side: Numberer(codec) for side, codec in codecs.items()}
+    frequencies = {side: np.zeros(len(codec.vocabulary), dtype=np.int64) for side, codec in codecs.items()}
+    ratios, samples, links, done = np.zeros(len(_RATIOS) + 1, dtype=np.int64), _Samples(kept, settings.seed), 0, 0
+    expected = sum(reports[side].words * numberers[side].dtype.itemsize for side in SIDES) * (1 if settings.subwords == "none" else 2)
+    dtypes = numberers["source"].dtype, numberers["target"].dtype
+    link_blocks = read_links(work / "links") if linked else itertools.repeat(None)
+    with Buckets(work, expected, settings.seed, dtypes) as buckets, _DroppedFile(folder / "dropped.tsv.gz", kept) as dropped_file:
+        fates = read_fates(work / "fates")
+        for source, target, linkage, fate in zip(read_blocks(work / "source"), read_blocks(work / "target"), link_blocks, fates):  # noqa: B905
+            keep = dropped_file.add(fate, source, target)
+            places = np.flatnonzero(fate.reasons == 0)[keep]
+            blocks = {"source": source.kept(keep), "target": target.kept(keep)}
+            numbered = {side: numberers[side].number(blocks[side]) for side in SIDES}
+            for side in SIDES:
+                _note(reports[side], numbered[side])
+                frequencies[side] += np.bincount(numbered[side].sentences.values, minlength=len(frequencies[side]))
+            rows = [numbered[side].sentences for side in SIDES]
+            if linkage is not None:
+                rows.append(pieces_of_links(linkage.kept(keep), numbered["source"], numbered["target"]))
+                links += len(rows[-1].values) // 2
+            buckets.add(*rows)
+            lengths = [blocks[side].sentences.lengths for side in SIDES]
+            ratios += np.bincount(np.searchsorted(_RATIOS, lengths[1] / lengths[0], side="right"), minlength=len(ratios))
+            samples.add(kept.texts[fate.text].name, fate.first + places, blocks["source"], blocks["target"])
+            done += len(places)
+            progress("numbering", done, kept.pairs)
+        shards = []
+        for pairs in buckets.write_shards(folder, linked):
+            shards.append(pairs)
+            progress("shuffling", sum(shards), kept.pairs)
+    for side in SIDES:
+        _write_frequencies(folder / f"vocabulary.{side}.counts.tsv", codecs[side].vocabulary, frequencies[side])
+    bounds = [0.0, *np.round(_RATIOS, 4).tolist()]
+    return NumberedCorpus(shards, list(zip(bounds, ratios.tolist(), strict=True)), samples.samples, links if linked else None)
+
+
+def _note(report: SideReport, numbered: Numbered) -> None:
+    report.tokens += int(numbered.tokens.sum())
+    report.known_tokens += int(numbered.tokens.sum() - numbered.unknown.sum())
+    report.known_sentences += int((numbered.unknown == 0).sum())
+
+
+def _write_frequencies(path: Path, vocabulary: Vocabulary, frequencies: NDArray[np.int64]) -> None:
+    """A line for each id: entry TAB how often it stands in the training sentences."""
+    lines = [f"{vocabulary.word(number)}\t{count}\n" for number, count in enumerate(frequencies.tolist())]
+    path.write_bytes("".join(lines).encode("utf-8"))
+
+
+class _Samples:
+    """Picks pairs at random."""
+
+    def __init__(self, kept: Kept, seed: int) -> None:
+        random = np.random.default_rng([seed % 2**32, 0, 2])
+        self._chosen = np.sort(random.choice(kept.pairs, min(_SAMPLES, kept.pairs), replace=False))
+        self._seen = 0
+        self.samples: list[Sample] = []
+
+    def add(self, text: str, numbers: NDArray[np.int64], source: SideBlock, target: SideBlock) -> None:
+        for place in self._chosen[(self._chosen >= self._seen) & (self._chosen < self._seen + len(numbers))] - self._seen:
+            sides = (" ".join(block.sentence(int(place))) for block in (source, target))
+            self.samples.append(Sample(text, int(numbers[place]), *sides))
+        self._seen += len(numbers)
+
+
+class _DroppedFile:
+    """dropped.tsv.gz: text, number and reason of every pair that was dropped, in their order."""
+
+    def __init__(self, path: Path, kept: Kept) -> None:
+        self._path, self._kept, self._seen = path, kept, 0
+
+    def __enter__(self) -> _DroppedFile:
+        self._raw = self._path.open("wb")
+        self._file = gzip.GzipFile("", "wb", fileobj=self._raw, mtime=0)  # neither name nor time: the same text gives the same bytes
+        self._file.write(b"text\tpair\treason\n")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        self._raw.close()
+
+    def add(self, fate: Fates, source: SideBlock, target: SideBlock) -> Mask:
+        """Of the block's pairs, those that stay. (block,)"""
+        dropped, reasons, name = self._kept.dropped, fate.reasons, self._kept.texts[fate.text].name
+        places = np.flatnonzero(reasons == 0)
+        keep = np.ones(len(places), dtype=bool)
+        if self._kept.repeated is not None:
+            keep = ~self._kept.repeated[self._seen : self._seen + len(places)]
+            reasons = reasons.copy()
+            reasons[places[~keep]] = len(dropped)  # the last of them: duplicates
+            self._kept.texts[fate.text].pairs_kept -= int((~keep).sum())
+            for place in np.flatnonzero(~keep)[:EXAMPLES].tolist():
+                sides = (" ".join(block.sentence(place)) for block in (source, target))
+                dropped[-1].show(name, int(fate.first + places[place]), *sides)
+        self._seen += len(places)
+        lines = [f"{name}\t{fate.first + place}\t{dropped[reasons[place] - 1].reason}\n" for place in np.flatnonzero(reasons).tolist()]
+        self._file.write("".join(lines).encode("utf-8"))
+        return keep
