@@ -14,6 +14,7 @@ from rnnsearch.cli.corpus import prepare
 from rnnsearch.cli.evaluating import aer, evaluate
 from rnnsearch.cli.learning import demo, train
 from rnnsearch.cli.options import say
+from rnnsearch.cli.selecting import SeveralValues, select
 from rnnsearch.cli.using import align, score, translate
 from rnnsearch.errors import InputError
 
@@ -29,6 +30,7 @@ app = typer.Typer(
 EXAMPLES: dict[Callable[..., None], str] = {
     demo: "rnnsearch demo --out demo",
     prepare: "rnnsearch prepare train.en.gz train.fr.gz --dev dev.en dev.fr --out store --recipe multi30k",
+    select: "rnnsearch select --in-domain news.en news.fr --pool crawl.en.gz crawl.fr.gz --words 348000000 --out selected",
     train: "rnnsearch train multi30k --data store --out run --set model.hidden_size=512",
     translate: "rnnsearch translate run news.en --beam 12 > news.fr",
     score: "rnnsearch score run news.en news.fr",
@@ -39,7 +41,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
 """The commands, in the order of the help, each with the example that its help shows."""
 
 for command, example in EXAMPLES.items():
-    app.command(epilog=f"Example: {example}")(command)
+    app.command(epilog=f"Example: {example}", cls=SeveralValues if command is select else None)(command)
 
 
 @app.callback()

@@ -1,4 +1,4 @@
-"""An n-gram language model: interpolated modified Kneser–Ney (Chen & Goodman 1998, Sec. 3) on sorted arrays of numbers."""
+"""An n-gram language model: interpolated modified Kneser–Ney (Chen & Goodman 1998, Sec. 3) on arrays of numbers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsearch.text.keys import ABSENT, Ids, Keys
 from rnnsearch.text.vocabulary import EOS, Vocabulary
 
-Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 FALLBACK = (0.5, 1.0, 1.5)
 """D_1, D_2, D_3+ where a text is too small to estimate them: some n-grams must occur once, some twice, some three and four times."""
 
-_ABSENT = -1
+
+_SAVED = ("logs", "backoffs", "keys", "slots")
 
 
 class Text(NamedTuple):
@@ -44,7 +45,7 @@ def as_text(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> Text:
 class NgramModel:
     """log p(w | the order − 1 words before it), for every word of a closed vocabulary, the unknown word and the end of sentence among them.
 
-    The n-grams of length k have numbers: one word, its id; a longer one, its place among the sorted `keys` of its length, where
+    The n-grams of length k have numbers: one word, its id; a longer one, that of its key among the keys of its length, where
     key = (number of the n-gram without its last word) × (words + 1) + (id of its last word).
 
     keys: for each length from 2 on. logs: log p of each n-gram's last word after its others, for each length. backoffs: log γ, the
@@ -52,7 +53,7 @@ class NgramModel:
     this is also the id of <s>, with which every sentence begins and which is never predicted.
     """
 
-    def __init__(self, words: int, keys: list[Ids], logs: list[NDArray[np.float32]], backoffs: list[NDArray[np.float32]]) -> None:
+    def __init__(self, words: int, keys: list[Keys], logs: list[NDArray[np.float32]], backoffs: list[NDArray[np.float32]]) -> None:
         self.words, self.keys, self.logs, self.backoffs = words, keys, logs, backoffs
 
     @property
@@ -77,19 +78,19 @@ class NgramModel:
             probabilities = (count - amount) / total[contexts] + weight[contexts] * probabilities[gram.suffixes]
             logs.append(_log(probabilities))
             backoffs.append(_log(weight))
-        return cls(words, [gram.keys for gram in grams[1:]], logs, backoffs)
+        return cls(words, [Keys.of(gram.keys) for gram in grams[1:]], logs, backoffs)
 
     def log_probabilities(self, text: Text) -> Floats:
         """ln p of each position of the text; 0 at every <s>."""
         result = self.logs[0][text.ids].astype(np.float64)
         found = text.ids  # the number of the n-gram that ends at each position, for one length after the other
         for keys, logs, backoffs in zip(self.keys, self.logs[1:], self.backoffs, strict=True):
-            ends = np.flatnonzero(found[:-1] != _ABSENT) + 1
+            ends = np.flatnonzero(found[:-1] != ABSENT) + 1
             contexts = found[ends - 1]
-            numbers = _lookup(keys, contexts * (self.words + 1) + text.ids[ends])
-            hit = numbers != _ABSENT
+            numbers = keys.numbers(contexts * (self.words + 1) + text.ids[ends])
+            hit = numbers != ABSENT
             result[ends] = np.where(hit, logs[np.where(hit, numbers, 0)] if len(logs) else 0, result[ends] + backoffs[contexts])
-            found = np.full(len(found), _ABSENT)
+            found = np.full(len(found), ABSENT)
             found[ends] = numbers
         result[text.starts[:-1]] = 0
         return result
@@ -109,18 +110,18 @@ class NgramModel:
     def save(self, folder: Path) -> None:
         """Writes arrays into an existing folder."""
         np.save(folder / "words.npy", np.array(self.words))
-        for name, arrays in {"keys": self.keys, "logs": self.logs, "backoffs": self.backoffs}.items():
+        keys, slots = [keys.keys for keys in self.keys], [keys.slots for keys in self.keys]
+        for name, arrays in zip(_SAVED, (self.logs, self.backoffs, keys, slots), strict=True):
             for number, values in enumerate(cast(list[NDArray[Any]], arrays)):
                 np.save(folder / f"{name}.{number}.npy", values)
 
     @classmethod
     def open(cls, folder: Path) -> NgramModel:
         """Maps what `save` wrote into memory: processes that open the same folder share it."""
-        arrays = {
-            name: [np.asarray(np.load(path, mmap_mode="r")) for path in sorted(folder.glob(f"{name}.*.npy"))]
-            for name in ("keys", "logs", "backoffs")
-        }
-        return cls(int(np.load(folder / "words.npy")), **arrays)
+        logs, backoffs, keys, slots = (
+            [np.asarray(np.load(path, mmap_mode="r")) for path in sorted(folder.glob(f"{name}.*.npy"))] for name in _SAVED
+        )
+        return cls(int(np.load(folder / "words.npy")), [Keys(*parts) for parts in zip(keys, slots, strict=True)], logs, backoffs)
 
 
 class _Grams(NamedTuple):
@@ -143,7 +144,7 @@ def _grams(text: Text, words: int, order: int) -> list[_Grams]:
             found[ends - 1] * (words + 1) + text.ids[ends], return_index=True, return_inverse=True, return_counts=True
         )
         grams.append(_Grams(keys, counts, found[ends[first]], place[ends[first]] == before))
-        found = np.full(len(found), _ABSENT)
+        found = np.full(len(found), ABSENT)
         found[ends] = numbers
     return grams
 
@@ -172,14 +173,6 @@ def discounts(counts: Ids) -> Floats:
     if any(not 0 < discount <= count for count, discount in enumerate(estimated, 1)):
         return np.array([0, *FALLBACK])
     return np.array([0, *estimated])
-
-
-def _lookup(keys: Ids, wanted: Ids) -> Ids:
-    """The place of each wanted key among the sorted keys, or _ABSENT."""
-    if not len(keys):
-        return np.full(len(wanted), _ABSENT)
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[places] == wanted, places, _ABSENT)
 
 
 def _log(values: Floats) -> NDArray[np.float32]:
