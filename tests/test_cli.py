@@ -132,7 +132,7 @@ MISTAKES = [
     ("prepare {empty} {empty} --out {here}/s", "hold no lines"),
     ("prepare {blank} {blank} --out {here}/s", "is left (empty side: 2)"),
     ("prepare {three} {three} --dev {two} {three} --out {here}/s", "two has 2 lines and"),
-    ("prepare {three} {three} --dev {three}", "Option '--dev' requires 2 arguments"),
+    ("prepare {three} {three} --dev {three} --out {here}/s", "three: is a source text without its target"),
     ("prepare {three} {three} --out {store}", "store: exists and is not empty"),
     ("prepare {three} {three} --out {two}", "two: is a file, not a folder"),
     ("prepare {three} {three} --out {here}/s --recipe nosuch", "no recipe 'nosuch' (name a TOML file or one of demo,"),
@@ -251,11 +251,11 @@ def test_a_damaged_run_is_refused(command: Command, tiny_run: Path, tmp_path: Pa
 STORE_DAMAGE = {
     "no settings": (removed("data.toml"), "copy: is not a prepared corpus: it has no data.toml"),
     "settings not TOML": (cut("data.toml", 5), "copy/data.toml: is damaged"),
-    "settings of another version": (replaced("data.toml", "format = 1", "format = 9"), "copy: is a prepared corpus of format 9"),
-    "ids cut short": (cut("train.source.ids.npy", 300), "copy/train.source.ids.npy: is damaged"),
-    "no offsets": (removed("train.target.offsets.npy"), "copy/train.target.offsets.npy: cannot be read"),
+    "settings of another version": (replaced("data.toml", "format = 2", "format = 9"), "copy: is a prepared corpus of format 9"),
+    "ids cut short": (cut("train.source.0000.ids.npy", 300), "copy/train.source.0000.ids.npy: is damaged"),
+    "no offsets": (removed("train.target.0000.offsets.npy"), "copy/train.target.0000.offsets.npy: cannot be read"),
     "no vocabulary": (removed("vocabulary.target.txt"), "copy/vocabulary.target.txt: cannot be read"),
-    "development text cut short": (cut("dev.target.txt", 100), "copy/dev.target.txt: has "),
+    "development text cut short": (cut("dev.target.txt", 100), "copy/dev.target.txt: is damaged"),
 }
 
 

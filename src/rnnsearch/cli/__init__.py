@@ -13,8 +13,8 @@ import typer
 from rnnsearch.cli.corpus import prepare
 from rnnsearch.cli.evaluating import aer, evaluate
 from rnnsearch.cli.learning import demo, train
-from rnnsearch.cli.options import say
-from rnnsearch.cli.selecting import SeveralValues, select
+from rnnsearch.cli.options import SeveralValues, say
+from rnnsearch.cli.selecting import select
 from rnnsearch.cli.using import align, score, translate
 from rnnsearch.errors import InputError
 
@@ -41,7 +41,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
 """The commands, in the order of the help, each with the example that its help shows."""
 
 for command, example in EXAMPLES.items():
-    app.command(epilog=f"Example: {example}", cls=SeveralValues if command is select else None)(command)
+    app.command(epilog=f"Example: {example}", cls=SeveralValues if command in (prepare, select) else None)(command)
 
 
 @app.callback()

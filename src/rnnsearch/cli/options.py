@@ -6,6 +6,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 SourceFile = Annotated[str, typer.Argument(metavar="SRC", help="Source text, one sentence a line; .gz is read as is, - is stdin.")]
 TargetFile = Annotated[str, typer.Argument(metavar="TGT", help="Target text, line by line.")]
@@ -16,6 +17,24 @@ TrustCode = Annotated[bool, typer.Option("--trust-code", help="Import the code o
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")]
 Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 = as many as there are cores.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, with tokens, score and alignment matrix.")]
+
+
+class SeveralValues(TyperCommand):
+    """A command some of whose options take as many values as there are up to the next option: `--dev A B` is `--dev A --dev B`."""
+
+    SPREAD = ("--dev", "--links", "--in-domain", "--pool")
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        spread: list[str] = []
+        option = ""
+        for word in args:
+            if word.startswith("-") and word != "-":
+                name = word.partition("=")[0]
+                option = name if name in self.SPREAD else ""
+            elif option and spread[-1:] != [option]:
+                spread.append(option)
+            spread.append(word)
+        return super().parse_args(ctx, spread)
 
 
 def progress_bar() -> Any:

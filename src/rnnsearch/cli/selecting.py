@@ -5,31 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from rnnsearch.cli.options import Set, progress_bar
 from rnnsearch.errors import InputError
-
-
-class SeveralValues(TyperCommand):
-    """A command whose options take as many values as there are up to the next option: `--pool A B C` is `--pool A --pool B --pool C`."""
-
-    SPREAD = ("--in-domain", "--pool")
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        spread: list[str] = []
-        option = ""
-        for word in args:
-            if word.startswith("-") and word != "-":
-                name = word.partition("=")[0]
-                option = name if name in self.SPREAD else ""
-            elif option and spread[-1:] != [option]:
-                spread.append(option)
-            spread.append(word)
-        return super().parse_args(ctx, spread)
 
 
 def select(

@@ -55,7 +55,7 @@ def pieces_of_links(links: Ragged, source: Numbered, target: Numbered) -> Ragged
     width = np.repeat(targets, made)
     positions = np.stack([np.repeat(first_source, made) + within // width, np.repeat(first_target, made) + within % width], axis=1)
     lengths = np.diff(offsets_of(made)[offsets_of(counts)])
-    return Ragged(positions.reshape(-1), (2 * lengths).astype(np.int32))
+    return Ragged(positions.reshape(-1).astype(np.uint32), (2 * lengths).astype(np.int32))
 
 
 def _piece_ranges(side: Numbered, pair: NDArray[np.int64], word: NDArray[np.int64]) -> tuple[NDArray[np.int64], Integers]:
