@@ -42,7 +42,7 @@ def prepare(
     format_: Annotated[
         str, typer.Option("--format", help="lines, tsv, csv, tmx, jsonl, parquet or dataset, if the names do not say it.")
     ] = "",
-    recipe: Annotated[str, typer.Option(help="Take the [data] settings of this recipe: a built-in name or a TOML file.")] = "",
+    recipe: Annotated[str, typer.Option(help="Take the data settings of this recipe: a built-in name or a TOML file.")] = "",
     set_: Set = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a corpus that is there already.")] = False,
     workers: Annotated[int, typer.Option(min=0, help="Processes that clean; 0 = as many as there are cores.")] = 0,

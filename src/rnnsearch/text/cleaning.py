@@ -26,6 +26,8 @@ PAIRS = 10_000
 CHARACTERS = 8_000_000
 """Of a chunk, at most: one of the two is reached first."""
 
+_PLAIN = Tokeniser("space", "")
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -178,22 +180,26 @@ class _Cleaning:
         """The links of a pair, between the tokeniser's words; only checked, if the pair does not stay."""
         file, number = self.chunk.links_file, self.chunk.first + place
         links = parse_links(line, self.swapped, file, number)
-        given = _given_words(source), _given_words(target)
+        given = _tokens(source), _tokens(target)
         check_links(links, len(given[0]), len(given[1]), file, number)
         if not links or not stays:
             return []
         ranges = []
         for side, tokens, words in (("source", given[0], pair.source_words), ("target", given[1], pair.target_words)):
-            if self.settings.entities == "resolve":
-                tokens = ["".join(_given_words(resolve_entities(token))) for token in tokens]
-            found = word_ranges(tokens, words)
+            found = word_ranges([self._spelling(token) for token in tokens], words)
             if found is None:
                 what = f"its links cannot follow the tokeniser, which changes letters of the {side}: {' '.join(tokens)[:60]!r}"
                 raise InputError(what, file=file, line=number, remedy="give tokenised text and data.tokeniser=space, or leave the pair out")
             ranges.append(found)
         return project(links, *ranges)
 
+    def _spelling(self, token: str) -> str:
+        """The letters of a token that the tokeniser sees: none of a soft hyphen, and of `&amp;` what it stands for, if that is wanted."""
+        if self.settings.entities == "resolve":
+            token = resolve_entities(token)
+        return token if token.isprintable() and " " not in token else "".join(_PLAIN.words(token))
 
-def _given_words(line: str) -> list[str]:
-    """The words that links count: what blanks separate, whatever the tokeniser."""
-    return Tokeniser("space", "").words(line)
+
+def _tokens(line: str) -> list[str]:
+    """What links count: whatever stands between blanks, as aligners see it. A no-break space or a soft hyphen is a letter to them."""
+    return [token for token in line.split(" ") if token]
