@@ -17,8 +17,10 @@ class WordEmbedding(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(words, embedding_size))
         self.bias = nn.Parameter(torch.empty(embedding_size))
+        self.sparse_gradient = False
+        """Whether E's gradient holds only the rows of the batch's words, for optimisers that know what to do with that."""
         gaussian(0.01)(self.weight)
         zeros(self.bias)
 
     def forward(self, ids: Int[Tensor, "batch positions"]) -> Float[Tensor, "batch positions embedding"]:
-        return F.embedding(ids, self.weight) + self.bias
+        return F.embedding(ids, self.weight, sparse=self.sparse_gradient) + self.bias

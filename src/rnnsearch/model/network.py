@@ -62,6 +62,7 @@ class TranslationNetwork(nn.Module):
             raise InputError(str(error)) from None
         self.decoder = Decoder(cell(m, n, context_size), scorer, self.encoder.summary_size, settings.wiring)
         self.readout = readout(n, m, context_size, readout_size)
+        self.tied = settings.tie_output
         tied = self.target_embedding.weight if settings.tie_output else None
         self.output = OutputLayer(readout_size, m, target_words, settings.factored_output, tied)
         if settings.initialisation == "glorot":

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.training.adadelta import Adadelta
 
 
 def make_optimiser(parameters: Iterable[nn.Parameter], settings: TrainingSettings) -> torch.optim.Optimizer:
@@ -17,13 +18,18 @@ def make_optimiser(parameters: Iterable[nn.Parameter], settings: TrainingSetting
     rate, decay = settings.learning_rate, settings.weight_decay
     match settings.optimiser:
         case "adadelta":
-            return torch.optim.Adadelta(parameters, lr=rate, rho=settings.rho, eps=settings.epsilon, weight_decay=decay)
+            return Adadelta(parameters, lr=rate, rho=settings.rho, eps=settings.epsilon, weight_decay=decay)
         case "adam":
             return torch.optim.Adam(parameters, lr=rate, betas=settings.betas, eps=settings.epsilon, weight_decay=decay, fused=True)
         case "adamw":
             return torch.optim.AdamW(parameters, lr=rate, betas=settings.betas, eps=settings.epsilon, weight_decay=decay, fused=True)
         case "sgd":
             return torch.optim.SGD(parameters, lr=rate, weight_decay=decay)
+
+
+def takes_sparse_gradients(settings: TrainingSettings) -> bool:
+    """Whether the optimiser can leave the rows of unseen words alone. (Adam moves every row at every update; a GPU prefers whole ones.)"""
+    return settings.optimiser == "adadelta" and not settings.weight_decay and settings.device == "cpu"
 
 
 def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
@@ -55,7 +61,20 @@ def total_updates(settings: TrainingSettings, updates_per_epoch: float) -> int:
 
 def clip(parameters: Iterable[nn.Parameter], threshold: float) -> float:
     """Rescales the gradient to L2 norm `threshold` when its norm exceeds it (B.2; Pascanu et al. 2013). Returns the norm before."""
-    return float(nn.utils.clip_grad_norm_(parameters, threshold or math.inf))
+    gradients = [_numbers(parameter) for parameter in parameters if parameter.grad is not None]
+    norm = nn.utils.get_total_norm(gradients)
+    if threshold:
+        torch._foreach_mul_(gradients, torch.clamp(threshold / (norm + 1e-6), max=1.0))
+    return float(norm)
+
+
+def _numbers(parameter: nn.Parameter) -> Tensor:
+    """The gradient, or what a sparse one holds after the rows that several words share have been summed."""
+    assert parameter.grad is not None
+    if not parameter.grad.is_sparse:
+        return parameter.grad
+    parameter.grad = parameter.grad.coalesce()
+    return parameter.grad.values()
 
 
 class WeightAverage:

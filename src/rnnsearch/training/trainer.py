@@ -14,7 +14,7 @@ from rnnsearch.model.dropout import Dropout
 from rnnsearch.model.network import TranslationNetwork, source_mask
 from rnnsearch.text.batches import Batch
 from rnnsearch.training.loss import negative_log_likelihood
-from rnnsearch.training.optimiser import WeightAverage, clip, learning_rate, make_optimiser
+from rnnsearch.training.optimiser import WeightAverage, clip, learning_rate, make_optimiser, takes_sparse_gradients
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,8 @@ class Trainer:
     def __init__(self, network: TranslationNetwork, settings: TrainingSettings, total_updates: int) -> None:
         self.network, self.settings, self.total_updates = network, settings, total_updates
         self.parameters = list(network.parameters())
+        network.source_embedding.sparse_gradient = takes_sparse_gradients(settings)
+        network.target_embedding.sparse_gradient = takes_sparse_gradients(settings) and not network.tied
         self.optimiser = make_optimiser(self.parameters, settings)
         self.average = WeightAverage(network, settings.average_decay) if settings.average_decay else None
         self.dropout = Dropout(settings.dropout_embedding, settings.dropout_recurrent, settings.dropout_readout)

@@ -1,0 +1,79 @@
+"""Adadelta (Zeiler 2012, Algorithm 1), in one pass over memory, and only over the rows of an embedding that a batch has touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+CHUNK = 1 << 15
+"""Numbers worked on at a time by each thread: what one step reads is then still in the cache when the next one needs it."""
+
+
+class Adadelta(torch.optim.Optimizer):
+    """E[g²] ← ρ E[g²] + (1 − ρ) g²; Δx = −√(E[Δx²] + ε) / √(E[g²] + ε) · g; E[Δx²] ← ρ E[Δx²] + (1 − ρ) Δx²; x ← x + lr · Δx.
+
+    A row that a sparse gradient leaves out has g = 0: its x stays, and both averages only shrink by ρ. They are shrunk by ρ^k when the
+    row is touched again, k updates later, which is the same. state: square_avg and acc_delta like the parameter; for sparse gradients
+    also the updates so far, and per row the last update that touched it (`step`).
+    """
+
+    def __init__(
+        self, parameters: Iterable[nn.Parameter], lr: float = 1.0, rho: float = 0.95, eps: float = 1e-6, weight_decay: float = 0.0
+    ):
+        super().__init__(parameters, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """One update of every parameter that has a gradient. Raises ValueError for weight decay of a parameter with a sparse gradient."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is None:
+                    continue
+                state = self.state[parameter]
+                if "square_avg" not in state:
+                    state["square_avg"], state["acc_delta"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
+                if parameter.grad.is_sparse:
+                    _step_rows(parameter, state, group)
+                else:
+                    _step_whole(parameter, state, group)
+
+
+def _step_whole(parameter: nn.Parameter, state: dict[str, Tensor], group: dict[str, Any]) -> None:
+    assert parameter.grad is not None
+    if "step" in state:
+        raise ValueError("a parameter whose gradients were sparse has got a dense one")
+    chunk = CHUNK * torch.get_num_threads()
+    flat = (tensor.view(-1).split(chunk) for tensor in (parameter, state["square_avg"], state["acc_delta"]))
+    for x, square, delta, g in zip(*flat, parameter.grad.reshape(-1).split(chunk), strict=True):
+        if group["weight_decay"]:
+            g = g + group["weight_decay"] * x
+        x.add_(_change(g, square, delta, group))
+
+
+def _step_rows(parameter: nn.Parameter, state: dict[str, Tensor], group: dict[str, Any]) -> None:
+    assert parameter.grad is not None
+    if group["weight_decay"]:
+        raise ValueError("weight decay touches every row: it needs dense gradients")
+    if "step" not in state:
+        state["updates"] = torch.zeros((), dtype=parameter.dtype)
+        state["step"] = torch.zeros(len(parameter), dtype=torch.int64, device=parameter.device)
+    state["updates"] += 1
+    now = int(state["updates"])
+    gradient = parameter.grad.coalesce()
+    rows, g = gradient.indices()[0], gradient.values()
+    past = torch.pow(group["rho"], (now - 1 - state["step"][rows]).to(g.dtype)).unsqueeze(1)  # (rows, 1): ρ^(updates missed)
+    square, delta = state["square_avg"][rows] * past, state["acc_delta"][rows] * past
+    parameter.index_add_(0, rows, _change(g, square, delta, group))
+    state["square_avg"][rows], state["acc_delta"][rows], state["step"][rows] = square, delta, now
+
+
+def _change(g: Tensor, square: Tensor, delta: Tensor, group: dict[str, Any]) -> Tensor:
+    """lr · Δx; E[g²] and E[Δx²], both of the update before, are brought up to this one in place."""
+    rho, epsilon = float(group["rho"]), float(group["eps"])
+    square.mul_(rho).addcmul_(g, g, value=1 - rho)
+    change = (delta + epsilon).div_(square + epsilon).sqrt_().mul_(g).neg_()
+    delta.mul_(rho).addcmul_(change, change, value=1 - rho)
+    return change.mul_(float(group["lr"]))
