@@ -36,6 +36,9 @@ class DataSettings(_Section):
     drop_duplicates: bool = Field(False, description="drop pairs that occurred before; the first is kept")
     drop_control_characters: bool = Field(False, description="drop pairs with a control character, not only turn it into a blank")
     entities: Literal["keep", "resolve", "drop"] = Field("keep", description="HTML entities: left alone, decoded, or the pair dropped")
+    language_certainty: float = Field(
+        0.0, ge=0, le=1, description="drop pairs with a side that is this probably foreign, as 0.9; 0 = never"
+    )
     seed: Seed = Field(1, description="of the one shuffle of the training pairs (B.2)")
 
     @field_validator("max_ratio")

@@ -1,21 +1,20 @@
-"""Which training pairs are dropped, and the tally of why."""
+"""Which training pairs are dropped, and what a report calls the reason."""
 
 from __future__ import annotations
 
 import html
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from html.entities import html5
 from typing import NamedTuple
 
 from rnnsearch.config import DataSettings
+from rnnsearch.text.language import another_language, check_languages
+from rnnsearch.text.reading import ENTITY
 
-_EXAMPLES = 3
-_SHOWN = 120  # characters of an example
 _OFF = (0, False, "keep", "resolve")  # values of a setting with which its filter drops nothing
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")  # a tab or a line end inside a field is a blank, not damage
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 
 
 class Candidate(NamedTuple):
@@ -59,7 +58,16 @@ def control_characters(pair: Candidate, settings: DataSettings) -> bool:
 
 def html_entities(pair: Candidate, settings: DataSettings) -> bool:
     """An HTML entity such as `&amp;` on either side: text that was taken from a page and not decoded."""
-    return any("&" in line and _ENTITY.search(line) is not None for line in pair[:2])
+    return any("&" in line and ENTITY.search(line) is not None for line in pair[:2])
+
+
+def wrong_language(pair: Candidate, settings: DataSettings) -> bool:
+    """A side is in another language than its own with at least the probability `language_certainty`: mixed or untranslated text."""
+    languages = settings.source_language, settings.target_language
+    return any(
+        another_language(line, language, other) >= settings.language_certainty
+        for line, language, other in zip(pair[:2], languages, reversed(languages), strict=True)
+    )
 
 
 FILTERS: dict[Filter, str] = {
@@ -69,13 +77,20 @@ FILTERS: dict[Filter, str] = {
     identical_sides: "drop_identical",
     control_characters: "drop_control_characters",
     html_entities: "entities",
+    wrong_language: "language_certainty",
 }
 """Every filter with the setting of `[data]` that governs it ("" = always on), in the order in which they are asked: cheap ones first."""
 
 
 def active_filters(settings: DataSettings) -> list[Filter]:
-    """The filters that these settings turn on; the first that answers yes is the reason."""
-    return [drops for drops, setting in FILTERS.items() if not setting or getattr(settings, setting) not in _OFF]
+    """The filters that these settings turn on; the first that answers yes is the reason.
+
+    Raises InputError if one of them needs what is not installed, or does not know a language of the settings.
+    """
+    active = [drops for drops, setting in FILTERS.items() if not setting or getattr(settings, setting) not in _OFF]
+    if wrong_language in active:
+        check_languages(settings.source_language, settings.target_language)
+    return active
 
 
 def reason(drops: Filter) -> str:
@@ -94,36 +109,12 @@ def resolve_entities(line: str) -> str:
     For `entities = "resolve"`: before the line is tokenised and before the filters see it. An entity of a control character or of a
     line end becomes a blank, so that a line stays one line.
     """
-    return _ENTITY.sub(_character, line) if "&" in line else line
+    return ENTITY.sub(_character, line) if "&" in line else line
 
 
 def _character(entity: re.Match[str]) -> str:
-    character = html.unescape(entity.group())
-    return " " if _CONTROL.search(character) or character in "\t\n\r" else character
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A dropped pair: its line (1-based) and the beginnings of its raw sides."""
-
-    line: int
-    source: str
-    target: str
-
-
-@dataclass(slots=True)
-class Dropped:
-    """How many pairs one filter dropped, and the first few of them."""
-
-    reason: str
-    pairs: int = 0
-    examples: list[Example] = field(default_factory=list)
-
-    def note(self, line: int, source: str, target: str) -> None:
-        self.pairs += 1
-        if len(self.examples) < _EXAMPLES:
-            self.examples.append(Example(line, _beginning(source), _beginning(target)))
-
-
-def _beginning(line: str) -> str:
-    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
+    text = entity.group()
+    if text[1] != "#" and text[1:] not in html5:  # html.unescape would make "©right;" of "&copyright;"
+        return text
+    character = html.unescape(text)
+    return " " if not character or _CONTROL.search(character) or character in "\t\n\r" else character

@@ -18,7 +18,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SEPARATORS = frozenset("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")  # what str.splitlines() and some editors take for the end of a line
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
+ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ def plain(line: str, number: int, oddities: Oddities | None) -> str:
     if oddities is not None:
         if kept != line:
             oddities.note("carriage return at the end", number)
-        if "&" in kept and _ENTITY.search(kept):
+        if "&" in kept and ENTITY.search(kept):
             oddities.note("HTML entity", number)
     if kept.isprintable():
         return kept
