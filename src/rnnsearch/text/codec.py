@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -56,11 +57,12 @@ class Codec:
             pieces, word_of = self.subwords.pieces(words)
         return Encoded(list(words), [*self.vocabulary.ids(pieces), EOS], [*word_of, len(words)])
 
-    def word_ids(self, words: Sequence[str]) -> list[list[int]]:
-        """The ids of each word: one of the shortlist, or those of its pieces."""
+    def word_ids(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
+        """(ids of all the words end to end, how many of them each word has): one of the shortlist, or those of its pieces."""
         if self.subwords is None:
-            return [[number] for number in self.vocabulary.ids(words)]
-        return [self.vocabulary.ids(pieces) for pieces in self.subwords.word_pieces(words)]
+            return self.vocabulary.ids(words), [1] * len(words)
+        pieces = self.subwords.word_pieces(words)
+        return self.vocabulary.ids(chain.from_iterable(pieces)), [len(its_pieces) for its_pieces in pieces]
 
     def decode(self, ids: Sequence[int]) -> Decoded:
         """Words of the ids before the first EOS; an unknown word is spelt `<unk>`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -38,9 +37,8 @@ class Numberer:
         self.dtype: np.dtype[Any] = np.dtype(np.uint16 if len(codec.vocabulary) <= 1 << 16 else np.uint32)
 
     def number(self, block: SideBlock) -> Numbered:
-        ids = self.codec.word_ids(block.words)
-        pieces = np.array([len(word) for word in ids], dtype=np.int64)
-        return Numbered(block.sentences, pieces, np.array(list(chain.from_iterable(ids)), dtype=np.int64), self.dtype)
+        ids, pieces = self.codec.word_ids(block.words)
+        return Numbered(block.sentences, np.array(pieces, dtype=np.int64), np.array(ids, dtype=np.int64), self.dtype)
 
 
 def pieces_of_links(links: Ragged, source: Numbered, target: Numbered) -> Ragged:

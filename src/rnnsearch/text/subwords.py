@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +19,9 @@ WORD_START = "▁"
 """U+2581 begins the first piece of every word."""
 
 _SEED = 1
+_LINE = 40  # words
 _REMEMBERED = 100_000  # words whose pieces are kept at hand: some 40 MB
+_RUNNING_WORDS = 4_000_000  # sentencepiece takes some 150 bytes for each
 
 
 class Subwords:
@@ -40,7 +44,9 @@ class Subwords:
     def train_on_counts(cls, counts: Mapping[str, int], kind: Literal["unigram", "bpe"], size: int, path: Path) -> Subwords:
         """Trains on words and their frequencies and writes the model to `path`.
 
-        No piece reaches beyond a word, so that frequencies say all that sentences would, and a corpus of any size fits into memory.
+        No piece reaches beyond a word, so that frequencies say all that sentences would, and a corpus of any size fits into memory:
+        bpe counts every word as often as it occurs; unigram, which looks for pieces in running text, gets at most some millions of
+        words of it, an even share of each.
         size: number of pieces wanted; a small corpus may give fewer. The result depends on nothing but the arguments.
         Raises InputError if there are no words, or too few to make pieces of.
         """
@@ -138,8 +144,8 @@ def _train(counts: Mapping[str, int], kind: str, size: int) -> bytes:
     sentencepiece.set_random_generator_seed(_SEED)
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=_lines(counts),
-            input_format="tsv",
+            sentence_iterator=_frequencies(counts) if kind == "bpe" else _running_text(counts),
+            input_format="tsv" if kind == "bpe" else "text",
             model_writer=model,
             model_type=kind,
             vocab_size=size + 1,  # its unknown sign, which cannot be left out
@@ -159,7 +165,23 @@ def _train(counts: Mapping[str, int], kind: str, size: int) -> bytes:
     return model.getvalue()
 
 
-def _lines(counts: Mapping[str, int]) -> Iterator[str]:
-    """word TAB frequency, the frequent first: in an order that does not depend on that of the text."""
-    for word, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])):
-        yield f"{_spelt(word)}\t{count}"
+def _frequencies(counts: Mapping[str, int]) -> Iterator[str]:
+    """word TAB frequency."""
+    for word, count in _ordered(counts):
+        yield f"{word}\t{count}"
+
+
+def _running_text(counts: Mapping[str, int]) -> Iterator[str]:
+    """Lines of words in random order, each as often as it occurs, or every n-th occurrence if that is too much."""
+    ordered = _ordered(counts)
+    words, before = [word for word, _ in ordered], np.cumsum([0, *(count for _, count in ordered)])
+    every = max(1, -(-int(before[-1]) // _RUNNING_WORDS))
+    running = np.repeat(np.arange(len(words)), np.diff(-(-before // every)))
+    np.random.default_rng(_SEED).shuffle(running)
+    for start in range(0, len(running), _LINE):
+        yield " ".join(words[number] for number in running[start : start + _LINE].tolist())
+
+
+def _ordered(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Words as they are spelt, the frequent first: in an order that does not depend on that of the text."""
+    return [(_spelt(word), count) for word, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))]
