@@ -352,6 +352,7 @@ def test_several_corpora_in_any_order(tmp_path: Path, monkeypatch: pytest.Monkey
         (["a.en", "b.tsv", "a.fr"], {}, r"a\.en: has no target text: the next name, b\.tsv, is that of a bilingual file"),
         (["a.en", "x.fr"], {}, r"x\.fr: no such file"),
         (["-", "-"], {}, "standard input can be read only once"),
+        (["b.tsv"], {"format": "tvs"}, r"there is no format 'tvs' \(name one of: lines, tsv, "),
         (["-"], {"format": "parquet"}, "parquet cannot be read from standard input"),
         (["b.tsv"], {"source": "1"}, "source and target need a column, key or language each"),
         (["b.tsv"], {"source": "1", "target": "1"}, "source and target need a column, key or language each"),

@@ -93,6 +93,8 @@ def _without_target(source: str, rest: list[str]) -> InputError:
 
 def _check(names: Sequence[str | Path], layout: Layout) -> None:
     """What can be known before anything is read; the last of several corpora may be read hours later."""
+    if layout.format not in ("", "lines", *FORMATS):
+        raise InputError(f"there is no format '{layout.format}'", remedy=f"name one of: lines, {', '.join(FORMATS)}")
     if not names:
         raise InputError("no corpus is named", remedy="name a source and a target file, or a bilingual file")
     if sum(str(name) == STDIN for name in names) > 1:
