@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rnnsearch.config import DataSettings
+from rnnsearch.text.corpus import Corpus
 from rnnsearch.text.filters import FILTERS, Candidate, Filter, active_filters, governing_setting, reason, resolve_entities
+from rnnsearch.text.prepare import prepare
 
 EVERYTHING = DataSettings.model_validate(
     {"drop_identical": True, "drop_control_characters": True, "entities": "drop", "language_certainty": 0.9}
@@ -132,3 +135,37 @@ def test_a_resolved_line_is_one_line_that_can_be_written(line: str) -> None:
     resolved = resolve_entities(line.replace("\u2028", ""))
     assert len(resolved.splitlines()) <= 1
     resolved.encode("utf-8")
+
+
+LINES = {"good": "bon", "a\x07b\tc": "x", "d": "y\u2028z", "e\tf": "g", "&lt;h&gt;": "&amp;", "same": "same"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "dropped", "oddities"),
+    [
+        ({}, {}, {"control character": 1, "tab": 2, "HTML entity": 1}),
+        ({"drop_control_characters": True}, {"control characters": 2}, {"control character": 1, "tab": 2, "HTML entity": 1}),
+        ({"entities": "drop", "drop_identical": True}, {"html entities": 1, "identical sides": 1}, None),
+    ],
+)
+def test_prepare_drops_by_these_filters(
+    tmp_path: Path, settings: dict[str, object], dropped: dict[str, int], oddities: dict[str, int] | None
+) -> None:
+    source, target, store = tmp_path / "s", tmp_path / "t", tmp_path / "store"
+    source.write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+    target.write_text("".join(f"{line}\n" for line in LINES.values()), encoding="utf-8")
+    report = prepare(source, target, store, settings=DataSettings.model_validate({"tokeniser": "space"} | settings))
+    assert {tally.reason: tally.pairs for tally in report.dropped if tally.pairs} == dropped
+    assert report.texts[0].pairs_kept == len(LINES) - sum(dropped.values())
+    assert oddities in (None, report.texts[0].source_oddities.lines)
+    assert not set("\x07\u2028") & set((store / "report.txt").read_text(encoding="utf-8"))
+
+
+def test_prepare_resolves_entities(tmp_path: Path) -> None:
+    source, target = tmp_path / "s", tmp_path / "t"
+    source.write_text("a &amp; b\n", encoding="utf-8")
+    target.write_text("l&rsquo;x\n", encoding="utf-8")
+    prepare(source, target, tmp_path / "store", settings=DataSettings(tokeniser="space", entities="resolve"))
+    corpus = Corpus.open(tmp_path / "store")
+    assert corpus.source.decode(corpus.train.source(0).tolist()).words == ["a", "&", "b"]
+    assert corpus.target.decode(corpus.train.target(0).tolist()).words == ["l’x"]

@@ -18,7 +18,7 @@ from rnnsearch.text.duplicates import digest
 from rnnsearch.text.filters import Candidate, Filter, active_filters, resolve_entities
 from rnnsearch.text.links import check_links, parse_links, project, word_ranges
 from rnnsearch.text.readers import ParallelText
-from rnnsearch.text.reading import read_lines
+from rnnsearch.text.reading import plain, read_lines
 from rnnsearch.text.report import EXAMPLES
 from rnnsearch.text.tokenise import Tokeniser
 
@@ -174,7 +174,7 @@ class _Cleaning:
         self.reasons[place] = reason + 1
         self.dropped[reason] += 1
         if self.dropped[reason] <= EXAMPLES:
-            self.examples.append(DroppedPair(self.chunk.first + place, reason, source, target))
+            self.examples.append(DroppedPair(self.chunk.first + place, reason, plain(source), plain(target)))
 
     def _links(self, place: int, line: str, source: str, target: str, pair: Candidate, stays: bool) -> list[tuple[int, int]]:
         """The links of a pair, between the tokeniser's words; only checked, if the pair does not stay."""

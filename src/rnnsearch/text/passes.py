@@ -23,7 +23,7 @@ from rnnsearch.text.filters import active_filters, governing_setting, reason
 from rnnsearch.text.numbering import Numbered, Numberer, pieces_of_links
 from rnnsearch.text.parallel import ordered_map
 from rnnsearch.text.readers import ParallelText
-from rnnsearch.text.reading import Oddities
+from rnnsearch.text.reading import Oddities, Untouched
 from rnnsearch.text.report import EXAMPLES, Dropped, Sample, SideReport, TextReport
 from rnnsearch.text.shuffle import Buckets
 from rnnsearch.text.subwords import Subwords
@@ -72,6 +72,9 @@ def clean(
     filters = active_filters(settings)
     dropped = [Dropped(reason(drops), governing_setting(drops)) for drops in filters]
     reports = [TextReport(text.name) for text in texts]
+    if settings.drop_control_characters:  # the filter has to see them
+        for text in texts:
+            text.source_oddities, text.target_oddities = Untouched(), Untouched()
     with ExitStack() as stack:
         names = [*SIDES, "fates", *(["links"] if links else [])]
         files = {name: stack.enter_context((work / name).open("wb")) for name in names}

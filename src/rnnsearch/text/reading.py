@@ -17,6 +17,7 @@ _BOM = "\ufeff"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_WHITE = re.compile("[\t\n\r]")
 _SEPARATORS = frozenset("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")  # what str.splitlines() and some editors take for the end of a line
 ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 
@@ -38,6 +39,11 @@ class Oddities:
     def clear(self) -> None:
         self.lines.clear()
         self.first.clear()
+
+
+@dataclass(slots=True)
+class Untouched(Oddities):
+    """Oddities of lines that keep their control characters, for a filter that drops them; only tabs and line breaks become blanks."""
 
 
 def read_lines(path: str | Path, oddities: Oddities | None = None) -> Iterator[str]:
@@ -110,7 +116,7 @@ def plain_field(text: str, number: int, oddities: Oddities | None) -> str:
     return plain(text, number, oddities)
 
 
-def plain(line: str, number: int, oddities: Oddities | None) -> str:
+def plain(line: str, number: int = 0, oddities: Oddities | None = None) -> str:
     """The line with its carriage return dropped and its control characters turned into blanks."""
     kept = line.removesuffix("\r")
     if oddities is not None:
@@ -123,7 +129,7 @@ def plain(line: str, number: int, oddities: Oddities | None) -> str:
     if oddities is not None:
         for kind in sorted({_kind(character) for character in _CONTROL.findall(kept)}):
             oddities.note(kind, number)
-    return _CONTROL.sub(" ", kept)
+    return (_WHITE if isinstance(oddities, Untouched) else _CONTROL).sub(" ", kept)
 
 
 def _kind(character: str) -> str:
