@@ -231,6 +231,22 @@ def test_the_command_scores_cuts_and_cuts_again(corpora: Corpora, tmp_path: Path
     assert not list(tmp_path.glob(".*"))
 
 
+def test_the_layout_of_bilingual_files_is_kept_with_the_scores(corpora: Corpora, tmp_path: Path, command: Callable[..., Any]) -> None:
+    domain, pool = (
+        write(tmp_path / f"{name}.txt", [f"{i}\t{b}\t{a}" for i, (a, b) in enumerate(zip(*map(lines_of, files), strict=True))])
+        for name, files in (("domain", corpora[0]), ("pool", corpora[1][2:]))
+    )
+    options = ("--format", "tsv", "--columns", 3, 2, "--set", "data.tokeniser=space", "--pairs", 20)
+    done = command("select", "--in-domain", domain, "--pool", pool, *options, "--out", tmp_path / "a", "--scores", tmp_path / "scores")
+    assert (done.code, done.err) == (0, "")
+    again = command("select", "--from-scores", tmp_path / "scores", "--pairs", 20, "--out", tmp_path / "b")
+    assert again.code == 0
+    score_pool(corpora[0], corpora[1][2:], tmp_path / "plain", settings=SETTINGS)
+    select(tmp_path / "plain", tmp_path / "c", Amount(20, "pairs"))
+    for ending in ("en", "fr"):
+        assert len({(tmp_path / f"{name}.{ending}").read_bytes() for name in "abc"}) == 1
+
+
 def test_the_command_only_scores(corpora: Corpora, tmp_path: Path, command: Callable[..., Any]) -> None:
     done = command("select", "--in-domain", *corpora[0], "--pool", *corpora[1], "--scores", tmp_path / "scores")
     assert (done.code, done.out, done.err) == (0, "", "")

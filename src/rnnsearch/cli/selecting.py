@@ -26,6 +26,13 @@ def select(
     out: Annotated[str, typer.Option(metavar="PREFIX", help="Write PREFIX.en and PREFIX.fr, or as the languages are.")] = "",
     scores: Annotated[Path | None, typer.Option(help="Keep the scores in this file, so that the cut can be moved.")] = None,
     from_scores: Annotated[Path | None, typer.Option(help="Cut by these scores; nothing is scored.")] = None,
+    columns: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="SRC TGT", help="Columns, keys or languages of the two sides in bilingual files, if not the usual ones."),
+    ] = None,
+    format_: Annotated[
+        str, typer.Option("--format", help="lines, tsv, csv, tmx, jsonl, parquet or dataset, if the names do not say it.")
+    ] = "",
     recipe: Annotated[str, typer.Option(help="Take the languages and the tokeniser of this recipe: a built-in name or a TOML file.")] = "",
     set_: Set = None,
     order: Annotated[int, typer.Option(min=1, max=9, help="Words of the longest n-grams.")] = 4,
@@ -42,11 +49,13 @@ def select(
     amounts = [Amount(value, unit) for unit, value in (("words", words), ("share", share), ("pairs", pairs)) if value is not None]
     _check(from_scores, scores, in_domain, pool, out, len(amounts))
     settings = load_config(recipe, tuple(set_ or ())).data
+    sides = columns or ("", "")
+    layout = Layout(format_, *sides, settings.source_language, settings.target_language)  # type: ignore[arg-type]  # checked there
     with progress_bar() as progress, tempfile.TemporaryDirectory(prefix="rnnsearch-") as folder:
         if from_scores is None:
             # What is in the way should come to light before the work.
             if out:
-                output_files(out, Layout(source_language=settings.source_language, target_language=settings.target_language), overwrite)
+                output_files(out, layout, overwrite)
             if scores is not None:
                 free(scores, overwrite)
             from_scores = scores or Path(folder) / "scores"
@@ -55,6 +64,7 @@ def select(
                 pool or [],
                 from_scores,
                 settings=settings,
+                layout=layout,
                 order=order,
                 seed=seed,
                 workers=workers or len(os.sched_getaffinity(0)),

@@ -67,7 +67,7 @@ class NgramModel:
         counts = _adjusted_counts(grams)
         amount = discounts(counts[0])[np.minimum(counts[0], 3)]
         probabilities = (counts[0] - amount) / counts[0].sum() + amount.sum() / counts[0].sum() / words
-        probabilities[words] = 1  # <s>: never asked for
+        probabilities[words] = 1  # <s> is never predicted: it adds nothing to a sum of logarithms
         logs, backoffs = [_log(probabilities)], []
         for gram, count in zip(grams[1:], counts[1:], strict=True):
             amount = discounts(count)[np.minimum(count, 3)]
@@ -92,7 +92,6 @@ class NgramModel:
             result[ends] = np.where(hit, logs[np.where(hit, numbers, 0)] if len(logs) else 0, result[ends] + backoffs[contexts])
             found = np.full(len(found), ABSENT)
             found[ends] = numbers
-        result[text.starts[:-1]] = 0
         return result
 
     def cross_entropies(self, text: Text) -> Floats:

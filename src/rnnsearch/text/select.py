@@ -62,7 +62,8 @@ class SelectionReport:
 
     def _lines(self) -> Iterator[str]:
         about = self.about
-        yield f"in-domain: {about.in_domain_pairs:,} pairs, {_both(about.in_domain_words)} words; {_both(about.vocabularies)} of them known (at least twice)"
+        words = f"{_both(about.in_domain_words)} words; {_both(about.vocabularies)} different ones occur twice and are known to the models"
+        yield f"in-domain: {about.in_domain_pairs:,} pairs, {words}"
         yield f"sample of the pool (seed {about.seed}): {about.sample_pairs:,} pairs, {_both(about.sample_words)} words"
         for part in self.parts if len(self.parts) > 1 else []:
             yield _line(part)
