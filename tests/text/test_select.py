@@ -170,6 +170,27 @@ def test_files_that_are_there_are_replaced_only_if_asked(corpora: Corpora, tmp_p
     assert len(lines_of(tmp_path / "kept.fr")) == 20
 
 
+def test_a_crash_between_the_two_renames_leaves_no_new_side_beside_an_old_one(
+    corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = scored(corpora, tmp_path / "scores")
+    for ending in ("en", "fr"):
+        write(tmp_path / f"kept.{ending}", ["old"])
+    renamed: list[Path] = []
+    rename = Path.replace
+
+    def crashing(path: Path, target: Path) -> Path:
+        if renamed:
+            raise OSError("the power is cut")
+        renamed.append(target)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "replace", crashing)
+    with pytest.raises(OSError, match="the power is cut"):
+        select(scores, tmp_path / "kept", Amount(20, "pairs"), overwrite=True)
+    assert list(tmp_path.glob("kept.*")) == renamed
+
+
 def test_two_texts_of_one_language_are_told_apart(corpora: Corpora, tmp_path: Path) -> None:
     score_pool(*corpora, tmp_path / "scores", settings=DataSettings(tokeniser="space", target_language="en"))
     report = select(tmp_path / "scores", tmp_path / "kept", Amount(5, "pairs"))
