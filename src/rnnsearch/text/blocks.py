@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -59,13 +60,13 @@ class SideCollector:
     """Makes a block of sentences that come one by one."""
 
     def __init__(self) -> None:
-        self._places: dict[str, int] = {}
+        self._places: defaultdict[str, int] = defaultdict()
+        self._places.default_factory = self._places.__len__  # a new word gets the next place
         self._values: list[int] = []
         self._lengths: list[int] = []
 
     def add(self, words: Sequence[str]) -> None:
-        places = self._places
-        self._values += [places.setdefault(word, len(places)) for word in words]
+        self._values += map(self._places.__getitem__, words)
         self._lengths.append(len(words))
 
     def packed(self) -> bytes:
