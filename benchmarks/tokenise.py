@@ -26,7 +26,8 @@ def main() -> None:
     parser.add_argument("--language", default="en")
     parser.add_argument("--lines", type=int, default=100_000, help="of the file, from its beginning")
     arguments = parser.parse_args()
-    lines = islice(read_lines(arguments.file), arguments.lines)
+    blanks = Tokeniser("space", arguments.language)  # sacremoses takes invisible characters for words, the tokeniser does not
+    lines = (" ".join(blanks.words(line)) for line in islice(read_lines(arguments.file), arguments.lines))
     tokeniser, plain = Tokeniser("moses", arguments.language), MosesTokenizer(arguments.language)
     done = words = differing = 0
     ours = theirs = 0.0

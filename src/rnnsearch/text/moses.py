@@ -17,7 +17,7 @@ from itertools import chain
 
 from sacremoses import MosesTokenizer
 
-_REMEMBERED = 1 << 17  # chunks; some 30 MB
+_REMEMBERED = 1 << 17  # chunks; some 25 MB
 _LONGEST = 40  # characters of a chunk that may be met again
 _BESIDE = "A"  # stands for the chunks on either side; a capital, so that a full stop before it ends a sentence
 
