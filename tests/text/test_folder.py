@@ -55,6 +55,41 @@ def test_a_replaceable_folder_is_replaced_whole(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+def test_what_a_dead_process_left_is_removed(tmp_path: Path) -> None:
+    write(tmp_path / "out", "before")
+    for name in (".out.1a.partial", ".out.1b.old", ".output.1c.partial", ".out.notes"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+    write(tmp_path / "out", "after", replaceable=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.notes", ".output.1c.partial", "out"]
+    assert (tmp_path / "out" / "file").read_text() == "after"
+
+
+def test_a_process_that_died_between_two_renames_loses_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    (tmp_path / "out").rename(tmp_path / ".out.1a.old")
+    (tmp_path / ".out.1a.partial").mkdir()
+    with pytest.raises(InputError, match="exists and is not empty"):
+        write(tmp_path / "out", "new")
+    assert (tmp_path / "out" / "file").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_the_work_of_a_living_process_is_left_alone(tmp_path: Path) -> None:
+    with whole_folder(tmp_path / "out", lambda folder: True) as folder:
+        (folder / "file").write_text("first")
+        write(tmp_path / "out", "second")
+        assert (folder / "file").exists()
+    assert (tmp_path / "out" / "file").read_text() == "first"
+
+
+def test_names_with_signs_of_patterns_are_names(tmp_path: Path) -> None:
+    (tmp_path / ".a.1a.partial").mkdir()
+    (tmp_path / ".[a]*.1a.partial").mkdir()
+    write(tmp_path / "[a]*", "x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".a.1a.partial", "[a]*"]
+
+
 def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for out in (tmp_path / "file", tmp_path / "file" / "out"):

@@ -140,6 +140,10 @@ class _Cleaning:
         source_words, target_words = (side_tokeniser(side, settings).words for side in ("source", "target"))
         resolves = settings.entities == "resolve"
         sources, targets = chunk.sources.split("\n"), chunk.targets.split("\n")
+        if not len(sources) == len(targets) == chunk.pairs:
+            raise ValueError(
+                f"a line of text {chunk.text} holds a line feed, between pair {chunk.first} and {chunk.first + chunk.pairs - 1}"
+            )
         links = itertools.repeat(None) if chunk.links is None else chunk.links.split("\n")
         for place, (given_source, given_target, line) in enumerate(zip(sources, targets, links)):  # noqa: B905 (links may repeat)
             source, target = (resolve_entities(given_source), resolve_entities(given_target)) if resolves else (given_source, given_target)

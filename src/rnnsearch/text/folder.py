@@ -17,7 +17,7 @@ try:
 except ImportError:  # no such locks on this system: nothing is then taken for left behind
     fcntl = None  # type: ignore[assignment]
 
-PARTIAL = ".partial"
+PARTIAL, ASIDE = ".partial", ".old"
 
 
 @contextmanager
@@ -30,16 +30,16 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
     """
     out = out.resolve()
     try:
-        _check(out, replaceable)
         out.parent.mkdir(parents=True, exist_ok=True)
         _clear_left_behind(out)
+        _check(out, replaceable)
         unique = uuid.uuid4().hex[:8]
         folder = out.with_name(f".{out.name}.{unique}{PARTIAL}")
         lock = _locked_folder(folder)
         try:
             yield folder
             _flush(folder)
-            _replace(out, folder, aside=out.with_name(f".{out.name}.{unique}.old"))
+            _replace(out, folder, aside=out.with_name(f".{out.name}.{unique}{ASIDE}"))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
@@ -71,6 +71,13 @@ def _locked_folder(folder: Path) -> int:
 
 def _clear_left_behind(out: Path) -> None:
     """Removes what processes left behind that no longer live: the kernel has taken their locks."""
+    for aside in out.parent.glob(f".{_literal(out.name)}.*{ASIDE}"):
+        partial = aside.with_suffix(PARTIAL)
+        if not partial.exists() or _is_abandoned(partial):
+            if out.exists():
+                shutil.rmtree(aside, ignore_errors=True)
+            else:  # it ended between the two renames: the old folder is the only whole one
+                aside.rename(out)
     for folder in out.parent.glob(f".{_literal(out.name)}.*{PARTIAL}"):
         if _is_abandoned(folder):
             shutil.rmtree(folder, ignore_errors=True)

@@ -89,6 +89,7 @@ def prepare_texts(
         for side in SIDES:
             counts, sides[side] = count(side, kept, work, progress)
             codecs[side] = make_codec(folder, side, counts, settings, progress)
+            del counts  # one table at a time
         numbered = number(kept, codecs, sides, bool(links), settings, folder, work, progress)
         shutil.rmtree(work)
         dev_reports = None if development is None else encode_dev(development, folder, codecs)

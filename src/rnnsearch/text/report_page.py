@@ -100,13 +100,18 @@ def _sides(report: PreparationReport) -> str:
 
 def _charts(report: PreparationReport) -> Iterable[str]:
     sides: tuple[tuple[str, SideReport], ...] = (("source", report.source), ("target", report.target))
-    yield steps("Length", "words", "sentences", [Series(name, name, list(enumerate(side.lengths))) for name, side in sides])
+    yield steps("Length", "words", "sentences", [Series(name, name, _bars(side.lengths)) for name, side in sides])
     bounds = [(max(bound, report.ratios[1][0] / 1.2), float(pairs)) for bound, pairs in report.ratios]
+    bounds.append((bounds[-1][0] * 1.2, 0.0))  # the last bar needs an end
     yield steps("Ratio of lengths", "target words / source words", "pairs", [Series("pairs", "source", bounds)], logarithmic=True)
     growth = [Series(name, name, [(float(words), float(different)) for words, different in side.growth]) for name, side in sides]
     yield lines("Growth of the vocabulary", "words read", "different words", growth)
     coverage = [Series(name, name, [(float(size), 100 * covered) for size, covered in side.coverage]) for name, side in sides]
     yield lines("Coverage", "most frequent words", "% of the running words", coverage, logarithmic=True)
+
+
+def _bars(heights: Sequence[int]) -> list[tuple[float, float]]:
+    return [*((float(place), float(height)) for place, height in enumerate(heights)), (float(len(heights)), 0.0)]
 
 
 def _dropped(dropped: Sequence[Dropped]) -> str:
