@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,12 @@ def test_texts_without_words_are_refused(tmp_path: Path, domain: list[str], pool
     assert not (tmp_path / "scores").exists()
 
 
+def test_a_pool_from_a_pipe_is_refused_before_it_is_read(corpora: Corpora, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe: the pool is read more than once"):
+        scored((corpora[0], [tmp_path / "pipe", corpora[1][1]]), tmp_path / "scores")
+
+
 def test_nothing_within_the_limit_is_refused(corpora: Corpora, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not one pair is within the limit"):
         select(scored(corpora, tmp_path / "scores"), tmp_path / "kept", Amount(0.0001, "share"))
@@ -287,7 +294,7 @@ def test_the_command_only_scores(corpora: Corpora, tmp_path: Path, command: Call
         ("--from-scores s --scores t --out o --words 5", "--from-scores does not score"),
         ("--in-domain a b --pool - d --out o --words 5", "a: no such file"),
         ("--in-domain domain.en --pool domain.en domain.fr --out o --words 5", "domain.en: is a source text without its target"),
-        ("--in-domain domain.en domain.fr --pool - domain.fr --out o --words 5", "the pool is read more than once"),
+        ("--in-domain domain.en domain.fr --pool - domain.fr --out o --words 5", "-: the pool is read more than once"),
         ("--in-domain domain.en domain.fr --pool laws.en laws.fr --out laws --words 5", "laws.en: is there already"),
         ("--in-domain domain.en domain.fr --pool laws.en laws.fr --scores laws.en", "laws.en: is there already"),
         ("--in-domain domain.en domain.fr --pool laws.en laws.fr --out o --words 5 stray", "unexpected extra argument"),

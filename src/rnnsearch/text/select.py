@@ -175,8 +175,9 @@ def free(file: Path, overwrite: bool) -> None:
 
 
 def _pool_texts(names: Names, layout: Layout) -> list[ParallelText]:
-    if STDIN in map(str, names):
-        raise InputError("the pool is read more than once, so it cannot come from standard input", remedy="name files")
+    for name in names:
+        if str(name) == STDIN or Path(name).is_fifo():
+            raise InputError("the pool is read more than once, so it cannot come from a pipe", file=name, remedy="name a file")
     return parallel_texts(names, layout=layout)
 
 
