@@ -22,7 +22,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.text import cleaning, shuffle, word_counts
 from rnnsearch.text.corpus import Corpus
 from rnnsearch.text.prepare import prepare, prepare_texts
-from rnnsearch.text.readers import parallel_texts
+from rnnsearch.text.readers import ParallelText, parallel_texts
 from rnnsearch.text.reading import read_lines
 from rnnsearch.text.report import PreparationReport
 from rnnsearch.text.tokenise import Tokeniser
@@ -249,6 +249,11 @@ def test_links_that_the_tokeniser_makes_untraceable_are_refused(tmp_path: Path, 
         prepared(tmp_path, [("a b", "X")], links=[["0-0"]])
 
 
+def test_links_of_a_dropped_pair_need_not_follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tokeniser, "words", lambda self, line: line.upper().split())
+    assert prepared(tmp_path, [("a b c", "X"), ("a", "X")], links=[["0-0", ""]], max_words=2).links == 0
+
+
 def test_a_corpus_without_links_says_so(tmp_path: Path) -> None:
     prepared(tmp_path, [("a", "x")])
     train = Corpus.open(tmp_path / "store").train
@@ -366,3 +371,10 @@ def test_a_text_without_its_other_side_is_refused(tmp_path: Path, names: list[st
 def test_the_plain_case_takes_files_for_lines_whatever_their_names(tmp_path: Path) -> None:
     report = prepare(written(tmp_path, "a.tsv", ["a"]), written(tmp_path, "b.tsv", ["x"]), tmp_path / "store", settings=settings())
     assert report.pairs_kept == 1
+
+
+@pytest.mark.parametrize("pair", [("a\nb", "x"), ("a", "x\n"), ("\n", "\n")])
+def test_a_reader_that_breaks_its_promise_misaligns_nothing(tmp_path: Path, pair: Pair) -> None:
+    text = ParallelText("text", lambda source, target: iter([("a", "x"), pair]))
+    with pytest.raises(ValueError, match="holds a line feed"):
+        prepare_texts([text], tmp_path / "store", settings=settings())

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from pathlib import Path
 from typing import Literal
 
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
+from rnnsearch.text import subwords as subwords_module
 from rnnsearch.text.subwords import WORD_START, Subwords
 from rnnsearch.text.tokenise import Tokeniser
 
@@ -43,6 +45,16 @@ def test_pieces_come_back_as_the_words_they_were(subwords: Subwords) -> None:
     for words in SENTENCES:
         pieces, word_of = subwords.pieces(words)
         assert subwords.words(pieces) == (words, word_of)
+
+
+@pytest.mark.parametrize("limit", [1, 7, 30, 1000])
+def test_unigram_reads_an_even_share_of_the_words(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    counts = {"common": 60, "rare": 3, "once": 1, "under\u2581line": 20}
+    monkeypatch.setattr(subwords_module, "_RUNNING_WORDS", limit)
+    drawn = Counter(word for line in subwords_module._running_text(counts) for word in line.split(" "))
+    every = max(1, -(-84 // limit))
+    assert 0 < drawn.total() <= limit
+    assert all(abs(drawn[word.replace("\u2581", "_")] - count / every) < 1 for word, count in counts.items())
 
 
 @given(line=st.text(st.characters(), max_size=40), seen=st.booleans())

@@ -36,7 +36,10 @@ class _Axis(NamedTuple):
 
     def ticks(self) -> list[float]:
         if self.logarithmic:
-            return [10.0**power for power in range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)]
+            base = 10.0 if self.high / self.low > 100 else 2.0
+            return [
+                base**power for power in range(math.ceil(math.log(self.low, base) - 1e-9), math.floor(math.log(self.high, base) + 1e-9) + 1)
+            ]
         step = 10 ** math.floor(math.log10(max(self.high - self.low, 1e-9) / _TICKS))
         step *= next(factor for factor in (1, 2, 5, 10) if (self.high - self.low) / (step * factor) <= _TICKS)
         first = math.ceil(self.low / step)

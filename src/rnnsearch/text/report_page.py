@@ -104,7 +104,7 @@ def _charts(report: PreparationReport) -> Iterable[str]:
     bounds = [(max(bound, report.ratios[1][0] / 1.2), float(pairs)) for bound, pairs in report.ratios]
     bounds.append((bounds[-1][0] * 1.2, 0.0))  # the last bar needs an end
     yield steps("Ratio of lengths", "target words / source words", "pairs", [Series("pairs", "source", bounds)], logarithmic=True)
-    growth = [Series(name, name, [(float(words), float(different)) for words, different in side.growth]) for name, side in sides]
+    growth = [Series(name, name, [(float(words), float(different)) for words, different in [(0, 0), *side.growth]]) for name, side in sides]
     yield lines("Growth of the vocabulary", "words read", "different words", growth)
     coverage = [Series(name, name, [(float(size), 100 * covered) for size, covered in side.coverage]) for name, side in sides]
     yield lines("Coverage", "most frequent words", "% of the running words", coverage, logarithmic=True)
