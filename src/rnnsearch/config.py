@@ -37,7 +37,7 @@ class DataSettings(_Section):
     drop_control_characters: bool = Field(False, description="drop pairs with a control character, not only turn it into a blank")
     entities: Literal["keep", "resolve", "drop"] = Field("keep", description="HTML entities: left alone, decoded, or the pair dropped")
     language_certainty: float = Field(
-        0.0, ge=0, le=1, description="drop pairs with a side that is this probably foreign, as 0.9; 0 = never"
+        0.0, ge=0, le=1, description="drop pairs with a side so probably foreign, as 0.9 (extra `language`); 0 = never"
     )
     seed: Seed = Field(1, description="of the one shuffle of the training pairs (B.2)")
 
