@@ -53,13 +53,30 @@ some_scores = st.one_of(
 some_pairs = st.lists(st.tuples(some_scores, st.integers(1, 20)), min_size=1, max_size=60)
 
 
-@given(some_pairs, st.integers(0, 300), st.sampled_from(["words", "pairs"]), st.sampled_from([1, 7, 1 << 18]))
-def test_the_cut_is_that_of_sorting(pairs: list[tuple[float, int]], limit: int, unit: Unit, chunk: int) -> None:
+def check_cut(pairs: list[tuple[float, int]], limit: int, unit: Unit, chunk: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scoring, "_CHUNK", chunk)
         cut = best(records(pairs), limit, unit)
         found = [position for position, keep in enumerate(kept(records(pairs), cut)) if keep]
     assert found == sorted(plainly_best(pairs, limit, unit))
+
+
+@given(some_pairs, st.integers(0, 300), st.sampled_from(["words", "pairs"]), st.sampled_from([1, 7, 1 << 18]))
+def test_the_cut_is_that_of_sorting(pairs: list[tuple[float, int]], limit: int, unit: Unit, chunk: int) -> None:
+    check_cut(pairs, limit, unit, chunk)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 1 << 18])
+@pytest.mark.parametrize("unit", ["words", "pairs"])
+@pytest.mark.parametrize(
+    "scores", [[-1.0, 1.0, 1.0, 2.0], [-0.0, 0.0], [1 + 2**-20, 1.0, 1 + 2**-9, 3.0, -7.0], [float("inf"), 0.5]], ids=str
+)
+def test_the_cut_is_that_of_sorting_around_every_limit(scores: list[float], unit: Unit, chunk: int) -> None:
+    """Many equal scores, and every limit: some fall just before, on, and just after a pair."""
+    random = np.random.default_rng(2)
+    pairs = [(float(random.choice(scores)), int(random.integers(1, 4))) for _ in range(25)]
+    for limit in range(sum(words for _, words in pairs) + 2):
+        check_cut(pairs, limit, unit, chunk)
 
 
 def test_equally_good_pairs_are_kept_by_position_up_to_the_first_that_is_too_long() -> None:
@@ -92,6 +109,7 @@ def test_the_file_is_a_line_of_json_and_eight_bytes_a_pair(tmp_path: Path) -> No
         write(records([(1.5, 3), (-2.0, 4)]), 17)
     with (tmp_path / "scores").open("rb") as file:
         about = json.loads(file.readline())
+        assert file.tell() % 8 == 0  # so the records are aligned in memory
         values = np.fromfile(file, [("score", "<f4"), ("words", "<u4")])
     assert about["pairs"] == len(values) == 2
     assert values["score"].tolist() == [1.5, -2.0]
