@@ -12,7 +12,7 @@ from small import randomised
 from torch import Tensor
 
 from rnnsearch.model import sequence_linear
-from rnnsearch.model.sequence_linear import ReadEveryStep, SequenceLinear, SequenceMap, sequence
+from rnnsearch.model.sequence_linear import Maps, ReadEveryStep, SequenceLinear, SequenceMap, sequence
 
 STEPS = 4
 
@@ -236,7 +236,7 @@ class TestSequenceLinear:
     @pytest.mark.parametrize("bias", [True, False])
     def test_inside_equals_outside(self, bias: bool) -> None:
         module, x = self.module(bias=bias), random(3, 4)
-        with sequence():
+        with sequence(Maps()):
             inside = self.gradients(module, x)
         torch.testing.assert_close(inside, self.gradients(module, x))
 
@@ -244,9 +244,9 @@ class TestSequenceLinear:
         """One whose backward never runs, and one opened inside another, change nothing."""
         module, x = self.module(), random(3, 4)
         expected = self.gradients(module, x)
-        with sequence():
+        with sequence(Maps()):
             self.run(module, 2 * x)
-            with sequence():
+            with sequence(Maps()):
                 inner = self.gradients(module, x)
             outer = self.gradients(module, x)
         torch.testing.assert_close(inner, expected)
@@ -258,7 +258,7 @@ class TestSequenceLinear:
             return y.grad_fn.name() == "_UseBackward"
 
         def fail() -> None:
-            with sequence():
+            with sequence(Maps()):
                 assert deferred(module(x))
                 raise KeyError
 
@@ -270,11 +270,11 @@ class TestSequenceLinear:
     def test_weight_changed_between_sequences(self) -> None:
         """An optimiser's step is seen by the next sequence."""
         module, x = self.module(), random(3, 4)
-        with sequence():
+        with sequence(Maps()):
             self.gradients(module, x)
         with torch.no_grad():
             module.weight.mul_(-0.5)
-        with sequence():
+        with sequence(Maps()):
             inside = self.gradients(module, x)
         torch.testing.assert_close(inside, self.gradients(module, x))
 
@@ -282,7 +282,7 @@ class TestSequenceLinear:
         """Values and gradients stay float32, within the 8 bits of bfloat16's significand: 1 % of their norm (plain float32: 1e-6)."""
         module, x = self.module(torch.float32), random(64, 4, dtype=torch.float32)
         exact = self.gradients(module, x)
-        with sequence(torch.bfloat16):
+        with sequence(Maps(torch.bfloat16)):
             assert module(x).dtype == torch.float32
             low = self.gradients(module, x)
         for found, expected in zip(low, exact, strict=True):
@@ -293,13 +293,13 @@ class TestSequenceLinear:
     def test_float64_stays_float64(self) -> None:
         """Only float32 modules are rounded: gradchecks are made in float64."""
         module, x = self.module(), random(3, 4)
-        with sequence(torch.bfloat16):
+        with sequence(Maps(torch.bfloat16)):
             low = self.gradients(module, x)
         torch.testing.assert_close(low, self.gradients(module, x))
 
     def test_parameter_that_no_step_uses(self) -> None:
         used, unused, x = self.module(), self.module(), random(3, 4)
-        with sequence():
+        with sequence(Maps()):
             self.run(used, x).backward()
             unused(x)  # computed, but not part of the loss
         assert used.weight.grad is not None
@@ -309,5 +309,5 @@ class TestSequenceLinear:
         module, x = self.module(), random(2, 3, 4)
         expected = F.linear(x, module.weight, module.bias)
         torch.testing.assert_close(module(x), expected)
-        with sequence():
+        with sequence(Maps()):
             torch.testing.assert_close(module(x), expected)

@@ -13,6 +13,7 @@ import torch
 
 from rnnsearch import Hypothesis, InputError, Translation, Translator
 from rnnsearch.config import SearchSettings
+from rnnsearch.model.sequence_linear import SequenceMap
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
@@ -269,3 +270,31 @@ def test_words_of_pieces_carry_whole_alignments(tiny_subword_run: Path) -> None:
         assert result.alignment.shape == (len(result.tokens), len(result.source_tokens))
         np.testing.assert_allclose(result.alignment.sum(axis=1), 1, atol=1e-5)
         assert all(j < len(result.source_tokens) - 1 and i < len(result.tokens) for j, i in result.links())
+
+
+def test_products_in_bfloat16(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every matrix is multiplied in the precision asked for, converted once, and the scores are those of float32 but for the rounding."""
+    converted: list[torch.dtype] = []
+    make = SequenceMap.__init__
+
+    def counted(self: SequenceMap, matrix: torch.Tensor, bias: torch.Tensor | None = None, dtype: torch.dtype | None = None) -> None:
+        if dtype is not None:
+            converted.append(dtype)
+        make(self, matrix, bias, dtype)
+
+    monkeypatch.setattr(SequenceMap, "__init__", counted)
+    exact = list(translator.sample(LINES, temperature=1.0, seed=3, precision="float32"))
+    assert set(converted) <= {torch.float32}
+    converted.clear()
+    first = translator.translate(LINES, beam=3, precision="bfloat16")
+    matrices = [name for name, parameter in translator.networks[0].named_parameters() if parameter.dim() == 2 and "embedding" not in name]
+    assert converted == [torch.bfloat16] * len(matrices)
+    again = translator.translate(LINES, beam=3, precision="bfloat16")
+    assert len(converted) == len(matrices)  # no matrix was converted again
+    assert [result.score for result in again] == [result.score for result in first]
+    rounded = list(translator.force([(line, result.text) for line, result in zip(LINES, first, strict=True) if line]))
+    for low, high in zip((result for line, result in zip(LINES, first, strict=True) if line), rounded, strict=True):
+        if low.finished:
+            assert low.score == pytest.approx(high.score, abs=0.05 * (1 + len(low.tokens)))
+            assert low.score != high.score
+    assert len(exact) == len(LINES)

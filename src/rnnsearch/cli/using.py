@@ -36,6 +36,9 @@ def translate(
     links: Annotated[Path | None, typer.Option(help="Write hard word links here, in Pharaoh format.")] = None,
     alignment_plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the alignment of every line here, as PNG.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Sentences translated together.")] = None,
+    precision: Annotated[
+        str | None, typer.Option(help="Of the matrix products: float32, or bfloat16 where the processor is made for it.")
+    ] = None,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
@@ -47,6 +50,7 @@ def translate(
     file = "-" if runs[-1].is_dir() or (len(runs) == 1 and str(runs[0]) != "-") else str(runs.pop())
     translator = load(runs, device, threads, trust_code, dictionary)
     search: dict[str, Any] = {"beam": beam, "nbest": nbest, "normalise": normalise, "coverage_beta": coverage, "batch_size": batch_size}
+    search |= {"precision": precision}
     search |= {"min_length_ratio": min_length_ratio, "max_length_ratio": max_length_ratio}
     search |= {"no_unk": no_unk or None, "replace_unk": replace_unk or bool(dictionary) or None}
     search = {key: value for key, value in search.items() if value is not None}

@@ -19,7 +19,7 @@ from rnnsearch.model.encoder import ENCODERS, Encoder
 from rnnsearch.model.initialise import orthogonal
 from rnnsearch.model.readout import READOUTS, OutputLayer, Readout
 from rnnsearch.model.resolve import resolve
-from rnnsearch.model.sequence_linear import SequenceLinear, sequence
+from rnnsearch.model.sequence_linear import Maps, SequenceLinear, sequence
 
 
 class TeacherForced(NamedTuple):
@@ -91,7 +91,7 @@ class TranslationNetwork(nn.Module):
         whoever sums over them masks them.
         """
         dropout = dropout or Dropout()
-        with sequence(self.product_dtype):
+        with sequence(Maps(self.product_dtype)):
             encoded, state = self.encode(source, lengths, dropout)
             reader = SourceReader(encoded)
             embedded = dropped(self.target_embedding(target[:, :-1]), dropout.embedding)  # E y_1 … E y_{Ty−1}

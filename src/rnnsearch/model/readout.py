@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from rnnsearch.model.initialise import gaussian, zeros
-from rnnsearch.model.sequence_linear import SequenceLinear
+from rnnsearch.model.sequence_linear import SequenceLinear, linear
 from rnnsearch.model.tanh import tanh
 
 
@@ -81,4 +80,4 @@ class OutputLayer(nn.Module):
 
     def forward(self, readout: Float[Tensor, "*rest readout"]) -> Float[Tensor, "*rest words"]:
         """The logits, all K of them: for search and for tests. Training's loss takes `features` and never holds all logits at once."""
-        return F.linear(self.features(readout), self.weight, self.bias)
+        return linear(self, self.features(readout))

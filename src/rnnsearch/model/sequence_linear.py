@@ -5,7 +5,7 @@ traffic, no arithmetic density. Here the backward of a *use* returns the gradien
 gradient) aside. Autograd reaches the weight's own node after the last of its uses, and that node forms the gradient in one product
 over all time steps. The step function stays ordinary code, whoever wrote it.
 
-    with sequence(torch.bfloat16):          # opened by whoever drives the steps
+    with sequence(Maps(torch.bfloat16)):    # opened by whoever drives the steps
         for i in range(steps):
             state = step(state)             # calls SequenceLinear modules like any other
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -166,35 +166,55 @@ class ReadEveryStep:
         return _Read.apply(self.tensor, self.total)  # type: ignore[no-untyped-call,no-any-return]
 
 
-class _Scope:
-    """The maps of the sequence that is being computed, each made at its first use."""
+class Maps:
+    """The maps of a sequence that is being computed, each made at its first use; dtype: of the products of float32 modules.
 
-    def __init__(self, dtype: torch.dtype) -> None:
+    Whoever searches with weights that stay as they are may keep one for many sequences, and converts every matrix once.
+    """
+
+    def __init__(self, dtype: torch.dtype = torch.float32) -> None:
         self.dtype = dtype
-        self.maps: dict[int, SequenceMap] = {}
+        self._maps: dict[int, SequenceMap] = {}
 
-    def map_of(self, module: SequenceLinear) -> SequenceMap:
-        if id(module) not in self.maps:
+    def of(self, module: HasWeight) -> SequenceMap:
+        if id(module) not in self._maps:
             low = self.dtype if module.weight.dtype == torch.float32 else None
-            self.maps[id(module)] = SequenceMap(module.weight, module.bias, low)
-        return self.maps[id(module)]
+            self._maps[id(module)] = SequenceMap(module.weight, module.bias, low)
+        return self._maps[id(module)]
 
 
-_scope: ContextVar[_Scope | None] = ContextVar("sequence", default=None)
+_maps: ContextVar[Maps | None] = ContextVar("sequence", default=None)
 
 
 @contextmanager
-def sequence(dtype: torch.dtype = torch.float32) -> Iterator[None]:
-    """The time steps of one batch. dtype: of the products of float32 modules; inputs, outputs and gradients stay float32."""
-    token = _scope.set(_Scope(dtype))
+def sequence(maps: Maps) -> Iterator[None]:
+    """The time steps of one batch. Inputs, outputs and gradients stay float32 whatever the products' dtype."""
+    token = _maps.set(maps)
     try:
         yield
     finally:
-        _scope.reset(token)
+        _maps.reset(token)
+
+
+@runtime_checkable
+class HasWeight(Protocol):
+    """A module with a matrix (out, in) and perhaps a bias (out,)."""
+
+    @property
+    def weight(self) -> Tensor: ...
+
+    @property
+    def bias(self) -> Tensor | None: ...
+
+
+def linear(module: HasWeight, x: Tensor) -> Tensor:
+    """x: (..., in) → W x (+ b): (..., out). Outside a `sequence` an ordinary linear map; inside one, its gradient is deferred."""
+    maps = _maps.get()
+    return F.linear(x, module.weight, module.bias) if maps is None else maps.of(module)(x)
 
 
 class SequenceLinear(nn.Module):
-    """y = W x (+ b) on the last dimension. Outside a `sequence` an ordinary linear map; inside one, its gradient is deferred."""
+    """y = W x (+ b) on the last dimension, by way of `linear`."""
 
     def __init__(self, in_size: int, out_size: int, *, bias: bool = False, init: Initialiser | None = None) -> None:
         super().__init__()
@@ -207,7 +227,4 @@ class SequenceLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x: (..., in) → (..., out)."""
-        scope = _scope.get()
-        if scope is None:
-            return F.linear(x, self.weight, self.bias)
-        return scope.map_of(self)(x)
+        return linear(self, x)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rnnsearch.config import SearchSettings, changed
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.model.sequence_linear import Maps, sequence
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
 from rnnsearch.text.batches import Batch, pad
@@ -26,6 +27,7 @@ from rnnsearch.translation.network_step import NetworkState, network_step
 from rnnsearch.translation.sampling import sample
 
 END = SPECIALS[0]
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 READ_AHEAD = 16
 """Batches that are sorted by length together; results come back in the order of the input."""
 
@@ -36,6 +38,7 @@ class Translator:
     """One trained model, or an ensemble of several of the same vocabularies.
 
     search: the settings that a call does not override. dictionary: what `replace_unk` writes for a source word, instead of the word.
+    The networks' weights must stay as they are: they are converted once for the precision of the search.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class Translator:
         self.networks, self.source, self.target = list(networks), source, target
         self.search = search or SearchSettings()
         self.dictionary = dictionary or {}
+        self._maps = {name: [Maps(dtype) for _ in networks] for name, dtype in PRECISIONS.items()}
 
     @classmethod
     def load(
@@ -86,7 +90,7 @@ class Translator:
         generator = torch.Generator(self._device).manual_seed(seed)
 
         def draw(encoded: list[Encoded]) -> list[list[Hypothesis]]:
-            step, state, lengths = self._begin(encoded)
+            step, state, lengths = self._begin(encoded, settings)
             return sample(step, state, lengths, settings, temperature=temperature, samples=samples, generator=generator)
 
         return self._in_order(lines, lambda encoded: self._in_words(encoded, draw(encoded), settings), settings.batch_size)
@@ -112,18 +116,21 @@ class Translator:
                 yield next(done) if sentence.words else _nothing()
 
     @torch.no_grad()
-    def _begin(self, encoded: Sequence[Encoded]) -> tuple[StepFunction, SearchState, torch.Tensor]:
+    def _begin(self, encoded: Sequence[Encoded], settings: SearchSettings) -> tuple[StepFunction, SearchState, torch.Tensor]:
         ids, lengths = pad([sentence.ids for sentence in encoded])
         ids, lengths = ids.to(self._device), lengths.to(self._device)
-        steps = [network_step(network) for network in self.networks]
-        states = [NetworkState(*network.encode(ids, lengths)) for network in self.networks]
+        steps, states = [], []
+        for network, maps in zip(self.networks, self._maps[settings.precision], strict=True):
+            steps.append(network_step(network, maps))
+            with sequence(maps):
+                states.append(NetworkState(*network.encode(ids, lengths)))
         if len(steps) == 1:
             return steps[0], states[0], lengths
         step, make_state = ensemble(steps)
         return step, make_state(states), lengths
 
     def _search(self, encoded: list[Encoded], settings: SearchSettings) -> list[Translation]:
-        step, state, lengths = self._begin(encoded)
+        step, state, lengths = self._begin(encoded, settings)
         return self._in_words(encoded, beam_search(step, state, lengths, settings), settings)
 
     def _in_words(self, encoded: list[Encoded], found: list[list[Hypothesis]], settings: SearchSettings) -> list[Translation]:
