@@ -70,7 +70,8 @@ class SideCollector:
         self._lengths.append(len(words))
 
     def packed(self) -> bytes:
-        """The block, as `read_blocks` reads it."""
+        """The block, as `read_blocks` reads it; nothing can be added after it."""
+        self._places.default_factory = None  # else the table would refer to itself, and stay in memory for a while
         return pack(" ".join(self._places), smallest(self._values), np.array(self._lengths, dtype=np.int32))
 
 

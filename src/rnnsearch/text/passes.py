@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,16 +14,17 @@ from numpy.typing import NDArray
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.blocks import Fates, Mask, SideBlock, read_blocks, read_fates, read_links
+from rnnsearch.text.blocks import read_blocks, read_fates, read_links
 from rnnsearch.text.cleaning import Cleaned, Cleaner, chunks
 from rnnsearch.text.codec import Codec, Side, side_tokeniser
 from rnnsearch.text.duplicates import Duplicates
 from rnnsearch.text.filters import active_filters, governing_setting, reason
+from rnnsearch.text.kept import DroppedFile, Kept, Samples
 from rnnsearch.text.numbering import Numbered, Numberer, pieces_of_links
 from rnnsearch.text.parallel import ordered_map
 from rnnsearch.text.readers import ParallelText
 from rnnsearch.text.reading import Oddities, Untouched
-from rnnsearch.text.report import EXAMPLES, Dropped, Sample, SideReport, TextReport
+from rnnsearch.text.report import Dropped, Sample, SideReport, TextReport
 from rnnsearch.text.shuffle import Buckets
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.vocabulary import Vocabulary
@@ -36,27 +36,8 @@ Progress = Callable[[str, int, int | None], None]
 SIDES: tuple[Side, Side] = ("source", "target")
 
 _ALONE = 3  # so few chunks are done before workers have started
-_SAMPLES = 10
 _GROWTH = 60  # points of a curve
 _RATIOS = np.exp2(np.arange(-12, 13) / 4)  # from 1/8 to 8
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What the first pass found. pairs: those that stay; repeated: of the pairs that no filter dropped, those that occurred before."""
-
-    pairs: int
-    texts: list[TextReport]
-    dropped: list[Dropped]
-    repeated: Mask | None
-
-    def of(self, blocks: Iterable[SideBlock]) -> Iterator[SideBlock]:
-        """The blocks without the repeated pairs."""
-        start = 0
-        for block in blocks:
-            pairs = len(block.sentences.lengths)
-            yield block if self.repeated is None else block.kept(~self.repeated[start : start + pairs])
-            start += pairs
 
 
 def clean(
@@ -205,11 +186,11 @@ def number(
     """Writes the shuffled shards, what was dropped, and how often every entry of the vocabularies occurs."""
     numberers = {side: Numberer(codec) for side, codec in codecs.items()}
     frequencies = {side: np.zeros(len(codec.vocabulary), dtype=np.int64) for side, codec in codecs.items()}
-    ratios, samples, links, done = np.zeros(len(_RATIOS) + 1, dtype=np.int64), _Samples(kept, settings.seed), 0, 0
+    ratios, samples, links, done = np.zeros(len(_RATIOS) + 1, dtype=np.int64), Samples(kept, settings.seed), 0, 0
     expected = sum(reports[side].words * numberers[side].dtype.itemsize for side in SIDES) * (1 if settings.subwords == "none" else 2)
     dtypes = numberers["source"].dtype, numberers["target"].dtype
     link_blocks = read_links(work / "links") if linked else itertools.repeat(None)
-    with Buckets(work, expected, settings.seed, dtypes) as buckets, _DroppedFile(folder / "dropped.tsv.gz", kept) as dropped_file:
+    with Buckets(work, expected, settings.seed, dtypes) as buckets, DroppedFile(folder / "dropped.tsv.gz", kept) as dropped_file:
         fates = read_fates(work / "fates")
         for source, target, linkage, fate in zip(read_blocks(work / "source"), read_blocks(work / "target"), link_blocks, fates):  # noqa: B905
             keep = dropped_file.add(fate, source, target)
@@ -249,54 +230,3 @@ def _write_frequencies(path: Path, vocabulary: Vocabulary, frequencies: NDArray[
     """A line for each id: entry TAB how often it stands in the training sentences."""
     lines = [f"{vocabulary.word(number)}\t{count}\n" for number, count in enumerate(frequencies.tolist())]
     path.write_bytes("".join(lines).encode("utf-8"))
-
-
-class _Samples:
-    """Picks pairs at random."""
-
-    def __init__(self, kept: Kept, seed: int) -> None:
-        random = np.random.default_rng([seed % 2**32, 0, 2])
-        self._chosen = np.sort(random.choice(kept.pairs, min(_SAMPLES, kept.pairs), replace=False))
-        self._seen = 0
-        self.samples: list[Sample] = []
-
-    def add(self, text: str, numbers: NDArray[np.int64], source: SideBlock, target: SideBlock) -> None:
-        for place in self._chosen[(self._chosen >= self._seen) & (self._chosen < self._seen + len(numbers))] - self._seen:
-            sides = (" ".join(block.sentence(int(place))) for block in (source, target))
-            self.samples.append(Sample(text, int(numbers[place]), *sides))
-        self._seen += len(numbers)
-
-
-class _DroppedFile:
-    """dropped.tsv.gz: text, number and reason of every pair that was dropped, in their order."""
-
-    def __init__(self, path: Path, kept: Kept) -> None:
-        self._path, self._kept, self._seen = path, kept, 0
-
-    def __enter__(self) -> _DroppedFile:
-        self._raw = self._path.open("wb")
-        self._file = gzip.GzipFile("", "wb", fileobj=self._raw, mtime=0)  # neither name nor time: the same text gives the same bytes
-        self._file.write(b"text\tpair\treason\n")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-        self._raw.close()
-
-    def add(self, fate: Fates, source: SideBlock, target: SideBlock) -> Mask:
-        """Of the block's pairs, those that stay. (block,)"""
-        dropped, reasons, name = self._kept.dropped, fate.reasons, self._kept.texts[fate.text].name
-        places = np.flatnonzero(reasons == 0)
-        keep = np.ones(len(places), dtype=bool)
-        if self._kept.repeated is not None:
-            keep = ~self._kept.repeated[self._seen : self._seen + len(places)]
-            reasons = reasons.copy()
-            reasons[places[~keep]] = len(dropped)  # the last of them: duplicates
-            self._kept.texts[fate.text].pairs_kept -= int((~keep).sum())
-            for place in np.flatnonzero(~keep)[:EXAMPLES].tolist():
-                sides = (" ".join(block.sentence(place)) for block in (source, target))
-                dropped[-1].show(name, int(fate.first + places[place]), *sides)
-        self._seen += len(places)
-        lines = [f"{name}\t{fate.first + place}\t{dropped[reasons[place] - 1].reason}\n" for place in np.flatnonzero(reasons).tolist()]
-        self._file.write("".join(lines).encode("utf-8"))
-        return keep
