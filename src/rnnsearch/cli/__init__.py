@@ -13,6 +13,7 @@ import typer
 from rnnsearch.cli.corpus import prepare
 from rnnsearch.cli.evaluating import aer, evaluate
 from rnnsearch.cli.learning import demo, train
+from rnnsearch.cli.measuring import bench
 from rnnsearch.cli.options import SeveralValues, say
 from rnnsearch.cli.selecting import select
 from rnnsearch.cli.using import align, score, translate
@@ -37,6 +38,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     align: "rnnsearch align run news.en news.fr > news.links",
     evaluate: "rnnsearch evaluate --hyp news.out --ref news.fr",
     aer: "rnnsearch aer --links news.links --gold news.wa",
+    bench: "rnnsearch bench translate --recipe multi30k --words 6000 --length 15 --set training.threads=1",
 }
 """The commands, in the order of the help, each with the example that its help shows."""
 

@@ -1,0 +1,141 @@
+"""How fast a network trains and translates on this machine: synthetic ids of one length, no text, nothing written."""
+
+from __future__ import annotations
+
+import dataclasses
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rnnsearch.config import Settings
+from rnnsearch.errors import InputError
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.model.sequence_linear import Maps, sequence
+from rnnsearch.text.batches import Batch
+from rnnsearch.training.processor import hardware, set_up_processor
+from rnnsearch.training.trainer import Trainer
+from rnnsearch.translation.beam import beam_search
+from rnnsearch.translation.network_step import NetworkState, network_step
+
+PRODUCTS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Medians over the repetitions. Words are target words with the end of sentence; peak memory is the whole process's, in bytes."""
+
+    what: str
+    hardware: str
+    torch: str
+    precision: str
+    sentences: int
+    length: int
+    source_words: int
+    target_words: int
+    parameters: int
+    beam: int
+    seconds: float
+    words_per_second: float
+    sentences_per_second: float
+    peak_memory: int
+
+    def text(self) -> str:
+        """For a person, in three lines."""
+        size = f"{self.parameters:,} parameters, {self.target_words:,} target words, {self.precision} products, torch {self.torch}"
+        beam = f", beam {self.beam}" if self.beam else ""
+        speed = f"{self.words_per_second:,.0f} target words/s, {self.sentences_per_second:,.2f} sentences/s, {self.seconds:.3f} s a batch"
+        return (
+            f"{self.what} {self.sentences} sentences of {self.length} words{beam} on {self.hardware}\n{size}\n"
+            f"{speed} (medians), peak memory {self.peak_memory / 2**30:.2f} GiB"
+        )
+
+    def as_dict(self) -> dict[str, str | int | float]:
+        return dataclasses.asdict(self)
+
+
+def bench_training(settings: Settings, *, words: int, length: int, repetitions: int) -> Throughput:
+    """Whole updates of `training.batch_size` pairs of `length` words a side, the network being that of the settings.
+
+    words: K of both sides. Raises InputError for sizes that make no network.
+    """
+    training = settings.training
+    network = _network(settings, words, PRODUCTS[training.precision]).to(training.device)
+    trainer = Trainer(network, training, 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30)
+    ids, lengths = _ids(training.batch_size, length, words)
+    batch = Batch(ids, lengths, ids.flip(0), lengths).to(training.device)
+    updates = iter(range(1, repetitions + 2))
+    seconds = _timed(lambda: trainer.update([batch], next(updates)), repetitions, training.device)
+    return _throughput("training on", settings, network, training.precision, training.batch_size, length, 0, seconds)
+
+
+def bench_translation(settings: Settings, *, words: int, length: int, repetitions: int) -> Throughput:
+    """Beam search for `search.batch_size` sentences of `length` words; every translation is made to have that length too."""
+    search = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1})
+    network = _network(settings, words, torch.float32).to(settings.training.device)
+    ids, lengths = (part.to(settings.training.device) for part in _ids(search.batch_size, length, words))
+    maps = Maps(PRODUCTS[search.precision])
+
+    @torch.no_grad()
+    def translate() -> None:
+        with sequence(maps):
+            state = NetworkState(*network.encode(ids, lengths))
+        beam_search(network_step(network, maps), state, lengths, search)
+
+    seconds = _timed(translate, repetitions, settings.training.device)
+    return _throughput("translating", settings, network, search.precision, search.batch_size, length, search.beam, seconds)
+
+
+def _network(settings: Settings, words: int, product_dtype: torch.dtype) -> TranslationNetwork:
+    if words < 3:
+        raise InputError(f"{words} words are too few", remedy="give at least 3: the end of sentence, the unknown word and another one")
+    set_up_processor(settings.training.threads)
+    torch.manual_seed(settings.training.seed)
+    return TranslationNetwork(settings.model, words, words, product_dtype=product_dtype, trust_code=True)
+
+
+def _ids(sentences: int, length: int, words: int) -> tuple[Tensor, Tensor]:
+    """Random words and the end of sentence: (sentences, length + 1) ids, and their lengths."""
+    ids = torch.randint(2, words, (sentences, length + 1))
+    ids[:, -1] = 0
+    return ids, torch.full((sentences,), length + 1)
+
+
+def _timed(work: Callable[[], object], repetitions: int, device: str) -> list[float]:
+    """Seconds of each repetition after one that warms up."""
+    seconds = []
+    for _ in range(repetitions + 1):
+        started = time.perf_counter()
+        work()
+        if device != "cpu":
+            torch.cuda.synchronize(device)
+        seconds.append(time.perf_counter() - started)
+    return seconds[1:]
+
+
+def _throughput(
+    what: str, settings: Settings, network: TranslationNetwork, precision: str, sentences: int, length: int, beam: int, seconds: list[float]
+) -> Throughput:
+    median = statistics.median(seconds)
+    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
+    return Throughput(
+        what=what,
+        hardware=hardware(settings.training.device),
+        torch=torch.__version__,
+        precision=precision,
+        sentences=sentences,
+        length=length,
+        source_words=network.source_embedding.weight.shape[0],
+        target_words=network.target_embedding.weight.shape[0],
+        parameters=sum(parameter.numel() for parameter in network.parameters()),
+        beam=beam,
+        seconds=median,
+        words_per_second=sentences * (length + 1) / median,
+        sentences_per_second=sentences / median,
+        peak_memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
+    )

@@ -1,0 +1,40 @@
+"""Commands that measure the machine."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from rnnsearch.cli.options import Set
+
+
+class Work(StrEnum):
+    """What can be measured."""
+
+    TRAIN = "train"
+    TRANSLATE = "translate"
+
+
+def bench(
+    work: Annotated[Work, typer.Argument(help="Whole updates of training, or beam search.")],
+    recipe: Annotated[str, typer.Option(help="Sizes and settings: a built-in recipe or a TOML file; the paper's if not given.")] = "",
+    words: Annotated[int, typer.Option(min=3, help="Vocabulary of each side, the two specials included.")] = 30_002,
+    length: Annotated[int, typer.Option(min=1, help="Words of every sentence, the end of sentence not counted.")] = 25,
+    repetitions: Annotated[int, typer.Option(min=1, help="Batches that are timed, after one that warms up.")] = 5,
+    set_: Set = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Measure how fast this machine trains or translates, on synthetic sentences of one length."""
+    from json import dumps
+
+    from rnnsearch.bench import bench_training, bench_translation
+    from rnnsearch.config import load_config
+    from rnnsearch.run import usable_device
+
+    settings = load_config(recipe, tuple(set_ or ()))
+    usable_device(settings.training.device)
+    measure = bench_training if work is Work.TRAIN else bench_translation
+    result = measure(settings, words=words, length=length, repetitions=repetitions)
+    print(dumps(result.as_dict()) if json else result.text())
