@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import subprocess
+import sys
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from html.parser import HTMLParser
 from itertools import islice, product
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -320,23 +320,28 @@ def test_the_page_shows_the_report_and_loads_nothing(tmp_path: Path) -> None:
         assert padding.batches in page.shown
 
 
-def read_share(store: str, rank: int, world: int, batches: int) -> list[list[int]]:
-    """What one of several processes reads: the source ids of its pairs."""
-    from rnnsearch.config import TrainingSettings
-    from rnnsearch.text.order import BatchOrder
+READ_SHARE = """
+import json, sys
+from itertools import islice
+from rnnsearch.config import TrainingSettings
+from rnnsearch.text.corpus import Corpus
+from rnnsearch.text.order import BatchOrder
 
-    train = Corpus.open(store).train
-    order = BatchOrder(train.source_lengths, train.target_lengths, TrainingSettings(batch_size=5))
-    stream = order.batches(rank=rank, world=world)
-    return [train.source(int(i)).tolist() for indices, _ in islice(stream, batches) for i in indices]
+train = Corpus.open(sys.argv[1]).train
+order = BatchOrder(train.source_lengths, train.target_lengths, TrainingSettings(batch_size=5))
+stream = order.batches(rank=int(sys.argv[2]), world=2)
+print(json.dumps([train.source(int(i)).tolist() for indices, _ in islice(stream, 10) for i in indices]))
+"""
+"""What one of two processes reads: the source ids of its pairs."""
 
 
 def test_several_processes_read_a_store_each_its_own_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shuffle, "SHARD_BYTES", 64)
     prepared(tmp_path, [(f"s{i}", f"t{i}") for i in range(100)])
     assert len(list((tmp_path / "store").glob("train.source.*.ids.npy"))) > 3
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
-        parts = list(processes.map(read_share, [str(tmp_path / "store")] * 2, range(2), [2] * 2, [10] * 2))
+    command = [sys.executable, "-c", READ_SHARE, str(tmp_path / "store")]
+    readers = [subprocess.Popen([*command, str(rank)], stdout=subprocess.PIPE, text=True) for rank in range(2)]
+    parts = [json.loads(reader.communicate()[0]) for reader in readers]
     assert [len(part) for part in parts] == [50, 50]
     assert len({tuple(ids) for part in parts for ids in part}) == 100
 
