@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Set, progress_bar, say
+from rnnsearch.cli.options import Columns, Format, Set, progress_bar, say
 
 
 def _check(store: Path | None) -> None:
@@ -35,13 +35,8 @@ def prepare(
         typer.Option(metavar="FILE...", help="Word links (Pharaoh), a file for each corpus: a line for each pair, between its words."),
     ] = None,
     links_reversed: Annotated[bool, typer.Option("--links-reversed", help="The links are written target-source.")] = False,
-    columns: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="SRC TGT", help="Columns, keys or languages of the two sides in bilingual files, if not the usual ones."),
-    ] = None,
-    format_: Annotated[
-        str, typer.Option("--format", help="lines, tsv, csv, tmx, jsonl, parquet or dataset, if the names do not say it.")
-    ] = "",
+    columns: Columns = None,
+    format_: Format = "",
     recipe: Annotated[str, typer.Option(help="Take the data settings of this recipe: a built-in name or a TOML file.")] = "",
     set_: Set = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a corpus that is there already.")] = False,

@@ -16,6 +16,11 @@ Set = Annotated[
 TrustCode = Annotated[bool, typer.Option("--trust-code", help="Import the code outside rnnsearch that the run names.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")]
 Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 = as many as there are cores.")]
+Columns = Annotated[
+    tuple[str, str] | None,
+    typer.Option(metavar="SRC TGT", help="Columns, keys or languages of the two sides in bilingual files, if not the usual ones."),
+]
+Format = Annotated[str, typer.Option("--format", help="lines, tsv, csv, tmx, jsonl, parquet or dataset, if the names do not say it.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, with tokens, score and alignment matrix.")]
 
 

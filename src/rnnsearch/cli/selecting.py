@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Set, progress_bar
+from rnnsearch.cli.options import Columns, Format, Set, progress_bar
 from rnnsearch.errors import InputError
 
 
@@ -26,13 +26,8 @@ def select(
     out: Annotated[str, typer.Option(metavar="PREFIX", help="Write PREFIX.en and PREFIX.fr, or as the languages are.")] = "",
     scores: Annotated[Path | None, typer.Option(help="Keep the scores in this file, so that the cut can be moved.")] = None,
     from_scores: Annotated[Path | None, typer.Option(help="Cut by these scores; nothing is scored.")] = None,
-    columns: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="SRC TGT", help="Columns, keys or languages of the two sides in bilingual files, if not the usual ones."),
-    ] = None,
-    format_: Annotated[
-        str, typer.Option("--format", help="lines, tsv, csv, tmx, jsonl, parquet or dataset, if the names do not say it.")
-    ] = "",
+    columns: Columns = None,
+    format_: Format = "",
     recipe: Annotated[str, typer.Option(help="Take the languages and the tokeniser of this recipe: a built-in name or a TOML file.")] = "",
     set_: Set = None,
     order: Annotated[int, typer.Option(min=1, max=9, help="Words of the longest n-grams.")] = 4,
