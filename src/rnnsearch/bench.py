@@ -16,14 +16,12 @@ from torch import Tensor
 from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.sequence_linear import Maps, sequence
+from rnnsearch.model.sequence_linear import PRECISIONS, Maps, sequence
 from rnnsearch.text.batches import Batch
 from rnnsearch.training.processor import hardware, set_up_processor
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.beam import beam_search
 from rnnsearch.translation.network_step import NetworkState, network_step
-
-PRODUCTS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     words: K of both sides. Raises InputError for sizes that make no network.
     """
     training = settings.training
-    network = _network(settings, words, PRODUCTS[training.precision]).to(training.device)
+    network = _network(settings, words, PRECISIONS[training.precision]).to(training.device)
     trainer = Trainer(network, training, 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30)
     ids, lengths = _ids(training.batch_size, length, words)
     batch = Batch(ids, lengths, ids.flip(0), lengths).to(training.device)
@@ -79,7 +77,7 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
     search = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1})
     network = _network(settings, words, torch.float32).to(settings.training.device)
     ids, lengths = (part.to(settings.training.device) for part in _ids(search.batch_size, length, words))
-    maps = Maps(PRODUCTS[search.precision])
+    maps = Maps(PRECISIONS[search.precision])
 
     @torch.no_grad()
     def translate() -> None:

@@ -12,6 +12,7 @@ import torch
 
 from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
+from rnnsearch.model.sequence_linear import PRECISIONS
 from rnnsearch.run import Run, save_tensors
 from rnnsearch.text.batches import BatchOrder, Indices, Position, collate
 from rnnsearch.text.corpus import Corpus
@@ -83,7 +84,7 @@ class Session:
         order = BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, training)
         torch.manual_seed(training.seed)
         fresh = run or Run(path, settings.model_copy(update={"data": corpus.settings}), corpus.source, corpus.target)
-        dtype = torch.bfloat16 if training.precision == "bfloat16" else torch.float32
+        dtype = PRECISIONS[training.precision]
         network = fresh.make_network(trust_code=True, product_dtype=dtype).to(training.device)
         trainer = Trainer(network, training, total_updates(training, len(order) / training.accumulate))
         run = run or Run.create(path, fresh.settings, corpus.source, corpus.target)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rnnsearch.config import SearchSettings, changed
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.sequence_linear import Maps, sequence
+from rnnsearch.model.sequence_linear import PRECISIONS, Maps, sequence
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
 from rnnsearch.text.batches import Batch, pad
@@ -27,7 +27,6 @@ from rnnsearch.translation.network_step import NetworkState, network_step
 from rnnsearch.translation.sampling import sample
 
 END = SPECIALS[0]
-PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 READ_AHEAD = 16
 """Batches that are sorted by length together; results come back in the order of the input."""
 
