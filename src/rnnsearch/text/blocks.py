@@ -6,7 +6,7 @@ import pickle
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,11 +121,6 @@ def read_links(path: Path) -> Iterator[Ragged]:
 def read_fates(path: Path) -> Iterator[Fates]:
     for parts in unpacked(path):
         yield Fates(*parts)
-
-
-def write_all(files: dict[str, BinaryIO], packed: dict[str, bytes]) -> None:
-    for name, content in packed.items():
-        files[name].write(content)
 
 
 def offsets_of(lengths: Integers) -> NDArray[np.int64]:
