@@ -66,7 +66,8 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     network = _network(settings, words, PRECISIONS[training.precision]).to(training.device)
     trainer = Trainer(network, training, 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30)
     ids, lengths = _ids(training.batch_size, length, words)
-    batch = Batch(ids, lengths, ids.flip(0), lengths).to(training.device)
+    known = torch.eye(length + 1).repeat(training.batch_size, 1, 1)  # read only if the settings learn from links
+    batch = Batch(ids, lengths, ids.flip(0), lengths, known).to(training.device)
     updates = iter(range(1, repetitions + 2))
     seconds = _timed(lambda: trainer.update([batch], next(updates)), repetitions, training.device)
     return _throughput("training on", settings, network, training.precision, training.batch_size, length, 0, seconds)

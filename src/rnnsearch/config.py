@@ -89,6 +89,16 @@ class TrainingSettings(_Section):
     dropout_recurrent: Probability = Field(0.0, description="one mask a sequence on the states inside the recurrences (Gal & Ghahramani)")
     dropout_readout: Probability = Field(0.0, description="on t, the hidden layer of the output")
     label_smoothing: Probability = Field(0.0, description="share of the reference distribution that is spread over all words")
+    alignment_loss: Literal["none", "cross-entropy", "squared", "product"] = Field(
+        "none", description="second loss that pulls α towards the corpus's word links: −Σ a log α, Σ (a − α)², −log Σ a α"
+    )
+    alignment_weight: float = Field(1.0, ge=0, description="factor of the alignment loss, which is summed over words as the NLL is")
+    alignment_annealing: int = Field(0, ge=0, description="updates over which alignment_weight becomes alignment_final_weight; 0 = never")
+    alignment_final_weight: float = Field(0.0, ge=0, description="factor of the alignment loss after the annealing")
+    alignment_forcing: Literal["none", "known", "mixed"] = Field(
+        "none", description="contexts made of the word links instead of α in training: never, always, or in a share of the sentences"
+    )
+    alignment_forcing_probability: Probability = Field(0.5, description="of each sentence, with alignment_forcing = mixed")
     average_decay: Probability = Field(0.0, description="exponential average of the weights, used for validation and the saved model")
     precision: Literal["float32", "bfloat16"] = Field("float32", description="of the matrix products; states and weights stay float32")
     threads: int = Field(0, ge=0, description="processor threads; 0 = as many as there are cores")
@@ -134,9 +144,11 @@ class Settings(_Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Settings:
-        model, search = self.model, self.search
+        model, training, search = self.model, self.training, self.search
         if model.tie_output and not model.factored_output and model.maxout_size != model.embedding_size:
             raise ValueError("model.tie_output needs model.factored_output = true, or model.maxout_size = model.embedding_size")
+        if model.alignment == "fixed" and not training.alignment_loss == training.alignment_forcing == "none":
+            raise ValueError('model.alignment = "fixed" learns no alignment: training.alignment_loss and alignment_forcing must be "none"')
         if search.nbest > search.beam:
             raise ValueError(f"search.nbest = {search.nbest} is more than search.beam = {search.beam}")
         return self

@@ -147,6 +147,23 @@ def test_collating_pads_on_the_right_and_keeps_the_order() -> None:
     assert batch.to("cpu").target.tolist() == batch.target.tolist()
 
 
+def test_links_become_rows_that_share_1() -> None:
+    source, target = Sentences.of([[5, 6, 7, 0], [5, 0], [6, 7, 0]]), Sentences.of([[8, 9, 3, 4, 0], [4, 0], [3, 0]])
+    links = Sentences.of([[0, 0, 0, 2, 1, 2, 2, 3], [], [1, 0]])  # source and target by turns
+    batch = collate(Pairs(source, target, links), np.array([2, 0, 1]), linked=True)
+    assert batch.known_alignment is not None
+    assert batch.known_alignment.tolist() == [
+        [[0, 1, 0, 0], [0, 0, 1, 0], [0] * 4, [0] * 4, [0] * 4],  # its end is linked to the source's; then padding
+        [[1, 0, 0, 0], [0] * 4, [0.5, 0.5, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]],
+        [[0] * 4] * 5,  # a pair without links: nothing is known, not even of its end
+    ]
+    assert batch.known_alignment.dtype == torch.float32
+    assert batch.to("cpu").known_alignment is not None
+    assert collate(Pairs(source, target, links), [0]).known_alignment is None
+    with pytest.raises(InputError, match="no word links"):
+        collate(Pairs(source, target), [0], linked=True)
+
+
 def test_padding_takes_lists_and_arrays() -> None:
     ids, lengths = pad([[1, 2, 0], np.array([3, 0], dtype=np.uint16)])
     assert ids.tolist() == [[1, 2, 0], [3, 0, 0]]

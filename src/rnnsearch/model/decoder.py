@@ -60,6 +60,7 @@ class DecoderState:
     cell: Float[Tensor, "batch hypotheses state"]
     context: Float[Tensor, "batch hypotheses annotation"]
     weights: Float[Tensor, "batch hypotheses source"]
+    """α_i of the alignment model, also where the context was made of a known alignment instead."""
     memory: Float[Tensor, "batch hypotheses *memory"] | None
     """The alignment model's own."""
 
@@ -73,6 +74,9 @@ class DecoderState:
 
 Word = Float[Tensor, "batch hypotheses projected"] | None
 """E y_{i−1} as the cell's `project` maps it; None at the first step: there is no y_0, and no embedding for it."""
+
+Known = Float[Tensor, "batch hypotheses source"] | None
+"""The known alignment of the word whose context a step makes (training only): a row of zeros leaves the model its own α."""
 
 Step = tuple[DecoderState, DecoderState]
 """(what p(y_i) is read from, the state for the next step)."""
@@ -97,14 +101,20 @@ class Decoder(nn.Module):
         context = torch.zeros_like(encoded.annotations[:, :1])
         return source, DecoderState(self.cell.begin(hidden), context, uniform.unsqueeze(1), self.alignment.start(keys, lengths))
 
-    def step(self, word: Word, state: DecoderState, source: SourceReader) -> Step:
-        return WIRINGS[self.wiring](self, word, state, source)
+    @property
+    def first_attended(self) -> int:
+        """0 if the context of step i is read by p(y_i), 1 if by p(y_{i+1}): p(y_1) then reads none, and its row is no alignment."""
+        return int(self.wiring == "appendix")
 
-    def attend(self, state: DecoderState, source: SourceReader) -> DecoderState:
-        """α_i and c_i, the query being the state as it stands (Eq. 5, Eq. 6)."""
+    def step(self, word: Word, state: DecoderState, source: SourceReader, known: Known = None) -> Step:
+        return WIRINGS[self.wiring](self, word, state, source, known)
+
+    def attend(self, state: DecoderState, source: SourceReader, known: Known) -> DecoderState:
+        """α_i and c_i, the query being the state as it stands (Eq. 5, Eq. 6); c_i is that of the known alignment where there is one."""
         energies, memory = self.alignment.energies(self.cell.hidden(state.cell), source.keys, state.memory)
         weights = torch.softmax(energies.masked_fill(~source.mask, -torch.inf), -1)  # Eq. 6
-        return DecoderState(state.cell, source.context(weights), weights, memory)
+        read = weights if known is None else torch.where(known.any(-1, keepdim=True), known, weights)
+        return DecoderState(state.cell, source.context(read), weights, memory)
 
     def advance(self, word: Word, state: DecoderState, source: SourceReader) -> DecoderState:
         """f(s, y, c): the cell's new state from the word and the context as they stand."""
@@ -114,33 +124,33 @@ class Decoder(nn.Module):
         return DecoderState(cell, state.context, state.weights, state.memory)
 
 
-def eq4(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader) -> Step:
+def eq4(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader, known: Known) -> Step:
     """c_i from s_{i−1}; s_i = f(s_{i−1}, y_{i−1}, c_i); p(y_i) from s_i, y_{i−1}, c_i (Sec. 3.1, Eq. 4, Fig. 1)."""
-    state = decoder.attend(state, source)
+    state = decoder.attend(state, source, known)
     state = decoder.advance(word, state, source)
     return state, state
 
 
-def appendix(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader) -> Step:
+def appendix(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader, known: Known) -> Step:
     """p(y_i) from s_{i−1}, y_{i−1}, c_{i−1} (A.2.2 read literally, c_0 = 0); then c_i and s_i as in eq4.
 
     The alignment of y_i is therefore α_{i−1}, the weights of the context that it was read from.
     """
     seen = state
-    state = decoder.attend(state, source)
+    state = decoder.attend(state, source, known)
     state = decoder.advance(word, state, source)
     return seen, state
 
 
-def released(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader) -> Step:
+def released(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader, known: Known) -> Step:
     """s_{i−1} = f(s_{i−2}, y_{i−1}, c_{i−1}); c_i from s_{i−1}; p(y_i) from s_{i−1}, y_{i−1}, c_i (the authors' implementation)."""
     if word is not None:
         state = decoder.advance(word, state, source)
-    state = decoder.attend(state, source)
+    state = decoder.attend(state, source, known)
     return state, state
 
 
-WIRINGS: dict[str, Callable[[Decoder, Word, DecoderState, SourceReader], Step]] = {
+WIRINGS: dict[str, Callable[[Decoder, Word, DecoderState, SourceReader, Known], Step]] = {
     "eq4": eq4,
     "appendix": appendix,
     "released": released,

@@ -23,7 +23,10 @@ from rnnsearch.model.sequence_linear import Maps, SequenceLinear, sequence
 
 
 class TeacherForced(NamedTuple):
-    """features: what W_o multiplies, for every target position. weights: α_i (Eq. 6), row i of target word y_i."""
+    """features: what W_o multiplies, for every target position.
+
+    weights: row i is the α (Eq. 6) of the context that p(y_i) was read from, whichever step of the wiring made it.
+    """
 
     features: Float[Tensor, "batch target feature"]
     weights: Float[Tensor, "batch target source"]
@@ -84,11 +87,13 @@ class TranslationNetwork(nn.Module):
         lengths: Int[Tensor, " batch"],
         target: Int[Tensor, "batch target"],
         dropout: Dropout | None = None,
+        known: Float[Tensor, "batch target source"] | None = None,
     ) -> TeacherForced:
         """Reads the source, then walks the decoder along the given target words (teacher forcing).
 
         target: y_1 … y_Ty, the end of sentence last; step i sees y_{i−1}. Positions after a sentence's own length are computed too:
         whoever sums over them masks them.
+        known: row i replaces α in the context that p(y_i) is read from, unless it is zero; `weights` are the model's own all the same.
         """
         dropout = dropout or Dropout()
         with sequence(Maps(self.product_dtype)):
@@ -96,9 +101,10 @@ class TranslationNetwork(nn.Module):
             reader = SourceReader(encoded)
             embedded = dropped(self.target_embedding(target[:, :-1]), dropout.embedding)  # E y_1 … E y_{Ty−1}
             words = self.decoder.cell.project(embedded).split(1, 1)  # each (batch, 1, projected): no state in it, so outside the loop
+            rows = [None] * target.shape[1] if known is None else [*known.split(1, 1), None][self.decoder.first_attended :]
             seen: list[DecoderState] = []
             for i in range(target.shape[1]):
-                read, state = self.decoder.step(words[i - 1] if i else None, state, reader)
+                read, state = self.decoder.step(words[i - 1] if i else None, state, reader, rows[i])
                 seen.append(read)
             hidden = self.decoder.cell.hidden(torch.cat([state.cell for state in seen], 1))  # (batch, target, n)
             context = torch.cat([state.context for state in seen], 1)  # (batch, target, 2n)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Int64
+from jaxtyping import Float32, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -15,7 +15,7 @@ from rnnsearch.text.corpus import Pairs
 from rnnsearch.text.order import BatchOrder, Indices, Position
 from rnnsearch.text.vocabulary import EOS
 
-__all__ = ["Batch", "BatchOrder", "Indices", "Position", "collate", "pad"]
+__all__ = ["Batch", "BatchOrder", "Indices", "Position", "collate", "known_alignment", "pad"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,13 @@ class Batch:
     source_lengths: Int64[Tensor, " batch"]
     target: Int64[Tensor, "batch target"]
     target_lengths: Int64[Tensor, " batch"]
+    known_alignment: Float32[Tensor, "batch target source"] | None = None
+    """The word links as weights: a row with k links has 1/k at each, a row without links is 0 (`known_alignment`)."""
 
     def to(self, device: torch.device | str) -> Batch:
-        return Batch(*(part.to(device) for part in (self.source, self.source_lengths, self.target, self.target_lengths)))
+        source, target = self.source.to(device), self.target.to(device)
+        known = None if self.known_alignment is None else self.known_alignment.to(device)
+        return Batch(source, self.source_lengths.to(device), target, self.target_lengths.to(device), known)
 
 
 def pad(
@@ -42,6 +46,27 @@ def pad(
     return torch.from_numpy(ids), lengths
 
 
-def collate(pairs: Pairs, indices: Sequence[int] | Indices) -> Batch:
-    """The batch of these pairs, in this order."""
-    return Batch(*pad([pairs.source(int(i)) for i in indices]), *pad([pairs.target(int(i)) for i in indices]))
+def collate(pairs: Pairs, indices: Sequence[int] | Indices, *, linked: bool = False) -> Batch:
+    """The batch of these pairs, in this order. linked: with their known alignment; raises InputError if the pairs have no links."""
+    source, source_lengths = pad([pairs.source(int(i)) for i in indices])
+    target, target_lengths = pad([pairs.target(int(i)) for i in indices])
+    known = known_alignment([pairs.links(int(i)) for i in indices], source_lengths, target_lengths) if linked else None
+    return Batch(source, source_lengths, target, target_lengths, known)
+
+
+def known_alignment(
+    links: Sequence[NDArray[np.unsignedinteger]], source_lengths: Int64[Tensor, " batch"], target_lengths: Int64[Tensor, " batch"]
+) -> Float32[Tensor, "batch target source"]:
+    """Links of each pair, (links, 2) positions in source and target → rows of weights: the links of a target position share 1.
+
+    A position without links has a row of zeros: nothing is known of it. The end of sentence is linked to that of the source, but
+    not in a pair without any link, of which nothing at all is known.
+    """
+    weights = np.zeros((len(links), int(target_lengths.max()), int(source_lengths.max())), dtype=np.float32)
+    ends = zip(source_lengths.tolist(), target_lengths.tolist(), strict=True)
+    for rows, pair, (source, target) in zip(weights, links, ends, strict=True):
+        rows[pair[:, 1], pair[:, 0]] = 1.0
+        if len(pair):
+            rows[target - 1, source - 1] = 1.0
+    weights /= np.maximum(weights.sum(-1, keepdims=True), 1.0)
+    return torch.from_numpy(weights)

@@ -41,6 +41,9 @@ class Progress:
     nll_pairs: int = 0
     nll_tokens: int = 0
     """Training NLL since the last validation."""
+    alignment_sum: float = 0.0
+    linked_rows: int = 0
+    """Alignment loss since the last validation, and the target positions with word links that it is summed over."""
     validations: list[dict[str, float]] = field(default_factory=list)
 
 

@@ -35,6 +35,7 @@ class Log:
             return
         scalars = {"train/nll_per_word": update.nll / update.target_tokens, "train/gradient_norm": update.gradient_norm}
         scalars |= {"train/learning_rate": update.learning_rate, "train/target_tokens_per_second": tokens_per_second}
+        scalars |= {"train/alignment_loss": update.alignment_loss / update.linked_rows} if update.linked_rows else {}
         self._curves(scalars, {}, progress.update)
 
     def validation(self, validation: Validation, progress: Progress) -> None:

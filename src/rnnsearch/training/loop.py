@@ -10,12 +10,13 @@ from pathlib import Path
 
 import torch
 
-from rnnsearch.config import Settings
+from rnnsearch.config import Settings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.model.sequence_linear import PRECISIONS
 from rnnsearch.run import Run, save_tensors
 from rnnsearch.text.batches import BatchOrder, Indices, Position, collate
 from rnnsearch.text.corpus import Corpus
+from rnnsearch.training.alignment_loss import needs_links
 from rnnsearch.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from rnnsearch.training.display import Display
 from rnnsearch.training.interrupt import interruptible
@@ -80,6 +81,7 @@ class Session:
     def begin(cls, settings: Settings, corpus: Corpus, path: Path, resume: bool) -> Session:
         training = settings.training
         set_up_processor(training.threads)
+        check_links(corpus, training)
         run = open_run(settings, corpus, path) if resume and (path / "config.toml").exists() else None
         order = BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, training)
         torch.manual_seed(training.seed)
@@ -117,7 +119,7 @@ class Session:
     def update(self, indices: list[Indices], position: Position, shown: Display) -> None:
         """One update, and the validation or checkpoint that is due after it."""
         training, progress = self.run.settings.training, self.progress
-        batches = [collate(self.corpus.train, some).to(training.device) for some in indices]
+        batches = [collate(self.corpus.train, some, linked=needs_links(training)).to(training.device) for some in indices]
         update = self.trainer.update(batches, progress.update + 1)
         self._count(update, position)
         if not update.applied:
@@ -155,12 +157,15 @@ class Session:
             "train_nll": progress.nll_sum / max(1, progress.nll_pairs),
             "train_nll_per_word": progress.nll_sum / max(1, progress.nll_tokens),
         }
+        if progress.linked_rows:
+            row["train_alignment_loss"] = progress.alignment_sum / progress.linked_rows
         if result is not None:
             row |= {"dev_nll": result.nll, "dev_nll_per_word": result.nll_per_word}
             row |= {} if result.bleu is None else {"dev_bleu": result.bleu}
             self.log.validation(result, progress)
         progress.validations.append(row)
         progress.nll_sum, progress.nll_pairs, progress.nll_tokens = 0.0, 0, 0
+        progress.alignment_sum, progress.linked_rows = 0.0, 0
         self.log.statistics(progress)
         shown.say(describe(row, result, better))
 
@@ -218,6 +223,8 @@ class Session:
             progress.nll_sum += update.nll
             progress.nll_pairs += update.pairs
             progress.nll_tokens += update.target_tokens
+            progress.alignment_sum += update.alignment_loss
+            progress.linked_rows += update.linked_rows
         self._tick()
 
     def _tick(self) -> None:
@@ -249,10 +256,20 @@ def open_run(settings: Settings, corpus: Corpus, path: Path) -> Run:
     return Run(path, wanted, run.source, run.target)
 
 
+def check_links(corpus: Corpus, training: TrainingSettings) -> None:
+    """Raises InputError if training asks for word links that the corpus has not."""
+    if needs_links(training) and not corpus.train.linked:
+        key = "alignment_loss" if training.alignment_loss != "none" else "alignment_forcing"
+        what = f'has no word links, which training.{key} = "{getattr(training, key)}" learns from'
+        raise InputError(what, file=corpus.path, remedy="prepare it again with --links FILE")
+
+
 def describe(row: dict[str, float], result: Validation | None, better: bool) -> str:
     """A validation in a few lines for a person."""
     text = f"update {row['update']:.0f}  epoch {row['epochs']:.2f}  {row['seconds'] / 60:.1f} min"
     text += f"  train nll/word {row['train_nll_per_word']:.3f}"
+    if "train_alignment_loss" in row:
+        text += f"  alignment loss/word {row['train_alignment_loss']:.3f}"
     if result is None:
         return text
     bleu = "" if result.bleu is None else f"  BLEU {result.bleu:.2f}"

@@ -8,18 +8,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.model.dropout import Dropout
 from rnnsearch.model.network import TranslationNetwork, source_mask
 from rnnsearch.text.batches import Batch
+from rnnsearch.training.alignment_loss import alignment_loss, alignment_weight, forced, needs_links
 from rnnsearch.training.loss import negative_log_likelihood
 from rnnsearch.training.optimiser import WeightAverage, clip, learning_rate, make_optimiser, takes_sparse_gradients
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """nll: −log p(y | x) in nats, summed over the pairs. gradient_norm: before clipping. applied: False if it was not finite."""
+    """nll: −log p(y | x) in nats, summed over the pairs. gradient_norm: before clipping. applied: False if it was not finite.
+
+    alignment_loss: without its weight, summed over the linked_rows, the target positions with word links.
+    """
 
     nll: float
     pairs: int
@@ -27,6 +32,8 @@ class Update:
     gradient_norm: float
     learning_rate: float
     applied: bool
+    alignment_loss: float = 0.0
+    linked_rows: int = 0
 
 
 class Trainer:
@@ -44,12 +51,15 @@ class Trainer:
     def update(self, batches: Sequence[Batch], number: int) -> Update:
         """Update `number` (1, 2, …): the loss is summed over the words of a sentence, its gradient averaged over the sentences.
 
+        The alignment loss, if there is one, is treated alike. Batches need their known alignment if `needs_links` says so.
         A gradient that is not finite changes nothing.
         """
         pairs = sum(len(batch.source) for batch in batches)
-        nll, tokens = 0.0, 0
+        nll, tokens, alignment, rows = 0.0, 0, 0.0, 0
         for batch in batches:
-            decoded = self.network(batch.source, batch.source_lengths, batch.target, self.dropout)
+            known = self._known(batch)
+            replaced = None if known is None else forced(known, self.settings)
+            decoded = self.network(batch.source, batch.source_lengths, batch.target, self.dropout, replaced)
             real = source_mask(batch.target_lengths, batch.target.shape[1])
             output = self.network.output
             loss, plain = negative_log_likelihood(
@@ -60,6 +70,11 @@ class Trainer:
                 self.settings.label_smoothing,
                 self.network.product_dtype,
             )
+            if known is not None and self.settings.alignment_loss != "none":
+                first = self.network.decoder.first_attended
+                term, linked = alignment_loss(decoded.weights[:, first:], known[:, first:], self.settings.alignment_loss)
+                loss = loss + alignment_weight(self.settings, number) * term
+                alignment, rows = alignment + float(term.detach()), rows + linked
             (loss / pairs).backward()
             nll += float(plain)
             tokens += int(batch.target_lengths.sum())
@@ -73,7 +88,15 @@ class Trainer:
             if self.average is not None:
                 self.average.update(self.network, number)
         self.optimiser.zero_grad(set_to_none=True)
-        return Update(nll, pairs, tokens, norm, rate, applied)
+        return Update(nll, pairs, tokens, norm, rate, applied, alignment, rows)
+
+    def _known(self, batch: Batch) -> Tensor | None:
+        """The known alignment, if the settings use it; (batch, target, source)."""
+        if not needs_links(self.settings):
+            return None
+        if batch.known_alignment is None:
+            raise ValueError("these settings need batches with a known alignment")
+        return batch.known_alignment
 
     @contextmanager
     def for_use(self) -> Iterator[TranslationNetwork]:
