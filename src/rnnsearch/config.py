@@ -128,6 +128,8 @@ class SearchSettings(_Section):
     )
     length_alpha: float = Field(0.6, ge=0, description="GNMT's exponent")
     coverage_beta: float = Field(0.0, ge=0, description="weight of GNMT's coverage penalty at the final choice")
+    frequent_candidates: int = Field(100, ge=0, description="with a lexical table: the target's first words are always candidates, so many")
+    candidates_per_word: Positive = Field(50, description="with a lexical table: best translations of a source word that are candidates")
     no_unk: bool = Field(False, description="never write UNK (Table 1's last column)")
     min_length_ratio: float = Field(0.0, ge=0, le=100, description="no end of sentence before this share of |x| words (released: 0.5)")
     max_length_ratio: float = Field(3.0, gt=0, le=100, description="at most this many times |x| words")

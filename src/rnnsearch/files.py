@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rnnsearch.errors import InputError
+
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
@@ -33,3 +35,10 @@ def write_text(path: Path, text: str) -> None:
     """Writes a small text file whole."""
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def free(file: Path, overwrite: bool) -> None:
+    """Makes the folder of a file to be written. Raises InputError if the file is there already and may not be replaced."""
+    if file.is_dir() or (file.exists() and not overwrite):
+        raise InputError("is there already", file=file, remedy="name another file, or give --overwrite")
+    file.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.corpus import prepare
+from rnnsearch.cli.corpus import lexicon, prepare
 from rnnsearch.cli.evaluating import aer, evaluate
 from rnnsearch.cli.learning import demo, train
 from rnnsearch.cli.measuring import bench
@@ -32,6 +32,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     demo: "rnnsearch demo --out demo",
     prepare: "rnnsearch prepare train.en.gz train.fr.gz --dev dev.en dev.fr --out store --recipe multi30k",
     select: "rnnsearch select --in-domain news.en news.fr --pool crawl.en.gz crawl.fr.gz --words 348000000 --out selected",
+    lexicon: "rnnsearch lexicon store --out lexicon.gz",
     train: "rnnsearch train multi30k --data store --out run --set model.hidden_size=512",
     translate: "rnnsearch translate run news.en --beam 12 > news.fr",
     score: "rnnsearch score run news.en news.fr",

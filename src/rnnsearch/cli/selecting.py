@@ -37,8 +37,9 @@ def select(
 ) -> None:
     """Keep the pool's pairs that resemble a domain most, by bilingual cross-entropy difference (Axelrod et al. 2011)."""
     from rnnsearch.config import load_config
+    from rnnsearch.files import free
     from rnnsearch.text.readers import Layout
-    from rnnsearch.text.select import Amount, free, output_files, score_pool
+    from rnnsearch.text.select import Amount, output_files, score_pool
     from rnnsearch.text.select import select as cut
 
     amounts = [Amount(value, unit) for unit, value in (("words", words), ("share", share), ("pairs", pairs)) if value is not None]

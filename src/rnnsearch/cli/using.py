@@ -25,6 +25,12 @@ def translate(
     no_unk: Annotated[bool, typer.Option("--no-unk", help="Never write the unknown word.")] = False,
     replace_unk: Annotated[bool, typer.Option("--replace-unk", help="Write the strongest aligned source word for an unknown one.")] = False,
     dictionary: Annotated[Path | None, typer.Option(help="For --replace-unk: `source<TAB>target` lines.")] = None,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Search only the words that this lexical table (`rnnsearch lexicon`) allows a batch."),
+    ] = None,
+    frequent_candidates: Annotated[int | None, typer.Option(help="Of --candidates: first words of the target, for every batch.")] = None,
+    candidates_per_word: Annotated[int | None, typer.Option(help="Of --candidates: best translations of each source word.")] = None,
     min_length_ratio: Annotated[
         float | None, typer.Option(help="At least this share of the source's words (released implementation: 0.5).")
     ] = None,
@@ -48,9 +54,9 @@ def translate(
     from rnnsearch.text.reading import read_lines
 
     file = "-" if runs[-1].is_dir() or (len(runs) == 1 and str(runs[0]) != "-") else str(runs.pop())
-    translator = load(runs, device, threads, trust_code, dictionary)
+    translator = load(runs, device, threads, trust_code, dictionary, candidates)
     search: dict[str, Any] = {"beam": beam, "nbest": nbest, "normalise": normalise, "coverage_beta": coverage, "batch_size": batch_size}
-    search |= {"precision": precision}
+    search |= {"precision": precision, "frequent_candidates": frequent_candidates, "candidates_per_word": candidates_per_word}
     search |= {"min_length_ratio": min_length_ratio, "max_length_ratio": max_length_ratio}
     search |= {"no_unk": no_unk or None, "replace_unk": replace_unk or bool(dictionary) or None}
     search = {key: value for key, value in search.items() if value is not None}
@@ -112,7 +118,9 @@ def align(
         print(as_json(result) if json else as_links(result))
 
 
-def load(runs: list[Path], device: str, threads: int, trust_code: bool, dictionary: Path | None = None) -> Any:
+def load(
+    runs: list[Path], device: str, threads: int, trust_code: bool, dictionary: Path | None = None, candidates: Path | None = None
+) -> Any:
     """The translator of one run, or of an ensemble."""
     from rnnsearch.text.dictionary import read_dictionary
     from rnnsearch.training.processor import set_up_processor
@@ -120,7 +128,7 @@ def load(runs: list[Path], device: str, threads: int, trust_code: bool, dictiona
 
     set_up_processor(threads)
     entries = read_dictionary(dictionary) if dictionary else None
-    return Translator.load(*runs, device=device, trust_code=trust_code, dictionary=entries)
+    return Translator.load(*runs, device=device, trust_code=trust_code, dictionary=entries, candidates=candidates)
 
 
 def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -114,16 +115,20 @@ class TranslationNetwork(nn.Module):
             return TeacherForced(features, torch.cat([state.weights for state in seen], 1))
 
     def step(
-        self, previous: Int[Tensor, "batch hypotheses"] | None, state: DecoderState, source: SourceReader
+        self,
+        previous: Int[Tensor, "batch hypotheses"] | None,
+        state: DecoderState,
+        source: SourceReader,
+        output: Callable[[Tensor], Tensor] | None = None,
     ) -> tuple[Float[Tensor, "batch hypotheses words"], DecoderState, DecoderState]:
         """One word of search: (log p(y_i | y_<i, x), the state it was read from, the state for the next step).
 
-        previous: y_{i−1} of every hypothesis; None at the first step.
+        previous: y_{i−1} of every hypothesis; None at the first step. output: `output.of_words(…)`, where p shall be over those words only.
         """
         embedded = None if previous is None else self.target_embedding(previous)
         word = None if embedded is None else self.decoder.cell.project(embedded)
         seen, state = self.decoder.step(word, state, source)
-        logits = self.output(self.readout(self.decoder.cell.hidden(seen.cell), embedded, seen.context))
+        logits = (output or self.output)(self.readout(self.decoder.cell.hidden(seen.cell), embedded, seen.context))
         return torch.log_softmax(logits, -1), seen, state
 
 

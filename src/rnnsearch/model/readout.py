@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from rnnsearch.model.initialise import gaussian, zeros
-from rnnsearch.model.sequence_linear import SequenceLinear, linear
+from rnnsearch.model.sequence_linear import SequenceLinear, linear, selected
 from rnnsearch.model.tanh import tanh
 
 
@@ -81,3 +83,8 @@ class OutputLayer(nn.Module):
     def forward(self, readout: Float[Tensor, "*rest readout"]) -> Float[Tensor, "*rest words"]:
         """The logits, all K of them: for search and for tests. Training's loss takes `features` and never holds all logits at once."""
         return linear(self, self.features(readout))
+
+    def of_words(self, ids: Int[Tensor, " candidates"]) -> Callable[[Tensor], Tensor]:
+        """The layer for some words only: (*rest, readout) → (*rest, candidates). Their rows of W_o are selected here, once."""
+        rows = selected(self, ids)
+        return lambda readout: rows(self.features(readout))

@@ -216,6 +216,13 @@ def linear(module: HasWeight, x: Tensor) -> Tensor:
     return F.linear(x, module.weight, module.bias) if maps is None else maps.of(module)(x)
 
 
+def selected(module: HasWeight, rows: Tensor) -> SequenceMap:
+    """(..., in) → (..., out'): some rows of a module's map, in the precision of the open `sequence`. rows: (out',) their numbers."""
+    maps = _maps.get()
+    whole = SequenceMap(module.weight, module.bias) if maps is None else maps.of(module)
+    return SequenceMap(whole.matrix[rows], None if whole.bias is None else whole.bias[rows])
+
+
 class SequenceLinear(nn.Module):
     """y = W x (+ b) on the last dimension, by way of `linear`."""
 

@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
-from rnnsearch.files import written_whole
+from rnnsearch.files import free, written_whole
 from rnnsearch.text.codec import side_tokeniser
 from rnnsearch.text.domain import Contrast, PairScorer, Sentences, Tokenisers, random_sample, tokenised
 from rnnsearch.text.opening import STDIN
@@ -165,13 +165,6 @@ def output_files(out: str | Path, layout: Layout, overwrite: bool) -> list[Path]
     for file in files:
         free(file, overwrite)
     return files
-
-
-def free(file: Path, overwrite: bool) -> None:
-    """Makes the folder of a file to be written. Raises InputError if the file is there already and may not be replaced."""
-    if file.is_dir() or (file.exists() and not overwrite):
-        raise InputError("is there already", file=file, remedy="name another file, or give --overwrite")
-    file.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _pool_texts(names: Names, layout: Layout) -> list[ParallelText]:

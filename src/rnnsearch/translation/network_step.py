@@ -25,12 +25,17 @@ class NetworkState:
         return NetworkState(source, self.decoder.select(sentences, hypotheses))
 
 
-def network_step(network: TranslationNetwork, maps: Maps | None = None) -> StepFunction:
-    """previous ids, state → log p(y_i | y_<i, x), α_i, state. maps: of the weights that all steps share; ordinary products without."""
+def network_step(network: TranslationNetwork, maps: Maps | None = None, words: Tensor | None = None) -> StepFunction:
+    """previous ids, state → log p(y_i | y_<i, x), α_i, state. maps: of the weights that all steps share; ordinary products without.
+
+    words: (candidates,) the ids of the target words that may be written; p is then over them only. The step still takes ids of words.
+    """
+    with sequence(maps) if maps else nullcontext():
+        output = None if words is None else network.output.of_words(words)
 
     def step(previous: Tensor | None, state: NetworkState) -> StepResult:
         with sequence(maps) if maps else nullcontext():
-            log_probabilities, seen, decoder = network.step(previous, state.decoder, SourceReader(state.source))
+            log_probabilities, seen, decoder = network.step(previous, state.decoder, SourceReader(state.source), output)
         return StepResult(log_probabilities, seen.weights, NetworkState(state.source, decoder))
 
     return step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -19,8 +19,10 @@ from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
 from rnnsearch.text.batches import Batch, pad
 from rnnsearch.text.codec import Codec, Encoded
+from rnnsearch.text.lexicon import Lexicon
 from rnnsearch.text.vocabulary import SPECIALS, UNK
 from rnnsearch.translation.beam import SearchState, StepFunction, beam_search
+from rnnsearch.translation.candidates import candidate_words, hypotheses_in_words, over_candidates
 from rnnsearch.translation.ensemble import ensemble
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.network_step import NetworkState, network_step
@@ -33,10 +35,23 @@ READ_AHEAD = 16
 Item = TypeVar("Item")
 
 
+class _Begun(NamedTuple):
+    """A batch before its first word. words: (candidates,) the words that its candidates are; None where all words are searched."""
+
+    step: StepFunction
+    state: SearchState
+    lengths: torch.Tensor
+    words: NDArray[np.int64] | None
+
+    def in_words(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+        return found if self.words is None else hypotheses_in_words(found, self.words)
+
+
 class Translator:
     """One trained model, or an ensemble of several of the same vocabularies.
 
     search: the settings that a call does not override. dictionary: what `replace_unk` writes for a source word, instead of the word.
+    lexicon: search and sampling consider only the candidate words that it gives for a batch, and p(y | x) is over them.
     The networks' weights must stay as they are: they are converted once for the precision of the search.
     """
 
@@ -47,19 +62,27 @@ class Translator:
         target: Codec,
         search: SearchSettings | None = None,
         dictionary: Mapping[str, str] | None = None,
+        lexicon: Lexicon | None = None,
     ) -> None:
         self.networks, self.source, self.target = list(networks), source, target
         self.search = search or SearchSettings()
         self.dictionary = dictionary or {}
+        self.lexicon = lexicon
         self._maps = {name: [Maps(dtype) for _ in networks] for name, dtype in PRECISIONS.items()}
 
     @classmethod
     def load(
-        cls, *runs: str | Path, device: str = "cpu", trust_code: bool = False, dictionary: Mapping[str, str] | None = None
+        cls,
+        *runs: str | Path,
+        device: str = "cpu",
+        trust_code: bool = False,
+        dictionary: Mapping[str, str] | None = None,
+        candidates: str | Path | None = None,
     ) -> Translator:
         """Opens a run, or several as an ensemble. Nothing found in a run is executed, and code that it names only with `trust_code`.
 
-        Raises InputError for a folder that is no run, or runs whose vocabularies differ.
+        candidates: file of a lexical table (`rnnsearch lexicon`), from which every batch gets its candidate words.
+        Raises InputError for a folder that is no run, runs whose vocabularies differ, or a file that is no table for them.
         """
         if not runs:
             raise InputError("no run to load", remedy="name the folder of a trained run")
@@ -69,8 +92,9 @@ class Translator:
             for side in ("source", "target"):
                 if getattr(other, side).vocabulary != getattr(first, side).vocabulary:
                     raise InputError(f"has another {side} vocabulary than {first.path}", file=other.path, remedy="train both on one corpus")
+        lexicon = Lexicon.read(Path(candidates), first.source.vocabulary, first.target.vocabulary) if candidates else None
         networks = [run.load_network(trust_code=trust_code, device=device) for run in opened]
-        return cls(networks, first.source, first.target, first.settings.search, dictionary)
+        return cls(networks, first.source, first.target, first.settings.search, dictionary, lexicon)
 
     def translate(self, lines: Iterable[str], **search: Any) -> list[Translation]:
         """The translations of these lines, one each. search: settings to change, for example beam=5, no_unk=True."""
@@ -89,8 +113,9 @@ class Translator:
         generator = torch.Generator(self._device).manual_seed(seed)
 
         def draw(encoded: list[Encoded]) -> list[list[Hypothesis]]:
-            step, state, lengths = self._begin(encoded, settings)
-            return sample(step, state, lengths, settings, temperature=temperature, samples=samples, generator=generator)
+            begun = self._begin(encoded, settings)
+            drawn = sample(begun.step, begun.state, begun.lengths, settings, temperature=temperature, samples=samples, generator=generator)
+            return begun.in_words(drawn)
 
         return self._in_order(lines, lambda encoded: self._in_words(encoded, draw(encoded), settings), settings.batch_size)
 
@@ -115,22 +140,26 @@ class Translator:
                 yield next(done) if sentence.words else _nothing()
 
     @torch.no_grad()
-    def _begin(self, encoded: Sequence[Encoded], settings: SearchSettings) -> tuple[StepFunction, SearchState, torch.Tensor]:
+    def _begin(self, encoded: Sequence[Encoded], settings: SearchSettings) -> _Begun:
         ids, lengths = pad([sentence.ids for sentence in encoded])
+        words = None if self.lexicon is None else candidate_words(ids.numpy(), self.lexicon, len(self.target.vocabulary), settings)
+        chosen = None if words is None else torch.from_numpy(words).to(self._device)
         ids, lengths = ids.to(self._device), lengths.to(self._device)
         steps, states = [], []
         for network, maps in zip(self.networks, self._maps[settings.precision], strict=True):
-            steps.append(network_step(network, maps))
+            steps.append(network_step(network, maps, chosen))
             with sequence(maps):
                 states.append(NetworkState(*network.encode(ids, lengths)))
-        if len(steps) == 1:
-            return steps[0], states[0], lengths
-        step, make_state = ensemble(steps)
-        return step, make_state(states), lengths
+        step: StepFunction = steps[0]
+        state: SearchState = states[0]
+        if len(steps) > 1:
+            step, make_state = ensemble(steps)
+            state = make_state(states)
+        return _Begun(step if chosen is None else over_candidates(step, chosen), state, lengths, words)
 
     def _search(self, encoded: list[Encoded], settings: SearchSettings) -> list[Translation]:
-        step, state, lengths = self._begin(encoded, settings)
-        return self._in_words(encoded, beam_search(step, state, lengths, settings), settings)
+        begun = self._begin(encoded, settings)
+        return self._in_words(encoded, begun.in_words(beam_search(begun.step, begun.state, begun.lengths, settings)), settings)
 
     def _in_words(self, encoded: list[Encoded], found: list[list[Hypothesis]], settings: SearchSettings) -> list[Translation]:
         translations = []
