@@ -54,13 +54,16 @@ class ModelSettings(_Section):
 
     cell: str = Field("gated", description="f: gated (A.1.1), lstm, tanh")
     encoder: str = Field("bidirectional", description="bidirectional (3.2), forward, embedding, embedding-position")
-    alignment: str = Field("additive", description="a: additive (A.1.2), fixed (RNNencdec), dot, general, window")
+    alignment: str = Field(
+        "additive",
+        description="a: additive (A.1.2), fixed (RNNencdec), dot, general, window, recurrent, recurrent-scalar, coverage, coverage-neural",
+    )
     readout: str = Field("maxout", description="maxout (A.2.2), tanh")
     wiring: Literal["eq4", "appendix", "released"] = Field("released", description="which states meet in the readout")
     embedding_size: Positive = Field(620, description="m")
     hidden_size: Positive = Field(1000, description="n, of the decoder and of each encoder direction")
     encoder_size: Positive | None = Field(None, description="hidden units of each encoder direction, if not hidden_size")
-    alignment_size: Positive = Field(1000, description="n'")
+    alignment_size: Positive = Field(1000, description="n', of the recurrent score d")
     maxout_size: Positive = Field(500, description="l")
     factored_output: bool = Field(False, description="l → m → K as the released implementation, instead of l → K as the paper")
     initialisation: Literal["paper", "glorot"] = Field("paper", description="B.1, or Glorot & Bengio 2010's variances")

@@ -15,7 +15,7 @@ SOURCE_WORDS, TARGET_WORDS = 7, 6
 
 CELLS = ("gated", "lstm", "tanh")
 ENCODERS = ("bidirectional", "forward", "embedding", "embedding-position")
-ALIGNMENTS = ("additive", "dot", "general", "window", "fixed")
+ALIGNMENTS = ("additive", "dot", "general", "window", "fixed", "recurrent", "recurrent-scalar", "coverage", "coverage-neural")
 WIRINGS = ("eq4", "appendix", "released")
 
 

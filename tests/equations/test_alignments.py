@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from plain.alignments import attend
 from plain.parameters import Parameters, alignment_model
+from plain.vectors import softmax
 from small import ALIGNMENTS, randomised, sentences, small_network
 
 from rnnsearch.model.alignment import ALIGNMENTS as ALIGNMENT_CLASSES
@@ -31,17 +34,21 @@ def test_energies(name: str) -> None:
     keys = module.keys(annotations)
     memory = module.start(keys, lengths)
     memory = None if memory is None else memory.expand(-1, 3, *memory.shape[2:])
-    found = []
+    padding, found = (torch.arange(6) >= lengths.unsqueeze(1)).unsqueeze(1), []
     for i in range(STEPS):
         energies, memory = module.energies(states[i], keys, memory)
         found.append(energies)
+        weights = torch.softmax(energies.masked_fill(padding, -torch.inf), -1)
+        memory = module.attended(states[i], keys, memory, weights)
 
     for b, length in enumerate(lengths.tolist()):
         h = annotations[b, :length].tolist()
         for k in range(3):
             before = by_hand.begin(h)
             for i in range(STEPS):
-                expected, before = by_hand.energies(states[i, b, k].tolist(), h, before)
+                s = states[i, b, k].tolist()
+                expected, before = by_hand.energies(s, h, before)
+                before = by_hand.attended(s, h, before, softmax(expected))
                 torch.testing.assert_close(found[i][b, k, :length], torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-12)
 
 
@@ -51,7 +58,7 @@ def test_weights_and_context(name: str) -> None:
     network, batch = small_network(alignment=name), sentences()
     by_hand = alignment_model(Parameters(network.decoder.alignment.state_dict()), name)
     source, state = network.encode(batch.source, batch.lengths)
-    attended = network.decoder.attend(state, SourceReader(source))
+    attended = network.decoder.attend(state, SourceReader(source), None)
     for b, length in enumerate(batch.lengths.tolist()):
         h = source.annotations[b, :length].tolist()
         weights, context, _ = attend(by_hand, state.cell[b, 0].tolist(), h, by_hand.begin(h))
@@ -74,3 +81,34 @@ def test_window_moves_to_the_right_only() -> None:
         _, centres = module.energies(torch.randn(1, 1, STATE, dtype=torch.float64), keys, centres)
         assert centres is not None
         assert bool((centres > before).all())
+
+
+def test_coverage_of_known_alignments() -> None:
+    """Where links replace α_i in the context, they are also what has been attended to; elsewhere α_i is."""
+    network, batch = small_network(alignment="coverage"), sentences()
+    source, state = network.encode(batch.source, batch.lengths)
+    known = torch.zeros(3, 1, 6, dtype=torch.float64)
+    known[0, 0, 1:3] = 0.5
+    attended = network.decoder.attend(state, SourceReader(source), known)
+    assert state.memory is not None
+    assert attended.memory is not None
+    share = state.memory[..., 1]  # 1/Φ
+    covered = torch.cat((known[:1], attended.weights[1:]))
+    torch.testing.assert_close(attended.memory[..., 0], covered * share)
+    torch.testing.assert_close(attended.context[0, 0], source.annotations[0, 1:3].mean(0))
+
+
+@torch.no_grad()
+def test_scalar_score_cannot_be_sharp() -> None:
+    """|e_ij| < tanh 1: the bound on α is nearly reached by a score that is driven to its limits, and never passed."""
+    module = ALIGNMENT_CLASSES["recurrent-scalar"](STATE, ANNOTATION, SIZE).double()
+    randomised(module, deviation=50.0)
+    annotations = torch.randn(1, 8, ANNOTATION, dtype=torch.float64)
+    states = torch.randn(200, 1, 20, STATE, dtype=torch.float64)
+    keys = module.keys(annotations)
+    memory, largest = module.start(keys, torch.tensor([8])).expand(-1, 20, -1, -1), 0.0
+    for state in states:
+        energies, memory = module.energies(state, keys, memory)
+        largest = max(largest, float(torch.softmax(energies, -1).max()))
+    c = math.exp(2 * math.tanh(1.0))
+    assert 0.9 * c / (c + 7) < largest < c / (c + 7)

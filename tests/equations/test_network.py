@@ -35,7 +35,7 @@ def compare(settings: dict[str, Any], batch: Sentences) -> None:
 @pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize("cell", CELLS)
 def test_every_alignment(cell: str, encoder: str, wiring: str) -> None:
-    """All 180 networks; readouts and output layers take turns."""
+    """All networks; readouts and output layers take turns."""
     number = CELLS.index(cell) * 12 + ENCODERS.index(encoder) * 3 + WIRINGS.index(wiring)
     for k, alignment in enumerate(ALIGNMENTS):
         parts = {"cell": cell, "encoder": encoder, "alignment": alignment, "wiring": wiring}

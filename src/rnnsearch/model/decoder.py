@@ -111,9 +111,11 @@ class Decoder(nn.Module):
 
     def attend(self, state: DecoderState, source: SourceReader, known: Known) -> DecoderState:
         """α_i and c_i, the query being the state as it stands (Eq. 5, Eq. 6); c_i is that of the known alignment where there is one."""
-        energies, memory = self.alignment.energies(self.cell.hidden(state.cell), source.keys, state.memory)
+        query, keys = self.cell.hidden(state.cell), source.keys
+        energies, memory = self.alignment.energies(query, keys, state.memory)
         weights = torch.softmax(energies.masked_fill(~source.mask, -torch.inf), -1)  # Eq. 6
         read = weights if known is None else torch.where(known.any(-1, keepdim=True), known, weights)
+        memory = self.alignment.attended(query, keys, memory, read)
         return DecoderState(state.cell, source.context(read), weights, memory)
 
     def advance(self, word: Word, state: DecoderState, source: SourceReader) -> DecoderState:

@@ -1,7 +1,7 @@
 """From a TranslationNetwork's parameters to the matrices that the equations name. Every parameter must find its place.
 
-Stacked matrices: W_zr = [W_z; W_r], U_zr = [U_z; U_r]; C of the gated unit = [C; C_z; C_r]; an LSTM's four blocks are the input,
-forget and output gate and the inner input.
+Stacked matrices: W_zr = [W_z; W_r], U_zr = [U_z; U_r]; C of the gated unit = [C; C_z; C_r], and W, Q, A of a scorer's gated unit likewise;
+an LSTM's four blocks are the input, forget and output gate and the inner input.
 """
 
 from __future__ import annotations
@@ -84,7 +84,33 @@ def alignment_model(parameters: Parameters, kind: str, at: str = "") -> alignmen
             return alignments.Window(parameters.matrix(f"{at}W.weight"), parameters.vector(f"{at}W.bias"))
         case "fixed":
             return alignments.Fixed()
+        case "recurrent" | "recurrent-scalar":
+            v_a = parameters.matrix(f"{at}v_a.weight")[0] if kind == "recurrent" else None
+            W, Q = three(parameters, f"{at}W.weight"), three(parameters, f"{at}Q.weight")
+            return alignments.Recurrent(W, Q, gated_position(parameters, f"{at}unit."), v_a)
+        case "coverage":
+            return alignments.LinguisticCoverage(*coverage_score(parameters, at), parameters.matrix(f"{at}U_f.weight"))
+        case "coverage-neural":
+            A, Q, W = (three(parameters, f"{at}{name}.weight") for name in ("A", "Q", "W"))
+            return alignments.NeuralCoverage(*coverage_score(parameters, at), A, Q, W, gated_position(parameters, f"{at}unit."))
     raise ValueError(kind)
+
+
+def three(parameters: Parameters, name: str) -> tuple[Matrix, Matrix, Matrix]:
+    """Of the candidate, of z and of r."""
+    candidate, z, r = parameters.blocks(name, 3)
+    return candidate, z, r
+
+
+def gated_position(parameters: Parameters, at: str) -> alignments.GatedPosition:
+    U_z, U_r = parameters.blocks(f"{at}U_zr.weight", 2)
+    return alignments.GatedPosition(parameters.matrix(f"{at}U.weight"), U_z, U_r)
+
+
+def coverage_score(parameters: Parameters, at: str) -> tuple[Vector, Matrix, Matrix, Matrix]:
+    (v_a,) = parameters.matrix(f"{at}v_a.weight")
+    W_a, U_a, V_a = (parameters.matrix(f"{at}{name}.weight") for name in ("W_a", "U_a", "V_a"))
+    return v_a, W_a, U_a, V_a
 
 
 def embedding(parameters: Parameters, at: str) -> list[Vector]:

@@ -1,0 +1,37 @@
+"""Alignment models a, by name; what every one of them offers stands in `base.py`."""
+
+from __future__ import annotations
+
+from rnnsearch.model.alignment.additive import AdditiveAlignment
+from rnnsearch.model.alignment.base import Alignment
+from rnnsearch.model.alignment.coverage import LinguisticCoverageAlignment, NeuralCoverageAlignment
+from rnnsearch.model.alignment.fixed import FixedAlignment
+from rnnsearch.model.alignment.luong import DotAlignment, GeneralAlignment
+from rnnsearch.model.alignment.recurrent import RecurrentAlignment, ScalarRecurrentAlignment
+from rnnsearch.model.alignment.window import WindowAlignment
+
+ALIGNMENTS: dict[str, type[Alignment]] = {
+    "additive": AdditiveAlignment,
+    "fixed": FixedAlignment,
+    "dot": DotAlignment,
+    "general": GeneralAlignment,
+    "window": WindowAlignment,
+    "recurrent": RecurrentAlignment,
+    "recurrent-scalar": ScalarRecurrentAlignment,
+    "coverage": LinguisticCoverageAlignment,
+    "coverage-neural": NeuralCoverageAlignment,
+}
+
+__all__ = [
+    "ALIGNMENTS",
+    "AdditiveAlignment",
+    "Alignment",
+    "DotAlignment",
+    "FixedAlignment",
+    "GeneralAlignment",
+    "LinguisticCoverageAlignment",
+    "NeuralCoverageAlignment",
+    "RecurrentAlignment",
+    "ScalarRecurrentAlignment",
+    "WindowAlignment",
+]

@@ -1,0 +1,89 @@
+"""Coverage in the score (Tu et al. 2016, "Modeling Coverage for Neural Machine Translation"): how much each position was attended to."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State, Weights
+from rnnsearch.model.alignment.gated import GatedPositions
+from rnnsearch.model.initialise import gaussian, zeros
+from rnnsearch.model.sequence_linear import SequenceLinear
+from rnnsearch.model.tanh import tanh
+
+
+class _CoverageScore(Alignment):
+    """e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j + V_a C_{i−1,j}), C_0j = 0.
+
+    Memory, (batch, hypotheses, source, …): C_ij, and behind it what updates it and does not depend on i. Keys are [U_a h_j; the same].
+    """
+
+    size: int
+    """Of C_ij."""
+
+    def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
+        super().__init__(state_size, annotation_size, alignment_size)
+        self.alignment_size = alignment_size
+        self.W_a = SequenceLinear(state_size, alignment_size, init=gaussian(0.001))
+        self.U_a = SequenceLinear(annotation_size, alignment_size, init=gaussian(0.001))
+        self.V_a = SequenceLinear(self.size, alignment_size)
+        self.v_a = SequenceLinear(alignment_size, 1, init=zeros)
+
+    def start(self, keys: Keys, lengths: Tensor) -> Memory | None:
+        constant = keys[..., self.alignment_size :]
+        return torch.cat((keys.new_zeros(*keys.shape[:2], self.size), constant), -1).unsqueeze(1)
+
+    def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+        assert memory is not None
+        of_words = self.W_a(state).unsqueeze(2) + keys[..., : self.alignment_size].unsqueeze(1)
+        hidden = tanh(of_words + self.V_a(memory[..., : self.size]))  # (batch, hypotheses, source, n')
+        return self.v_a(hidden).squeeze(-1), memory
+
+
+class LinguisticCoverageAlignment(_CoverageScore):
+    """C_ij = C_{i−1,j} + α_ij / Φ_j with the fertility Φ_j = N σ(U_f h_j), N = 2: how many target words h_j is good for."""
+
+    size = 1
+    largest_fertility = 2.0
+    """N."""
+
+    def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
+        super().__init__(state_size, annotation_size, alignment_size)
+        self.U_f = SequenceLinear(annotation_size, 1)
+
+    def keys(self, annotations: Tensor) -> Keys:
+        """[U_a h_j; 1/Φ_j]."""
+        fertility = self.largest_fertility * torch.sigmoid(self.U_f(annotations))
+        return torch.cat((self.U_a(annotations), fertility.reciprocal()), -1)
+
+    def attended(self, state: State, keys: Keys, memory: Memory | None, weights: Weights) -> Memory | None:
+        assert memory is not None
+        coverage, share = memory.split(1, -1)
+        return torch.cat((coverage + weights.unsqueeze(-1) * share, share), -1)
+
+
+class NeuralCoverageAlignment(_CoverageScore):
+    """C_ij = f(C_{i−1,j}, α_ij, h_j, s_{i−1}), f the gated unit of size 10.
+
+    C̃_ij = tanh(A α_ij + Q h_j + W s_{i−1} + U(r_ij∘C_{i−1,j})), z and r with matrices of their own; A is stored as [A; A_z; A_r], and
+    so are Q and W.
+    """
+
+    size = 10
+
+    def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
+        super().__init__(state_size, annotation_size, alignment_size)
+        self.A = SequenceLinear(1, 3 * self.size)
+        self.Q = SequenceLinear(annotation_size, 3 * self.size)
+        self.W = SequenceLinear(state_size, 3 * self.size)
+        self.unit = GatedPositions(self.size)
+
+    def keys(self, annotations: Tensor) -> Keys:
+        """[U_a h_j; Q h_j]."""
+        return torch.cat((self.U_a(annotations), self.Q(annotations)), -1)
+
+    def attended(self, state: State, keys: Keys, memory: Memory | None, weights: Weights) -> Memory | None:
+        assert memory is not None
+        coverage, projected = memory.split((self.size, 3 * self.size), -1)
+        sums = projected + self.W(state).unsqueeze(2) + self.A(weights.unsqueeze(-1))
+        return torch.cat((self.unit(sums, coverage), projected), -1)

@@ -1,0 +1,64 @@
+"""The recurrent alignment score: a gated unit over the target words for every source position (the proposal, 2)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State
+from rnnsearch.model.alignment.gated import GatedPositions
+from rnnsearch.model.initialise import zeros
+from rnnsearch.model.sequence_linear import SequenceLinear
+from rnnsearch.model.tanh import tanh
+
+
+class _RecurrentScore(Alignment):
+    """v_ij of size d; memory: v_i, (batch, hypotheses, source, d).
+
+    v̄_ij = tanh(W s_{i−1} + U(r_ij∘v_{i−1,j}) + Q h_j), z_ij = σ(W_z s_{i−1} + U_z v_{i−1,j} + Q_z h_j),
+    r_ij = σ(W_r s_{i−1} + U_r v_{i−1,j} + Q_r h_j), v_ij = (1 − z_ij)∘v_{i−1,j} + z_ij∘v̄_ij, v_0j = 0.
+    W is stored as [W; W_z; W_r], Q as [Q; Q_z; Q_r].
+    """
+
+    def __init__(self, state_size: int, annotation_size: int, size: int) -> None:
+        super().__init__(state_size, annotation_size, size)
+        self.W = SequenceLinear(state_size, 3 * size)
+        self.Q = SequenceLinear(annotation_size, 3 * size)
+        self.unit = GatedPositions(size)
+
+    def keys(self, annotations: Tensor) -> Keys:
+        return self.Q(annotations)  # type: ignore[no-any-return]
+
+    def start(self, keys: Keys, lengths: Tensor) -> Memory | None:
+        return keys.new_zeros(keys.shape[0], 1, keys.shape[1], self.unit.size)
+
+    def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+        v = self.unit(self.W(state).unsqueeze(2) + keys.unsqueeze(1), memory)  # (batch, hypotheses, source, d)
+        return self.score(v), v
+
+    def score(self, v: Tensor) -> Energies:
+        """(batch, hypotheses, source, d) → e_ij."""
+        raise NotImplementedError
+
+
+class RecurrentAlignment(_RecurrentScore):
+    """e_ij = v_aᵀ tanh(v_ij) with d = alignment_size: as the additive score, but tanh reads what the position remembers."""
+
+    def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
+        super().__init__(state_size, annotation_size, alignment_size)
+        self.v_a = SequenceLinear(alignment_size, 1, init=zeros)
+
+    def score(self, v: Tensor) -> Energies:
+        return self.v_a(tanh(v)).squeeze(-1)  # type: ignore[no-any-return]
+
+
+class ScalarRecurrentAlignment(_RecurrentScore):
+    """e_ij = tanh(v_ij) with d = 1, as the proposal writes it; alignment_size is not used.
+
+    |v_ij| < 1, so |e_ij| < tanh 1 = 0.76: among J positions none has a weight above c / (c + J − 1), c = exp(2 tanh 1) = 4.59.
+    """
+
+    def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
+        super().__init__(state_size, annotation_size, 1)
+
+    def score(self, v: Tensor) -> Energies:
+        return tanh(v).squeeze(-1)
