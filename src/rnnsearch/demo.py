@@ -10,8 +10,9 @@ from rnnsearch.builtin.corpus import write
 from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment import AlignmentScore, alignment_error
-from rnnsearch.evaluation.bleu import Score, bleu
+from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.evaluation.links import read_gold
+from rnnsearch.evaluation.statistics import Score
 from rnnsearch.records import Translation
 from rnnsearch.text.corpus import Corpus
 from rnnsearch.text.prepare import prepare

@@ -1,4 +1,4 @@
-"""BLEU and chrF are sacreBLEU's own, and refuse what would be a silent misalignment."""
+"""BLEU, chrF and TER are sacreBLEU's own, multi-BLEU is the script's; all refuse what would be a silent misalignment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 import sacrebleu
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.bleu import METRICS, Score, bleu, chrf
+from rnnsearch.evaluation.bleu import METRICS, bleu, chrf
+from rnnsearch.evaluation.statistics import Score
 
 REFERENCES = [
     "L'accord sur la zone économique européenne a été signé en août 1992.",
@@ -36,17 +37,19 @@ def test_chrf_is_sacrebleus_own() -> None:
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_identity_is_100_and_nothing_in_common_is_0(name: str) -> None:
+def test_the_best_and_the_worst(name: str) -> None:
+    best, worst = (0, 100) if name == "ter" else (100, 0)
     metric = METRICS[name]
-    assert metric(REFERENCES, REFERENCES).value == pytest.approx(100)
-    assert metric(["0", "0"], ["xyz", "xyz"]).value == 0
+    assert metric(REFERENCES, REFERENCES).score().value == pytest.approx(best)
+    assert metric(["0", "0"], ["xyz", "xyz"]).score().value == worst
+    assert metric(REFERENCES, REFERENCES).lower_is_better == (best < worst)
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_scores_are_cased_and_their_signature_says_so(name: str) -> None:
-    score = METRICS[name](["UN HOMME DORT SUR UN BANC"], ["un homme dort sur un banc"])
-    assert score.value < 50
-    assert "case:mixed" in score.signature
+def test_scores_are_cased_or_not_and_their_signature_says_so(name: str) -> None:
+    score = METRICS[name](["UN HOMME DORT SUR UN BANC"], ["un homme dort sur un banc"]).score()
+    assert score.value < 50  # TER is not cased, so nothing needs to be edited
+    assert ("case:lc" if name == "ter" else "case:mixed") in score.signature
     assert f"version:{sacrebleu.__version__}" in score.signature
 
 

@@ -11,7 +11,8 @@ import pytest
 from rnnsearch.errors import InputError
 from rnnsearch.output import as_nbest
 from rnnsearch.records import Translation
-from rnnsearch.translation.rerank import Candidate, is_nbest, not_nbest, parse_nbest, rerank
+from rnnsearch.text.nbest import Candidate, is_nbest, parse_nbest
+from rnnsearch.translation.rerank import not_nbest, rerank
 
 
 @pytest.mark.parametrize(

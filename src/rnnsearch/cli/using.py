@@ -82,8 +82,9 @@ def score(
 ) -> None:
     """Print log p(y|x) of every pair, in nats; an n-best list comes back in the order of its scores."""
     from rnnsearch.output import as_json
+    from rnnsearch.text.nbest import is_nbest, parse_nbest
     from rnnsearch.text.reading import read_lines, read_pairs
-    from rnnsearch.translation.rerank import is_nbest, not_nbest, parse_nbest, rerank
+    from rnnsearch.translation.rerank import not_nbest, rerank
 
     run, source, target = runs_and_texts(runs)
     translator = load(run, device, threads, trust_code)

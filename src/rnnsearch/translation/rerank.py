@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from rnnsearch.errors import InputError
+from rnnsearch.text.nbest import SEPARATOR, Candidate, is_nbest
 from rnnsearch.translation.translator import Translator
-
-SEPARATOR = " ||| "
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One line of an n-best list. sentence: 0-based line of the source. rest: features and scores of whoever made the list."""
-
-    sentence: int
-    text: str
-    rest: tuple[str, ...]
-
-
-def is_nbest(line: str) -> bool:
-    """Whether a line is one of an n-best list."""
-    number, separator, _ = line.partition(SEPARATOR)
-    return bool(separator) and number.strip().isdecimal()
 
 
 def not_nbest(pairs: Iterable[tuple[str, str]], file: str | Path) -> Iterator[tuple[str, str]]:
@@ -34,20 +17,6 @@ def not_nbest(pairs: Iterable[tuple[str, str]], file: str | Path) -> Iterator[tu
         if number == 1 and is_nbest(target):
             raise InputError("an n-best list cannot come through a pipe", file=file, line=1, remedy="write it to a file first")
         yield source, target
-
-
-def parse_nbest(lines: Iterable[str], sentences: int, file: str | Path) -> Iterator[Candidate]:
-    """The candidates, whose numbers must rise and name one of the `sentences` source lines. Raises InputError with the line."""
-    before = -1
-    for number, line in enumerate(lines, 1):
-        if not is_nbest(line):
-            raise InputError("is not a line of an n-best list", file=file, line=number, remedy="id ||| hypothesis ||| …")
-        sentence, text, *rest = (field.strip() for field in line.split("|||"))
-        if not before <= int(sentence) < sentences:
-            what = f"sentence {sentence} of {sentences}" + (f" comes after sentence {before}" if int(sentence) < before else "")
-            raise InputError(what, file=file, line=number, remedy="numbers start at 0, in the order of the source lines")
-        before = int(sentence)
-        yield Candidate(before, text, tuple(rest))
 
 
 def rerank(translator: Translator, source: Sequence[str], candidates: Iterable[Candidate]) -> Iterator[str]:

@@ -1,0 +1,93 @@
+"""The p-values are sacreBLEU's, and they behave as p-values must."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+from sacrebleu.significance import PairedTest
+
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.bleu import METRICS, bleu_statistics, chrf_statistics
+from rnnsearch.evaluation.significance import compare, comparisons, exchanged_differences
+from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
+
+RANDOM = np.random.default_rng(11)
+WORDS = np.array(["le", "la", "un", "une", "homme", "femme", "chien", "voit", "mange", "dort", "petit", "grand", ",", "."])
+REFERENCES = [" ".join(RANDOM.choice(WORDS, size=size)) for size in RANDOM.integers(3, 15, size=40)]
+
+
+def damaged(share: float) -> list[str]:
+    return [" ".join(word if RANDOM.random() > share else "rien" for word in line.split()) for line in REFERENCES]
+
+
+BETTER, WORSE = damaged(0.20), damaged(0.24)
+
+
+@pytest.mark.parametrize(("name", "metric"), [("bleu", BLEU()), ("chrf", CHRF()), ("ter", TER())])
+def test_the_p_values_are_sacrebleus(name: str, metric: Metric, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SACREBLEU_SEED", raising=False)
+    monkeypatch.setattr("rnnsearch.evaluation.significance.DRAWN_AT_ONCE", 40 * 64)
+    ours, theirs = (METRICS[name](hypotheses, REFERENCES) for hypotheses in (BETTER, WORSE))
+    result = compare(("better", ours), ("worse", theirs), resamples=300, trials=400)
+    expected = []
+    for test, samples in (("bs", 300), ("ar", 400)):
+        _, scores = PairedTest([("better", BETTER), ("worse", WORSE)], {name: metric}, [REFERENCES], test, samples)()
+        expected.append(scores[ours.name][1].p_value)
+    assert (result.p_bootstrap, result.p_randomisation) == pytest.approx(expected, abs=1e-12)
+    assert 0.01 < result.p_randomisation < 0.9
+    assert (result.metric, result.system, result.other) == (ours.name, "better", "worse")
+    assert result.difference == pytest.approx(theirs.score().value - ours.score().value)
+    assert result.share_better < 0.5  # also for TER, where less is better
+
+
+def test_exchanging_by_a_plain_loop() -> None:
+    ours, theirs = bleu_statistics(BETTER, REFERENCES), bleu_statistics(WORSE, REFERENCES)
+    kept = np.random.default_rng(3).integers(2, size=(4, 40), dtype=bool)
+    for difference, row in zip(exchanged_differences(ours, theirs, 4, seed=3), kept, strict=True):
+        first = [one if keep else other for one, other, keep in zip(BETTER, WORSE, row, strict=True)]
+        second = [other if keep else one for one, other, keep in zip(BETTER, WORSE, row, strict=True)]
+        expected = bleu_statistics(first, REFERENCES).score().value - bleu_statistics(second, REFERENCES).score().value
+        assert difference == pytest.approx(expected)
+
+
+def mean(values: list[float]) -> SufficientStatistics:
+    return ratio("mean", "", values, [1.0] * len(values))
+
+
+def test_two_sentences_can_be_counted_by_hand() -> None:
+    """Means of (0, 0) and (1, 1): exchanging leaves the full difference in two cases of four and none beyond it; so do resamples."""
+    result = compare(("a", mean([0.0, 0.0])), ("b", mean([1.0, 1.0])), resamples=99, trials=99)
+    assert (result.difference, result.share_better, result.p_bootstrap, result.p_randomisation) == (1.0, 1.0, 0.01, 0.01)
+    # (0, 1) against (1, 0): no difference at all, every resample as likely as its mirror image
+    level = compare(("a", mean([0.0, 1.0])), ("b", mean([1.0, 0.0])), resamples=4000, trials=99)
+    assert (level.difference, level.p_bootstrap, level.p_randomisation) == (0.0, 1.0, 1.0)
+    assert level.share_better == pytest.approx(0.5, abs=0.03)
+
+
+def test_a_system_is_not_better_than_itself() -> None:
+    statistics = chrf_statistics(BETTER, REFERENCES)
+    result = compare(("a", statistics), ("b", statistics), resamples=20, trials=20)
+    assert (result.difference, result.p_bootstrap, result.p_randomisation, result.share_better) == (0.0, 1.0, 1.0, 0.5)
+
+
+def test_small_p_values_are_as_rare_as_they_say() -> None:
+    """Two systems that differ by chance alone: about one in ten of the p-values is below 0.1."""
+    draws = np.random.default_rng(4).normal(size=(200, 2, 30))
+    below = sum(compare(("a", mean(list(a))), ("b", mean(list(b))), resamples=5, trials=199).p_randomisation <= 0.1 for a, b in draws)
+    assert 8 <= below <= 34  # 20 are expected, with a standard deviation of 4.2
+
+
+def test_every_two_systems_are_compared_once() -> None:
+    found = comparisons({name: mean([value, 0.0]) for name, value in (("a", 1.0), ("b", 2.0), ("c", 4.0))}, resamples=5, trials=5)
+    assert [(one.system, one.other, one.difference) for one in found] == [("a", "b", 0.5), ("a", "c", 1.5), ("b", "c", 1.0)]
+
+
+def test_what_cannot_be_compared() -> None:
+    with pytest.raises(InputError, match="a has mean of 2 sentences and b has mean of 3"):
+        compare(("a", mean([1.0, 2.0])), ("b", mean([1.0, 2.0, 3.0])))
+    with pytest.raises(InputError, match=r"a has BLEU .* b has chrF2"):
+        compare(("a", bleu_statistics(BETTER, REFERENCES)), ("b", chrf_statistics(WORSE, REFERENCES)))
