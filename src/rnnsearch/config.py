@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -15,6 +15,7 @@ from rnnsearch.errors import InputError
 Positive = Annotated[int, Field(gt=0)]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Table = TypeVar("Table", bound=BaseModel)
 
 
 class _Section(BaseModel):
@@ -179,26 +180,32 @@ def load_config(recipe: str | Path = "", overrides: list[str] | tuple[str, ...] 
 
     Raises InputError for a recipe that does not exist, text that is not TOML, an unknown key or a value that does not fit.
     """
-    where, table = _read_recipe(recipe)
+    where, table = read_recipe(recipe)
     for override in overrides:
-        _apply(table, override)
+        apply_override(table, override)
     return validated(table, where)
 
 
 def validated(table: dict[str, Any], where: str) -> Settings:
     """Settings of a table as TOML gives it; `where` is named in the InputError that an unknown key or a wrong value raises."""
+    return checked(Settings, table, where, "see docs/reference/settings.md")
+
+
+def checked(kind: type[Table], table: dict[str, Any], where: str, remedy: str) -> Table:
+    """A table as TOML gives it, validated; its first fault becomes an InputError. remedy: for an unknown key."""
     try:
-        return Settings.model_validate(table)
+        return kind.model_validate(table)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            raise InputError(f"unknown setting {key}", file=where, remedy="see docs/reference/settings.md") from None
+            raise InputError(f"unknown setting {key}", file=where, remedy=remedy) from None
         message = first["msg"].removeprefix("Value error, ")
         raise InputError(f"{key}: {message}" if key else message, file=where) from None
 
 
-def _read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
+def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
+    """(what messages call it, its table) of a built-in recipe or a TOML file; "" is the empty recipe. Raises as `load_config`."""
     if not str(recipe):
         return "settings", {}
     path = Path(recipe)
@@ -216,7 +223,8 @@ def _read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
         raise InputError(f"is not TOML: {error}", file=path) from None
 
 
-def _apply(table: dict[str, Any], override: str) -> None:
+def apply_override(table: dict[str, Any], override: str) -> None:
+    """Writes the value of `section.key=value` into the table. Raises InputError for anything that is not so written."""
     key, separator, text = override.partition("=")
     section, dot, name = key.strip().partition(".")
     if not separator or not dot:

@@ -137,6 +137,16 @@ def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, 
         raise InputError(f"is damaged: {error}", file=path) from None
 
 
+def load_notes(path: Path) -> dict[str, Any]:
+    """The notes of a file that `save_tensors` wrote. Raises InputError if it is missing or damaged."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            notes: dict[str, Any] = json.loads(file.metadata()["notes"])
+            return notes
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"is missing or damaged: {error}", file=path) from None
+
+
 def package_version() -> str:
     try:
         return version("rnnsearch")

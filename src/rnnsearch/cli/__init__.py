@@ -16,6 +16,7 @@ from rnnsearch.cli.learning import demo, train
 from rnnsearch.cli.measuring import bench
 from rnnsearch.cli.options import SeveralValues, say
 from rnnsearch.cli.selecting import select
+from rnnsearch.cli.studying import experiment
 from rnnsearch.cli.using import align, score, translate
 from rnnsearch.errors import InputError
 
@@ -39,6 +40,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     align: "rnnsearch align run news.en news.fr > news.links",
     evaluate: "rnnsearch evaluate --hyp news.out --ref news.fr",
     aer: "rnnsearch aer --links news.links --gold news.wa",
+    experiment: "rnnsearch experiment study.toml --out study --jobs 2",
     bench: "rnnsearch bench translate --recipe multi30k --words 6000 --length 15 --set training.threads=1",
 }
 """The commands, in the order of the help, each with the example that its help shows."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from rnnsearch.errors import InputError
-from rnnsearch.run import load_tensors, save_tensors
+from rnnsearch.run import load_notes, load_tensors, save_tensors
 from rnnsearch.training.optimiser import WeightAverage
 
 
@@ -62,6 +62,14 @@ def save_checkpoint(
     if torch.cuda.is_available():
         tensors["random.cuda"] = torch.cuda.get_rng_state()
     save_tensors(path, tensors, {"progress": asdict(progress)})
+
+
+def read_progress(path: Path) -> Progress:
+    """Where the training stands that wrote this checkpoint; no tensor is read. Raises InputError if it is missing or damaged."""
+    try:
+        return Progress(**load_notes(path)["progress"])
+    except (KeyError, TypeError) as error:
+        raise InputError(f"is damaged: {error}", file=path) from None
 
 
 def load_checkpoint(path: Path, network: nn.Module, optimiser: torch.optim.Optimizer, average: WeightAverage | None) -> Progress:

@@ -49,7 +49,7 @@ def train(settings: Settings, corpus: Corpus, path: Path, *, resume: bool = Fals
             shown.say("warning: the corpus has no development set: the latest weights are kept, and patience never ends training")
         try:
             for batches, position in session.batches():
-                session.progress.finished = session.reason_to_stop()
+                session.progress.finished = reason_to_stop(settings.training, session.progress)
                 if session.progress.finished or interrupt.asked:
                     break
                 session.update(batches, position, shown)
@@ -102,19 +102,6 @@ class Session:
         stream = self.order.batches(Position(self.progress.epoch, self.progress.batch))
         while part := list(islice(stream, self.run.settings.training.accumulate)):
             yield [indices for indices, _ in part], part[-1][1]
-
-    def reason_to_stop(self) -> str:
-        """Empty while training should go on."""
-        training, progress = self.run.settings.training, self.progress
-        if training.max_updates and progress.update >= training.max_updates:
-            return f"reached training.max_updates = {training.max_updates}"
-        if training.max_epochs and progress.epochs >= training.max_epochs:
-            return f"reached training.max_epochs = {training.max_epochs:g}"
-        if training.max_minutes and progress.seconds >= 60 * training.max_minutes:
-            return f"reached training.max_minutes = {training.max_minutes:g}"
-        if training.patience and progress.validations_since_best >= training.patience:
-            return f"no better development score in {training.patience} validations"
-        return ""
 
     def update(self, indices: list[Indices], position: Position, shown: Display) -> None:
         """One update, and the validation or checkpoint that is due after it."""
@@ -238,6 +225,19 @@ class Session:
         tokens = sum(count for _, count, _ in self.window[1:])
         seconds = self.window[-1][0] - self.window[0][0]
         return (tokens / seconds if seconds else 0.0), sum(nll for *_, nll in self.window) / sum(count for _, count, _ in self.window)
+
+
+def reason_to_stop(training: TrainingSettings, progress: Progress) -> str:
+    """Empty while training should go on."""
+    if training.max_updates and progress.update >= training.max_updates:
+        return f"reached training.max_updates = {training.max_updates}"
+    if training.max_epochs and progress.epochs >= training.max_epochs:
+        return f"reached training.max_epochs = {training.max_epochs:g}"
+    if training.max_minutes and progress.seconds >= 60 * training.max_minutes:
+        return f"reached training.max_minutes = {training.max_minutes:g}"
+    if training.patience and progress.validations_since_best >= training.patience:
+        return f"no better development score in {training.patience} validations"
+    return ""
 
 
 def open_run(settings: Settings, corpus: Corpus, path: Path) -> Run:

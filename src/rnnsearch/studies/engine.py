@@ -1,0 +1,136 @@
+"""A study from its file to its tables: prepare, train every variant with every seed, translate, score, compare.
+
+Every stage looks at what is there and does what is missing, so the same command goes on after Ctrl-C, kill -9 or a failure.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rnnsearch.errors import InputError
+from rnnsearch.studies.corpora import prepare_corpora
+from rnnsearch.studies.display import Watch
+from rnnsearch.studies.folder import StudyFolder, StudyRun
+from rnnsearch.studies.processes import Outcome, Task, run_all
+from rnnsearch.studies.results import Results
+from rnnsearch.studies.scoring import failed_row, fingerprint, is_measured, row
+from rnnsearch.studies.state import RunState, is_trained, states
+from rnnsearch.studies.study import Plan
+from rnnsearch.studies.tables import Tables, make_tables
+from rnnsearch.studies.test_sets import SetFiles, set_files
+from rnnsearch.studies.work import Job
+from rnnsearch.text.corpus import Corpus
+from rnnsearch.training.loop import open_run
+
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """failed: name and error of every run that did not come to its end."""
+
+    tables: Tables
+    failed: dict[str, str]
+
+
+def run_study(
+    plan: Plan,
+    out: Path,
+    *,
+    side_by_side: int = 1,
+    only: Sequence[str] = (),
+    trust_code: bool = False,
+    say: Callable[[str], None],
+    progress: Progress = lambda text, done, total: None,
+) -> Finished:
+    """Does what is missing of the study in `out`, and writes its tables there from all that is done.
+
+    side_by_side: runs that are trained at the same time; with more than one each has one thread. only: variants to which this call is
+    confined. say: gets lines for a person. A run that fails is recorded, and tried again by the next call.
+    Raises InputError for a study that does not fit its files, or runs in `out` that were trained with other settings.
+    """
+    folder = StudyFolder(out)
+    _check_names(plan, only)
+    with folder.locked(say) as lock:
+        runs = folder.runs(plan)
+        prepare_corpora(plan, folder, any(run.reverse for run in runs), len(os.sched_getaffinity(0)), progress)
+        chosen = [run for run in runs if not only or run.variant in only]
+        _check_runs(plan, folder, chosen)
+        tests = set_files(plan, folder)
+        results = Results(folder / "results.jsonl")
+        tasks = []
+        for run in chosen:
+            if is_trained(run.path, plan.of_seed(run.variant, run.seed)) and is_measured(folder, run, tests):
+                _score(run, plan, folder, tests, results)
+            else:
+                tasks.append(_task(run, plan, folder, tests, side_by_side, trust_code))
+        by_name = {run.name: run for run in runs}
+        failed: dict[str, str] = {}
+
+        def ended(outcome: Outcome) -> None:
+            run = by_name[outcome.task.name]
+            error = outcome.error or _scored(run, plan, folder, tests, results)
+            if error:
+                failed[run.name] = error
+                results.add(failed_row(run, error))
+            watch.ended(run.name, error)
+
+        with Watch(len(tasks), lambda: current_states(plan, folder), side_by_side, say) as watch:
+            run_all(tasks, side_by_side, lock, ended, watch.show)
+        return Finished(make_tables(plan, folder, tests, results), failed)
+
+
+def current_states(plan: Plan, folder: StudyFolder) -> list[RunState]:
+    """Where every run stands; a run counts as measured when its row is in the results."""
+    results = Results(folder / "results.jsonl")
+    return states(plan, folder, {name for name, found in results.rows.items() if found["status"] == "done"})
+
+
+def _check_names(plan: Plan, only: Sequence[str]) -> None:
+    for name in only:
+        if name not in plan.study.variants:
+            raise InputError(f"the study has no variant {name!r}", file=plan.name, remedy=f"one of {', '.join(plan.study.variants)}")
+
+
+def _check_runs(plan: Plan, folder: StudyFolder, runs: Sequence[StudyRun]) -> None:
+    """Raises InputError for a run in the folder whose settings are not the study's: before anything is trained, not after."""
+    corpora: dict[bool, Corpus] = {}
+    for run in runs:
+        if (run.path / "config.toml").exists():
+            if run.reverse not in corpora:
+                corpora[run.reverse] = Corpus.open(folder.store(run.reverse))
+            open_run(plan.of_seed(run.variant, run.seed), corpora[run.reverse], run.path)
+
+
+def _task(run: StudyRun, plan: Plan, folder: StudyFolder, tests: dict[str, SetFiles], side_by_side: int, trust_code: bool) -> Task:
+    settings = plan.of_seed(run.variant, run.seed)
+    if side_by_side > 1:
+        settings = settings.model_copy(update={"training": settings.training.model_copy(update={"threads": 1})})
+    job = Job(
+        run=run.path,
+        store=folder.store(run.reverse),
+        settings=settings,
+        trust_code=trust_code,
+        texts={name: (test.reference, test.source) if run.reverse else (test.source, test.reference) for name, test in tests.items()},
+        translations={name: folder.translations(run, name) for name, test in tests.items() if test.translate and not run.reverse},
+        forced={name: folder.forced(run, name) for name in tests},
+    )
+    return Task(run.name, job, folder.log(run))
+
+
+def _score(run: StudyRun, plan: Plan, folder: StudyFolder, tests: dict[str, SetFiles], results: Results) -> None:
+    """Adds the row of a measured run, unless the one that is there is computed from the same files."""
+    if results.rows.get(run.name, {}).get("fingerprint") != fingerprint(folder, run, tests):
+        results.add(row(folder, run, tests, plan.data))
+
+
+def _scored(run: StudyRun, plan: Plan, folder: StudyFolder, tests: dict[str, SetFiles], results: Results) -> str:
+    """As `_score`; what is wrong with it, if anything is: the other runs must go on."""
+    try:
+        _score(run, plan, folder, tests, results)
+    except InputError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,201 @@
+"""A study file: corpus, common settings, variants, seeds, test sets and what is compared; validated like a recipe."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from rnnsearch.config import DataSettings, Positive, Seed, Settings, apply_override, checked, read_recipe, validated
+from rnnsearch.errors import InputError
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+"""Of a variant, a test set or a system: it names folders and columns."""
+LONG = 40
+"""Words of the source: sentences with more are scored by themselves, too."""
+Changes = dict[str, dict[str, Any]]
+"""section → key → value, as TOML gives them"""
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class CorpusFiles(_Table):
+    """Where the pairs come from: files, named as `rnnsearch prepare` names them, or the built-in corpus."""
+
+    builtin: bool = Field(False, description="the built-in corpus, whose word links are exact; then no files are named")
+    train: list[str] = Field([], description="source and target files by turns, or bilingual files")
+    dev: list[str] = Field([], description="development files, named as the others are")
+    links: list[str] = Field([], description="word links (Pharaoh), a file for each corpus")
+    links_reversed: bool = Field(False, description="the links are written target-source")
+    pairs: Positive | None = Field(None, description="only the first so many pairs; the built-in corpus has 12,000 if not said")
+    max_words: Positive | None = Field(None, description="only pairs with 1 to so many words on both sides, before `pairs` counts them")
+    dev_pairs: Positive | None = Field(None, description="only the first so many development pairs")
+    held_out: Positive = Field(500, description="pairs of each of the built-in development and test set")
+    long_pairs: Positive | None = Field(None, description="of the built-in corpus: another test set `long`, of 41 to 60 words a sentence")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> CorpusFiles:
+        if self.builtin == bool(self.train):
+            raise ValueError("name the files of `train`, or say `builtin = true`")
+        if self.builtin and (self.dev or self.links or self.dev_pairs or self.max_words):
+            raise ValueError("the built-in corpus brings its own development pairs and links")
+        if not self.builtin and self.long_pairs:
+            raise ValueError("long_pairs is for the built-in corpus")
+        return self
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a part of the files is wanted, not all of them."""
+        return bool(self.pairs or self.max_words or self.dev_pairs) and not self.builtin
+
+
+class Test(_Table):
+    """A test set."""
+
+    source: str
+    reference: str
+    gold: str | None = Field(None, description="gold word links, for the alignment error rate of forced decoding")
+    gold_counts: Literal["words", "blanks"] = Field(
+        "words", description="what gold links count: the words of the tokeniser, or what stands between blanks"
+    )
+    translate: bool = Field(True, description="false: only the references are scored and aligned")
+    systems: dict[Name, str] = Field({}, description="translations of other systems, line by line")
+
+
+class Variant(_Table):
+    """What one variant changes: a recipe of its own, and settings."""
+
+    recipe: str | None = None
+    model: dict[str, Any] = {}
+    training: dict[str, Any] = {}
+    search: dict[str, Any] = {}
+    both_directions: bool | None = Field(None, description="as the study's, for this variant alone")
+
+
+class Study(_Table):
+    """All of a study. Paths are relative to the folder of the study file, or to --data."""
+
+    title: str = ""
+    recipe: str = Field("", description="of every variant that names none, and of the corpus")
+    seeds: list[Seed] = Field([1], min_length=1)
+    baseline: Name | None = Field(None, description="what the others are compared with; the first variant if not given")
+    comparisons: list[tuple[Name, Name]] = Field([], description="further pairs of variants to test against each other")
+    both_directions: bool = Field(False, description="train each variant from target to source as well, to align in both directions")
+    symmetrisation: Literal["intersection", "union", "grow-diag-final-and"] = "intersection"
+    corpus: CorpusFiles
+    settings: Changes = Field({}, description="settings of all variants, by section; those of [data] make the corpus")
+    variants: dict[Name, Variant] = Field(min_length=1)
+    tests: dict[Name, Test] = {}
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> Study:
+        for name in (self.baseline, *(name for pair in self.comparisons for name in pair)):
+            if name is not None and name not in self.variants:
+                raise ValueError(f"there is no variant {name!r}, only {', '.join(self.variants)}")
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError("seeds: a seed is named twice")
+        if not self.tests and not self.corpus.builtin:
+            raise ValueError("tests: name at least one test set, as [tests.NAME] with source and reference")
+        return self
+
+    @property
+    def reference_variant(self) -> str:
+        """The baseline."""
+        return self.baseline or next(iter(self.variants))
+
+
+class Plan(NamedTuple):
+    """A study with everything resolved. settings: of each variant, for its first seed.
+
+    beside: the folder of its file, where its recipes are looked for. home: where its other paths begin.
+    """
+
+    study: Study
+    name: str
+    beside: Path
+    home: Path
+    data: DataSettings
+    settings: dict[str, Settings]
+
+    def of_seed(self, variant: str, seed: int) -> Settings:
+        """The settings of one run."""
+        settings = self.settings[variant]
+        return settings.model_copy(update={"training": settings.training.model_copy(update={"seed": seed})})
+
+    def recipe(self, variant: str = "") -> str:
+        """The name or file of a variant's recipe, or of the corpus's."""
+        return recipe_beside(self.study, self.beside, variant)
+
+    def path(self, name: str) -> Path:
+        """Of a file that the study names."""
+        return self.home / name
+
+
+def study_names() -> list[str]:
+    """The studies that come with the package."""
+    folder = resources.files("rnnsearch.studies") / "builtin"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def read_plan(name: str, data: Path | None = None, overrides: Sequence[str] = ()) -> Plan:
+    """Reads a study, by the name of a built-in one or as a TOML file, and resolves the settings of its variants.
+
+    data: the folder that its paths are relative to; else that of the study file, or the current one for a built-in study.
+    overrides: `section.key=value`, for all variants. Raises InputError for a study that does not exist, is not TOML or does not fit.
+    """
+    where, beside, table = _read(name)
+    study = checked(Study, table, where, "see docs/how-to/experiments.md")
+    unknown = sorted(set(study.settings) - set(Settings.model_fields))
+    if unknown:
+        raise InputError(f"unknown section settings.{unknown[0]}", file=where, remedy=f"one of {', '.join(Settings.model_fields)}")
+    settings = {}
+    for variant, changes in study.variants.items():
+        own = {"model": changes.model, "training": changes.training, "search": changes.search}
+        if "seed" in changes.training or "seed" in study.settings.get("training", {}):
+            raise InputError("training.seed is not a setting of a study", file=where, remedy="list the seeds, as seeds = [1, 2]")
+        recipe = recipe_beside(study, beside, variant)
+        settings[variant] = _resolved([study.settings, own], recipe, overrides, f"{where}: variant {variant}")
+        seed = {"seed": study.seeds[0]}
+        settings[variant] = settings[variant].model_copy(update={"training": settings[variant].training.model_copy(update=seed)})
+    corpus = _resolved([study.settings], recipe_beside(study, beside), overrides, where).data
+    return Plan(study, where, beside, data or beside, corpus, settings)
+
+
+def _read(name: str) -> tuple[str, Path, dict[str, Any]]:
+    """(what messages call it, the folder of its paths, its table)"""
+    path = Path(name)
+    try:
+        if path.suffix != ".toml" and not path.is_file():
+            built_in = resources.files("rnnsearch.studies") / "builtin" / f"{name}.toml"
+            if not built_in.is_file():
+                raise InputError(f"no study {name!r}", remedy=f"name a TOML file or one of {', '.join(study_names())}")
+            return f"study {name}", Path(), tomllib.loads(built_in.read_text(encoding="utf-8"))
+        return str(path), path.parent, tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"is not TOML: {error}", file=path) from None
+
+
+def recipe_beside(study: Study, folder: Path, variant: str = "") -> str:
+    """The recipe of a variant, or of the corpus: built-in ones by name, files as they lie beside the study's."""
+    own = study.variants[variant].recipe if variant else None
+    recipe = study.recipe if own is None else own
+    return str(folder / recipe) if recipe.endswith(".toml") else recipe
+
+
+def _resolved(changes: Sequence[Changes], recipe: str, overrides: Sequence[str], where: str) -> Settings:
+    """The recipe, then one set of changes after the other, then the overrides."""
+    _, table = read_recipe(recipe)
+    for change in changes:
+        for section, values in change.items():
+            table.setdefault(section, {}).update(values)
+    for override in overrides:
+        apply_override(table, override)
+    return validated(table, where)

@@ -1,0 +1,107 @@
+"""One run of a study, in a process of its own: trains it, translates the test sets and aligns their references."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from rnnsearch.config import Settings
+
+INTERRUPTED = 130
+
+
+class Job(BaseModel):
+    """What a process is to do. It comes as one line on its standard input, which stays open for as long as whoever asked lives.
+
+    texts: of each test set, (source, reference), already in the direction of the run. translations, forced: test set → file to write.
+    """
+
+    run: Path
+    store: Path
+    settings: Settings
+    trust_code: bool = False
+    texts: dict[str, tuple[Path, Path]]
+    translations: dict[str, Path]
+    forced: dict[str, Path]
+
+
+def main() -> int:
+    """Reads a job and does it; the exit code of the process."""
+    from rnnsearch.errors import InputError
+
+    # A shell's background processes are told to ignore Ctrl-C, and so would be what they start.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    job = Job.model_validate_json(sys.stdin.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        return do(job)
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+    except InputError as error:
+        say(f"rnnsearch: {error}")
+        return 2
+
+
+def do(job: Job) -> int:
+    """0, or INTERRUPTED if the training was ended before its time."""
+    from rnnsearch.run import usable_device
+    from rnnsearch.studies.state import is_trained
+    from rnnsearch.text.corpus import Corpus
+    from rnnsearch.training.loop import train
+
+    if not is_trained(job.run, job.settings):
+        usable_device(job.settings.training.device)
+        train(job.settings, Corpus.open(job.store), job.run, resume=True)
+        if not is_trained(job.run, job.settings):
+            return INTERRUPTED
+    measure(job)
+    return 0
+
+
+def measure(job: Job) -> None:
+    """Everything that needs the network, into plain files; what is there already under the same key is left alone."""
+    from rnnsearch.run import Run
+    from rnnsearch.studies.measuring import checksum, force, translate
+    from rnnsearch.text.reading import read_pairs
+    from rnnsearch.training.processor import hardware, set_up_processor
+    from rnnsearch.translation.translator import Translator
+
+    set_up_processor(job.settings.training.threads)
+    device = job.settings.training.device
+    key: dict[str, Any] = {"model": checksum(Run.open(job.run).model_path)}
+    translator = Translator.load(job.run, device=device, trust_code=job.trust_code)
+    parameters = sum(parameter.numel() for parameter in translator.networks[0].parameters())
+    facts = {"hardware": hardware(device), "parameters": parameters}
+    for name, (source, reference) in job.texts.items():
+        pairs = list(read_pairs(source, reference))
+        text = {"source": checksum(source)}
+        if name in job.translations:
+            search = translator.search.model_dump()
+            translate(translator, [pair[0] for pair in pairs], job.translations[name], key | text | {"search": search}, facts, say)
+        if name in job.forced:
+            force(translator, pairs, job.forced[name], key | text | {"reference": checksum(reference)}, facts, say)
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def describe(job: Job) -> str:
+    """The line that a process reads."""
+    return json.dumps(job.model_dump(mode="json")) + "\n"
+
+
+def _end_with_parent() -> None:
+    """Standard input ends when whoever asked is gone, by kill -9 or otherwise: then training saves its state and ends."""
+    while os.read(sys.stdin.fileno(), 1):  # not through the buffer, whose lock would delay the exit
+        pass
+    os.kill(os.getpid(), signal.SIGINT)

@@ -1,0 +1,128 @@
+"""A study file says what it means, and a mistake in it is one clear line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rnnsearch.config import load_config
+from rnnsearch.errors import InputError
+from rnnsearch.studies.folder import StudyFolder
+from rnnsearch.studies.study import Plan, read_plan, study_names
+
+SMALL = """
+recipe = "demo"
+[corpus]
+builtin = true
+[variants.one]
+"""
+FILES = """
+[corpus]
+train = ["train.en", "train.fr"]
+[tests.news]
+source = "news.en"
+reference = "news.fr"
+[variants.one]
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Callable[..., Plan]:
+    """plan(text, …) reads a study file with that text."""
+
+    def read(text: str, *arguments: object, **named: object) -> Plan:
+        (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+        return read_plan(str(tmp_path / "study.toml"), *arguments, **named)  # type: ignore[arg-type]
+
+    return read
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_built_in_studies_can_be_read(name: str) -> None:
+    assert read_plan(name).study.variants
+
+
+def test_recipe_then_settings_then_variant_then_overrides(plan: Callable[..., Plan]) -> None:
+    text = """
+    recipe = "demo"
+    [corpus]
+    builtin = true
+    [settings]
+    data = {shortlist = 77}
+    model = {embedding_size = 10, hidden_size = 11, alignment_size = 12}
+    [variants.one]
+    model = {hidden_size = 21, alignment_size = 22}
+    [variants.two]
+    recipe = "rnnencdec-30"
+    """
+    found = plan(text, overrides=("model.alignment_size=32", "data.minimum_count=2"))
+    one, two = found.settings["one"].model, found.settings["two"].model
+    assert (one.maxout_size, one.embedding_size, one.hidden_size, one.alignment_size) == (64, 10, 21, 32)
+    assert (two.maxout_size, two.embedding_size, two.hidden_size, two.alignment_size) == (500, 10, 11, 32)
+    assert (two.alignment, two.encoder, found.settings["two"].training.max_length) == ("fixed", "forward", 30)
+    assert (found.data.shortlist, found.data.minimum_count) == (77, 2)
+
+
+def test_a_recipe_lies_beside_its_study(plan: Callable[..., Plan], tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text("[model]\nhidden_size = 5\n", encoding="utf-8")
+    found = plan(FILES.replace("[variants.one]", '[variants.one]\nrecipe = "own.toml"'), tmp_path / "elsewhere")
+    assert found.settings["one"].model.hidden_size == 5
+    assert found.path("news.en") == tmp_path / "elsewhere" / "news.en"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SMALL + "nosuch = 1", r"study\.toml: unknown setting variants\.one\.nosuch \(see docs/how-to/experiments\.md\)"),
+        (SMALL + "model.nosuch = 1", r"study\.toml: variant one: unknown setting model\.nosuch"),
+        (SMALL + "data.shortlist = 1", r"unknown setting variants\.one\.data"),
+        (SMALL + "training.seed = 3", r"training\.seed is not a setting of a study \(list the seeds, as seeds = \[1, 2\]\)"),
+        ("seeds = [1, 1]" + SMALL, "a seed is named twice"),
+        ('baseline = "two"' + SMALL, r"there is no variant 'two', only one"),
+        (SMALL.replace("one", '"a/b"'), r"variants\.a/b"),
+        (SMALL.replace("builtin = true", ""), r"corpus: name the files of `train`, or say `builtin = true`"),
+        (SMALL.replace("builtin = true", 'builtin = true\ndev = ["a"]'), "brings its own development pairs"),
+        (FILES.replace("[tests.news]", "[settings.nosuch]"), "unknown setting settings|unknown section|tests: name at least one"),
+        (SMALL + "[settings.nosuch]\na = 1", r"unknown section settings\.nosuch"),
+        (FILES.replace("reference", "gold"), r"tests\.news\.reference: Field required"),
+        ("seeds = [", "is not TOML"),
+    ],
+)
+def test_mistakes_are_one_clear_line(plan: Callable[..., Plan], text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        plan(text)
+
+
+def test_a_study_that_does_not_exist() -> None:
+    with pytest.raises(InputError, match=r"no study 'nosuch' \(name a TOML file or one of .*alignment"):
+        read_plan("nosuch")
+
+
+def test_runs_are_named_after_variant_and_seed(plan: Callable[..., Plan], tmp_path: Path) -> None:
+    one, several = plan("seeds = [7]" + SMALL), plan("seeds = [7, 8]\nboth_directions = true" + SMALL)
+    folder = StudyFolder(tmp_path / "out")
+    assert [(run.name, run.seed) for run in folder.runs(one)] == [("one", 7)]
+    assert [(run.name, run.reverse) for run in folder.runs(several)] == [
+        ("one-7", False),
+        ("one-8", False),
+        ("one-7.reverse", True),
+        ("one-8.reverse", True),
+    ]
+    assert several.of_seed("one", 8).training.seed == 8
+
+
+def test_a_run_keeps_its_name_when_seeds_are_added(plan: Callable[..., Plan], tmp_path: Path) -> None:
+    run = tmp_path / "out" / "runs" / "one"
+    run.mkdir(parents=True)
+    load_config("demo", ["training.seed=8"]).save(run / "config.toml")
+    several = plan("seeds = [7, 8]" + SMALL)
+    assert [found.name for found in StudyFolder(tmp_path / "out").runs(several)] == ["one-7", "one"]
+
+
+def test_two_runs_of_one_name_are_refused(plan: Callable[..., Plan], tmp_path: Path) -> None:
+    clash = plan("seeds = [1, 2]" + SMALL + '[variants."one-1"]\n')
+    assert len({run.name for run in StudyFolder(tmp_path).runs(clash)}) == 4
+    with pytest.raises(InputError, match=r"two runs would be named 'one\.reverse'"):
+        StudyFolder(tmp_path).runs(plan("both_directions = true" + SMALL + '[variants."one.reverse"]'))
