@@ -13,6 +13,7 @@ import typer
 from rnnsearch.cli.corpus import lexicon, prepare
 from rnnsearch.cli.evaluating import aer, evaluate
 from rnnsearch.cli.learning import demo, train
+from rnnsearch.cli.linking import links
 from rnnsearch.cli.measuring import bench
 from rnnsearch.cli.options import SeveralValues, say
 from rnnsearch.cli.selecting import select
@@ -33,6 +34,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     demo: "rnnsearch demo --out demo",
     prepare: "rnnsearch prepare train.en.gz train.fr.gz --dev dev.en dev.fr --out store --recipe multi30k",
     select: "rnnsearch select --in-domain news.en news.fr --pool crawl.en.gz crawl.fr.gz --words 348000000 --out selected",
+    links: "rnnsearch links train.en.gz train.fr.gz --out train.links",
     lexicon: "rnnsearch lexicon store --out lexicon.gz",
     train: "rnnsearch train multi30k --data store --out run --set model.hidden_size=512",
     translate: "rnnsearch translate run news.en --beam 12 > news.fr",

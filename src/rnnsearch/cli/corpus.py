@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Columns, Format, Set, progress_bar, say
+from rnnsearch.cli.options import Columns, Format, Set, one_of, progress_bar, say
 
 
 def _check(store: Path | None) -> None:
@@ -32,9 +32,12 @@ def prepare(
     ] = None,
     links: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE...", help="Word links (Pharaoh), a file for each corpus: a line for each pair, between its words."),
+        typer.Option(metavar="FILE...", help="Word links (Pharaoh), a file for each corpus, a line for each pair."),
     ] = None,
     links_reversed: Annotated[bool, typer.Option("--links-reversed", help="The links are written target-source.")] = False,
+    links_words: Annotated[
+        str, typer.Option(help="What links count: `given` (between blanks in the files), `tokenised` words, or `auto`: whichever they fit.")
+    ] = "auto",
     columns: Columns = None,
     format_: Format = "",
     recipe: Annotated[str, typer.Option(help="Take the data settings of this recipe: a built-in name or a TOML file.")] = "",
@@ -61,6 +64,7 @@ def prepare(
             dev=parallel_texts(dev, layout=layout) if dev else [],
             links=links or [],
             links_reversed=links_reversed,
+            link_words=one_of(links_words, "--links-words", ("auto", "given", "tokenised")),  # type: ignore[arg-type]
             settings=settings,
             overwrite=overwrite,
             workers=workers or len(os.sched_getaffinity(0)),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
+
+from rnnsearch.errors import InputError
 
 SourceFile = Annotated[str, typer.Argument(metavar="SRC", help="Source text, one sentence a line; .gz is read as is, - is stdin.")]
 TargetFile = Annotated[str, typer.Argument(metavar="TGT", help="Target text, line by line.")]
@@ -52,3 +55,11 @@ def progress_bar() -> Any:
 def say(text: str) -> None:
     """Everything that is not a result goes to stderr."""
     print(text, file=sys.stderr)
+
+
+def one_of(word: str, option: str, allowed: Iterable[str]) -> str:
+    """The word, if it is one of the allowed ones. Raises InputError else."""
+    allowed = tuple(allowed)
+    if word not in allowed:
+        raise InputError(f"{option} knows no '{word}'", remedy=f"one of: {', '.join(allowed)}")
+    return word

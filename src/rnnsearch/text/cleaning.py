@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.blocks import LinksCollector, SideCollector, pack
-from rnnsearch.text.codec import side_tokeniser
+from rnnsearch.text.codec import SIDES, side_tokeniser
 from rnnsearch.text.duplicates import digest
 from rnnsearch.text.filters import Candidate, Filter, active_filters, resolve_entities
-from rnnsearch.text.links import check_links, parse_links, project, word_ranges
+from rnnsearch.text.links import Counted, LinkWords, check_links, given_words, parse_links, project, recognise, tokeniser_ranges
 from rnnsearch.text.readers import ParallelText
 from rnnsearch.text.reading import plain, read_lines
 from rnnsearch.text.report import EXAMPLES
-from rnnsearch.text.tokenise import Tokeniser
 
 PAIRS = 10_000
 CHARACTERS = 8_000_000
 """Of a chunk, at most: one of the two is reached first."""
 
-_PLAIN = Tokeniser("space", "")
+RECOGNISED = 1000
+"""Pairs from whose links it is told what they count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Consecutive pairs of one text, each side's lines with line feeds between them. first: number of the first pair, 1-based.
 
-    links: their lines of word links, None without; they come from `links_file`.
+    links: their lines of word links, None without; they come from `links_file`, and count `link_words`.
     """
 
     text: int
@@ -43,6 +43,7 @@ class Chunk:
     targets: str
     links: str | None = None
     links_file: str = ""
+    link_words: LinkWords = "given"
 
 
 class DroppedPair(NamedTuple):
@@ -114,13 +115,39 @@ def _refuse_links(file: str | Path | None, lines: int, text: ParallelText, pairs
 
 @dataclass(frozen=True, slots=True)
 class Cleaner:
-    """What is done to a chunk: a plain value that can be sent to another process. swapped: links are written target-source."""
+    """What is done to a chunk: a plain value that can be sent to another process.
+
+    swapped: links are written target-source. link_words: what they count; "auto" is for `recognised` to replace.
+    """
 
     settings: DataSettings
     swapped: bool = False
+    link_words: LinkWords | Literal["auto"] = "auto"
 
     def __call__(self, chunk: Chunk) -> Cleaned:
         return _Cleaning(self.settings, self.swapped, chunk).run()
+
+    def recognised(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """The chunks with what their links count: as it was said, or as the first pairs of each text show."""
+        count: LinkWords = "given"
+        for chunk in chunks:
+            if chunk.first == 1 and chunk.links is not None:
+                count = self._recognise(chunk) if self.link_words == "auto" else self.link_words
+            yield replace(chunk, link_words=count)
+
+    def _recognise(self, chunk: Chunk) -> LinkWords:
+        lines = zip(chunk.sources.split("\n"), chunk.targets.split("\n"), (chunk.links or "").split("\n"), strict=True)
+        words = [side_tokeniser(side, self.settings).words for side in SIDES]
+        resolves = self.settings.entities == "resolve"
+
+        def counted() -> Iterator[Counted]:
+            for number, (*sides, line) in enumerate(itertools.islice(lines, RECOGNISED), 1):
+                links = parse_links(line, self.swapped, chunk.links_file, number)
+                cut = [tokenise(resolve_entities(side) if resolves else side) for tokenise, side in zip(words, sides, strict=True)]
+                source, target = sides
+                yield Counted(links, (len(given_words(source)), len(given_words(target))), (len(cut[0]), len(cut[1])))
+
+        return recognise(counted())
 
 
 class _Cleaning:
@@ -184,26 +211,18 @@ class _Cleaning:
         """The links of a pair, between the tokeniser's words; only checked, if the pair does not stay."""
         file, number = self.chunk.links_file, self.chunk.first + place
         links = parse_links(line, self.swapped, file, number)
-        given = _tokens(source), _tokens(target)
+        if self.chunk.link_words == "tokenised":
+            check_links(links, len(pair.source_words), len(pair.target_words), file, number, "tokenised")
+            return sorted(set(links)) if stays else []
+        given = given_words(source), given_words(target)
         check_links(links, len(given[0]), len(given[1]), file, number)
         if not links or not stays:
             return []
         ranges = []
         for side, tokens, words in (("source", given[0], pair.source_words), ("target", given[1], pair.target_words)):
-            found = word_ranges([self._spelling(token) for token in tokens], words)
+            found = tokeniser_ranges(tokens, words, self.settings.entities == "resolve")
             if found is None:
                 what = f"its links cannot follow the tokeniser, which changes letters of the {side}: {' '.join(tokens)[:60]!r}"
                 raise InputError(what, file=file, line=number, remedy="give tokenised text and data.tokeniser=space, or leave the pair out")
             ranges.append(found)
         return project(links, *ranges)
-
-    def _spelling(self, token: str) -> str:
-        """The letters of a token that the tokeniser sees: none of a soft hyphen, and of `&amp;` what it stands for, if that is wanted."""
-        if self.settings.entities == "resolve":
-            token = resolve_entities(token)
-        return token if token.isprintable() and " " not in token else "".join(_PLAIN.words(token))
-
-
-def _tokens(line: str) -> list[str]:
-    """What links count: whatever stands between blanks, as aligners see it. A no-break space or a soft hyphen is a letter to them."""
-    return [token for token in line.split(" ") if token]

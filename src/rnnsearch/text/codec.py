@@ -15,6 +15,8 @@ from rnnsearch.text.vocabulary import EOS, Vocabulary
 
 Side = Literal["source", "target"]
 
+SIDES: tuple[Side, Side] = ("source", "target")
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,11 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.blocks import read_blocks, read_fates, read_links
 from rnnsearch.text.cleaning import Cleaned, Cleaner, chunks
-from rnnsearch.text.codec import Codec, Side, side_tokeniser
+from rnnsearch.text.codec import SIDES, Codec, Side, side_tokeniser
 from rnnsearch.text.duplicates import Duplicates
 from rnnsearch.text.filters import active_filters, governing_setting, reason
 from rnnsearch.text.kept import DroppedFile, Kept, Samples
+from rnnsearch.text.links import LinkWords
 from rnnsearch.text.numbering import Numbered, Numberer, pieces_of_links
 from rnnsearch.text.parallel import ordered_map
 from rnnsearch.text.readers import ParallelText
@@ -33,8 +34,6 @@ from rnnsearch.text.word_counts import WordCounts
 Progress = Callable[[str, int, int | None], None]
 """(what is being done, how many are done, of how many or None if that is not known yet)"""
 
-SIDES: tuple[Side, Side] = ("source", "target")
-
 _ALONE = 3  # so few chunks are done before workers have started
 _GROWTH = 60  # points of a curve
 _RATIOS = np.exp2(np.arange(-12, 13) / 4)  # from 1/8 to 8
@@ -43,13 +42,13 @@ _RATIOS = np.exp2(np.arange(-12, 13) / 4)  # from 1/8 to 8
 def clean(
     texts: Sequence[ParallelText],
     links: Sequence[str | Path],
-    swapped: bool,
+    links_are: tuple[bool, LinkWords | Literal["auto"]],
     settings: DataSettings,
     work: Path,
     workers: int,
     progress: Progress,
 ) -> Kept:
-    """Writes the blocks of the pairs that stay and says what became of the others."""
+    """Writes the blocks of the pairs that stay and says what became of the others. links_are: (written target-source, what they count)."""
     filters = active_filters(settings)
     dropped = [Dropped(reason(drops), governing_setting(drops)) for drops in filters]
     reports = [TextReport(text.name) for text in texts]
@@ -61,12 +60,13 @@ def clean(
         files = {name: stack.enter_context((work / name).open("wb")) for name in names}
         duplicates = stack.enter_context(Duplicates(work)) if settings.drop_duplicates else None
         done = 0
-        for place, cleaned in _cleaned(texts, links, Cleaner(settings, swapped), workers):
+        for place, count, cleaned in _cleaned(texts, links, Cleaner(settings, *links_are), workers):
             for name, packed in cleaned.packed.items():
                 files[name].write(packed)
             if duplicates is not None:
                 duplicates.add(cleaned.digests)
             _tally(cleaned, reports[place], dropped)
+            reports[place].link_words = count if links else ""
             done += cleaned.pairs
             progress("tokenising", done, None)
         repeated = None if duplicates is None else duplicates.repetitions()
@@ -79,11 +79,13 @@ def clean(
     return Kept(kept, reports, dropped, repeated)
 
 
-def _cleaned(texts: Sequence[ParallelText], links: Sequence[str | Path], cleaner: Cleaner, workers: int) -> Iterator[tuple[int, Cleaned]]:
-    given = chunks(texts, links)
+def _cleaned(
+    texts: Sequence[ParallelText], links: Sequence[str | Path], cleaner: Cleaner, workers: int
+) -> Iterator[tuple[int, LinkWords, Cleaned]]:
+    given = cleaner.recognised(chunks(texts, links))
     beginning = list(itertools.islice(given, _ALONE))
     for chunk, cleaned in ordered_map(cleaner, itertools.chain(beginning, given), workers if len(beginning) == _ALONE else 1):
-        yield chunk.text, cleaned
+        yield chunk.text, chunk.link_words, cleaned
 
 
 def _tally(cleaned: Cleaned, report: TextReport, dropped: list[Dropped]) -> None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from rnnsearch.config import DataSettings, TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.codec import Codec, Side
+from rnnsearch.text.codec import SIDES, Codec, Side
 from rnnsearch.text.development import encode_dev, read_dev
 from rnnsearch.text.folder import whole_folder
+from rnnsearch.text.links import LinkWords
 from rnnsearch.text.order import BatchOrder
-from rnnsearch.text.passes import SIDES, Progress, clean, count, make_codec, number
+from rnnsearch.text.passes import Progress, clean, count, make_codec, number
 from rnnsearch.text.readers import Layout, ParallelText, parallel_texts
 from rnnsearch.text.report import Padding, PreparationReport, SideReport
 from rnnsearch.text.report_page import page
@@ -64,6 +66,7 @@ def prepare_texts(
     dev: Sequence[ParallelText] = (),
     links: Sequence[str | Path] = (),
     links_reversed: bool = False,
+    link_words: LinkWords | Literal["auto"] = "auto",
     settings: DataSettings,
     overwrite: bool = False,
     workers: int = 1,
@@ -71,8 +74,9 @@ def prepare_texts(
 ) -> PreparationReport:
     """Makes the store `out` from parallel texts, whole or not at all; the same input and settings give the same bytes.
 
-    dev: development texts; all their pairs are kept, in order. links: Pharaoh files, one for each text, one line for each pair, between
-    its blank-separated words; links_reversed: they are written target-source. overwrite: replace `out` if it is a store.
+    dev: development texts; all their pairs are kept, in order. links: Pharaoh files, one for each text, one line for each pair;
+    links_reversed: they are written target-source; link_words: what they count, by default what the first pairs of each text show.
+    overwrite: replace `out` if it is a store.
     workers: processes that clean. More than one are spawned, so a script that asks for them needs `if __name__ == "__main__":`.
     Raises InputError for texts and links that cannot be read or are not parallel, an `out` that is in the way, a full disk, and
     nothing kept.
@@ -83,7 +87,7 @@ def prepare_texts(
         development = read_dev(dev) if dev else None  # first: its faults should not come to light after minutes of work
         work = folder / "work"
         work.mkdir()
-        kept = clean(texts, links, links_reversed, settings, work, workers, progress)
+        kept = clean(texts, links, (links_reversed, link_words), settings, work, workers, progress)
         codecs: dict[Side, Codec] = {}
         sides: dict[Side, SideReport] = {}
         for side in SIDES:

@@ -38,13 +38,14 @@ class Dropped:
 
 @dataclass(slots=True)
 class TextReport:
-    """One parallel text."""
+    """One parallel text. link_words: what its word links count, "given" or "tokenised" words; empty without links."""
 
     name: str
     pairs_read: int = 0
     pairs_kept: int = 0
     source_oddities: Oddities = field(default_factory=Oddities)
     target_oddities: Oddities = field(default_factory=Oddities)
+    link_words: str = ""
 
 
 @dataclass(slots=True)
@@ -145,6 +146,8 @@ class PreparationReport:
 
     def _text(self, text: TextReport) -> Iterator[str]:
         yield f"text     {text.name}: {text.pairs_read:,} read, {text.pairs_kept:,} kept"
+        if text.link_words == "tokenised":
+            yield "  links      count the tokeniser's words"
         for side, oddities in (("source", text.source_oddities), ("target", text.target_oddities)):
             for kind, lines in sorted(oddities.lines.items()):
                 yield f"  odd        {side}: {kind}: {lines:,} line{'s' * (lines != 1)}, first line {oddities.first[kind]:,}"

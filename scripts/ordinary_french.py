@@ -1,0 +1,104 @@
+"""The gold links of the shared task of 2003 (English–French Hansards) over ordinary text, as a model trained on ordinary French needs them.
+
+Their French has every contraction and elision written out: `de le`, `à les`, `ce ne est pas que il`. This script writes them as French is
+written (`du`, `aux`, `ce n'est pas qu'il`), and the links between the words that Moses's tokeniser makes of the lines: where two words
+became one, or one two, its links are those of all of them, sure if one of them is sure.
+
+    python scripts/ordinary_french.py test.en.gz test.fr.gz test.wa --out wpt03.test    # wpt03.test.en, .fr and .links
+
+The rules are made for these files: `le` before an infinitive stays a pronoun for the infinitives that occur in them, a small h is mute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.links import GoldLinks, read_gold
+from rnnsearch.records import Link
+from rnnsearch.text.links import Range, project, tokeniser_ranges
+from rnnsearch.text.reading import read_pairs
+from rnnsearch.text.tokenise import Tokeniser
+
+CONTRACTED = {("de", "le"): "du", ("de", "les"): "des", ("à", "le"): "au", ("à", "les"): "aux"}
+ELIDED = frozenset(("je", "ne", "de", "le", "la", "que", "se", "ce", "me", "te", "jusque", "lorsque", "puisque", "quoique", "quelque"))
+WHOLE_BEFORE = {"ce": ("à",), "le": ("oui", "onze"), "de": ("onze",), "que": ("oui", "onze")}
+"""`ce à quoi`, `le oui`: these are not elided before these."""
+INFINITIVES = frozenset(("rendre", "faire"))
+VOWELS = "aeiouàâäéèêëîïôöùûüœæh"
+
+
+def ordinary(words: list[str]) -> list[tuple[str, int]]:
+    """Words with everything written out → (ordinary word, how many of the words it stands for). An elided word ends in an apostrophe."""
+    found: list[tuple[str, int]] = []
+    place = 0
+    while place < len(words):
+        word, following = words[place], words[place + 1 :]
+        contracted = CONTRACTED.get((word.lower(), following[0])) if following else None
+        if contracted and not _elides(following) and (len(following) == 1 or following[1] not in INFINITIVES):
+            found.append((contracted if word.islower() else contracted.capitalize(), 2))
+        elif _elides(words[place:]) and words[max(place - 1, 0)] != "-":  # `puis - je avoir` stays
+            found.append((word[:-1] + "'", 1))
+        else:
+            found.append((word, 1))
+        place += found[-1][1]
+    return found
+
+
+def _elides(words: list[str]) -> bool:
+    """Whether the first word loses its last letter before the second."""
+    if len(words) < 2 or words[0].lower() not in ELIDED or words[1].lower() in WHOLE_BEFORE.get(words[0].lower(), ()):
+        return False
+    if words[0].lower() == "quelque":
+        return words[1] in ("un", "une")
+    return words[1][0] in VOWELS or words[1][0] in VOWELS[:-1].upper() or words[1] == "y"
+
+
+def line(words: list[tuple[str, int]]) -> str:
+    """The ordinary line: an elided word stands before the next one without a blank."""
+    return "".join(word if word.endswith("'") else f"{word} " for word, _ in words).strip()
+
+
+def ranges(words: list[tuple[str, int]], text: str, language: str) -> list[Range]:
+    """For each of the file's own words the tokeniser's words of `text` that it became. words: as of `ordinary`."""
+    found = tokeniser_ranges([word for word, _ in words], Tokeniser("moses", language).words(text), resolves=False)
+    if found is None:
+        raise InputError(f"the tokeniser changes letters of {text!r}")
+    return [span for span, (_, count) in zip(found, words, strict=True) for _ in range(count)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source", help="English text")
+    parser.add_argument("target", help="French text")
+    parser.add_argument("gold", help="gold links: NAACL .wa or Pharaoh")
+    parser.add_argument("--out", required=True, help="prefix of the files to write")
+    arguments = parser.parse_args()
+    texts: dict[str, list[str]] = {"en": [], "fr": [], "links": []}
+    for (source, target), gold in zip(read_pairs(arguments.source, arguments.target), read_gold(arguments.gold), strict=True):
+        english, french = [(word, 1) for word in source.split()], ordinary(target.split())
+        lines = line(english), line(french)
+        spans = ranges(english, lines[0], "en"), ranges(french, lines[1], "fr")
+        for name, entry in zip(texts, (*lines, written(gold, *spans)), strict=True):
+            texts[name].append(entry)
+    for name, lines in texts.items():
+        Path(f"{arguments.out}.{name}").write_text("".join(f"{entry}\n" for entry in lines), encoding="utf-8")
+
+
+def written(gold: GoldLinks, source: list[Range], target: list[Range]) -> str:
+    """Pharaoh with possible links as `i?j`, between the tokeniser's words."""
+    sure, possible = (set(project(sorted(links), source, target)) for links in (gold.sure, gold.possible))
+
+    def item(link: Link) -> str:
+        return f"{link[0]}{'-' if link in sure else '?'}{link[1]}"
+
+    return " ".join(item(link) for link in sorted(possible))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except InputError as error:
+        sys.exit(str(error))
