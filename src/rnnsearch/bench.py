@@ -19,6 +19,7 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.sequence_linear import PRECISIONS, Maps, sequence
 from rnnsearch.text.batches import Batch
 from rnnsearch.training.processor import hardware, set_up_processor
+from rnnsearch.training.team import Team
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.beam import beam_search
 from rnnsearch.translation.network_step import NetworkState, network_step
@@ -68,8 +69,13 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     ids, lengths = _ids(training.batch_size, length, words)
     known = torch.eye(length + 1).repeat(training.batch_size, 1, 1)  # read only if the settings learn from links
     batch = Batch(ids, lengths, ids.flip(0), lengths, known).to(training.device)
-    updates = iter(range(1, repetitions + 2))
-    seconds = _timed(lambda: trainer.update([batch], next(updates)), repetitions, training.device)
+    updates = iter(range(1, repetitions + 3))
+    if training.processes > 1:
+        trainer.update([batch], next(updates))
+    worker = Team(trainer, training.processes) if training.processes > 1 else trainer
+    seconds = _timed(lambda: worker.update([batch], next(updates)), repetitions, training.device)
+    if isinstance(worker, Team):
+        worker.close()
     return _throughput("training on", settings, network, training.precision, training.batch_size, length, 0, seconds)
 
 
@@ -93,7 +99,7 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
 def _network(settings: Settings, words: int, product_dtype: torch.dtype) -> TranslationNetwork:
     if words < 3:
         raise InputError(f"{words} words are too few", remedy="give at least 3: the end of sentence, the unknown word and another one")
-    set_up_processor(settings.training.threads)
+    set_up_processor(settings.training.threads, settings.training.processes)
     torch.manual_seed(settings.training.seed)
     return TranslationNetwork(settings.model, words, words, product_dtype=product_dtype, trust_code=True)
 

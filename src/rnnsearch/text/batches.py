@@ -29,10 +29,16 @@ class Batch:
     known_alignment: Float32[Tensor, "batch target source"] | None = None
     """The word links as weights: a row with k links has 1/k at each, a row without links is 0 (`known_alignment`)."""
 
+    def parts(self) -> tuple[Tensor | None, ...]:
+        """The tensors, as the constructor takes them."""
+        return self.source, self.source_lengths, self.target, self.target_lengths, self.known_alignment
+
     def to(self, device: torch.device | str) -> Batch:
-        source, target = self.source.to(device), self.target.to(device)
-        known = None if self.known_alignment is None else self.known_alignment.to(device)
-        return Batch(source, self.source_lengths.to(device), target, self.target_lengths.to(device), known)
+        return Batch(*(None if part is None else part.to(device) for part in self.parts()))
+
+    def share(self, rank: int, world: int) -> Batch:
+        """The pairs of process `rank` of `world`: every world-th, so that all shares are about equally long."""
+        return Batch(*(None if part is None else part[rank::world] for part in self.parts()))
 
 
 def pad(

@@ -49,10 +49,10 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], worke
 def _begin_worker() -> None:
     """Leaves Ctrl-C to the parent, and ends with it: after a kill -9 nobody else would tell the worker that no work will come."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -23,6 +23,7 @@ from rnnsearch.training.interrupt import interruptible
 from rnnsearch.training.log import Log, statistics
 from rnnsearch.training.optimiser import total_updates
 from rnnsearch.training.processor import set_up_processor
+from rnnsearch.training.team import Team
 from rnnsearch.training.trainer import Trainer, Update
 from rnnsearch.training.validation import Validation, validate
 
@@ -31,7 +32,7 @@ SKIPS_IN_A_ROW = 10
 SPEED_OVER = 20
 """Updates that the shown speed is averaged over."""
 
-MAY_CHANGE = {"max_updates", "max_epochs", "max_minutes", "patience", "threads", "device", "samples", "save_every"}
+MAY_CHANGE = {"max_updates", "max_epochs", "max_minutes", "patience", "processes", "threads", "device", "samples", "save_every"}
 """Training settings that may differ when a run is resumed: they do not change what an update computes."""
 
 
@@ -58,7 +59,7 @@ def train(settings: Settings, corpus: Corpus, path: Path, *, resume: bool = Fals
             session.save(shown, must=True)
             shown.say(session.closing_words())
         finally:
-            session.log.close()
+            session.close()
     return session.run
 
 
@@ -76,11 +77,13 @@ class Session:
     clock: float
     window: list[tuple[float, int, float]]
     """(time, target tokens, NLL) of the last updates, for display."""
+    team: Team | None = None
+    """With more than one process, from the second update on: the first one gives the optimiser the state that they share."""
 
     @classmethod
     def begin(cls, settings: Settings, corpus: Corpus, path: Path, resume: bool) -> Session:
         training = settings.training
-        set_up_processor(training.threads)
+        set_up_processor(training.threads, training.processes)
         check_links(corpus, training)
         run = open_run(settings, corpus, path) if resume and (path / "config.toml").exists() else None
         order = BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, training)
@@ -107,7 +110,9 @@ class Session:
         """One update, and the validation or checkpoint that is due after it."""
         training, progress = self.run.settings.training, self.progress
         batches = [collate(self.corpus.train, some, linked=needs_links(training)).to(training.device) for some in indices]
-        update = self.trainer.update(batches, progress.update + 1)
+        if training.processes > 1 and self.team is None and progress.update:
+            self.team = Team(self.trainer, training.processes)
+        update = (self.team or self.trainer).update(batches, progress.update + 1)
         self._count(update, position)
         if not update.applied:
             shown.say(f"update {progress.update}: the gradient is not finite; the parameters stay as they were")
@@ -172,6 +177,12 @@ class Session:
                 remedy = f"free some space and go on with --resume from update {self.saved_update}"
                 raise InputError(what, file=self.run.checkpoint_path, remedy=remedy) from None
             shown.say(f"warning: {what}; the previous one is kept, training goes on")
+
+    def close(self) -> None:
+        """Ends what does not end by itself: curves and processes."""
+        self.log.close()
+        if self.team is not None:
+            self.team.close()
 
     def closing_words(self) -> str:
         progress = self.progress

@@ -59,13 +59,15 @@ def total_updates(settings: TrainingSettings, updates_per_epoch: float) -> int:
     return total
 
 
-def clip(parameters: Iterable[nn.Parameter], threshold: float) -> float:
-    """Rescales the gradient to L2 norm `threshold` when its norm exceeds it (B.2; Pascanu et al. 2013). Returns the norm before."""
-    gradients = [_numbers(parameter) for parameter in parameters if parameter.grad is not None]
-    norm = nn.utils.get_total_norm(gradients)
-    if threshold:
-        torch._foreach_mul_(gradients, torch.clamp(threshold / (norm + 1e-6), max=1.0))
-    return float(norm)
+def gradient_norm(parameters: Iterable[nn.Parameter]) -> float:
+    """The L2 norm of all gradients together."""
+    return float(nn.utils.get_total_norm([_numbers(parameter) for parameter in parameters if parameter.grad is not None]))
+
+
+def clip(parameters: Iterable[nn.Parameter], norm: float, threshold: float) -> None:
+    """Rescales a gradient of L2 norm `norm` to `threshold` when it exceeds that (B.2; Pascanu et al. 2013); 0 never clips."""
+    if threshold and norm > threshold:
+        torch._foreach_mul_([_numbers(parameter) for parameter in parameters if parameter.grad is not None], threshold / norm)
 
 
 def _numbers(parameter: nn.Parameter) -> Tensor:
@@ -85,7 +87,9 @@ class WeightAverage:
         self.weights = {name: parameter.detach().clone() for name, parameter in network.state_dict().items()}
 
     @torch.no_grad()
-    def update(self, network: nn.Module, update: int) -> None:
+    def update(self, network: nn.Module, update: int, parameters: Iterable[nn.Parameter] | None = None) -> None:
+        """After update 1, 2, …; `parameters`: only of these."""
         decay = min(self.decay, (1 + update) / (10 + update))
-        current: list[Tensor] = list(network.state_dict().values())
-        torch._foreach_lerp_(list(self.weights.values()), current, 1.0 - decay)
+        chosen = {parameter.data_ptr() for parameter in (network.parameters() if parameters is None else parameters)}
+        pairs = [(self.weights[name], tensor) for name, tensor in network.state_dict().items() if tensor.data_ptr() in chosen]
+        torch._foreach_lerp_([average for average, _ in pairs], [tensor for _, tensor in pairs], 1.0 - decay)

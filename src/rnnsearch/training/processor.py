@@ -14,9 +14,13 @@ KEPT_ALLOCATION, KEPT_IN_ALL = 64 << 20, 512 << 20
 """Bytes. Freed allocations up to the first are kept for the next ones, as long as no more than the second lies idle at the heap's end."""
 
 
-def set_up_processor(threads: int) -> int:
-    """Sets the number of threads (0: as many as this process may use) and keeps freed memory at hand. Returns the number."""
-    chosen = threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else threads or os.cpu_count() or 1
+def set_up_processor(threads: int, processes: int = 1) -> int:
+    """Sets the number of threads (0: the cores that this process may use, over `processes`) and keeps freed memory at hand.
+
+    Returns the number.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    chosen = threads or max(1, cores // processes)
     torch.set_num_threads(chosen)
     if platform.libc_ver()[0] == "glibc":
         # By default every large tensor goes back to the system when it is freed, and its successor comes page by faulting page:

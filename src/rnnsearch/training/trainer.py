@@ -6,9 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
+<<<<<<< HEAD
 from torch import Tensor
+=======
+from torch import nn
+>>>>>>> 45daa4e (Processes that share pairs and parameters: two cores without threads that wait for each other)
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.model.dropout import Dropout
@@ -16,7 +21,7 @@ from rnnsearch.model.network import TranslationNetwork, source_mask
 from rnnsearch.text.batches import Batch
 from rnnsearch.training.alignment_loss import alignment_loss, alignment_weight, forced, needs_links
 from rnnsearch.training.loss import negative_log_likelihood
-from rnnsearch.training.optimiser import WeightAverage, clip, learning_rate, make_optimiser, takes_sparse_gradients
+from rnnsearch.training.optimiser import WeightAverage, clip, gradient_norm, learning_rate, make_optimiser, takes_sparse_gradients
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,15 @@ class Update:
     applied: bool
     alignment_loss: float = 0.0
     linked_rows: int = 0
+
+
+class Sums(NamedTuple):
+    """Over the pairs of some batches, as in Update."""
+
+    nll: float
+    target_tokens: int
+    alignment_loss: float
+    linked_rows: int
 
 
 class Trainer:
@@ -55,6 +69,11 @@ class Trainer:
         A gradient that is not finite changes nothing.
         """
         pairs = sum(len(batch.source) for batch in batches)
+        sums = self.add_gradients(batches, pairs, number)
+        return self.step(sums, pairs, gradient_norm(self.parameters), number, self.parameters)
+
+    def add_gradients(self, batches: Sequence[Batch], pairs: int, number: int) -> Sums:
+        """Adds the gradients of the loss of update `number`, divided by `pairs`, to those of the parameters."""
         nll, tokens, alignment, rows = 0.0, 0, 0.0, 0
         for batch in batches:
             known = self._known(batch)
@@ -78,17 +97,21 @@ class Trainer:
             (loss / pairs).backward()
             nll += float(plain)
             tokens += int(batch.target_lengths.sum())
-        norm = clip(self.parameters, self.settings.clip_norm)
+        return Sums(nll, tokens, alignment, rows)
+
+    def step(self, sums: Sums, pairs: int, norm: float, number: int, parameters: Sequence[nn.Parameter]) -> Update:
+        """Clips the gradient, whose norm over all parameters is `norm`, applies it to these, and forgets it."""
         rate = learning_rate(self.settings, number, self.total_updates)
-        applied = math.isfinite(norm) and math.isfinite(nll)
+        applied = math.isfinite(norm) and math.isfinite(sums.nll)
         if applied:
+            clip(parameters, norm, self.settings.clip_norm)
             for group in self.optimiser.param_groups:
                 group["lr"] = rate
             self.optimiser.step()
             if self.average is not None:
-                self.average.update(self.network, number)
+                self.average.update(self.network, number, parameters)
         self.optimiser.zero_grad(set_to_none=True)
-        return Update(nll, pairs, tokens, norm, rate, applied, alignment, rows)
+        return Update(sums.nll, pairs, sums.target_tokens, norm, rate, applied, sums.alignment_loss, sums.linked_rows)
 
     def _known(self, batch: Batch) -> Tensor | None:
         """The known alignment, if the settings use it; (batch, target, source)."""
