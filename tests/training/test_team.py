@@ -106,7 +106,7 @@ def test_every_parameter_has_one_owner_and_the_loads_are_even() -> None:
 def test_dropout_differs_between_processes_and_follows_the_seed() -> None:
     """Both shares hold the same pair: with the same masks the NLL would be twice that of one of them."""
     pair = batches(2, pairs=1)[0]
-    twice = [Batch(*(torch.cat((part, part)) for part in pair.parts()))]
+    twice = [Batch(**{name: torch.cat((part, part)) for name, part in pair.parts().items()})]
     first = trainer(dropout_readout=0.5, optimiser="sgd", learning_rate=1e-30)
     first.update(batches(1), 1)
     with closing(Team(first, 2)) as team:

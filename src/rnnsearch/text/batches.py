@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -29,16 +29,17 @@ class Batch:
     known_alignment: Float32[Tensor, "batch target source"] | None = None
     """The word links as weights: a row with k links has 1/k at each, a row without links is 0 (`known_alignment`)."""
 
-    def parts(self) -> tuple[Tensor | None, ...]:
-        """The tensors, as the constructor takes them."""
-        return self.source, self.source_lengths, self.target, self.target_lengths, self.known_alignment
+    def parts(self) -> dict[str, Tensor]:
+        """The tensors that are there, as the constructor takes them."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: part for name, part in parts.items() if part is not None}
 
     def to(self, device: torch.device | str) -> Batch:
-        return Batch(*(None if part is None else part.to(device) for part in self.parts()))
+        return Batch(**{name: part.to(device) for name, part in self.parts().items()})
 
     def share(self, rank: int, world: int) -> Batch:
         """The pairs of process `rank` of `world`: every world-th, so that all shares are about equally long."""
-        return Batch(*(None if part is None else part[rank::world] for part in self.parts()))
+        return Batch(**{name: part[rank::world] for name, part in self.parts().items()})
 
 
 def pad(

@@ -182,13 +182,13 @@ def _add(parameter: nn.Parameter, place: Tensor, rows: NDArray[np.int64] | None)
         parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
 
 
-def _packed(batch: Batch) -> tuple[Any, ...]:
+def _packed(batch: Batch) -> dict[str, NDArray[Any]]:
     """As arrays, which go through a pipe by value: tensors would each take a piece of shared memory."""
-    return tuple(None if part is None else part.numpy() for part in batch.parts())
+    return {name: part.numpy() for name, part in batch.parts().items()}
 
 
-def _unpacked(parts: tuple[Any, ...]) -> Batch:
-    return Batch(*(None if part is None else torch.from_numpy(part) for part in parts))
+def _unpacked(parts: dict[str, NDArray[Any]]) -> Batch:
+    return Batch(**{name: torch.from_numpy(part) for name, part in parts.items()})
 
 
 def _not_empty(batches: Any) -> list[Batch]:

@@ -9,11 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-<<<<<<< HEAD
-from torch import Tensor
-=======
-from torch import nn
->>>>>>> 45daa4e (Processes that share pairs and parameters: two cores without threads that wait for each other)
+from torch import Tensor, nn
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.model.dropout import Dropout
