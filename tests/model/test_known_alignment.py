@@ -230,3 +230,16 @@ def test_a_row_without_links_teaches_the_scorer_under_forcing() -> None:
     network = small_network()
     found = gradients(network, total(network, batch(SOME), "squared", 0.0, forced=True))
     assert bool(found["decoder.alignment.W_a.weight"].any())
+
+
+@pytest.mark.parametrize(
+    ("form", "wiring", "forcing"), [("cross-entropy", "released", "known"), ("squared", "appendix", "none"), ("product", "eq4", "none")]
+)
+def test_links_are_learnt(form: str, wiring: str, forcing: str) -> None:
+    """Updates on one batch: forced decoding comes to look where the links say, under forcing too, which needs the loss for that."""
+    network, given = small_network(wiring=wiring), batch(SOME)
+    changes = {"alignment_loss": form, "alignment_forcing": forcing, "optimiser": "adam", "learning_rate": 0.05, "clip_norm": 5.0}
+    trainer = Trainer(network, TrainingSettings.model_validate(changes), 0)
+    losses = [trainer.update([given], number).alignment_loss for number in range(1, 31)]
+    least = 0.0 if form == "squared" else math.log(2) + math.log(4)  # of the rows with 2 and 4 links
+    assert losses[-1] - least < 0.5 * (losses[0] - least)
