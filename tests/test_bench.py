@@ -44,13 +44,13 @@ def test_training_is_whole_updates(settings: Settings, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_translations_have_the_length_asked_for(settings: Settings, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[list[list[Any]]] = []
-    search = bench.beam_search
+    search = bench.search
 
     def kept(*arguments: Any) -> Any:
         found.append(search(*arguments))
         return found[-1]
 
-    monkeypatch.setattr(bench, "beam_search", kept)
+    monkeypatch.setattr(bench, "search", kept)
     changed = settings.model_copy(update={"search": settings.search.model_copy(update={"precision": precision})})
     result = bench.bench_translation(changed, words=20, length=7, repetitions=1)
     assert len(found) == 2

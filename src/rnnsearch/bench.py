@@ -16,13 +16,13 @@ from torch import Tensor
 from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.sequence_linear import PRECISIONS, Maps, sequence
+from rnnsearch.model.sequence_linear import PRECISIONS, Maps
 from rnnsearch.text.batches import Batch
 from rnnsearch.training.processor import hardware, set_up_processor
 from rnnsearch.training.team import Team
 from rnnsearch.training.trainer import Trainer
-from rnnsearch.translation.beam import beam_search
-from rnnsearch.translation.network_step import NetworkState, network_step
+from rnnsearch.translation.joint import search
+from rnnsearch.translation.network_step import begin_search
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +81,16 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
 
 def bench_translation(settings: Settings, *, words: int, length: int, repetitions: int) -> Throughput:
     """Beam search for `search.batch_size` sentences of `length` words; every translation is made to have that length too."""
-    search = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1})
+    limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1})
     network = _network(settings, words, torch.float32).to(settings.training.device)
-    ids, lengths = (part.to(settings.training.device) for part in _ids(search.batch_size, length, words))
-    maps = Maps(PRECISIONS[search.precision])
+    ids, lengths = (part.to(settings.training.device) for part in _ids(limits.batch_size, length, words))
+    maps = Maps(PRECISIONS[limits.precision])
 
-    @torch.no_grad()
     def translate() -> None:
-        with sequence(maps):
-            state = NetworkState(*network.encode(ids, lengths))
-        beam_search(network_step(network, maps), state, lengths, search)
+        search(begin_search([network], [maps], ids, lengths), lengths, limits)
 
     seconds = _timed(translate, repetitions, settings.training.device)
-    return _throughput("translating", settings, network, search.precision, search.batch_size, length, search.beam, seconds)
+    return _throughput("translating", settings, network, limits.precision, limits.batch_size, length, limits.beam, seconds)
 
 
 def _network(settings: Settings, words: int, product_dtype: torch.dtype) -> TranslationNetwork:

@@ -61,6 +61,9 @@ class ModelSettings(_Section):
     )
     readout: str = Field("maxout", description="maxout (A.2.2), tanh")
     wiring: Literal["eq4", "appendix", "released"] = Field("released", description="which states meet in the readout")
+    decoder: Literal["forward", "backward", "bidirectional"] = Field(
+        "forward", description="reads the target from left to right, from right to left, or one decoder each over one encoder"
+    )
     embedding_size: Positive = Field(620, description="m")
     hidden_size: Positive = Field(1000, description="n, of the decoder and of each encoder direction")
     encoder_size: Positive | None = Field(None, description="hidden units of each encoder direction, if not hidden_size")

@@ -75,6 +75,7 @@ def masked_search(translator: Translator, line: str, words: list[int], settings:
     everything = Translator(translator.networks, translator.source, translator.target, settings)
     members = [Translator([network], translator.source, translator.target, settings) for network in everything.networks]
     begun = [member._begin([translator.source.encode(line)], settings) for member in members]
+    readers = [one.readers[0] for one in begun]
     inside = torch.zeros(len(translator.target.vocabulary), dtype=torch.bool).index_fill(0, torch.tensor(words), True)
 
     class States(tuple[Any, ...]):
@@ -82,12 +83,12 @@ def masked_search(translator: Translator, line: str, words: list[int], settings:
             return States(state.select(sentences, hypotheses) for state in self)
 
     def step(previous: Tensor | None, states: States) -> StepResult:
-        results = [one.step(previous, state) for one, state in zip(begun, states, strict=True)]
+        results = [one.step(previous, state) for one, state in zip(readers, states, strict=True)]
         scaled = [torch.log_softmax(result.log_probabilities.masked_fill(~inside, -torch.inf), -1).exp() for result in results]
         weights = torch.stack([result.weights for result in results]).mean(0)
         return StepResult(torch.stack(scaled).mean(0).log(), weights, States(result.state for result in results))
 
-    return beam_search(step, States(one.state for one in begun), begun[0].lengths, settings)[0]
+    return beam_search(step, States(one.state for one in readers), begun[0].lengths, settings)[0]
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one run", "ensemble"])

@@ -23,19 +23,31 @@ from rnnsearch.model.resolve import resolve
 from rnnsearch.model.sequence_linear import Maps, SequenceLinear, sequence
 
 
+class Direction(NamedTuple):
+    """What one reading order of the target has for itself. backward: y_{Ty−1} … y_1 and then the end of sentence, not y_1 … y_Ty."""
+
+    decoder: Decoder
+    readout: Readout
+    output: OutputLayer
+    backward: bool
+
+
 class TeacherForced(NamedTuple):
-    """features: what W_o multiplies, for every target position.
+    """features: what W_o multiplies, for every target position. Row i belongs to y_i whatever the direction that the decoder reads in.
 
     weights: row i is the α (Eq. 6) of the context that p(y_i) was read from, whichever step of the wiring made it.
+    attended: False where it was read from none (the first word read, in wiring `appendix`), so that its row is no alignment.
     """
 
     features: Float[Tensor, "batch target feature"]
     weights: Float[Tensor, "batch target source"]
+    attended: Bool[Tensor, "batch target"]
 
 
 class TranslationNetwork(nn.Module):
     """p(y | x) of RNNsearch, or of a relative that `settings` names. source_words, target_words: K_x, K_y.
 
+    `directions` are its decoders: one, or one from each end of the target over the same annotations, which share its embeddings too.
     product_dtype: of the matrix products in training; bfloat16 halves their cost where the processor has it, and parameters,
     states, softmax and gradients stay float32.
     """
@@ -60,27 +72,52 @@ class TranslationNetwork(nn.Module):
         self.target_embedding = WordEmbedding(target_words, m)
         self.encoder = encoder(m, settings.encoder_size or n, cell)
         context_size = self.encoder.annotation_size
-        try:
-            scorer = alignment(n, context_size, settings.alignment_size)
-        except ValueError as error:
-            raise InputError(str(error)) from None
-        self.decoder = Decoder(cell(m, n, context_size), scorer, self.encoder.summary_size, settings.wiring)
-        self.readout = readout(n, m, context_size, readout_size)
         self.tied = settings.tie_output
         tied = self.target_embedding.weight if settings.tie_output else None
-        self.output = OutputLayer(readout_size, m, target_words, settings.factored_output, tied)
+
+        def direction(backward: bool) -> Direction:
+            try:
+                scorer = alignment(n, context_size, settings.alignment_size)
+            except ValueError as error:
+                raise InputError(str(error)) from None
+            decoder = Decoder(cell(m, n, context_size), scorer, self.encoder.summary_size, settings.wiring)
+            deep_output = readout(n, m, context_size, readout_size)
+            output = OutputLayer(readout_size, m, target_words, settings.factored_output, tied)
+            return Direction(decoder, deep_output, output, backward)
+
+        self.reading = settings.decoder
+        self.decoder, self.readout, self.output, _ = direction(self.reading == "backward")
+        if self.reading == "bidirectional":
+            self.backward_decoder, self.backward_readout, self.backward_output, _ = direction(True)
         if settings.initialisation == "glorot":
             initialise_glorot(self)
 
-    def encode(
+    @property
+    def directions(self) -> list[Direction]:
+        """The decoder that `model.decoder` names; of a bidirectional one the left-to-right half, then the other."""
+        first = Direction(self.decoder, self.readout, self.output, self.reading == "backward")
+        if self.reading != "bidirectional":
+            return [first]
+        return [first, Direction(self.backward_decoder, self.backward_readout, self.backward_output, True)]
+
+    def begin(
         self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"], dropout: Dropout | None = None
-    ) -> tuple[Source, DecoderState]:
-        """Annotations of a batch of sentences, and s_0. lengths: real positions of each, the end of sentence included."""
+    ) -> list[tuple[Source, DecoderState]]:
+        """What each direction reads of a batch of sentences, and its s_0: the annotations are computed once.
+
+        lengths: real positions of each sentence, the end of sentence included.
+        """
         dropout = dropout or Dropout()
         mask = source_mask(lengths, source.shape[1])
         embedded = dropped(self.source_embedding(source), dropout.embedding)
         encoded = self.encoder(embedded, mask, dropout.recurrent)
-        return self.decoder.start(encoded, lengths, mask, dropout.recurrent)
+        return [direction.decoder.start(encoded, lengths, mask, dropout.recurrent) for direction in self.directions]
+
+    def encode(
+        self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"], dropout: Dropout | None = None
+    ) -> tuple[Source, DecoderState]:
+        """As `begin`, for the first direction."""
+        return self.begin(source, lengths, dropout)[0]
 
     def forward(
         self,
@@ -89,30 +126,68 @@ class TranslationNetwork(nn.Module):
         target: Int[Tensor, "batch target"],
         dropout: Dropout | None = None,
         known: Float[Tensor, "batch target source"] | None = None,
+        target_lengths: Int[Tensor, " batch"] | None = None,
     ) -> TeacherForced:
-        """Reads the source, then walks the decoder along the given target words (teacher forcing).
+        """As `teacher_forced`, the first direction's."""
+        return self.teacher_forced(source, lengths, target, dropout, known, target_lengths)[0]
+
+    def teacher_forced(
+        self,
+        source: Int[Tensor, "batch source"],
+        lengths: Int[Tensor, " batch"],
+        target: Int[Tensor, "batch target"],
+        dropout: Dropout | None = None,
+        known: Float[Tensor, "batch target source"] | None = None,
+        target_lengths: Int[Tensor, " batch"] | None = None,
+    ) -> list[TeacherForced]:
+        """Reads the source, then walks every decoder along the given target words (teacher forcing).
 
         target: y_1 … y_Ty, the end of sentence last; step i sees y_{i−1}. Positions after a sentence's own length are computed too:
         whoever sums over them masks them.
         known: row i replaces α in the context that p(y_i) is read from, unless it is zero; `weights` are the model's own all the same.
+        target_lengths: the end of sentence included; a decoder that reads from there must be told.
         """
         dropout = dropout or Dropout()
         with sequence(Maps(self.product_dtype)):
-            encoded, state = self.encode(source, lengths, dropout)
-            reader = SourceReader(encoded)
-            embedded = dropped(self.target_embedding(target[:, :-1]), dropout.embedding)  # E y_1 … E y_{Ty−1}
-            words = self.decoder.cell.project(embedded).split(1, 1)  # each (batch, 1, projected): no state in it, so outside the loop
-            rows = [None] * target.shape[1] if known is None else [*known.split(1, 1), None][self.decoder.first_attended :]
-            seen: list[DecoderState] = []
-            for i in range(target.shape[1]):
-                read, state = self.decoder.step(words[i - 1] if i else None, state, reader, rows[i])
-                seen.append(read)
-            hidden = self.decoder.cell.hidden(torch.cat([state.cell for state in seen], 1))  # (batch, target, n)
-            context = torch.cat([state.context for state in seen], 1)  # (batch, target, 2n)
-            no_word = embedded.new_zeros(embedded.shape[0], 1, embedded.shape[2])  # at i = 1 the y_0 term is zero
-            readout = self.readout(hidden, torch.cat((no_word, embedded), 1), context)
-            features = self.output.features(dropped(readout, dropout.readout))
-            return TeacherForced(features, torch.cat([state.weights for state in seen], 1))
+            results = []
+            for direction, (encoded, state) in zip(self.directions, self.begin(source, lengths, dropout), strict=True):
+                if not direction.backward:
+                    results.append(self._follow(direction, encoded, state, target, dropout, known))
+                    continue
+                if target_lengths is None:
+                    raise ValueError("a decoder that reads from right to left needs the lengths of the targets")
+                order = right_to_left(target_lengths, target.shape[1])
+                turned = None if known is None else reordered(known, order)
+                decoded = self._follow(direction, encoded, state, target.gather(1, order), dropout, turned)
+                features, weights = reordered(decoded.features, order), reordered(decoded.weights, order)
+                results.append(TeacherForced(features, weights, decoded.attended.gather(1, order)))
+            return results
+
+    def _follow(
+        self,
+        direction: Direction,
+        encoded: Source,
+        state: DecoderState,
+        target: Int[Tensor, "batch target"],
+        dropout: Dropout,
+        known: Float[Tensor, "batch target source"] | None,
+    ) -> TeacherForced:
+        """One decoder along the target words as it reads them."""
+        decoder, reader = direction.decoder, SourceReader(encoded)
+        embedded = dropped(self.target_embedding(target[:, :-1]), dropout.embedding)  # E y_1 … E y_{Ty−1}
+        words = decoder.cell.project(embedded).split(1, 1)  # each (batch, 1, projected): no state in it, so outside the loop
+        rows = [None] * target.shape[1] if known is None else [*known.split(1, 1), None][decoder.first_attended :]
+        seen: list[DecoderState] = []
+        for i in range(target.shape[1]):
+            read, state = decoder.step(words[i - 1] if i else None, state, reader, rows[i])
+            seen.append(read)
+        hidden = decoder.cell.hidden(torch.cat([state.cell for state in seen], 1))  # (batch, target, n)
+        context = torch.cat([state.context for state in seen], 1)  # (batch, target, 2n)
+        no_word = embedded.new_zeros(embedded.shape[0], 1, embedded.shape[2])  # at i = 1 the y_0 term is zero
+        readout = direction.readout(hidden, torch.cat((no_word, embedded), 1), context)
+        features = direction.output.features(dropped(readout, dropout.readout))
+        attended = (torch.arange(target.shape[1], device=target.device) >= decoder.first_attended).expand(target.shape)
+        return TeacherForced(features, torch.cat([state.weights for state in seen], 1), attended)
 
     def step(
         self,
@@ -120,15 +195,18 @@ class TranslationNetwork(nn.Module):
         state: DecoderState,
         source: SourceReader,
         output: Callable[[Tensor], Tensor] | None = None,
+        direction: int = 0,
     ) -> tuple[Float[Tensor, "batch hypotheses words"], DecoderState, DecoderState]:
         """One word of search: (log p(y_i | y_<i, x), the state it was read from, the state for the next step).
 
         previous: y_{i−1} of every hypothesis; None at the first step. output: `output.of_words(…)`, where p shall be over those words only.
+        direction: which of `directions`; y_<i are the words that it has read, which stand after y_i if it reads backward.
         """
+        decoder, readout, whole_output, _ = self.directions[direction]
         embedded = None if previous is None else self.target_embedding(previous)
-        word = None if embedded is None else self.decoder.cell.project(embedded)
-        seen, state = self.decoder.step(word, state, source)
-        logits = (output or self.output)(self.readout(self.decoder.cell.hidden(seen.cell), embedded, seen.context))
+        word = None if embedded is None else decoder.cell.project(embedded)
+        seen, state = decoder.step(word, state, source)
+        logits = (output or whole_output)(readout(decoder.cell.hidden(seen.cell), embedded, seen.context))
         return torch.log_softmax(logits, -1), seen, state
 
 
@@ -144,3 +222,18 @@ def initialise_glorot(network: TranslationNetwork) -> None:
 def source_mask(lengths: Int[Tensor, " batch"], positions: int) -> Bool[Tensor, "batch positions"]:
     """True on the real positions of each sentence."""
     return torch.arange(positions, device=lengths.device) < lengths.unsqueeze(1)
+
+
+def right_to_left(lengths: Int[Tensor, " batch"], positions: int) -> Int[Tensor, "batch positions"]:
+    """The position that comes at each place when the words are read from their end; the end of sentence and padding stay in place.
+
+    It is its own inverse.
+    """
+    place, end = torch.arange(positions, device=lengths.device), lengths.unsqueeze(1) - 1
+    return torch.where(place < end, end - 1 - place, place)
+
+
+def reordered(rows: Float[Tensor, "batch target width"], order: Int[Tensor, "batch target"]) -> Float[Tensor, "batch target width"]:
+    """Each sentence's rows in this order."""
+    sentence = torch.arange(len(rows), device=rows.device).unsqueeze(1)
+    return rows.flatten(0, 1).index_select(0, (sentence * rows.shape[1] + order).flatten()).view(rows.shape)

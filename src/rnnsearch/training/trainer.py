@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.model.dropout import Dropout
-from rnnsearch.model.network import TranslationNetwork, source_mask
+from rnnsearch.model.network import TeacherForced, TranslationNetwork, source_mask
+from rnnsearch.model.readout import OutputLayer
 from rnnsearch.text.batches import Batch
 from rnnsearch.training.alignment_loss import alignment_loss, alignment_weight, forced, needs_links
 from rnnsearch.training.loss import negative_log_likelihood
@@ -22,9 +23,10 @@ from rnnsearch.training.optimiser import WeightAverage, clip, gradient_norm, lea
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """nll: −log p(y | x) in nats, summed over the pairs. gradient_norm: before clipping. applied: False if it was not finite.
+    """nll: −log p(y | x) in nats, summed over the pairs, the mean of the directions if there are two. gradient_norm: before clipping.
 
-    alignment_loss: without its weight, summed over the linked_rows, the target positions with word links.
+    applied: False if it was not finite.
+    alignment_loss: without its weight, summed over the linked_rows, the target positions with word links, in every direction.
     """
 
     nll: float
@@ -61,6 +63,7 @@ class Trainer:
     def update(self, batches: Sequence[Batch], number: int) -> Update:
         """Update `number` (1, 2, …): the loss is summed over the words of a sentence, its gradient averaged over the sentences.
 
+        Of two directions the losses are summed: each decoder learns as it would alone, and the encoder from both.
         The alignment loss, if there is one, is treated alike. Batches need their known alignment if `needs_links` says so.
         A gradient that is not finite changes nothing.
         """
@@ -74,24 +77,20 @@ class Trainer:
         for batch in batches:
             known = self._known(batch)
             replaced = None if known is None else forced(known, self.settings)
-            decoded = self.network(batch.source, batch.source_lengths, batch.target, self.dropout, replaced)
-            real = source_mask(batch.target_lengths, batch.target.shape[1])
-            output = self.network.output
-            loss, plain = negative_log_likelihood(
-                decoded.features[real],
-                output.weight,
-                output.bias,
-                batch.target[real],
-                self.settings.label_smoothing,
-                self.network.product_dtype,
+            every = self.network.teacher_forced(
+                batch.source, batch.source_lengths, batch.target, self.dropout, replaced, batch.target_lengths
             )
-            if known is not None and self.settings.alignment_loss != "none":
-                first = self.network.decoder.first_attended
-                term, linked = alignment_loss(decoded.weights[:, first:], known[:, first:], self.settings.alignment_loss)
-                loss = loss + alignment_weight(self.settings, number) * term
-                alignment, rows = alignment + float(term.detach()), rows + linked
-            (loss / pairs).backward()
-            nll += float(plain)
+            losses = []
+            for direction, decoded in zip(self.network.directions, every, strict=True):
+                loss, plain = self._nll(direction.output, decoded, batch)
+                if known is not None and self.settings.alignment_loss != "none":
+                    read = known * decoded.attended.unsqueeze(-1)
+                    term, linked = alignment_loss(decoded.weights, read, self.settings.alignment_loss)
+                    loss = loss + alignment_weight(self.settings, number) * term
+                    alignment, rows = alignment + float(term.detach()), rows + linked
+                losses.append(loss / pairs)
+                nll += float(plain) / len(every)
+            torch.stack(losses).sum().backward()  # at once: what the directions share forms its gradient once
             tokens += int(batch.target_lengths.sum())
         return Sums(nll, tokens, alignment, rows)
 
@@ -116,6 +115,12 @@ class Trainer:
         if batch.known_alignment is None:
             raise ValueError("these settings need batches with a known alignment")
         return batch.known_alignment
+
+    def _nll(self, output: OutputLayer, decoded: TeacherForced, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(the loss to differentiate, the plain NLL) of one direction, summed over all the batch's words."""
+        real = source_mask(batch.target_lengths, batch.target.shape[1])
+        smoothing, dtype = self.settings.label_smoothing, self.network.product_dtype
+        return negative_log_likelihood(decoded.features[real], output.weight, output.bias, batch.target[real], smoothing, dtype)
 
     @contextmanager
     def for_use(self) -> Iterator[TranslationNetwork]:

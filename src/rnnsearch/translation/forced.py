@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.model.readout import OutputLayer
 from rnnsearch.text.batches import Batch
 
 CHUNK_ELEMENTS = 16_000_000
@@ -19,22 +20,33 @@ CHUNK_ELEMENTS = 16_000_000
 def forced_decoding(networks: Sequence[TranslationNetwork], batch: Batch) -> tuple[Tensor, Tensor]:
     """(log p(y_i | y_<i, x) (batch, target), 0 beyond the end of a sentence; α (batch, target, source)).
 
-    Several networks are an ensemble: the mean of their probabilities, and of their alignments.
+    Several networks are an ensemble: the mean of their probabilities, and of their alignments. Of a bidirectional decoder the mean of
+    both directions' log p and α; row i belongs to y_i in both.
     """
-    every_log_p, every_weights = [], []
-    for network in networks:
-        decoded = network(batch.source, batch.source_lengths, batch.target)
-        rows = max(1, CHUNK_ELEMENTS // network.output.weight.shape[0])
-        chunks = zip(decoded.features.flatten(0, 1).split(rows), batch.target.flatten().split(rows), strict=True)
-        log_p = [_log_p(network, features, targets) for features, targets in chunks]
-        every_log_p.append(torch.cat(log_p).view_as(batch.target))
-        every_weights.append(decoded.weights)
-    log_probabilities = torch.stack(every_log_p).logsumexp(0) - math.log(len(networks))
+    members = [_every_direction(network, batch) for network in networks]
+    log_probabilities, weights = [], []
+    for direction in zip(*members, strict=True):
+        log_p, alpha = zip(*direction, strict=True)
+        log_probabilities.append(torch.stack(log_p).logsumexp(0) - math.log(len(networks)))
+        weights.append(torch.stack(alpha).mean(0))
     real = torch.arange(batch.target.shape[1], device=batch.target.device) < batch.target_lengths.unsqueeze(1)
-    return log_probabilities.masked_fill(~real, 0.0), torch.stack(every_weights).mean(0)
+    return torch.stack(log_probabilities).mean(0).masked_fill(~real, 0.0), torch.stack(weights).mean(0)
 
 
-def _log_p(network: TranslationNetwork, features: Tensor, targets: Tensor) -> Tensor:
-    """features: (rows, d); targets: (rows,) → log p of each target (rows,)."""
-    logits = torch.nn.functional.linear(features, network.output.weight, network.output.bias)
-    return logits.gather(1, targets.unsqueeze(1)).squeeze(1) - logits.logsumexp(1)
+def _every_direction(network: TranslationNetwork, batch: Batch) -> list[tuple[Tensor, Tensor]]:
+    """(log p of the target words (batch, target), α (batch, target, source)) as each direction of the network has them."""
+    every = network.teacher_forced(batch.source, batch.source_lengths, batch.target, target_lengths=batch.target_lengths)
+    return [
+        (_log_p(direction.output, given.features, batch.target), given.weights)
+        for direction, given in zip(network.directions, every, strict=True)
+    ]
+
+
+def _log_p(output: OutputLayer, features: Tensor, targets: Tensor) -> Tensor:
+    """features: (batch, target, d); targets: (batch, target) → log p of each target (batch, target), a chunk of rows at a time."""
+    rows = max(1, CHUNK_ELEMENTS // output.weight.shape[0])
+    found = []
+    for some, words in zip(features.flatten(0, 1).split(rows), targets.flatten().split(rows), strict=True):
+        logits = torch.nn.functional.linear(some, output.weight, output.bias)
+        found.append(logits.gather(1, words.unsqueeze(1)).squeeze(1) - logits.logsumexp(1))
+    return torch.cat(found).view_as(targets)

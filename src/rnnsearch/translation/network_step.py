@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from rnnsearch.model.decoder import DecoderState, Source, SourceReader
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.sequence_linear import Maps, sequence
-from rnnsearch.translation.beam import StepFunction, StepResult
+from rnnsearch.translation.beam import SearchState, StepFunction, StepResult
+from rnnsearch.translation.ensemble import ensemble
+from rnnsearch.translation.joint import Reader
 
 
 @dataclass(frozen=True)
@@ -25,17 +29,42 @@ class NetworkState:
         return NetworkState(source, self.decoder.select(sentences, hypotheses))
 
 
-def network_step(network: TranslationNetwork, maps: Maps | None = None, words: Tensor | None = None) -> StepFunction:
-    """previous ids, state → log p(y_i | y_<i, x), α_i, state. maps: of the weights that all steps share; ordinary products without.
+def network_step(network: TranslationNetwork, maps: Maps | None = None, words: Tensor | None = None, direction: int = 0) -> StepFunction:
+    """previous ids, state → log p(y_i | y_<i, x), α_i, state, in one of the network's directions.
 
+    maps: of the weights that all steps share; ordinary products without.
     words: (candidates,) the ids of the target words that may be written; p is then over them only. The step still takes ids of words.
     """
     with sequence(maps) if maps else nullcontext():
-        output = None if words is None else network.output.of_words(words)
+        output = None if words is None else network.directions[direction].output.of_words(words)
 
     def step(previous: Tensor | None, state: NetworkState) -> StepResult:
         with sequence(maps) if maps else nullcontext():
-            log_probabilities, seen, decoder = network.step(previous, state.decoder, SourceReader(state.source), output)
+            log_probabilities, seen, decoder = network.step(previous, state.decoder, SourceReader(state.source), output, direction)
         return StepResult(log_probabilities, seen.weights, NetworkState(state.source, decoder))
 
     return step
+
+
+@torch.no_grad()
+def begin_search(
+    networks: Sequence[TranslationNetwork], maps: Sequence[Maps], source: Tensor, lengths: Tensor, words: Tensor | None = None
+) -> list[Reader]:
+    """One reader for each direction of the networks, an ensemble if there are several; each network's annotations are computed once.
+
+    maps: each network's. source: (batch, source) ids; lengths: (batch,), the end of sentence included. words: as in `network_step`.
+    """
+    states = []
+    for network, own in zip(networks, maps, strict=True):
+        with sequence(own):
+            states.append([NetworkState(*start) for start in network.begin(source, lengths)])
+    readers = []
+    for number, (direction, members) in enumerate(zip(networks[0].directions, zip(*states, strict=True), strict=True)):
+        steps = [network_step(network, own, words, number) for network, own in zip(networks, maps, strict=True)]
+        step: StepFunction = steps[0]
+        state: SearchState = members[0]
+        if len(steps) > 1:
+            step, make_state = ensemble(steps)
+            state = make_state(members)
+        readers.append(Reader(step, state, direction.backward))
+    return readers

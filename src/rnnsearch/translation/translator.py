@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 from rnnsearch.config import SearchSettings, changed
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.sequence_linear import PRECISIONS, Maps, sequence
+from rnnsearch.model.sequence_linear import PRECISIONS, Maps
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
 from rnnsearch.text.batches import Batch, pad
 from rnnsearch.text.codec import Codec, Encoded
 from rnnsearch.text.lexicon import Lexicon
 from rnnsearch.text.vocabulary import SPECIALS, UNK
-from rnnsearch.translation.beam import SearchState, StepFunction, beam_search
 from rnnsearch.translation.candidates import candidate_words, hypotheses_in_words, over_candidates
-from rnnsearch.translation.ensemble import ensemble
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.network_step import NetworkState, network_step
+from rnnsearch.translation.joint import Reader, in_order, search
+from rnnsearch.translation.network_step import begin_search
 from rnnsearch.translation.sampling import sample
 
 END = SPECIALS[0]
@@ -38,8 +37,8 @@ Item = TypeVar("Item")
 class _Begun(NamedTuple):
     """A batch before its first word. words: (candidates,) the words that its candidates are; None where all words are searched."""
 
-    step: StepFunction
-    state: SearchState
+    readers: list[Reader]
+    """One for each direction of the decoder."""
     lengths: torch.Tensor
     words: NDArray[np.int64] | None
 
@@ -82,7 +81,8 @@ class Translator:
         """Opens a run, or several as an ensemble. Nothing found in a run is executed, and code that it names only with `trust_code`.
 
         candidates: file of a lexical table (`rnnsearch lexicon`), from which every batch gets its candidate words.
-        Raises InputError for a folder that is no run, runs whose vocabularies differ, or a file that is no table for them.
+        Raises InputError for a folder that is no run, runs whose vocabularies or directions of decoding differ, or a file that is no
+        table for them.
         """
         if not runs:
             raise InputError("no run to load", remedy="name the folder of a trained run")
@@ -92,6 +92,10 @@ class Translator:
             for side in ("source", "target"):
                 if getattr(other, side).vocabulary != getattr(first, side).vocabulary:
                     raise InputError(f"has another {side} vocabulary than {first.path}", file=other.path, remedy="train both on one corpus")
+            theirs, ours = other.settings.model.decoder, first.settings.model.decoder
+            if theirs != ours:
+                what = f'has model.decoder = "{theirs}" and {first.path} has "{ours}"'
+                raise InputError(what, file=other.path, remedy="an ensemble searches in one way: rerank one's n-best list by the other")
         lexicon = Lexicon.read(Path(candidates), first.source.vocabulary, first.target.vocabulary) if candidates else None
         networks = [run.load_network(trust_code=trust_code, device=device) for run in opened]
         return cls(networks, first.source, first.target, first.settings.search, dictionary, lexicon)
@@ -108,14 +112,20 @@ class Translator:
     def sample(
         self, lines: Iterable[str], *, samples: int = 1, temperature: float = 1.0, seed: int = 1, **search: Any
     ) -> Iterator[Translation]:
-        """Draws translations from p(y | x) instead of searching the best; further samples are the `alternatives` of the first."""
+        """Draws translations from p(y | x) instead of searching the best; further samples are the `alternatives` of the first.
+
+        Of a bidirectional decoder the left-to-right half draws, and scores.
+        """
         settings = changed(self.search, search)
         generator = torch.Generator(self._device).manual_seed(seed)
 
         def draw(encoded: list[Encoded]) -> list[list[Hypothesis]]:
             begun = self._begin(encoded, settings)
-            drawn = sample(begun.step, begun.state, begun.lengths, settings, temperature=temperature, samples=samples, generator=generator)
-            return begun.in_words(drawn)
+            reader = begun.readers[0]
+            drawn = sample(
+                reader.step, reader.state, begun.lengths, settings, temperature=temperature, samples=samples, generator=generator
+            )
+            return begun.in_words([[in_order(one) for one in every] for every in drawn] if reader.backward else drawn)
 
         return self._in_order(lines, lambda encoded: self._in_words(encoded, draw(encoded), settings), settings.batch_size)
 
@@ -145,21 +155,14 @@ class Translator:
         words = None if self.lexicon is None else candidate_words(ids.numpy(), self.lexicon, len(self.target.vocabulary), settings)
         chosen = None if words is None else torch.from_numpy(words).to(self._device)
         ids, lengths = ids.to(self._device), lengths.to(self._device)
-        steps, states = [], []
-        for network, maps in zip(self.networks, self._maps[settings.precision], strict=True):
-            steps.append(network_step(network, maps, chosen))
-            with sequence(maps):
-                states.append(NetworkState(*network.encode(ids, lengths)))
-        step: StepFunction = steps[0]
-        state: SearchState = states[0]
-        if len(steps) > 1:
-            step, make_state = ensemble(steps)
-            state = make_state(states)
-        return _Begun(step if chosen is None else over_candidates(step, chosen), state, lengths, words)
+        readers = begin_search(self.networks, self._maps[settings.precision], ids, lengths, chosen)
+        if chosen is not None:
+            readers = [reader._replace(step=over_candidates(reader.step, chosen)) for reader in readers]
+        return _Begun(readers, lengths, words)
 
     def _search(self, encoded: list[Encoded], settings: SearchSettings) -> list[Translation]:
         begun = self._begin(encoded, settings)
-        return self._in_words(encoded, begun.in_words(beam_search(begun.step, begun.state, begun.lengths, settings)), settings)
+        return self._in_words(encoded, begun.in_words(search(begun.readers, begun.lengths, settings)), settings)
 
     def _in_words(self, encoded: list[Encoded], found: list[list[Hypothesis]], settings: SearchSettings) -> list[Translation]:
         translations = []
