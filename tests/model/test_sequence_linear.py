@@ -124,19 +124,44 @@ def test_rows_without_elements() -> None:
     assert torch.autograd.grad(y.sum(), matrix)[0].count_nonzero() == 0
 
 
+def products(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Rows of every product that forms a weight's gradient, from now on."""
+    found: list[int] = []
+    multiply = sequence_linear._Uses._multiply
+
+    def counted(uses: Any) -> None:
+        found.append(sum(len(rows) for rows in uses.inputs))
+        multiply(uses)
+
+    monkeypatch.setattr(sequence_linear._Uses, "_multiply", counted)
+    return found
+
+
 def test_one_product_for_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it is all for: the weight's gradient is formed once, over the rows of every step."""
-    taken: list[tuple[Tensor, Tensor]] = []
-    take = sequence_linear._Uses.take
+    found = products(monkeypatch)
+    loss_of(SequenceMap, leaves("one matrix")).backward()
+    assert found == [3 * STEPS]
 
-    def counted(uses: Any) -> tuple[Tensor, Tensor]:
-        taken.append(take(uses))
-        return taken[-1]
 
-    monkeypatch.setattr(sequence_linear._Uses, "take", counted)
-    inputs = leaves("one matrix")
-    loss_of(SequenceMap, inputs).backward()
-    assert [(len(rows), len(deltas)) for rows, deltas in taken] == [(3 * STEPS, 3 * STEPS)]
+def test_no_product_without_anyone_who_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = products(monkeypatch)
+    x, matrix = leaves("one matrix")
+    loss_of(SequenceMap, [x, matrix.detach()]).backward()
+    assert found == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("limit", [0, 4])
+def test_rows_that_do_not_wait(limit: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of several products: in one backward pass, in the next, and after one that stopped short of the matrix."""
+    monkeypatch.setattr(sequence_linear, "ROWS_AT_ONCE", limit)
+    inputs, found = leaves(kind), products(monkeypatch)
+    loss, expected = loss_of(SequenceMap, inputs), torch.autograd.grad(loss_of(plain_map, inputs), inputs)
+    torch.autograd.grad(loss, inputs[0], retain_graph=True)
+    torch.testing.assert_close(torch.autograd.grad(loss, inputs, retain_graph=True), expected)
+    torch.testing.assert_close(torch.autograd.grad(loss, inputs), expected)
+    assert len(found) >= STEPS
 
 
 @pytest.mark.parametrize("leaf", [0, 1], ids=["input", "matrix"])

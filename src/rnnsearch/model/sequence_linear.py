@@ -3,7 +3,8 @@
 Inside a recurrence autograd gives a weight one small gradient product per time step and adds each to a full-size matrix: memory
 traffic, no arithmetic density. Here the backward of a *use* returns the gradient of its input only, and keeps (input, output
 gradient) aside. Autograd reaches the weight's own node after the last of its uses, and that node forms the gradient in one product
-over all time steps. The step function stays ordinary code, whoever wrote it.
+over all time steps; where thousands of rows wait, they are multiplied sooner, for the sake of memory. The step function stays
+ordinary code, whoever wrote it.
 
     with sequence(Maps(torch.bfloat16)):    # opened by whoever drives the steps
         for i in range(steps):
@@ -36,26 +37,56 @@ def refuse_second_order() -> None:
         raise RuntimeError("deferred gradients are of first order only: differentiate without create_graph")
 
 
-class _Uses:
-    """What the uses of one matrix leave behind in one backward pass: rows of inputs and of output gradients."""
+ROWS_AT_ONCE = 4096
+"""As many rows may wait for the end of the sequence. More are multiplied and let go, since a product of so many is no less dense."""
 
-    def __init__(self) -> None:
+
+class _Uses:
+    """What the uses of one matrix leave behind in one backward pass: rows of inputs and of output gradients, or already their product."""
+
+    def __init__(self, matrix: Tensor, bias: Tensor | None) -> None:
+        self.wants = (matrix.requires_grad, bias is not None and bias.requires_grad)
+        self.dtype = matrix.dtype
+        self.backward_pass = -1
+        self._forget()
+
+    def _forget(self) -> None:
         self.inputs: list[Tensor] = []
         self.deltas: list[Tensor] = []
-        self.backward_pass = -1
+        self.gradient: Tensor | None = None
+        self.bias_gradient: Tensor | None = None
 
     def add(self, rows: Tensor, delta: Tensor) -> None:
+        if not any(self.wants):
+            return
         # A pass that stopped short of the matrix leaves its rows behind; they must not leak into the next one.
         current = torch._C._current_graph_task_id()
         if current != self.backward_pass:
-            self.inputs, self.deltas, self.backward_pass = [], [], current
+            self._forget()
+            self.backward_pass = current
         self.inputs.append(rows)
         self.deltas.append(delta)
+        if sum(waiting.shape[-2] for waiting in self.inputs) > ROWS_AT_ONCE:
+            self._multiply()
 
-    def take(self) -> tuple[Tensor, Tensor]:
-        inputs, deltas = torch.cat(self.inputs, -2), torch.cat(self.deltas, -2)
+    def _multiply(self) -> None:
+        deltas = self.deltas[0] if len(self.deltas) == 1 else torch.cat(self.deltas, -2)
+        if self.wants[0]:
+            inputs = self.inputs[0] if len(self.inputs) == 1 else torch.cat(self.inputs, -2)
+            gradient = (deltas.mT @ inputs).to(self.dtype)
+            self.gradient = gradient if self.gradient is None else self.gradient.add_(gradient)
+        if self.wants[1]:
+            gradient = deltas.flatten(0, -2).sum(0, dtype=self.dtype)
+            self.bias_gradient = gradient if self.bias_gradient is None else self.bias_gradient.add_(gradient)
         self.inputs, self.deltas = [], []
-        return inputs, deltas
+
+    def take(self) -> tuple[Tensor | None, Tensor | None]:
+        """The gradients of the matrix and of its bias."""
+        if self.inputs:
+            self._multiply()
+        gradients = self.gradient, self.bias_gradient
+        self._forget()
+        return gradients
 
 
 class _Matrix(torch.autograd.Function):
@@ -64,7 +95,7 @@ class _Matrix(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, bias: Tensor | None, uses: _Uses, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
         ctx.set_materialize_grads(False)
-        ctx.uses, ctx.dtype, ctx.has_bias = uses, matrix.dtype, bias is not None
+        ctx.uses = uses
         low = matrix.to(dtype) if matrix.dtype != dtype else matrix.view_as(matrix)
         low_bias = None if bias is None else bias.to(dtype) if bias.dtype != dtype else bias.view_as(bias)
         return low, low_bias
@@ -72,10 +103,7 @@ class _Matrix(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *_: None) -> tuple[Tensor | None, Tensor | None, None, None]:
         refuse_second_order()
-        inputs, deltas = ctx.uses.take()
-        gradient = (deltas.mT @ inputs).to(ctx.dtype) if ctx.needs_input_grad[0] else None
-        bias_gradient = deltas.flatten(0, -2).sum(0, dtype=ctx.dtype) if ctx.has_bias and ctx.needs_input_grad[1] else None
-        return gradient, bias_gradient, None, None
+        return *ctx.uses.take(), None, None
 
 
 class _Use(torch.autograd.Function):
@@ -107,7 +135,7 @@ class SequenceMap:
     """y = M x (+ b) for the length of one sequence; M is (out, in), or (batch, out, in) with one matrix per sentence."""
 
     def __init__(self, matrix: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None) -> None:
-        self.uses = _Uses()
+        self.uses = _Uses(matrix, bias)
         self.matrix, self.bias = _Matrix.apply(matrix, bias, self.uses, dtype or matrix.dtype)  # type: ignore[no-untyped-call]
 
     def __call__(self, x: Tensor) -> Tensor:
