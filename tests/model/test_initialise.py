@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from small import small_network
+from small import ALIGNMENTS, nll, sentences, small_network, small_settings
 from torch import Tensor
 
 from rnnsearch.config import ModelSettings
@@ -125,6 +125,35 @@ def test_lstm_begins_with_open_forget_gates() -> None:
         ({"readout": "tanh"}, {"readout.U_o.weight": ((L, N), 0.01), "readout.C_o.weight": ((L, 2 * N), 0.01)}),
         ({"alignment": "general"}, {"decoder.alignment.W.weight": ((N, 2 * N), 0.01)}),
         ({"alignment": "window"}, {"decoder.alignment.W.weight": ((30, N), 0.01), "decoder.alignment.W.bias": ((30,), ZERO)}),
+        (
+            {"alignment": "recurrent"},
+            {
+                "decoder.alignment.W.weight": ((3 * SIZE, N), 0.01),
+                "decoder.alignment.Q.weight": ((3 * SIZE, 2 * N), 0.01),
+                "decoder.alignment.unit.U.weight": ((SIZE, SIZE), ORTHOGONAL),
+                "decoder.alignment.unit.U_zr.weight": ((2 * SIZE, SIZE), ORTHOGONAL),
+                "decoder.alignment.v_a.weight": ((1, SIZE), ZERO),
+            },
+        ),
+        ({"alignment": "recurrent-scalar"}, {"decoder.alignment.Q.weight": ((3, 2 * N), 0.01)}),
+        (
+            {"alignment": "coverage"},
+            {
+                "decoder.alignment.W_a.weight": ((SIZE, N), 0.001),
+                "decoder.alignment.V_a.weight": ((SIZE, 1), 0.01),
+                "decoder.alignment.U_f.weight": ((1, 2 * N), 0.01),
+                "decoder.alignment.v_a.weight": ((1, SIZE), ZERO),
+            },
+        ),
+        (
+            {"alignment": "coverage-neural"},
+            {
+                "decoder.alignment.V_a.weight": ((SIZE, 10), 0.01),
+                "decoder.alignment.A.weight": ((30, 1), 0.01),
+                "decoder.alignment.W.weight": ((30, N), 0.01),
+                "decoder.alignment.unit.U.weight": ((10, 10), ORTHOGONAL),
+            },
+        ),
         ({"encoder": "forward"}, {"decoder.W_s.weight": ((N, N), 0.01), "decoder.alignment.U_a.weight": ((SIZE, N), 0.001)}),
         ({"encoder": "embedding"}, {"decoder.W_s.weight": ((N, M), 0.01), "decoder.alignment.U_a.weight": ((SIZE, M), 0.001)}),
         ({"encoder_size": 20}, {"encoder.forwards.U.weight": ((20, 20), ORTHOGONAL), "decoder.W_s.weight": ((N, 20), 0.01)}),
@@ -173,6 +202,25 @@ def test_attention_is_uniform_at_the_start() -> None:
     weights = network(torch.ones(2, 4, dtype=torch.long), lengths, torch.ones(2, 3, dtype=torch.long)).weights
     expected = torch.tensor([[0.25] * 4, [0.5, 0.5, 0.0, 0.0]], dtype=torch.float64)[:, None].expand(-1, 3, -1)
     torch.testing.assert_close(weights, expected)
+
+
+@pytest.mark.parametrize("initialisation", ["paper", "glorot"])
+@pytest.mark.parametrize("alignment", [name for name in ALIGNMENTS if name not in ("dot", "fixed")])
+def test_no_score_is_dead(alignment: str, initialisation: str) -> None:
+    """Where v_a = 0 it has a gradient at the first update all the same, and everything behind it at the second."""
+    batch = sentences()
+    network = TranslationNetwork(small_settings(alignment=alignment, initialisation=initialisation), 7, 6).double()
+    named = {name: parameter for name, parameter in network.named_parameters() if ".alignment." in name}
+    for update in range(2):
+        loss = nll(network, batch)
+        found = dict(zip(named, torch.autograd.grad(loss, list(named.values())), strict=True))
+        if update == 0 and "decoder.alignment.v_a.weight" in found:
+            assert float(found["decoder.alignment.v_a.weight"].abs().max()) > 0
+        with torch.no_grad():
+            for name, parameter in named.items():
+                parameter.sub_(0.01 * found[name] / found[name].norm().clamp(min=1e-300))
+    for name, gradient in found.items():
+        assert float(gradient.abs().max()) > 0, name
 
 
 def test_networks_can_be_copied_and_pickled() -> None:

@@ -118,6 +118,12 @@ def test_dot_with_annotations_of_another_size() -> None:
         build(alignment="dot", encoder_size=3)
 
 
+@pytest.mark.parametrize("encoder", ["embedding", "embedding-position"])
+def test_dot_with_embeddings_of_another_size(encoder: str) -> None:
+    with pytest.raises(InputError, match=r'"dot".*\(5 is not 4\).*embedding_size = 4'):
+        build(alignment="dot", encoder=encoder, embedding_size=5)
+
+
 def test_a_scorer_that_refuses_its_sizes() -> None:
     """A ValueError of the class itself becomes the one line that a user reads."""
     with pytest.raises(InputError, match="brings bad luck"):

@@ -16,8 +16,9 @@ class DotAlignment(Alignment):
         super().__init__(state_size, annotation_size, alignment_size)
         if state_size != annotation_size:
             raise ValueError(
-                f'model.alignment = "dot" needs annotations as long as states ({annotation_size} is not {state_size}): '
-                f'choose "general", or model.encoder_size = {state_size // 2} with the bidirectional encoder'
+                f'model.alignment = "dot" needs annotations as long as states ({annotation_size} is not {state_size}): choose "general", '
+                f"or model.encoder_size = {state_size // 2} with the bidirectional encoder, "
+                f"or model.embedding_size = {state_size} with an encoder of embeddings"
             )
 
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
