@@ -16,6 +16,7 @@ from rnnsearch.cli.learning import demo, train
 from rnnsearch.cli.linking import links
 from rnnsearch.cli.measuring import bench
 from rnnsearch.cli.options import SeveralValues, say
+from rnnsearch.cli.reporting import report
 from rnnsearch.cli.selecting import select
 from rnnsearch.cli.studying import experiment
 from rnnsearch.cli.using import align, score, translate
@@ -42,13 +43,14 @@ EXAMPLES: dict[Callable[..., None], str] = {
     align: "rnnsearch align run news.en news.fr > news.links",
     evaluate: "rnnsearch evaluate --hyp news.out --ref news.fr",
     aer: "rnnsearch aer --links news.links --gold news.wa",
+    report: "rnnsearch report rnnsearch-50 rnnencdec-50 --test news.en news.fr --system Moses=moses.fr --out report",
     experiment: "rnnsearch experiment study.toml --out study --jobs 2",
     bench: "rnnsearch bench translate --recipe multi30k --words 6000 --length 15 --set training.threads=1",
 }
 """The commands, in the order of the help, each with the example that its help shows."""
 
 for command, example in EXAMPLES.items():
-    app.command(epilog=f"Example: {example}", cls=SeveralValues if command in (prepare, select) else None)(command)
+    app.command(epilog=f"Example: {example}", cls=SeveralValues if command in (prepare, select, report) else None)(command)
 
 
 @app.callback()

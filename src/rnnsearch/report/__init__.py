@@ -1,0 +1,1 @@
+"""The paper's Section 5 for any runs, test sets and outside systems: one page, its Markdown twin, and the numbers behind them."""

@@ -1,0 +1,177 @@
+"""A report as data: sections of paragraphs, tables, pictures and sentences, which HTML, Markdown, JSON and CSV each show in their way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Value = str | int | float | None
+"""A cell as it was computed; None where there is nothing to say."""
+
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Column:
+    """form: how its numbers are written, as in Python's format(); best: which of them is shown in bold."""
+
+    name: str
+    form: str = ","
+    best: Literal["", "highest", "lowest"] = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """name: of its CSV file, and its anchor. The first column names the row. notes: how to read it; made: signatures and the like."""
+
+    name: str
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Value]]
+    notes: Sequence[str] = ()
+    made: Sequence[str] = ()
+
+    @property
+    def numeric(self) -> set[int]:
+        """Columns that hold numbers."""
+        return {place for place in range(len(self.columns)) if any(isinstance(row[place], int | float) for row in self.rows)}
+
+    def shown(self, row: Sequence[Value]) -> list[Cell]:
+        """The cells of a row as they are written."""
+        return [self._cell(place, value) for place, value in enumerate(row)]
+
+    def _cell(self, place: int, value: Value) -> Cell:
+        column = self.columns[place]
+        if value is None:
+            return Cell(MISSING, numeric=True)
+        if isinstance(value, str):
+            return Cell(value)
+        written = format(value, column.form)
+        return Cell(written.replace("-", "−"), numeric=True, best=bool(column.best) and value == self._best(place))
+
+    def _best(self, place: int) -> float | None:
+        numbers = [value for row in self.rows if isinstance(value := row[place], int | float)]
+        if len(numbers) < 2:  # the only one is no winner
+            return None
+        return max(numbers) if self.columns[place].best == "highest" else min(numbers)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell as it is written."""
+
+    text: str
+    numeric: bool = False
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Picture:
+    """name: of its files, and its anchor. svg: for the inside of the page. alt: what it shows, for those who cannot see it."""
+
+    name: str
+    caption: str
+    alt: str
+    svg: str
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Pictures of one figure, beside each other where there is room. wide: kept at their size, scrolled where a screen is narrower."""
+
+    name: str
+    caption: str
+    pictures: Sequence[Picture]
+    notes: Sequence[str] = ()
+    made: Sequence[str] = ()
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    text: str
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a sentence. kind: what the reader should see in it. note: more about it. blank: whether one follows."""
+
+    text: str
+    kind: Literal["", "differs", "unknown", "left-out", "repeated"] = ""
+    note: str = ""
+    blank: bool = True
+
+
+@dataclass(frozen=True)
+class Line:
+    """One text of a sentence's group: who wrote it, what, its score, and what is odd about it. role: empty for a translation."""
+
+    name: str
+    words: Sequence[Word]
+    score: str = ""
+    remarks: Sequence[str] = ()
+    role: Literal["", "source", "reference"] = ""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Source, reference and translations of one test sentence; number: its line in the test set, from 1."""
+
+    number: int
+    length: int
+    lines: Sequence[Line]
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Test sentences chosen by one rule. open: shown at once, not only when asked for."""
+
+    name: str
+    caption: str
+    sentences: Sequence[Sentence]
+    notes: Sequence[str] = ()
+    open: bool = False
+
+
+Block = Table | Pictures | Paragraph | Sentences
+
+
+@dataclass(frozen=True)
+class Section:
+    """name: its anchor. Sections of a section follow its blocks."""
+
+    name: str
+    title: str
+    blocks: Sequence[Block] = ()
+    sections: Sequence[Section] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """lead: the first paragraph. made: how it was made (command, date, versions …), as (what, value)."""
+
+    title: str
+    lead: str
+    sections: Sequence[Section]
+    made: Sequence[tuple[str, str]] = ()
+    command: str = ""
+    date: str = ""
+    source_language: str = ""
+    target_language: str = ""
+    files: Sequence[Table] = ()
+    """Tables that are too long for a page: written as files only."""
+
+
+def every_table(document: Document) -> list[Table]:
+    """Those of all sections, in their order, and those that are files only."""
+    found: list[Table] = []
+
+    def visit(section: Section) -> None:
+        found.extend(block for block in section.blocks if isinstance(block, Table))
+        for inner in section.sections:
+            visit(inner)
+
+    for section in document.sections:
+        visit(section)
+    return [*found, *document.files]

@@ -1,0 +1,129 @@
+"""What a report is about: runs, test sets and outside systems, each with the name that its tables show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.links import GoldLinks, read_gold
+from rnnsearch.text.reading import read_pairs
+
+ABSENT = "-"
+"""Stands for the file of an outside system that has not translated a test set."""
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Source and reference of one test set, line by line; gold: its word links, if they are known."""
+
+    name: str
+    source: list[str]
+    reference: list[str]
+    files: tuple[str, str] = ("", "")
+    gold: list[GoldLinks] | None = None
+
+    def first(self, pairs: int) -> TestSet:
+        """The beginning of it."""
+        gold = None if self.gold is None else self.gold[:pairs]
+        return replace(self, source=self.source[:pairs], reference=self.reference[:pairs], gold=gold)
+
+
+@dataclass(frozen=True)
+class NamedRun:
+    """A trained run, under the name that the report gives it."""
+
+    name: str
+    path: Path
+
+
+def read_test_sets(files: Sequence[str], gold: Sequence[str] = ()) -> list[TestSet]:
+    """Test sets of `[NAME=]SRC REF [NAME=]SRC REF …`, and gold links of `[NAME=]FILE …`.
+
+    Without a name a test set is called by its source file up to the first dot, and gold links belong to the only test set.
+    Raises InputError for an odd number of files, two sets of one name, a set without lines, and gold links that do not fit.
+    """
+    if not files or len(files) % 2:
+        raise InputError("a test set is two files, source and reference", remedy="--test [NAME=]SRC REF")
+    sets = [_read_test_set(source, reference) for source, reference in zip(files[::2], files[1::2], strict=True)]
+    _require_different([test.name for test in sets], "test sets", "--test NAME=SRC REF")
+    links = dict(_gold_of(entry, sets) for entry in gold)
+    return [replace(test, gold=links.get(test.name)) for test in sets]
+
+
+def name_runs(words: Sequence[str]) -> list[NamedRun]:
+    """Runs of `[NAME=]RUN …`: without a name a run is called by its folder, or by its path where folders of one name meet.
+
+    Raises InputError where that leaves two of one name.
+    """
+    split = [("", word) if Path(word).is_dir() else _named(word) for word in words]
+    folders = Counter(Path(path).resolve().name for _, path in split)
+    runs = []
+    for name, path in split:
+        folder = Path(path).resolve().name
+        runs.append(NamedRun(name or (folder if folders[folder] == 1 else path.rstrip("/")), Path(path)))
+    _require_different([run.name for run in runs], "runs", "NAME=RUN")
+    return runs
+
+
+def system_files(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dict[str, str]]:
+    """Outside systems of `NAME=HYP HYP … NAME=HYP …`: name → test set → file. There is one HYP a test set, in their order; `-` for none.
+
+    Raises InputError for a system without a name, or without its number of files.
+    """
+    files: dict[str, list[str]] = {}
+    current = ""
+    for word in words:
+        name, path = _named(word)
+        if name and name in files:
+            raise InputError(f"two systems are called {name}", remedy="--system NAME=HYP, with a name of its own for each")
+        current = name or current
+        if not current:
+            raise InputError(f"the system of {word} has no name", remedy="--system NAME=HYP")
+        files.setdefault(current, []).append(path)
+    for name, paths in files.items():
+        if len(paths) != len(sets):
+            remedy = f"one for each of {', '.join(test.name for test in sets)}, in this order; {ABSENT} where it has none"
+            raise InputError(f"{len(paths)} files of system {name} for {len(sets)} test sets", remedy=remedy)
+    return {name: {test.name: path for test, path in zip(sets, paths, strict=True) if path != ABSENT} for name, paths in files.items()}
+
+
+def file_name(name: str) -> str:
+    """The name with whatever a file's name should not hold turned into hyphens."""
+    return "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip(".") or "unnamed"
+
+
+def _read_test_set(source: str, reference: str) -> TestSet:
+    name, source = _named(source)
+    pairs = list(read_pairs(source, reference))
+    if not pairs:
+        raise InputError("is empty", file=source, remedy="a test set has at least one pair")
+    name = name or Path(source).name.partition(".")[0] or "test"
+    return TestSet(name, [pair[0] for pair in pairs], [pair[1] for pair in pairs], (source, reference))
+
+
+def _gold_of(entry: str, sets: Sequence[TestSet]) -> tuple[str, list[GoldLinks]]:
+    name, path = _named(entry)
+    if not name and len(sets) > 1:
+        raise InputError(f"which test set do the gold links {path} belong to?", remedy="--gold NAME=FILE")
+    test = next((test for test in sets if test.name == (name or sets[0].name)), None)
+    if test is None:
+        raise InputError(f"no test set {name!r} for the gold links {path}", remedy=f"one of {', '.join(each.name for each in sets)}")
+    links = read_gold(path)
+    if len(links) != len(test.source):
+        raise InputError(f"has links of {len(links):,} sentences, {test.name} has {len(test.source):,} pairs", file=path)
+    return test.name, links
+
+
+def _named(word: str) -> tuple[str, str]:
+    """(name, path) of NAME=PATH; the name is empty if there is none, or if the whole word is a file."""
+    name, equals, path = word.partition("=")
+    return ("", word) if not equals or Path(word).exists() else (name, path)
+
+
+def _require_different(names: Sequence[str], what: str, remedy: str) -> None:
+    twice = next((name for name, count in Counter(map(file_name, names)).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(f"two {what} are called {twice}", remedy=remedy)

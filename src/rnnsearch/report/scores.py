@@ -1,0 +1,131 @@
+"""Table 1, and whether its differences could be luck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rnnsearch.evaluation.likelihood import perplexity
+from rnnsearch.evaluation.significance import Comparison, comparisons
+from rnnsearch.report.document import Block, Column, Section, Table, Value
+from rnnsearch.report.measures import Measures, Statistics
+from rnnsearch.report.outputs import RunOutput
+
+COLUMNS = (
+    Column("System"),
+    Column("BLEU", ".2f", best="highest"),
+    Column("95 % interval"),
+    Column("BLEU, No UNK", ".2f", best="highest"),
+    Column("multi-BLEU", ".2f", best="highest"),
+    Column("multi-BLEU, No UNK", ".2f", best="highest"),
+    Column("chrF2", ".2f", best="highest"),
+    Column("TER", ".2f", best="lowest"),
+    Column("Length ratio", ".3f"),
+    Column("NLL a sentence", ".2f", best="lowest"),
+    Column("NLL a word", ".3f", best="lowest"),
+    Column("Perplexity", ".2f", best="lowest"),
+)
+SIGNIFICANT = 0.05
+
+
+def scores(measures: Measures, prefix: str) -> Section:
+    """Table 1 with further measures, and a matrix of the differences between all systems."""
+    rows = [_row(measures, output.name) for output in measures.outputs]
+    used = [place for place in range(len(COLUMNS)) if place == 0 or any(row[place] is not None for row in rows)]
+    table = Table(
+        f"{prefix}table-1",
+        f"Table 1. Scores on {measures.test.name}, {len(measures.test.source):,} sentences",
+        [COLUMNS[place] for place in used],
+        [[row[place] for place in used] for row in rows],
+        notes=list(_notes(measures)),
+        made=signatures(measures),
+    )
+    blocks: list[Block] = [table]
+    if len(measures.outputs) > 1:
+        blocks.append(significance(measures, prefix))
+    return Section(f"{prefix}scores", "Scores", blocks)
+
+
+def signatures(measures: Measures) -> list[str]:
+    """How each metric was computed."""
+    every = (measures.bleu, measures.multi_bleu, measures.chrf, measures.ter)
+    firsts = (next(iter(statistics.values())) for statistics in every if statistics)
+    return [f"{first.name}: {first.signature}" for first in firsts]
+
+
+def _row(measures: Measures, name: str) -> list[Value]:
+    low, high = measures.bleu[name].interval()
+    likelihood = measures.nll.get(name)
+    return [
+        name,
+        measures.bleu[name].score().value,
+        f"{low:.1f} to {high:.1f}",
+        _score(measures.known_bleu, name),
+        _score(measures.multi_bleu, name),
+        _score(measures.known_multi_bleu, name),
+        measures.chrf[name].score().value,
+        measures.ter[name].score().value,
+        measures.length_ratio[name].score().value,
+        likelihood.nll_per_sentence if likelihood else None,
+        likelihood.nll_per_word if likelihood else None,
+        perplexity(likelihood.nll_per_word) if likelihood else None,
+    ]
+
+
+def _score(statistics: Statistics, name: str) -> float | None:
+    return statistics[name].score().value if name in statistics else None
+
+
+def _notes(measures: Measures) -> Iterable[str]:
+    runs = [output for output in measures.outputs if isinstance(output, RunOutput)]
+    yield "BLEU is sacreBLEU's, cased, of detokenised text; its interval is the bootstrap's."
+    if measures.multi_bleu:
+        yield "multi-BLEU is computed on tokenised text as by Moses's multi-bleu.perl, as the paper's figures are."
+    if measures.known:
+        yield (
+            f"No UNK: the {len(measures.known):,} pairs in which neither source nor reference has a word that one of our runs "
+            "does not know; there our runs are forbidden to write UNK. The same pairs for all systems."
+        )
+    elif runs:
+        yield "No pair is free of unknown words, so there is no column for such pairs."
+    if len(runs) > 1 and any(run.worker.run.target.vocabulary != runs[0].worker.run.target.vocabulary for run in runs):
+        yield "The runs write in different vocabularies: their NLL a word and perplexity cannot be compared with one another."
+
+
+def significance(measures: Measures, prefix: str) -> Table:
+    """BLEU of the row's system minus that of the column's, with the p-value of approximate randomisation."""
+    found = comparisons(measures.bleu)
+    cells = {(each.other, each.system): _cell(each.difference, each) for each in found}
+    cells |= {(each.system, each.other): _cell(-each.difference, each) for each in found}
+    names = [output.name for output in measures.outputs]
+    return Table(
+        f"{prefix}significance",
+        "Differences in BLEU, the row's system minus the column's",
+        [Column("System"), *(Column(name) for name in names)],
+        [[name, *(cells.get((name, other)) for other in names)] for name in names],
+        notes=[
+            f"p: approximate randomisation (Riezler and Maxwell 2005), two-sided, 10,000 trials. * where p < {SIGNIFICANT}. Many "
+            "comparisons at once find some difference by luck."
+        ],
+        made=[
+            "Paired bootstrap (Koehn 2004), chrF2 and all p-values unrounded: tables/" + f"{prefix}comparisons.csv",
+            *signatures(measures)[:1],
+        ],
+    )
+
+
+def _cell(difference: float, comparison: Comparison) -> str:
+    p = comparison.p_randomisation
+    written = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return f"{difference:+.2f}{'*' if p < SIGNIFICANT else ''} ({written})".replace("-", "−")
+
+
+def comparisons_file(measures: Measures, prefix: str) -> Table:
+    """Every two systems by BLEU and by chrF2, as a file."""
+    found = [*comparisons(measures.bleu), *comparisons(measures.chrf)]
+    columns = ("metric", "system", "other", "difference", "p_bootstrap", "p_randomisation", "share_better")
+    return Table(
+        f"{prefix}comparisons",
+        "Paired tests of every two systems: the other's score minus the system's",
+        [Column(name) for name in columns],
+        [[getattr(each, name) for name in columns] for each in found],
+    )

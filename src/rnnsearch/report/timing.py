@@ -1,0 +1,65 @@
+"""How fast each run translated, by the length of the source, beside how well."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rnnsearch.report.album import Album
+from rnnsearch.report.by_length import used_buckets
+from rnnsearch.report.charts import Curve, curve_figure
+from rnnsearch.report.document import Block, Column, Pictures, Section, Table, Value
+from rnnsearch.report.measures import Measures
+from rnnsearch.report.outputs import RunOutput
+
+
+def timing(measures: Measures, album: Album, prefix: str) -> Section | None:
+    """Measured while the translations were made, so only for our own runs: None without any."""
+    runs = [output for output in measures.outputs if isinstance(output, RunOutput)]
+    if not runs:
+        return None
+    lengths = np.asarray(measures.lengths)
+    stretches = used_buckets(measures.lengths)
+    rows: list[list[Value]] = []
+    curves: list[Curve] = []
+    for run in runs:
+        seconds = np.array([kept.seconds for kept in run.work.translations])
+        speeds = [_rate(int(lengths[stretch.chosen].sum()), float(seconds[stretch.chosen].sum())) for stretch in stretches]
+        whole, quality = float(seconds.sum()), measures.bleu[run.name].score().value
+        rows.append([run.name, quality, whole, _rate(len(seconds), whole), _rate(int(lengths.sum()), whole), *speeds])
+        curves.append(Curve(run.name, run.place, list(range(len(stretches))), speeds))
+    columns = [
+        Column("System"),
+        Column("BLEU", ".2f", best="highest"),
+        Column("Seconds", ",.1f"),
+        Column("Sentences a second", ",.2f", best="highest"),
+    ]
+    columns += [Column("Source words a second", ",.0f", best="highest"), *(Column(str(stretch), ",.0f") for stretch in stretches)]
+    machines = {run.work.hardware for run in runs}
+    made = [f"{run.name}: {run.work.hardware}, beam {run.worker.search['beam']}, {_batches(run)}" for run in runs]
+    table = Table(
+        f"{prefix}timing",
+        "Time of translation",
+        columns,
+        rows,
+        notes=[
+            "The columns by length, in source words, hold source words a second. Wall-clock time of search in batches of similar length, "
+            f"on {'; '.join(sorted(machines))}; whatever else that machine did is in it. Outside systems were not timed."
+        ],
+        made=made,
+    )
+    alt = "Source words translated a second, by length. " + "; ".join(
+        f"{curve.name}: {', '.join('none' if y is None else f'{y:.0f}' for y in curve.y)}" for curve in curves
+    )
+    ticks = [(float(place), str(stretch), f"{stretch.sentences:,}") for place, stretch in enumerate(stretches)]
+    figure = curve_figure(curves, "source words, and below how many sentences", "source words a second", ticks=ticks)
+    picture = album.add(figure, f"{prefix}speed", "Source words translated a second", alt)
+    blocks: list[Block] = [table, Pictures(f"{prefix}figure-speed", "Speed by length", [picture], made=made)]
+    return Section(f"{prefix}timing-section", "Time of translation", blocks)
+
+
+def _batches(run: RunOutput) -> str:
+    return f"batches of {run.worker.search['batch_size']}, {run.worker.search['precision']} products"
+
+
+def _rate(count: int, seconds: float) -> float | None:
+    return count / seconds if seconds > 0 and count else None

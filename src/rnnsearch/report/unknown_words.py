@@ -1,0 +1,97 @@
+"""Unknown words: how many of the source's words each run does not know, and what became of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rnnsearch.records import Translation
+from rnnsearch.report.differences import UNKNOWN
+from rnnsearch.report.document import Column, Section, Table
+from rnnsearch.report.gather import unknown_positions
+from rnnsearch.report.outputs import Output, RunOutput
+
+SHOWN = 12
+"""Unknown words listed of each run."""
+
+
+@dataclass
+class Fates:
+    """What became of a run's unknown source words: counts by fate; by word, what was written for it."""
+
+    unknown: int = 0
+    as_unknown: int = 0
+    as_words: int = 0
+    left_out: int = 0
+    written: int = 0
+    of_word: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+def fates(output: RunOutput) -> Fates:
+    """Follows every unknown source word to the target words that attend to it more than to any other."""
+    total = Fates()
+    for translation in output.translations:
+        total.written += translation.tokens.count(UNKNOWN)
+        positions = unknown_positions(output.worker.run.source, translation.source_tokens[:-1])
+        for position in positions:
+            _follow(total, translation, position, output.worker.attends)
+    return total
+
+
+def _follow(total: Fates, translation: Translation, position: int, attends: bool) -> None:
+    total.unknown += 1
+    counts = total.of_word.setdefault(translation.source_tokens[position], Counter())
+    if not attends:
+        counts[""] += 1
+        return
+    aligned = [word for word, row in zip(translation.tokens, translation.alignment, strict=True) if int(np.argmax(row)) == position]
+    counts[" ".join(aligned)] += 1
+    total.left_out += not aligned
+    total.as_unknown += UNKNOWN in aligned
+    total.as_words += bool(aligned) and UNKNOWN not in aligned
+
+
+def unknown_section(outputs: list[Output], prefix: str) -> Section | None:
+    """None where no run met or wrote an unknown word."""
+    found = [(output, fates(output)) for output in outputs if isinstance(output, RunOutput)]
+    found = [(output, fate) for output, fate in found if fate.unknown or fate.written]
+    if not found:
+        return None
+    rows = [_row(output, fate) for output, fate in found]
+    counts = Table(
+        f"{prefix}unknown",
+        "Unknown words and what became of them",
+        (
+            Column("System"),
+            Column("Unknown in the source"),
+            Column("became UNK"),
+            Column("became other words"),
+            Column("left out"),
+            Column("UNK written in all"),
+        ),
+        rows,
+        notes=[
+            "An unknown source word became those target words whose attention is on it more than on any other; left out where there "
+            "are none."
+        ],
+    )
+    words = [
+        [output.name, word, sum(counter.values()), _shown(counter) if output.worker.attends else None]
+        for output, fate in found
+        for word, counter in sorted(fate.of_word.items(), key=lambda item: (-sum(item[1].values()), item[0]))[:SHOWN]
+    ]
+    columns = Column("System"), Column("Source word"), Column("Times"), Column("became")
+    listed = Table(f"{prefix}unknown-words", "The most frequent unknown source words", columns, words)
+    return Section(f"{prefix}unknown-section", "Unknown words", [counts, listed] if words else [counts])
+
+
+def _row(output: RunOutput, fate: Fates) -> list[str | int | None]:
+    became = [fate.as_unknown, fate.as_words, fate.left_out] if output.worker.attends else [None, None, None]
+    return [output.name, fate.unknown, *became, fate.written]
+
+
+def _shown(counter: Counter[str]) -> str:
+    common = sorted(counter.items(), key=lambda item: (-item[1], item[0]))[:4]
+    return ", ".join(f"{text or '(left out)'}{f' ×{count}' if count > 1 else ''}" for text, count in common)

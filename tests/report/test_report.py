@@ -1,0 +1,283 @@
+"""`rnnsearch report` from runs, an outside system and test sets to the page, on tiny runs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rnnsearch.evaluation.bleu import bleu, chrf
+from rnnsearch.report import inputs
+from rnnsearch.report.make import make_report
+from rnnsearch.translation.translator import Translator
+
+EVIL = "<script>alert(1)</script> & \"quoted\" | `code` $x$ 'single' </table>"
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+class Page(HTMLParser):
+    """What the page holds, and whether its elements are closed in order."""
+
+    VOID = ("meta", "path", "use", "image", "rect")
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"</{tag}> closes another element"
+
+    def handle_data(self, data: str) -> None:
+        if not self.open or self.open[-1] != "style":
+            self.text += data
+
+    def every(self, *tags: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.found if tag in tags]
+
+
+@pytest.fixture(scope="module")
+def material(tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A test set with hostile text in it, and the translations of an outside system."""
+    folder = tmp_path_factory.mktemp("report")
+    source, reference = lines(tiny_corpus / "test.en"), lines(tiny_corpus / "test.fr")
+    other = [line.replace("le ", "la ") for line in reference]
+    source[3], reference[3], other[3], other[5] = EVIL, f"{EVIL} !", EVIL, ""
+    found = {}
+    for name, content in (("test.en", source), ("test.fr", reference), ("other.fr", other)):
+        found[name] = folder / name
+        found[name].write_text("".join(f"{line}\n" for line in content), encoding="utf-8")
+    return found
+
+
+@pytest.fixture(scope="module")
+def words(material: dict[str, Path], tiny_run: Path, tiny_unknown_run: Path) -> list[object]:
+    """Arguments of the command but for --out."""
+    runs = f"known={tiny_run}", f"short={tiny_unknown_run}"
+    return ["report", *runs, "--test", material["test.en"], material["test.fr"], "--system", f"Other={material['other.fr']}", "--beam", 2]
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("report") / "out"
+
+
+@pytest.fixture
+def made(command: Callable[..., Any], words: list[object], out: Path) -> Path:
+    """The folder of the report; the first test that asks makes it."""
+    if not (out / "report.html").exists():
+        result = command(*words, "--out", out)
+        assert (result.code, result.err) == (0, "")
+        assert result.lines == [str(out / "report.html")]
+    return out
+
+
+@pytest.fixture
+def page(made: Path) -> Page:
+    return Page((made / "report.html").read_text(encoding="utf-8"))
+
+
+def test_scores_are_those_of_the_translations(made: Path, material: dict[str, Path]) -> None:
+    table = {row["System"]: row for row in rows(made / "tables" / "table-1.csv")}
+    assert list(table) == ["known", "short", "Other"]
+    texts = {name: lines(made / "translations" / f"{name}.test.txt") for name in ("known", "short")}
+    texts["Other"] = lines(material["other.fr"])
+    reference = lines(material["test.fr"])
+    for name, row in table.items():
+        assert float(row["BLEU"]) == pytest.approx(bleu(texts[name], reference).value)
+        assert float(row["chrF2"]) == pytest.approx(chrf(texts[name], reference).value)
+    assert table["Other"]["Perplexity"] == ""  # there is no model to ask
+    assert float(table["known"]["Perplexity"]) > 1
+
+
+def test_translations_are_the_command_s_own(made: Path, material: dict[str, Path], tiny_run: Path) -> None:
+    expected = Translator.load(tiny_run).translate(lines(material["test.en"]), beam=2)
+    assert lines(made / "translations" / "known.test.txt") == [result.text for result in expected]
+
+
+def test_pairs_without_unknown_words_are_translated_without_unk(
+    made: Path, material: dict[str, Path], tiny_run: Path, tiny_unknown_run: Path
+) -> None:
+    translators = [Translator.load(run) for run in (tiny_run, tiny_unknown_run)]
+    known = [
+        number
+        for number, (source, target) in enumerate(zip(lines(material["test.en"]), lines(material["test.fr"]), strict=True))
+        if all(1 not in each.source.encode(source).ids and 1 not in each.target.encode(target).ids for each in translators)
+    ]
+    for name in ("known", "short"):
+        (file,) = (made / "translations").glob(f"{name}.test.without-unk.*.jsonl")
+        kept = [json.loads(line) for line in lines(file)[1:]]
+        assert sorted(each["number"] for each in kept) == known
+        assert not any("<unk>" in each["tokens"] for each in kept)
+
+
+def test_json_csv_and_page_say_the_same(made: Path, page: Page) -> None:
+    numbers = json.loads((made / "report.json").read_text(encoding="utf-8"))
+    assert {path.stem for path in (made / "tables").iterdir()} == set(numbers["tables"])
+    for name, table in numbers["tables"].items():
+        written = rows(made / "tables" / f"{name}.csv")
+        assert [{key: "" if value is None else str(value) for key, value in row.items()} for row in table["rows"]] == written
+    value = numbers["tables"]["table-1"]["rows"][2]["BLEU"]
+    assert f"{value:.2f}" in page.text
+    assert f"{value:.2f}" in (made / "report.md").read_text(encoding="utf-8")
+
+
+def test_the_page_needs_nothing_else(made: Path, page: Page) -> None:
+    text = (made / "report.html").read_text(encoding="utf-8")
+    assert page.open == []
+    assert not page.every("script", "link", "iframe", "object")
+    assert "@import" not in text
+    assert all(place.startswith("#") for place in re.findall(r"url\(([^)]*)\)", text))
+    for attributes in page.every("use", "image", "img"):
+        target = attributes.get("xlink:href") or attributes.get("href") or attributes.get("src") or ""
+        assert target.startswith(("#", "data:image/png;base64,"))
+    for attributes in page.every("a"):
+        assert "//" not in (attributes["href"] or "")
+
+
+def test_the_page_is_made_for_those_who_listen(page: Page) -> None:
+    ids = [attributes["id"] for _, attributes in page.found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    named = {name for _, attributes in page.found for name in (attributes.get("aria-labelledby") or "").split()}
+    followed = {(attributes["href"] or "")[1:] for attributes in page.every("a") if (attributes["href"] or "").startswith("#")}
+    assert named | followed <= set(ids)
+    assert all(attributes.get("scope") in ("col", "row") for attributes in page.every("th"))
+    assert all(attributes.get("aria-labelledby") and attributes.get("role") == "img" for attributes in page.every("svg"))
+    assert len(page.every("main")) == len(page.every("h1")) == 1
+    assert page.every("html")[0]["lang"] == "en"
+    levels = [int(tag[1]) for tag, _ in page.found if re.fullmatch("h[1-6]", tag)]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_hostile_text_stays_text(made: Path, page: Page) -> None:
+    assert "<script" not in (made / "report.html").read_text(encoding="utf-8")
+    assert "alert" in page.text
+    markdown = (made / "report.md").read_text(encoding="utf-8")
+    assert "<script" not in markdown.replace(r"\<", "")
+
+
+def test_every_table_and_figure_says_how_it_was_made(page: Page) -> None:
+    blocks = len(page.every("table")) + sum((attributes.get("class") or "") == "block" for attributes in page.every("figure"))
+    assert page.text.count("How this was made") == blocks
+    assert page.text.count("rnnsearch report known=") == blocks + 1
+    assert "nrefs:1|case:mixed|eff:no|tok:13a" in page.text
+
+
+def test_pictures_are_files_too(made: Path, page: Page) -> None:
+    names = {path.name for path in (made / "figures").iterdir()}
+    assert {"figure-2-bleu.svg", "figure-2-bleu.pdf", "figure-2-nll-a-word.svg", "figure-2-length-ratio.svg", "speed.svg"} <= names
+    assert len(names) == 2 * len(page.every("svg"))
+    for link in re.findall(r"\]\((figures/[^)]+|tables/[^)]+)\)", (made / "report.md").read_text(encoding="utf-8")):
+        assert (made / link).is_file()
+
+
+def test_a_second_report_does_not_translate_again(
+    command: Callable[..., Any], made: Path, words: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("translated again")
+
+    names = (
+        "report.html",
+        "report.md",
+        "report.json",
+        "tables/sentences.csv",
+        "tables/timing.csv",
+        "figures/figure-2-bleu.svg",
+        "figures/speed.pdf",
+    )
+    before = [_without_date((made / name).read_bytes()) for name in names]
+    monkeypatch.setattr(Translator, "translate", refuse)
+    monkeypatch.setattr(Translator, "force", refuse)
+    assert command(*words, "--out", made).code == 0
+    assert [_without_date((made / name).read_bytes()) for name in names] == before
+
+
+def _without_date(content: bytes) -> bytes:
+    return re.sub(rb"20\d\d-\d\d-\d\d \d\d:\d\d( \w+)?", b"", content)
+
+
+def test_other_settings_translate_again(made: Path, command: Callable[..., Any], words: list[object]) -> None:
+    before = {path.name for path in (made / "translations").iterdir()}
+    assert command(*words[:-1], 1, "--first", 4, "--out", made).code == 0
+    after = {path.name for path in (made / "translations").iterdir()}
+    assert before < after
+    (new,) = (path for path in (made / "translations").glob("known.test.translations.*") if path.name not in before)
+    header, *translated = (json.loads(line) for line in lines(new))
+    assert header["settings"]["beam"] == 1
+    assert sorted(each["number"] for each in translated) == [0, 1, 2, 3]
+
+
+def test_several_test_sets(command: Callable[..., Any], material: dict[str, Path], tiny_run: Path, tmp_path: Path) -> None:
+    test = [f"a={material['test.en']}", material["test.fr"], f"b={material['test.en']}", material["test.fr"]]
+    system = [f"Other={material['other.fr']}", "-"]
+    result = command("report", tiny_run, "--test", *test, "--system", *system, "--first", 3, "--out", tmp_path / "out")
+    assert result.code == 0
+    tables = {name: [row["System"] for row in rows(tmp_path / "out" / "tables" / f"{name}-table-1.csv")] for name in "ab"}
+    assert tables == {"a": [tiny_run.name, "Other"], "b": [tiny_run.name]}
+    page = Page((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    ids = [attributes["id"] for _, attributes in page.found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_outside_systems_alone(material: dict[str, Path], tmp_path: Path) -> None:
+    test = inputs.read_test_sets([str(material["test.en"]), str(material["test.fr"])])[0]
+    page = make_report([], [test], tmp_path / "out", systems={"A": {"test": test.reference}, "B": {"test": lines(material["other.fr"])}})
+    table = rows(page.parent / "tables" / "table-1.csv")
+    assert [row["System"] for row in table] == ["A", "B"]
+    assert float(table[0]["BLEU"]) == pytest.approx(100)
+    assert "BLEU, No UNK" not in table[0]
+    (first, *_) = rows(page.parent / "tables" / "significance.csv")
+    assert first["B"].startswith("+")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--system", "Bad={bad}"], "bad: has 1 line"),
+        (["--system", "{bad}"], "2 files of system Other for 1 test sets"),
+        (["--test", "{bad}"], "a test set is two files"),
+        (["--beam", "0"], "beam"),
+        (["--out", "{full}"], "exists and holds other things than a report"),
+        (["nothere"], "nothere"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(
+    command: Callable[..., Any], words: list[object], tmp_path: Path, change: list[str], message: str
+) -> None:
+    (tmp_path / "bad").write_text("one\n", encoding="utf-8")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "work").touch()
+    places = {"bad": str(tmp_path / "bad"), "full": str(tmp_path / "full")}
+    result = command(*words, "--out", tmp_path / "out", *(word.format(**places) for word in change))
+    assert (result.code, result.out) == (2, "")
+    assert result.err.count("\n") == 1
+    assert re.search(message, result.err)
+    assert not (tmp_path / "out" / "report.html").exists()
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["work"]
