@@ -46,7 +46,8 @@ def run_demo(folder: Path, overrides: tuple[str, ...] = (), display: Display | N
     clear(folder)
     corpus, store, run = folder / "corpus", folder / "store", folder / "run"
     write(corpus, TRAIN_PAIRS, HELD_OUT_PAIRS)
-    prepare(corpus / "train.en", corpus / "train.fr", store, dev=(corpus / "dev.en", corpus / "dev.fr"), settings=settings.data)
+    dev, links = (corpus / "dev.en", corpus / "dev.fr"), corpus / "train.links"  # links: read only if the settings learn from them
+    prepare(corpus / "train.en", corpus / "train.fr", store, dev=dev, links=links, settings=settings.data)
     train(settings, Corpus.open(store), run, display=display)
     translator = Translator.load(run)
     source, target = list(read_lines(corpus / "test.en")), list(read_lines(corpus / "test.fr"))
