@@ -31,7 +31,7 @@ def test_an_nbest_list_gives_its_first_candidates(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("", r"hyp: holds no translation \(one line for each of the 3 sentences\)"),
-        ("\n\n\n", "hyp: holds no translation"),
+        ("\n", "hyp: has 1 line, but there are 3 references"),
         ("a\nb\n", r"hyp: has 2 lines, but there are 3 references \(line N"),
         ("a\n", "hyp: has 1 line, but there are 3 references"),
         ("a\nb\nc\nd\n", "hyp: has 4 lines, but"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rnnsearch.evaluation.unknown import unknown_words, without_unknown
+from rnnsearch.evaluation.unknown import without_unknown
 
 
 def knows(*words: str):
@@ -20,7 +20,3 @@ def test_every_model_must_know_them() -> None:
     both = without_unknown(PAIRS, [(knows("a", "b"), knows("x", "y")), (knows("a", "c"), knows("x", "y"))])
     assert both.tolist() == [False, False, True, True, False]
     assert without_unknown([], [(knows(), knows())]).shape == (0,)
-
-
-def test_unknown_words_keep_their_order() -> None:
-    assert unknown_words(["c", "a", "d", "c"], {"a", "b"}) == ["c", "d", "c"]

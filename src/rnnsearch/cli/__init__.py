@@ -11,12 +11,13 @@ from typing import Annotated
 import typer
 
 from rnnsearch.cli.corpus import lexicon, prepare
-from rnnsearch.cli.evaluating import aer, evaluate
+from rnnsearch.cli.evaluating import aer
 from rnnsearch.cli.learning import demo, train
 from rnnsearch.cli.linking import links
 from rnnsearch.cli.measuring import bench
 from rnnsearch.cli.options import SeveralValues, say
 from rnnsearch.cli.reporting import report
+from rnnsearch.cli.scoring import evaluate
 from rnnsearch.cli.selecting import select
 from rnnsearch.cli.studying import experiment
 from rnnsearch.cli.using import align, score, translate
@@ -41,7 +42,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     translate: "rnnsearch translate run news.en --beam 12 > news.fr",
     score: "rnnsearch score run news.en news.fr",
     align: "rnnsearch align run news.en news.fr > news.links",
-    evaluate: "rnnsearch evaluate --hyp news.out --ref news.fr",
+    evaluate: "rnnsearch evaluate --hyp news.out --system moses=moses.out --ref news.fr --src news.en --by-length --significance",
     aer: "rnnsearch aer --links news.links --gold news.wa",
     report: "rnnsearch report rnnsearch-50 rnnencdec-50 --test news.en news.fr --system Moses=moses.fr --out report",
     experiment: "rnnsearch experiment study.toml --out study --jobs 2",
@@ -50,7 +51,8 @@ EXAMPLES: dict[Callable[..., None], str] = {
 """The commands, in the order of the help, each with the example that its help shows."""
 
 for command, example in EXAMPLES.items():
-    app.command(epilog=f"Example: {example}", cls=SeveralValues if command in (prepare, select, report) else None)(command)
+    several = command in (prepare, select, evaluate, report)
+    app.command(epilog=f"Example: {example}", cls=SeveralValues if several else None)(command)
 
 
 @app.callback()

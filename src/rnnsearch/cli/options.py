@@ -30,7 +30,7 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, with
 class SeveralValues(TyperCommand):
     """A command some of whose options take as many values as there are up to the next option: `--dev A B` is `--dev A --dev B`."""
 
-    SPREAD = ("--dev", "--links", "--in-domain", "--pool", "--test", "--system", "--gold")
+    SPREAD = ("--dev", "--links", "--in-domain", "--pool", "--test", "--hyp", "--run", "--system", "--gold")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         spread: list[str] = []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
+from rnnsearch.records import Translation
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,12 @@ class Likelihood:
     def __post_init__(self) -> None:
         if len(self.log_probabilities) != len(self.words):
             raise InputError(f"{len(self.log_probabilities)} log-probabilities for {len(self.words)} sentences")
+
+    @classmethod
+    def of(cls, forced: Iterable[Translation]) -> Likelihood:
+        """From the references under forced decoding. Words are counted, not pieces: so models of both kinds can be compared."""
+        both = [(result.score, len(result.tokens) + 1) for result in forced]
+        return cls([score for score, _ in both], [words for _, words in both])
 
     @property
     def nll_per_sentence(self) -> float:

@@ -46,7 +46,7 @@ def hypotheses_of(file: str | Path, lines: int, name: str = "", run: Path | None
     if text and is_nbest(text[0]):
         nbest = _candidates(text, lines, file)
         text = [candidates[0] for candidates in nbest]
-    if not any(line.strip() for line in text):
+    if not text:
         raise InputError("holds no translation", file=file, remedy=f"one line for each of the {lines:,} sentences")
     if len(text) != lines:
         remedy = "line N must translate line N of the source"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,3 @@ def without_unknown(pairs: Iterable[tuple[str, str]], knows: Iterable[tuple[Know
         [all(knows_source(source) and knows_target(reference) for knows_source, knows_target in shortlists) for source, reference in pairs],
         dtype=np.bool_,
     )
-
-
-def unknown_words(words: Sequence[str], shortlist: Container[str]) -> list[str]:
-    """Those of the words that are outside, in their order."""
-    return [word for word in words if word not in shortlist]
