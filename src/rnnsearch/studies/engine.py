@@ -16,7 +16,7 @@ from rnnsearch.studies.display import Watch
 from rnnsearch.studies.folder import StudyFolder, StudyRun
 from rnnsearch.studies.processes import Outcome, Task, run_all
 from rnnsearch.studies.results import Results
-from rnnsearch.studies.scoring import failed_row, fingerprint, is_measured, row
+from rnnsearch.studies.scoring import Scorer, failed_row
 from rnnsearch.studies.state import RunState, is_trained, states
 from rnnsearch.studies.study import Plan
 from rnnsearch.studies.tables import Tables, make_tables
@@ -59,28 +59,35 @@ def run_study(
         prepare_corpora(plan, folder, any(run.reverse for run in runs), len(os.sched_getaffinity(0)), progress)
         chosen = [run for run in runs if not only or run.variant in only]
         _check_runs(plan, folder, chosen)
-        tests = set_files(plan, folder)
+        scorer = Scorer(folder, set_files(plan, folder), plan.data, plan.study.symmetrisation)
         results = Results(folder / "results.jsonl")
-        tasks = []
-        for run in chosen:
-            if is_trained(run.path, plan.of_seed(run.variant, run.seed)) and is_measured(folder, run, tests):
-                _score(run, plan, folder, tests, results)
-            else:
-                tasks.append(_task(run, plan, folder, tests, side_by_side, trust_code))
         by_name = {run.name: run for run in runs}
-        failed: dict[str, str] = {}
+        tasks, failed = [], dict[str, str]()
 
-        def ended(outcome: Outcome) -> None:
-            run = by_name[outcome.task.name]
-            error = outcome.error or _scored(run, plan, folder, tests, results)
+        def score(run: StudyRun, error: str = "") -> str:
+            try:
+                if not error:
+                    _score(run, runs, scorer, results)
+            except InputError as found:  # the other runs go on
+                error = str(found)
             if error:
                 failed[run.name] = error
                 results.add(failed_row(run, error))
-            watch.ended(run.name, error)
+            return error
+
+        for run in chosen:
+            if is_trained(run.path, plan.of_seed(run.variant, run.seed)) and scorer.is_measured(run):
+                score(run)
+            else:
+                tasks.append(_task(run, plan, folder, scorer.tests, side_by_side, trust_code))
+
+        def ended(outcome: Outcome) -> None:
+            name = outcome.task.name
+            watch.ended(name, score(by_name[name], outcome.error))
 
         with Watch(len(tasks), lambda: current_states(plan, folder), side_by_side, say) as watch:
             run_all(tasks, side_by_side, lock, ended, watch.show)
-        return Finished(make_tables(plan, folder, tests, results), failed)
+        return Finished(make_tables(plan, folder, scorer, results), failed)
 
 
 def current_states(plan: Plan, folder: StudyFolder) -> list[RunState]:
@@ -121,16 +128,12 @@ def _task(run: StudyRun, plan: Plan, folder: StudyFolder, tests: dict[str, SetFi
     return Task(run.name, job, folder.log(run))
 
 
-def _score(run: StudyRun, plan: Plan, folder: StudyFolder, tests: dict[str, SetFiles], results: Results) -> None:
-    """Adds the row of a measured run, unless the one that is there is computed from the same files."""
-    if results.rows.get(run.name, {}).get("fingerprint") != fingerprint(folder, run, tests):
-        results.add(row(folder, run, tests, plan.data))
-
-
-def _scored(run: StudyRun, plan: Plan, folder: StudyFolder, tests: dict[str, SetFiles], results: Results) -> str:
-    """As `_score`; what is wrong with it, if anything is: the other runs must go on."""
-    try:
-        _score(run, plan, folder, tests, results)
-    except InputError as error:
-        return str(error)
-    return ""
+def _score(run: StudyRun, runs: Sequence[StudyRun], scorer: Scorer, results: Results) -> None:
+    """Adds the run's row, unless the one that is there is from the same files; that of the forward run too, when its reverse is done."""
+    both = [found for found in runs if (found.variant, found.seed) == (run.variant, run.seed)]
+    reverse = next((found for found in both if found.reverse and scorer.is_measured(found)), None)
+    for one in both:
+        if one is run or (run.reverse and results.status(one.name) == "done"):
+            partner = None if one.reverse else reverse
+            if results.rows.get(one.name, {}).get("fingerprint") != scorer.fingerprint(one, partner):
+                results.add(scorer.row(one, partner))

@@ -42,7 +42,6 @@ class Results:
             os.fsync(file.fileno())
         self.rows[row["run"]] = json.loads(json.dumps(row))
 
-    def done(self, names: list[str]) -> list[Row]:
-        """Rows of the runs of these names that came to their end, in this order."""
-        rows = (self.rows.get(name) for name in names)
-        return [row for row in rows if row is not None and row["status"] == "done"]
+    def status(self, name: str) -> str:
+        """done or failed; "" for a run that has no row."""
+        return str(self.rows[name]["status"]) if name in self.rows else ""

@@ -4,65 +4,110 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rnnsearch.config import DataSettings
-from rnnsearch.evaluation.alignment import alignment_error
-from rnnsearch.evaluation.bleu import bleu, chrf
+from rnnsearch.evaluation.bleu import bleu_statistics, chrf_statistics
+from rnnsearch.evaluation.likelihood import Likelihood
+from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
+from rnnsearch.records import Link
 from rnnsearch.studies.folder import StudyFolder, StudyRun
-from rnnsearch.studies.measuring import checksum, read_forced, read_note
+from rnnsearch.studies.measuring import Forced, checksum, read_forced, read_note
 from rnnsearch.studies.study import LONG
 from rnnsearch.studies.test_sets import SetFiles, counted_links
 from rnnsearch.text.codec import side_tokeniser
 from rnnsearch.text.reading import read_lines, read_pairs
+from rnnsearch.text.symmetrise import symmetrise
 from rnnsearch.training.log import read_statistics
 
 Row = dict[str, Any]
+Statistics = dict[str, SufficientStatistics]
+"""Metric → its statistics on one test set"""
 LEARNING = ("updates", "epochs", "hours", "train_nll", "dev_nll", "dev_bleu", "best_update", "ended_because", "hardware", "rnnsearch")
 """What the row takes from the run's learning statistics (Table 2)."""
 
 
-def is_measured(folder: StudyFolder, run: StudyRun, tests: dict[str, SetFiles]) -> bool:
-    """Whether all that a row is computed from was made from the weights that the run now has, and from these texts."""
-    model = run.path / "model.safetensors"
-    if not model.exists():
-        return False
-    weights = checksum(model)
-    for name, test in tests.items():
-        texts = {"source": checksum(test.reference if run.reverse else test.source)}
-        keys = [read_note(folder.forced(run, name)).get("key")]
-        if test.translate and not run.reverse:
-            keys.append(read_note(folder.translations(run, name)).get("key"))
-        if any(key is None or key["model"] != weights or key["source"] != texts["source"] for key in keys):
+class Scorer:
+    """Scores the runs of one study. data: of its corpus, whose tokeniser counts words. symmetrisation: of both directions' links."""
+
+    def __init__(self, folder: StudyFolder, tests: dict[str, SetFiles], data: DataSettings, symmetrisation: str) -> None:
+        self.folder, self.tests, self.data, self.symmetrisation = folder, tests, data, symmetrisation
+
+    def is_measured(self, run: StudyRun) -> bool:
+        """Whether all that a row is computed from was made from the weights that the run now has, and from these texts."""
+        model = run.path / "model.safetensors"
+        if not model.exists():
             return False
-    return True
+        weights = checksum(model)
+        for name, test in self.tests.items():
+            source = checksum(test.reference if run.reverse else test.source)
+            keys = [read_note(self.folder.forced(run, name)).get("key")]
+            if test.translate and not run.reverse:
+                keys.append(read_note(self.folder.translations(run, name)).get("key"))
+            if any(key is None or key["model"] != weights or key["source"] != source for key in keys):
+                return False
+        return True
 
+    def fingerprint(self, run: StudyRun, reverse: StudyRun | None = None) -> str:
+        """Of all that a row is computed from: with the same fingerprint it would say the same."""
+        keys: list[Any] = [self.symmetrisation if reverse else None]
+        for name, test in self.tests.items():
+            files = [self.folder.translations(run, name), self.folder.forced(run, name)]
+            files += [self.folder.forced(reverse, name)] if reverse else []
+            keys += [name, *(read_note(path).get("key") for path in files)]
+            keys += [checksum(test.reference), None if test.gold is None else checksum(test.gold), test.gold_counts]
+        return hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:16]
 
-def fingerprint(folder: StudyFolder, run: StudyRun, tests: dict[str, SetFiles]) -> str:
-    """Of all that a row is computed from: with the same fingerprint it would say the same."""
-    keys: list[Any] = []
-    for name, test in tests.items():
-        keys += [name, *(read_note(path).get("key") for path in (folder.translations(run, name), folder.forced(run, name)))]
-        keys += [checksum(test.reference), None if test.gold is None else checksum(test.gold), test.gold_counts]
-    return hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:16]
+    def row(self, run: StudyRun, reverse: StudyRun | None = None) -> Row:
+        """Of a run that is trained and measured. reverse: the run of the other direction, if it is measured too."""
+        learned = read_statistics(run.path)
+        notes = [read_note(self.folder.forced(run, name)) for name in self.tests]
+        return {
+            "run": run.name,
+            "variant": run.variant,
+            "seed": run.seed,
+            "reverse": run.reverse,
+            "status": "done",
+            "parameters": next((note["parameters"] for note in notes if "parameters" in note), None),
+            **{key: learned.get(key) for key in LEARNING},
+            "tests": {name: self._scores(run, name, reverse) for name in self.tests},
+            "fingerprint": self.fingerprint(run, reverse),
+        }
 
+    def statistics(self, run: StudyRun, name: str, reverse: StudyRun | None = None) -> Statistics:
+        """BLEU and chrF of the translations, NLL of the references, alignment error of forced decoding: whatever the test set allows."""
+        test = self.tests[name]
+        forced = read_forced(self.folder.forced(run, name))
+        likelihood = Likelihood([pair.log_probability for pair in forced], [pair.words for pair in forced])
+        found = {"nll": likelihood.per_sentence(), "nll_per_word": likelihood.per_word()}
+        if run.reverse:
+            return found
+        if test.translate:
+            found |= translation_statistics(test, self.folder.translations(run, name), self.data)
+        if test.gold is not None:
+            found |= alignment_statistics(test, [pair.links for pair in forced], self.data)
+            if reverse is not None:
+                links = self._both(forced, read_forced(self.folder.forced(reverse, name)))
+                both = alignment_statistics(test, links, self.data)
+                found |= {f"{metric}_symmetrised": statistics for metric, statistics in both.items()}
+        return found
 
-def row(folder: StudyFolder, run: StudyRun, tests: dict[str, SetFiles], data: DataSettings) -> Row:
-    """The row of a run that is trained and measured. data: of its corpus, whose tokeniser counts words."""
-    statistics = read_statistics(run.path)
-    notes = [read_note(folder.forced(run, name)) for name in tests]
-    return {
-        "run": run.name,
-        "variant": run.variant,
-        "seed": run.seed,
-        "reverse": run.reverse,
-        "status": "done",
-        "parameters": next((note["parameters"] for note in notes if "parameters" in note), None),
-        **{key: statistics.get(key) for key in LEARNING},
-        "tests": {name: set_scores(folder, run, name, test, data) for name, test in tests.items()},
-        "fingerprint": fingerprint(folder, run, tests),
-    }
+    def _both(self, forward: Sequence[Forced], reverse: Sequence[Forced]) -> list[list[Link]]:
+        """Symmetrised links. reverse: whose source is our target."""
+        turned = ([(j, i) for i, j in pair.links] for pair in reverse)
+        return [symmetrise(pair.links, other, self.symmetrisation) for pair, other in zip(forward, turned, strict=True)]
+
+    def _scores(self, run: StudyRun, name: str, reverse: StudyRun | None) -> dict[str, Any]:
+        found = {metric: statistics.score() for metric, statistics in self.statistics(run, name, reverse).items()}
+        scores: dict[str, Any] = {metric: score.value for metric, score in found.items()}
+        if "bleu" in found:
+            scores["seconds"] = read_note(self.folder.translations(run, name)).get("seconds")
+            scores["bleu_signature"], scores["chrf_signature"] = found["bleu"].signature, found["chrf"].signature
+        return scores
 
 
 def failed_row(run: StudyRun, error: str) -> Row:
@@ -70,30 +115,38 @@ def failed_row(run: StudyRun, error: str) -> Row:
     return {"run": run.name, "variant": run.variant, "seed": run.seed, "reverse": run.reverse, "status": "failed", "error": error}
 
 
-def set_scores(folder: StudyFolder, run: StudyRun, name: str, test: SetFiles, data: DataSettings) -> dict[str, Any]:
-    """BLEU and chrF of the translations; NLL, perplexity's logarithm a word, and alignment error of forced decoding."""
-    scores: dict[str, Any] = {}
-    if test.translate and not run.reverse:
-        scores |= translation_scores(test, folder.translations(run, name), data)
-        note = read_note(folder.translations(run, name))
-        scores["seconds"] = note.get("seconds")
-    forced = read_forced(folder.forced(run, name))
-    total = -sum(pair.log_probability for pair in forced)
-    scores |= {"nll": total / len(forced), "nll_per_word": total / sum(pair.words for pair in forced)}
-    if test.gold is not None and not run.reverse:
-        found = alignment_error(*counted_links(test, [pair.links for pair in forced], data))
-        scores |= {"aer": found.aer, "precision": found.precision, "recall": found.recall}
-    return scores
-
-
-def translation_scores(test: SetFiles, translations: Path, data: DataSettings) -> dict[str, Any]:
+def translation_statistics(test: SetFiles, translations: Path, data: DataSettings) -> Statistics:
     """Of all sentences, and BLEU of those of more than LONG source words, if there are any."""
-    sources, references = zip(*read_pairs(test.source, test.reference), strict=True)
-    hypotheses = list(read_lines(translations))
-    whole, characters = bleu(hypotheses, references), chrf(hypotheses, references)
+    references, hypotheses = list(read_lines(test.reference)), list(read_lines(translations))
+    whole = bleu_statistics(hypotheses, references)
+    found = {"bleu": whole, "chrf": chrf_statistics(hypotheses, references)}
+    long = long_sentences(test, data)
+    if len(long):
+        found["bleu_long"] = SufficientStatistics("BLEU", whole.signature, whole.values[long], whole.of_sums)
+    return found
+
+
+def long_sentences(test: SetFiles, data: DataSettings) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """Positions of the sentences of more than LONG source words, as the corpus's tokeniser counts."""
     tokeniser = side_tokeniser("source", data)
-    long = [place for place, line in enumerate(sources) if len(tokeniser.words(line)) > LONG]
-    scores = {"sentences": len(sources), "bleu": whole.value, "chrf": characters.value, "long_sentences": len(long)}
-    if long:
-        scores["bleu_long"] = bleu([hypotheses[place] for place in long], [references[place] for place in long]).value
-    return scores | {"bleu_signature": whole.signature, "chrf_signature": characters.signature}
+    return np.flatnonzero([len(tokeniser.words(line)) > LONG for line in read_lines(test.source)])
+
+
+def alignment_statistics(test: SetFiles, links: Sequence[Sequence[Link]], data: DataSettings) -> Statistics:
+    """Alignment error rate, precision and recall, as `evaluation.alignment.alignment_error` defines them, sentence by sentence."""
+    counted, gold = counted_links(test, links, data)
+    found = np.array([len(a) for a in counted], dtype=np.float64)
+    sure = np.array([len(g.sure) for g in gold], dtype=np.float64)
+    in_sure = np.array([len(a & g.sure) for a, g in zip(counted, gold, strict=True)], dtype=np.float64)
+    in_possible = np.array([len(a & g.possible) for a, g in zip(counted, gold, strict=True)], dtype=np.float64)
+    errors, links_in_all = found + sure - in_sure - in_possible, found + sure
+    return {
+        "aer": ratio("AER", "", errors.tolist(), links_in_all.tolist(), lower_is_better=True),
+        "precision": ratio("precision", "", in_possible.tolist(), found.tolist()),
+        "recall": ratio("recall", "", in_sure.tolist(), sure.tolist()),
+    }
+
+
+def read_test_size(test: SetFiles, data: DataSettings) -> tuple[int, int]:
+    """(sentences, those of more than LONG source words)"""
+    return sum(1 for _ in read_pairs(test.source, test.reference)), len(long_sentences(test, data))

@@ -5,62 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 from rnnsearch.files import write_text
+from rnnsearch.studies.comparing import Members, comparisons
 from rnnsearch.studies.folder import StudyFolder
+from rnnsearch.studies.markdown import markdown
+from rnnsearch.studies.metrics import LEARNING_METRICS, TEST_METRICS, Metric, Summary
 from rnnsearch.studies.results import Results, Row
-from rnnsearch.studies.scoring import translation_scores
-from rnnsearch.studies.study import LONG, Plan
-from rnnsearch.studies.test_sets import SetFiles
-
-
-class Metric(NamedTuple):
-    """A column. factor: what the number is multiplied by where it is shown."""
-
-    key: str
-    heading: str
-    factor: float = 1.0
-    digits: int = 2
-
-
-TEST_METRICS = (
-    Metric("bleu", "BLEU"),
-    Metric("chrf", "chrF2"),
-    Metric("bleu_long", f"BLEU, over {LONG} words"),
-    Metric("nll_per_word", "NLL/word", digits=3),
-    Metric("aer", "AER %", 100.0),
-    Metric("aer_symmetrised", "AER %, both directions", 100.0),
-)
-LEARNING_METRICS = (
-    Metric("parameters", "million parameters", 1e-6),
-    Metric("updates", "updates", digits=0),
-    Metric("epochs", "epochs", digits=1),
-    Metric("hours", "hours"),
-    Metric("dev_nll", "dev NLL/sentence"),
-    Metric("dev_bleu", "dev BLEU"),
-)
-
-
-class Summary(NamedTuple):
-    """Of a metric over the seeds. spread: the sample standard deviation (n − 1), None for one run."""
-
-    mean: float
-    spread: float | None
-    runs: int
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Summary:
-        return cls(math.fsum(values) / len(values), statistics.stdev(values) if len(values) > 1 else None, len(values))
-
-    def text(self, metric: Metric) -> str:
-        """As a cell of a table."""
-        shown = f"{self.mean * metric.factor:,.{metric.digits}f}"
-        return shown if self.spread is None else f"{shown} ± {self.spread * metric.factor:,.{metric.digits}f}"
+from rnnsearch.studies.scoring import Scorer, read_test_size, translation_statistics
+from rnnsearch.studies.study import Plan
 
 
 @dataclass(frozen=True)
@@ -71,40 +28,66 @@ class Tables:
     table: dict[str, Any]
 
 
-def make_tables(plan: Plan, folder: StudyFolder, tests: dict[str, SetFiles], results: Results) -> Tables:
+def make_tables(plan: Plan, folder: StudyFolder, scorer: Scorer, results: Results) -> Tables:
     """From the rows of all runs that are done; written to table.md, table.json, table.csv and results.csv as well."""
     runs = folder.runs(plan)
-    rows = results.done([run.name for run in runs if not run.reverse])
-    by_variant = {name: [row for row in rows if row["variant"] == name] for name in plan.study.variants}
-    by_variant = {name: found for name, found in by_variant.items() if found}
-    failed = {run.name: results.rows[run.name]["error"] for run in runs if results.rows.get(run.name, {}).get("status") == "failed"}
+    members = _members(plan, folder, results)
+    rows = {variant: [row for *_, row in found.values()] for variant, found in members.items()}
     table: dict[str, Any] = {
         "title": plan.study.title,
-        "study": plan.name,
+        "study": Path(plan.name).name,
         "seeds": plan.study.seeds,
         "baseline": plan.study.reference_variant,
-        "learning": {name: _summaries(found, LEARNING_METRICS) for name, found in by_variant.items()},
-        "tests": {name: _test(name, test, by_variant, plan) for name, test in tests.items()},
-        "failed": failed,
-        "missing": [run.name for run in runs if run.name not in results.rows],
+        "symmetrisation": plan.study.symmetrisation,
+        "learning": {variant: _summaries(found, LEARNING_METRICS) for variant, found in rows.items()},
+        "tests": {name: _test(name, scorer, rows) for name in scorer.tests},
+        "comparisons": comparisons(plan, scorer, members, _before(folder).get("comparisons", {})),
+        "failed": {run.name: results.rows[run.name]["error"] for run in runs if results.status(run.name) == "failed"},
+        "missing": [run.name for run in runs if not results.status(run.name)],
     }
-    tables = Tables(_markdown(table), table)
+    tables = Tables(markdown(table), table)
     write_text(folder / "table.md", tables.markdown)
     write_text(folder / "table.json", json.dumps(table, indent=2, ensure_ascii=False) + "\n")
     write_text(folder / "table.csv", _csv(_long_rows(table)))
-    write_text(folder / "results.csv", _csv([_flat(row) for row in rows]))
+    write_text(folder / "results.csv", _csv([_flat(row) for found in rows.values() for row in found]))
     return tables
 
 
-def _test(name: str, test: SetFiles, by_variant: dict[str, list[Row]], plan: Plan) -> dict[str, Any]:
+def _members(plan: Plan, folder: StudyFolder, results: Results) -> dict[str, Members]:
+    """Of each variant that has any, the runs that are done."""
+    runs = [run for run in folder.runs(plan) if results.status(run.name) == "done"]
+    reverse = {(run.variant, run.seed): run for run in runs if run.reverse}
+    members: dict[str, Members] = {name: {} for name in plan.study.variants}
+    for run in runs:
+        if not run.reverse:
+            members[run.variant][run.seed] = run, reverse.get((run.variant, run.seed)), results.rows[run.name]
+    return {name: found for name, found in members.items() if found}
+
+
+def _before(folder: StudyFolder) -> dict[str, Any]:
+    """The tables of an earlier call."""
+    try:
+        table: dict[str, Any] = json.loads((folder / "table.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return table
+
+
+def _test(name: str, scorer: Scorer, by_variant: dict[str, list[Row]]) -> dict[str, Any]:
+    test = scorer.tests[name]
     scores = {variant: [row["tests"].get(name, {}) for row in rows] for variant, rows in by_variant.items()}
     first: dict[str, Any] = next(iter(scores.values()), [{}])[0]
+    sentences, long = read_test_size(test, scorer.data)
+    systems = {}
+    for system, path in test.systems.items():
+        found = translation_statistics(test, path, scorer.data)
+        systems[system] = {metric: Summary.of([statistics.score().value])._asdict() for metric, statistics in found.items()}
     return {
-        "sentences": first.get("sentences"),
-        "long_sentences": first.get("long_sentences"),
+        "sentences": sentences,
+        "long_sentences": long,
         "signatures": {key.removesuffix("_signature"): value for key, value in first.items() if key.endswith("_signature")},
         "variants": {variant: _summaries(found, TEST_METRICS) for variant, found in scores.items()},
-        "systems": {system: translation_scores(test, path, plan.data) for system, path in test.systems.items()},
+        "systems": systems,
     }
 
 
@@ -115,37 +98,6 @@ def _summaries(rows: Sequence[Row], metrics: Sequence[Metric]) -> dict[str, dict
         if values:
             found[metric.key] = Summary.of(values)._asdict()
     return found
-
-
-def _markdown(table: dict[str, Any]) -> str:
-    lines = [f"# {table['title'] or table['study']}", ""]
-    seeds = len(table["seeds"])
-    if seeds > 1:
-        lines += [f"Mean ± sample standard deviation over {seeds} seeds.", ""]
-    for name, test in table["tests"].items():
-        sizes = "" if test["sentences"] is None else f" ({test['sentences']:,} sentences, {test['long_sentences']:,} of over {LONG} words)"
-        lines += [f"## {name}{sizes}", ""]
-        systems = {
-            system: {key: {"mean": value, "spread": None, "runs": 1} for key, value in scores.items() if isinstance(value, float)}
-            for system, scores in test["systems"].items()
-        }
-        lines += _rows("variant", test["variants"] | systems, TEST_METRICS)
-        lines += [f"{signature}  " for signature in (f"{key}: `{value}`" for key, value in test["signatures"].items())] + [""]
-    lines += ["## Training", "", *_rows("variant", table["learning"], LEARNING_METRICS)]
-    for run, error in table["failed"].items():
-        lines.append(f"- {run} failed: {error}")
-    if table["missing"]:
-        lines.append(f"- not done yet: {', '.join(table['missing'])}")
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _rows(corner: str, rows: dict[str, dict[str, Any]], metrics: Sequence[Metric]) -> list[str]:
-    shown = [metric for metric in metrics if any(metric.key in values for values in rows.values())]
-    lines = [f"| {' | '.join([corner, *(metric.heading for metric in shown)])} |", "|" + "---|" * (len(shown) + 1)]
-    for name, values in rows.items():
-        cells = [Summary(**values[metric.key]).text(metric) if metric.key in values else "" for metric in shown]
-        lines.append(f"| {' | '.join([name, *cells])} |")
-    return [*lines, ""]
 
 
 def _long_rows(table: dict[str, Any]) -> list[dict[str, Any]]:
