@@ -59,6 +59,43 @@ def test_translations_have_the_length_asked_for(settings: Settings, precision: s
     assert (result.beam, result.sentences, result.precision) == (2, 3, precision)
 
 
+def test_candidates_are_all_that_is_searched(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight of twenty words, the specials among them; the step is given ids of words, and answers for eight."""
+    begun: list[list[int]] = []
+    searched: list[Any] = []
+    begin = bench.begin_search
+
+    def watched(networks: Any, maps: Any, ids: Any, lengths: Any, words: Any) -> Any:
+        [reader] = begin(networks, maps, ids, lengths, words)
+        begun.append(words.tolist())
+
+        def step(previous: Any, state: Any) -> Any:
+            assert previous is None or set(previous.flatten().tolist()) <= set(words.tolist())
+            searched.append(reader.step(previous, state))
+            return searched[-1]
+
+        return [reader._replace(step=step)]
+
+    monkeypatch.setattr(bench, "begin_search", watched)
+    result = bench.bench_translation(settings, words=20, length=4, repetitions=1, candidates=8)
+    assert result.candidates == 8
+    assert "8 candidate words" in result.text()
+    assert begun[0] == begun[1] == sorted(set(begun[0]))
+    assert len(begun[0]) == 8
+    assert begun[0][:2] == [0, 1]
+    assert {one.log_probabilities.shape[-1] for one in searched} == {8}
+
+
+def test_wrong_candidates_are_one_line(command: Any) -> None:
+    for words, said in (
+        (["train", "--candidates", "5"], "no candidate words"),
+        (["translate", "--words", "9", "--candidates", "10"], "10 candidates of 9"),
+    ):
+        done = command("bench", *words)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert said in done.err
+
+
 @pytest.mark.parametrize("work", ["train", "translate"])
 def test_command(work: str, command: Any) -> None:
     settings = [part for override in SMALL for part in ("--set", override)]

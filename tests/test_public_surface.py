@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,11 @@ import rnnsearch
 from rnnsearch.run import package_version
 
 HEAVY = {"torch", "matplotlib", "sacrebleu", "sacremoses", "sentencepiece", "tensorboard", "safetensors"}
+BESIDE_HELP = HEAVY | {"numpy", "jaxtyping"}
+BESIDE_TRANSLATION = {
+    *("matplotlib", "PIL", "rich", "pandas", "pyarrow", "sacrebleu", "tensorboard", "sentencepiece"),  # the run has no subwords
+    *("py3langid", "eflomal", "lxml", "fastapi", "uvicorn", "backports"),
+}
 
 PUBLIC = [
     "Alignment", "Corpus", "Hypothesis", "InputError", "Link", "Settings", "Translation", "Translator", "load_config", "prepare", "train",
@@ -47,20 +53,39 @@ LIGHT = {
 }
 
 
-@pytest.mark.parametrize("what", LIGHT)
-def test_nothing_heavy_is_imported(what: str) -> None:
+def imported_by(code: str, *words: object) -> set[str]:
+    """The modules and packages that a new process has imported after it has run `code`."""
     code = f"""
 import sys
 def run(main):
     try: main()
-    except SystemExit: pass
-{LIGHT[what]}
-print(*sorted(name for name in sys.modules if "." not in name), file=sys.stderr)
+    except SystemExit as leaving: assert not leaving.code or "nosuch" in sys.argv, leaving.code
+sys.argv = ["rnnsearch", *sys.argv[1:]]
+{code}
+print(*sorted({{name.partition(".")[0] for name in sys.modules}}), file=sys.stderr)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    done = subprocess.run([sys.executable, "-c", code, *map(str, words)], capture_output=True, encoding="utf-8", check=True)
     imported = set(done.stderr.split("\n")[-2].split())
     assert "rnnsearch" in imported
+    return imported
+
+
+@pytest.mark.parametrize("what", LIGHT)
+def test_nothing_heavy_is_imported(what: str) -> None:
+    imported = imported_by(LIGHT[what])
     assert not imported & HEAVY
+
+
+@pytest.mark.parametrize("words", [["--help"], ["translate", "--help"]])
+def test_help_waits_for_no_library_of_numbers(words: list[str]) -> None:
+    assert not imported_by("import rnnsearch.cli; run(rnnsearch.cli.main)", *words) & BESIDE_HELP
+
+
+def test_translating_imports_only_what_it_uses(tiny_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("The man sees.\n")
+    imported = imported_by("import rnnsearch.cli; run(rnnsearch.cli.main)", "translate", tiny_run, tmp_path / "text", "--threads", 1)
+    assert "torch" in imported
+    assert not imported & BESIDE_TRANSLATION
 
 
 def test_the_version_is_that_of_the_installed_package() -> None:

@@ -51,6 +51,26 @@ def test_pieces_travel_with_the_run(tiny_subword_run: Path, tmp_path: Path) -> N
     assert len(known.source.encode(line).ids) > len(known.source.encode(line).words) + 1
 
 
+@pytest.mark.parametrize("part", ["cell=lstm", "alignment=window", "tie_output=true", "initialisation=paper"])
+def test_weights_that_are_read_are_not_drawn(part: str, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random numbers would be thrown away: at the paper's size that takes longer than reading the weights."""
+    known = Run.open(tiny_run)
+    sizes = [f"model.{name}_size=8" for name in ("embedding", "hidden", "alignment", "maxout")]
+    run = Run.create(tmp_path / "run", load_config("", [*sizes, f"model.{part}"]), known.source, known.target)
+    made = run.make_network()
+    save_tensors(run.model_path, made.state_dict(), {})
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("drawn")
+
+    with monkeypatch.context() as patch:
+        for name in ("normal_", "zeros_", "orthogonal_", "xavier_uniform_"):
+            patch.setattr(f"torch.nn.init.{name}", refused)
+        loaded = run.load_network()
+    assert all(torch.equal(one, other) for one, other in zip(made.parameters(), loaded.parameters(), strict=True))
+    assert len(run.make_network().output.weight.unique()) > 100  # and afterwards they are drawn again
+
+
 def test_the_best_weights_are_ready_for_search(tiny_run: Path) -> None:
     run = Run.open(tiny_run)
     network = run.load_network()

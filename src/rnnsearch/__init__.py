@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import InputError
-from rnnsearch.records import Hypothesis, Link, Translation
 
 if TYPE_CHECKING:
+    from rnnsearch.config import Settings, load_config
     from rnnsearch.model.alignment import Alignment
+    from rnnsearch.records import Hypothesis, Link, Translation
     from rnnsearch.text.corpus import Corpus
     from rnnsearch.text.prepare import prepare
     from rnnsearch.training.loop import train
@@ -22,8 +22,13 @@ _LAZY = {
     "prepare": "rnnsearch.text.prepare",
     "Corpus": "rnnsearch.text.corpus",
     "Alignment": "rnnsearch.model.alignment",
+    "Settings": "rnnsearch.config",
+    "load_config": "rnnsearch.config",
+    "Hypothesis": "rnnsearch.records",
+    "Link": "rnnsearch.records",
+    "Translation": "rnnsearch.records",
 }
-"""Names whose modules load torch or other heavy libraries: imported when they are first used."""
+"""Names whose modules load torch or other libraries: imported when they are first used."""
 
 __all__ = [
     "Alignment",

@@ -21,6 +21,7 @@ from rnnsearch.text.batches import Batch
 from rnnsearch.training.processor import hardware, set_up_processor
 from rnnsearch.training.team import Team
 from rnnsearch.training.trainer import Trainer
+from rnnsearch.translation.candidates import candidate_readers
 from rnnsearch.translation.joint import search
 from rnnsearch.translation.network_step import begin_search
 
@@ -39,6 +40,7 @@ class Throughput:
     target_words: int
     parameters: int
     beam: int
+    candidates: int
     seconds: float
     words_per_second: float
     sentences_per_second: float
@@ -48,6 +50,7 @@ class Throughput:
         """For a person, in three lines."""
         size = f"{self.parameters:,} parameters, {self.target_words:,} target words, {self.precision} products, torch {self.torch}"
         beam = f", beam {self.beam}" if self.beam else ""
+        beam += f", {self.candidates:,} candidate words" if self.candidates else ""
         speed = f"{self.words_per_second:,.0f} target words/s, {self.sentences_per_second:,.2f} sentences/s, {self.seconds:.3f} s a batch"
         return (
             f"{self.what} {self.sentences} sentences of {self.length} words{beam} on {self.hardware}\n{size}\n"
@@ -79,18 +82,26 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     return _throughput("training on", settings, network, training.precision, training.batch_size, length, 0, seconds)
 
 
-def bench_translation(settings: Settings, *, words: int, length: int, repetitions: int) -> Throughput:
-    """Beam search for `search.batch_size` sentences of `length` words; every translation is made to have that length too."""
+def bench_translation(settings: Settings, *, words: int, length: int, repetitions: int, candidates: int = 0) -> Throughput:
+    """Beam search for `search.batch_size` sentences of `length` words; every translation is made to have that length too.
+
+    candidates: so many target words are searched, drawn at random; 0 = all. Raises InputError for more than there are, or fewer than 3.
+    """
+    if candidates and not 3 <= candidates <= words:
+        raise InputError(f"{candidates:,} candidates of {words:,} words", remedy="3 to all of them, or 0 for a search without candidates")
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1})
     network = _network(settings, words, torch.float32).to(settings.training.device)
     ids, lengths = (part.to(settings.training.device) for part in _ids(limits.batch_size, length, words))
     maps = Maps(PRECISIONS[limits.precision])
+    others = 2 + torch.randperm(words - 2)[: candidates - 2]
+    chosen = torch.cat([torch.arange(2), others]).sort().values.to(ids.device) if candidates else None
 
     def translate() -> None:
-        search(begin_search([network], [maps], ids, lengths), lengths, limits)
+        readers = begin_search([network], [maps], ids, lengths, chosen)
+        search(readers if chosen is None else candidate_readers(readers, chosen), lengths, limits)
 
     seconds = _timed(translate, repetitions, settings.training.device)
-    return _throughput("translating", settings, network, limits.precision, limits.batch_size, length, limits.beam, seconds)
+    return _throughput("translating", settings, network, limits.precision, limits.batch_size, length, limits.beam, seconds, candidates)
 
 
 def _network(settings: Settings, words: int, product_dtype: torch.dtype) -> TranslationNetwork:
@@ -121,7 +132,15 @@ def _timed(work: Callable[[], object], repetitions: int, device: str) -> list[fl
 
 
 def _throughput(
-    what: str, settings: Settings, network: TranslationNetwork, precision: str, sentences: int, length: int, beam: int, seconds: list[float]
+    what: str,
+    settings: Settings,
+    network: TranslationNetwork,
+    precision: str,
+    sentences: int,
+    length: int,
+    beam: int,
+    seconds: list[float],
+    candidates: int = 0,
 ) -> Throughput:
     median = statistics.median(seconds)
     unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
@@ -136,6 +155,7 @@ def _throughput(
         target_words=network.target_embedding.weight.shape[0],
         parameters=sum(parameter.numel() for parameter in network.parameters()),
         beam=beam,
+        candidates=candidates,
         seconds=median,
         words_per_second=sentences * (length + 1) / median,
         sentences_per_second=sentences / median,

@@ -18,6 +18,7 @@ from torch import Tensor
 from rnnsearch.config import Settings, validated
 from rnnsearch.errors import InputError
 from rnnsearch.files import write_text, written_whole
+from rnnsearch.model.initialise import undrawn
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.text.codec import Codec
 
@@ -101,7 +102,8 @@ class Run:
         for name, tensor in tensors.items():
             if not tensor.isfinite().all():
                 raise InputError(f"is damaged: {name} holds values that are not numbers", file=self.model_path)
-        network = self.make_network(trust_code=trust_code)
+        with undrawn():
+            network = self.make_network(trust_code=trust_code)
         try:
             network.load_state_dict(tensors)
         except RuntimeError as error:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rnnsearch.cli.options import Set
+from rnnsearch.errors import InputError
 
 
 class Work(StrEnum):
@@ -23,6 +24,7 @@ def bench(
     words: Annotated[int, typer.Option(min=3, help="Vocabulary of each side, the two specials included.")] = 30_002,
     length: Annotated[int, typer.Option(min=1, help="Words of every sentence, the end of sentence not counted.")] = 25,
     repetitions: Annotated[int, typer.Option(min=1, help="Batches that are timed, after one that warms up.")] = 5,
+    candidates: Annotated[int, typer.Option(min=0, help="Of translate: target words that are searched, drawn at random; 0 = all.")] = 0,
     set_: Set = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
@@ -35,6 +37,10 @@ def bench(
 
     settings = load_config(recipe, tuple(set_ or ()))
     usable_device(settings.training.device)
-    measure = bench_training if work is Work.TRAIN else bench_translation
-    result = measure(settings, words=words, length=length, repetitions=repetitions)
+    if work is Work.TRAIN and candidates:
+        raise InputError("training has no candidate words", remedy="leave out --candidates")
+    if work is Work.TRAIN:
+        result = bench_training(settings, words=words, length=length, repetitions=repetitions)
+    else:
+        result = bench_translation(settings, words=words, length=length, repetitions=repetitions, candidates=candidates)
     print(dumps(result.as_dict()) if json else result.text())

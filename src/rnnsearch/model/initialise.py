@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 
 import torch
@@ -11,18 +13,44 @@ from torch import Tensor, nn
 Initialiser = Callable[[Tensor], object]
 
 
+_drawn: ContextVar[bool] = ContextVar("drawn", default=True)
+
+
+@contextmanager
+def undrawn() -> Iterator[None]:
+    """Parameters made meanwhile hold anything: for those that are read from a file next. At the paper's size drawing them takes seconds."""
+    token = _drawn.set(False)
+    try:
+        yield
+    finally:
+        _drawn.reset(token)
+
+
+def drawn() -> bool:
+    """Whether parameters are to be drawn."""
+    return _drawn.get()
+
+
 def zeros(parameter: Tensor) -> None:
     """v_a and every bias."""
-    nn.init.zeros_(parameter)
+    if drawn():
+        nn.init.zeros_(parameter)
 
 
 def gaussian(deviation: float) -> Initialiser:
     """N(0, deviation²): 0.001 for W_a and U_a, 0.01 for every other matrix that is not recurrent."""
-    return partial(nn.init.normal_, mean=0.0, std=deviation)
+    return partial(_gaussian, deviation=deviation)
+
+
+def _gaussian(parameter: Tensor, deviation: float) -> None:
+    if drawn():
+        nn.init.normal_(parameter, 0.0, deviation)
 
 
 def orthogonal(parameter: Tensor) -> None:
     """Recurrent matrices: every square block of (blocks · n, n) is a random orthogonal matrix of its own."""
+    if not drawn():
+        return
     size = parameter.shape[1]
     with torch.no_grad():
         for block in parameter.split(size):

@@ -17,7 +17,7 @@ from rnnsearch.model.decoder import Decoder, DecoderState, Source, SourceReader
 from rnnsearch.model.dropout import Dropout, dropped
 from rnnsearch.model.embedding import WordEmbedding
 from rnnsearch.model.encoder import ENCODERS, Encoder
-from rnnsearch.model.initialise import orthogonal
+from rnnsearch.model.initialise import drawn, orthogonal
 from rnnsearch.model.readout import READOUTS, OutputLayer, Readout
 from rnnsearch.model.resolve import resolve
 from rnnsearch.model.sequence_linear import Maps, SequenceLinear, sequence
@@ -89,7 +89,7 @@ class TranslationNetwork(nn.Module):
         self.decoder, self.readout, self.output, _ = direction(self.reading == "backward")
         if self.reading == "bidirectional":
             self.backward_decoder, self.backward_readout, self.backward_output, _ = direction(True)
-        if settings.initialisation == "glorot":
+        if settings.initialisation == "glorot" and drawn():
             initialise_glorot(self)
 
     @property

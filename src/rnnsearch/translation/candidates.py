@@ -6,6 +6,7 @@ of sentence and UNK are always candidates, the first two, so that they keep thei
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from rnnsearch.records import Hypothesis
 from rnnsearch.text.lexicon import Lexicon
 from rnnsearch.text.vocabulary import SPECIALS
 from rnnsearch.translation.beam import SearchState, StepFunction, StepResult
+from rnnsearch.translation.joint import Reader
 
 
 def candidate_words(source: NDArray[np.int64], lexicon: Lexicon, target_words: int, settings: SearchSettings) -> NDArray[np.int64]:
@@ -29,8 +31,12 @@ def candidate_words(source: NDArray[np.int64], lexicon: Lexicon, target_words: i
     return np.union1d(first, lexicon.best(source, settings.candidates_per_word))
 
 
-def over_candidates(step: StepFunction, words: Int[Tensor, " candidates"]) -> StepFunction:
-    """A step function for the search over candidates, from one that takes ids of words and gives log p of the candidates `words`."""
+def candidate_readers(readers: Sequence[Reader], words: Int[Tensor, " candidates"]) -> list[Reader]:
+    """Readers for the search over candidates, from some that take ids of words and give log p of the candidates `words`."""
+    return [reader._replace(step=_over_candidates(reader.step, words)) for reader in readers]
+
+
+def _over_candidates(step: StepFunction, words: Int[Tensor, " candidates"]) -> StepFunction:
 
     def candidate_step(previous: Tensor | None, state: SearchState) -> StepResult:
         return step(None if previous is None else words[previous], state)

@@ -21,7 +21,7 @@ from rnnsearch.text.batches import Batch, pad
 from rnnsearch.text.codec import Codec, Encoded
 from rnnsearch.text.lexicon import Lexicon
 from rnnsearch.text.vocabulary import SPECIALS, UNK
-from rnnsearch.translation.candidates import candidate_words, hypotheses_in_words, over_candidates
+from rnnsearch.translation.candidates import candidate_readers, candidate_words, hypotheses_in_words
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.joint import Reader, in_order, search
 from rnnsearch.translation.network_step import begin_search
@@ -157,7 +157,7 @@ class Translator:
         ids, lengths = ids.to(self._device), lengths.to(self._device)
         readers = begin_search(self.networks, self._maps[settings.precision], ids, lengths, chosen)
         if chosen is not None:
-            readers = [reader._replace(step=over_candidates(reader.step, chosen)) for reader in readers]
+            readers = candidate_readers(readers, chosen)
         return _Begun(readers, lengths, words)
 
     def _search(self, encoded: list[Encoded], settings: SearchSettings) -> list[Translation]:
