@@ -67,6 +67,10 @@ class Told:
             energies = [math.log(share) if share else -math.inf for share in self.rows[step]]
         return energies, (step + 1, remembered)
 
+    def attended(self, s: Vector, h: list[Vector], memory: tuple[int, Any], alpha: Vector) -> tuple[int, Any]:
+        step, remembered = memory
+        return step, self.model.attended(s, h, remembered, alpha)
+
 
 def by_hand(network: TranslationNetwork, settings: dict[str, Any], given: Batch, b: int, forced: bool) -> tuple[Tensor, list[Vector]]:
     """Of sentence b: (log p of every word (target, K), α that its model computes at step 1, 2, …)."""
@@ -84,11 +88,15 @@ def by_hand(network: TranslationNetwork, settings: dict[str, Any], given: Batch,
 
 
 @pytest.mark.parametrize("wiring", WIRINGS)
-@pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("alignment", ["additive", "window"])
+@pytest.mark.parametrize(
+    ("alignment", "cell"), [*(("additive", cell) for cell in CELLS), ("window", "gated"), ("coverage", "gated"), ("recurrent", "lstm")]
+)
 @torch.no_grad()
 def test_contexts_made_of_links(alignment: str, cell: str, wiring: str) -> None:
-    """p(y_i) is read from the context of its own links; the row that is reported is the α that the model would have used."""
+    """p(y_i) is read from the context of its own links; the row that is reported is the α that the model would have used.
+
+    What a scorer remembers of the weights (coverage) is what was really attended to.
+    """
     settings = {"alignment": alignment, "cell": cell, "wiring": wiring}
     network, given = small_network(**settings), batch(SOME)
     decoded = decode(network, given, forced=True)

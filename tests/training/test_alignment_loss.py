@@ -27,6 +27,7 @@ from rnnsearch.training import loop
 from rnnsearch.training.alignment_loss import LOSSES, alignment_loss, alignment_weight, forced
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
+from rnnsearch.training.trainer import Trainer, Update
 
 
 @pytest.mark.parametrize(
@@ -178,10 +179,21 @@ def train(configured: Settings, corpus: Corpus, path: Path, resume: bool = False
     return validations
 
 
-def test_the_loss_falls_and_is_written_down(linked: Corpus, tmp_path: Path) -> None:
+def test_the_loss_falls_and_is_written_down(linked: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each validation's row is the mean over the linked words since the one before."""
+    updates: list[Update] = []
+    update = Trainer.update
+
+    def watched(*arguments: Any) -> Update:
+        updates.append(update(*arguments))
+        return updates[-1]
+
+    monkeypatch.setattr(Trainer, "update", watched)
     adam = {"optimiser": "adam", "learning_rate": 0.03, "clip_norm": 5.0, "validate_bleu": False, "select_by": "nll", "max_length": 12}
-    first, *_, last = (row["train_alignment_loss"] for row in train(settings(**LOSS, **adam), linked, tmp_path / "run"))
-    assert last < 0.9 * first
+    found = [row["train_alignment_loss"] for row in train(settings(**LOSS, **adam), linked, tmp_path / "run")]
+    windows = [updates[begin : begin + PLAIN["validate_every"]] for begin in range(0, len(updates), PLAIN["validate_every"])]
+    assert found == pytest.approx([sum(one.alignment_loss for one in w) / sum(one.linked_rows for one in w) for w in windows])
+    assert found[-1] < 0.9 * found[0]
     without = train(settings(**adam, max_updates=2, alignment_forcing="known"), linked, tmp_path / "without")
     assert all("train_alignment_loss" not in row for row in without)
 
