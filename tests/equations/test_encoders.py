@@ -29,11 +29,10 @@ def test_annotations_and_summary(name: str, cell: str) -> None:
     annotations, summary = module(embedded, source_mask(lengths, 6))
     assert annotations.shape == (4, 6, module.annotation_size)
     assert summary.shape == (4, module.summary_size)
-    atol = 1e-8 if name == "embedding-position" else 1e-14  # the sinusoids are computed in single precision
     for b, length in enumerate(lengths.tolist()):
         expected_annotations, expected_summary = by_hand(embedded[b, :length].tolist())
-        torch.testing.assert_close(annotations[b, :length], torch.tensor(expected_annotations, dtype=torch.float64), rtol=0, atol=atol)
-        torch.testing.assert_close(summary[b], torch.tensor(expected_summary, dtype=torch.float64), rtol=0, atol=atol)
+        torch.testing.assert_close(annotations[b, :length], torch.tensor(expected_annotations, dtype=torch.float64), rtol=0, atol=1e-14)
+        torch.testing.assert_close(summary[b], torch.tensor(expected_summary, dtype=torch.float64), rtol=0, atol=1e-14)
 
 
 def test_directions_share_no_weights() -> None:

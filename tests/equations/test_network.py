@@ -20,14 +20,13 @@ def compare(settings: dict[str, Any], batch: Sentences) -> None:
     parameters = Parameters(network.state_dict())
     by_hand = whole_network(parameters, named)
     assert not parameters.unused, "parameters that no equation names"
-    atol = 1e-7 if named.encoder == "embedding-position" else 1e-11  # the sinusoids are computed in single precision
     for b in range(len(batch.source)):
         J, I = int(batch.lengths[b]), int(batch.target_lengths[b])  # noqa: E741
         rows = BY_HAND[named.wiring](by_hand, batch.source[b, :J].tolist(), batch.target[b, :I].tolist())
         expected = torch.tensor([row for row, _ in rows], dtype=torch.float64)
-        torch.testing.assert_close(log_p[b, :I], expected, rtol=0, atol=atol)
+        torch.testing.assert_close(log_p[b, :I], expected, rtol=0, atol=1e-11)
         alpha = torch.tensor([row for _, row in rows], dtype=torch.float64)
-        torch.testing.assert_close(weights[b, :I, :J], alpha, rtol=0, atol=atol)
+        torch.testing.assert_close(weights[b, :I, :J], alpha, rtol=0, atol=1e-11)
         assert weights[b, :I, J:].count_nonzero() == 0
 
 

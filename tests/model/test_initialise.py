@@ -156,6 +156,7 @@ def test_lstm_begins_with_open_forget_gates() -> None:
         ),
         ({"encoder": "forward"}, {"decoder.W_s.weight": ((N, N), 0.01), "decoder.alignment.U_a.weight": ((SIZE, N), 0.001)}),
         ({"encoder": "embedding"}, {"decoder.W_s.weight": ((N, M), 0.01), "decoder.alignment.U_a.weight": ((SIZE, M), 0.001)}),
+        ({"encoder": "embedding-position"}, {"decoder.W_s.weight": ((N, M), 0.01)}),
         ({"encoder_size": 20}, {"encoder.forwards.U.weight": ((20, 20), ORTHOGONAL), "decoder.W_s.weight": ((N, 20), 0.01)}),
         ({"cell": "tanh"}, {"decoder.cell.C.weight": ((N, 2 * N), 0.01), "decoder.cell.U.weight": ((N, N), ORTHOGONAL)}),
         ({"cell": "lstm"}, {"decoder.cell.W.weight": ((4 * N, M), 0.01), "decoder.cell.C.weight": ((4 * N, 2 * N), 0.01)}),
@@ -191,6 +192,14 @@ def test_glorot(changed: dict[str, Any]) -> None:
             assert float(parameter.abs().max()) <= bound, name
             assert float(parameter.abs().max()) > 0.8 * bound, name
             assert abs(float(parameter.std()) / (bound / math.sqrt(3)) - 1) < 5 / math.sqrt(2 * parameter.numel()), name
+
+
+@pytest.mark.parametrize(("initialisation", "deviation"), [("paper", 0.01), ("glorot", M**-0.5)])
+def test_position_signal_begins_as_large_as_embeddings(initialisation: str, deviation: float) -> None:
+    """Else it is drowned by them, or drowns them."""
+    parameters = fresh(encoder="embedding-position", initialisation=initialisation)
+    assert parameters["encoder.scale"].tolist() == pytest.approx([deviation])
+    assert_deviation(parameters["source_embedding.weight"], deviation, "source_embedding.weight")
 
 
 def test_attention_is_uniform_at_the_start() -> None:

@@ -95,9 +95,11 @@ class EmbeddingEncoder(Encoder):
 
 
 class PositionedEmbeddingEncoder(EmbeddingEncoder):
-    """h_j = E x_j + p_j with the sinusoids of Vaswani et al. 2017, scaled so that they begin no larger than the embeddings."""
+    """h_j = E x_j + λ p_j with the sinusoids p_j of Vaswani et al. 2017; λ is learned, and begins at an embedding's standard deviation."""
 
-    scale = 0.01
+    def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
+        super().__init__(embedding_size, encoder_size, cell)
+        self.scale = nn.Parameter(torch.tensor([0.01]))
 
     def forward(
         self,
@@ -112,9 +114,9 @@ def sinusoids(like: Float[Tensor, "batch source embedding"]) -> Float[Tensor, "s
     """p_j = [sin(j ω); cos(j ω)] for geometrically spaced frequencies ω."""
     positions, size = like.shape[1], like.shape[2]
     half = (size + 1) // 2
-    frequencies = torch.exp(torch.arange(half, device=like.device) * (-math.log(10_000.0) / max(1, half)))
-    angles = torch.arange(positions, device=like.device).unsqueeze(1) * frequencies
-    return torch.cat((angles.sin(), angles.cos()), -1)[:, :size].to(like.dtype)
+    frequencies = torch.exp(torch.arange(half, device=like.device, dtype=like.dtype) * (-math.log(10_000.0) / max(1, half)))
+    angles = torch.arange(positions, device=like.device, dtype=like.dtype).unsqueeze(1) * frequencies
+    return torch.cat((angles.sin(), angles.cos()), -1)[:, :size]
 
 
 def read(

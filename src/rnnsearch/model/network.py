@@ -16,7 +16,7 @@ from rnnsearch.model.cells import CELLS, Cell
 from rnnsearch.model.decoder import Decoder, DecoderState, Source, SourceReader
 from rnnsearch.model.dropout import Dropout, dropped
 from rnnsearch.model.embedding import WordEmbedding
-from rnnsearch.model.encoder import ENCODERS, Encoder
+from rnnsearch.model.encoder import ENCODERS, Encoder, PositionedEmbeddingEncoder
 from rnnsearch.model.initialise import drawn, orthogonal
 from rnnsearch.model.readout import READOUTS, OutputLayer, Readout
 from rnnsearch.model.resolve import resolve
@@ -217,6 +217,8 @@ def initialise_glorot(network: TranslationNetwork) -> None:
             nn.init.xavier_uniform_(module.weight)
     for embedding in (network.source_embedding, network.target_embedding):  # after the output layer, which may share one
         nn.init.normal_(embedding.weight, 0.0, embedding.weight.shape[1] ** -0.5)
+    if isinstance(network.encoder, PositionedEmbeddingEncoder):
+        nn.init.constant_(network.encoder.scale, network.encoder.annotation_size**-0.5)
 
 
 def source_mask(lengths: Int[Tensor, " batch"], positions: int) -> Bool[Tensor, "batch positions"]:

@@ -40,13 +40,13 @@ def embedding(words: list[Vector]) -> Encoded:
     return words, mean
 
 
-def embedding_position(words: list[Vector]) -> Encoded:
-    """h_j = e(x_j) + 0.01 p_j, p_j the sinusoids of Vaswani et al. 2017: all sines, then all cosines; the first word is at 0."""
+def embedding_position(scale: float, words: list[Vector]) -> Encoded:
+    """h_j = e(x_j) + λ p_j, p_j the sinusoids of Vaswani et al. 2017: all sines, then all cosines; the first word is at 0."""
     size = len(words[0])
     half = math.ceil(size / 2)
     placed = []
     for j, word in enumerate(words):
         sines = [math.sin(j / 10_000 ** (k / half)) for k in range(half)]
         cosines = [math.cos(j / 10_000 ** (k / half)) for k in range(size - half)]
-        placed.append([value + 0.01 * p for value, p in zip(word, sines + cosines, strict=True)])
+        placed.append([value + scale * p for value, p in zip(word, sines + cosines, strict=True)])
     return embedding(placed)

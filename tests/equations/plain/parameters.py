@@ -143,7 +143,8 @@ def encoder(parameters: Parameters, settings: ModelSettings, at: str = "encoder.
         case "embedding":
             return functools.partial(encoders.embedding)
         case "embedding-position":
-            return functools.partial(encoders.embedding_position)
+            (scale,) = parameters.vector(f"{at}scale")
+            return functools.partial(encoders.embedding_position, scale)
     raise ValueError(settings.encoder)
 
 
