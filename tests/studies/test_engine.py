@@ -28,6 +28,7 @@ from rnnsearch.studies.measuring import read_forced
 from rnnsearch.studies.study import Plan, read_plan
 from rnnsearch.text.reading import read_lines
 from rnnsearch.training.checkpoint import read_progress
+from rnnsearch.translation.translator import Translator
 
 STUDY = """
 title = "Tiny"
@@ -237,3 +238,21 @@ def test_the_command(copy: Path, command: Callable[..., Any], monkeypatch: pytes
     failed = command("experiment", "study.toml", "--out", "out", "--only", "broken")
     assert failed.code == 2
     assert failed.err.split("\n")[-2].startswith("rnnsearch: out/logs/broken.log: the run broken failed (out/runs/broken: 10 gradients")
+
+
+def test_a_reproduction_ends_in_a_report(copy: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that trained a run translates for the page, too: the page itself asks no network again."""
+    monkeypatch.chdir(copy)
+    before = Path("out/translations/general/test.txt").read_text("utf-8")
+    shutil.rmtree("out/translations/general")
+
+    def refuse(*arguments: object, **named: object) -> None:
+        raise AssertionError("translated again")
+
+    monkeypatch.setattr(Translator, "translate", refuse)
+    monkeypatch.setattr(Translator, "force", refuse)
+    done = command("reproduce", "study.toml", "--out", "out", "--only", "general")
+    assert (done.code, done.lines[0], done.lines[-1]) == (0, "# Tiny", "out/report/report.html"), done.err
+    assert "general" in Path("out/report/report.html").read_text("utf-8")
+    assert Path("out/translations/general/test.txt").read_text("utf-8") == before
+    assert Path("out/report/translations/general.test.txt").read_text("utf-8") == before

@@ -78,15 +78,10 @@ def write(folder: Path, train: int, held_out: int, seed: int = 1) -> None:
         write_examples(folder, name, examples)
 
 
-def write_examples(folder: Path, name: str, examples: Sequence[Example], tokenised: bool = False) -> None:
-    """Writes pairs as plain text: NAME.en, NAME.fr, NAME.links (Pharaoh `i-j`, between the tokeniser's words).
-
-    tokenised: with blanks between all words, as `rnnsearch prepare` asks of text that has links; the tokeniser leaves them as they are.
-    """
-    sides = [[" ".join(example.source) if tokenised else example.source_text for example in examples]]
-    sides += [[" ".join(example.target) if tokenised else example.target_text for example in examples]]
-    for language, lines in zip(("en", "fr"), sides, strict=True):
-        _write_lines(folder / f"{name}.{language}", lines)
+def write_examples(folder: Path, name: str, examples: Sequence[Example]) -> None:
+    """Writes pairs as plain text: NAME.en, NAME.fr, NAME.links (Pharaoh `i-j`, between the tokeniser's words)."""
+    _write_lines(folder / f"{name}.en", [example.source_text for example in examples])
+    _write_lines(folder / f"{name}.fr", [example.target_text for example in examples])
     _write_lines(folder / f"{name}.links", [format_links(example.links) for example in examples])
 
 

@@ -19,7 +19,7 @@ from rnnsearch.cli.options import SeveralValues, say
 from rnnsearch.cli.reporting import report
 from rnnsearch.cli.scoring import evaluate
 from rnnsearch.cli.selecting import select
-from rnnsearch.cli.studying import experiment
+from rnnsearch.cli.studying import experiment, reproduce
 from rnnsearch.cli.using import align, score, translate
 from rnnsearch.errors import InputError
 
@@ -45,6 +45,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     evaluate: "rnnsearch evaluate --hyp news.out --system moses=moses.out --ref news.fr --src news.en --by-length --significance",
     aer: "rnnsearch aer --links news.links --gold news.wa",
     report: "rnnsearch report rnnsearch-50 rnnencdec-50 --test news.en news.fr --system Moses=moses.fr --out report",
+    reproduce: "rnnsearch reproduce europarl-small --data corpora --out study",
     experiment: "rnnsearch experiment study.toml --out study --jobs 2",
     bench: "rnnsearch bench translate --recipe multi30k --words 6000 --length 15 --set training.threads=1",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,17 +41,47 @@ def experiment(
     refuse_failures(out, finished.failed)
 
 
+def reproduce(
+    out: Out,
+    study: Annotated[
+        str, typer.Argument(metavar="[STUDY]", help="A TOML file or a built-in study; the paper's if none is named.")
+    ] = "paper",
+    data: Data = None,
+    set_: Set = None,
+    side_by_side: SideBySide = 1,
+    only: Only = None,
+    status: Status = False,
+    dry_run: DryRun = False,
+    trust_code: TrustCode = False,
+) -> None:
+    """Reproduce the paper's experiment: prepare, train all, translate, report as its Section 5. After Ctrl-C the same call goes on."""
+    plan = read(study, data, set_)
+    if status or dry_run:
+        describe(plan, out, status)
+        return
+    finished = run(plan, out, side_by_side, only, trust_code, page=True)
+    print(finished.tables.markdown)
+    from rnnsearch.studies.page import make_page
+
+    command = shlex.join(["rnnsearch", *sys.argv[1:]])
+    with progress_bar() as progress:
+        print(make_page(plan, out, only=only or [], trust_code=trust_code, command=command, progress=progress))
+    refuse_failures(out, finished.failed)
+
+
 def read(study: str, data: Path | None, set_: list[str] | None) -> Any:
     from rnnsearch.studies.study import read_plan
 
     return read_plan(study, data, tuple(set_ or ()))
 
 
-def run(plan: Any, out: Path, side_by_side: int, only: list[str] | None, trust_code: bool) -> Any:
+def run(plan: Any, out: Path, side_by_side: int, only: list[str] | None, trust_code: bool, page: bool = False) -> Any:
     from rnnsearch.studies.engine import run_study
 
     with progress_bar() as progress:
-        return run_study(plan, out, side_by_side=side_by_side, only=only or [], trust_code=trust_code, say=say, progress=progress)
+        return run_study(
+            plan, out, side_by_side=side_by_side, only=only or [], trust_code=trust_code, page=page, say=say, progress=progress
+        )
 
 
 def describe(plan: Any, out: Path, status: bool) -> None:

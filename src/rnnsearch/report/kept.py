@@ -63,12 +63,14 @@ def translate_missing(
     """
     kept = _read(path, header)
     found = kept.found
-    missing = sorted((number for number in lengths if number not in found), key=lambda number: (-lengths[number], number))
-    done(len(lengths) - len(missing))
+    # Batches are the same whatever is there already: sentences meet the same company, and come out the same to the last bit.
+    order = sorted(lengths, key=lambda number: (-lengths[number], number))
+    batches = [order[begin : begin + batch_size] for begin in range(0, len(order), batch_size)]
+    missing = [batch for batch in batches if any(number not in found for number in batch)]
+    done(len(found.keys() & lengths.keys()))
     if missing:
-        work(missing[-1:])  # the first call prepares the network's matrices: that is no time of translating
-    for begin in range(0, len(missing), batch_size):
-        batch = missing[begin : begin + batch_size]
+        work(missing[-1][-1:])  # the first call prepares the network's matrices: that is no time of translating
+    for batch in missing:
         start = time.perf_counter()
         translations = work(batch)
         seconds = time.perf_counter() - start
@@ -77,7 +79,7 @@ def translate_missing(
         lines = [json.dumps(as_fields(number, kept), ensure_ascii=False) for number, kept in zip(batch, shares, strict=True)]
         _append(path, lines)
         found.update(from_fields(json.loads(line)) for line in lines)  # as a later call will read them, to the last digit
-        done(len(lengths) - len(missing) + begin + len(batch))
+        done(len(found.keys() & lengths.keys()))
     return KeptFile(kept.header, {number: found[number] for number in sorted(lengths)})
 
 

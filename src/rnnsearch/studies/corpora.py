@@ -39,8 +39,8 @@ def corpus_files(plan: Plan, folder: StudyFolder) -> Files:
     """What the store is prepared from: the study's files, or those in OUT/corpus."""
     corpus = plan.study.corpus
     if corpus.builtin:
-        train, dev = ([str(folder.corpus / f"{name}.{side}") for side in ("en", "fr")] for name in ("tokenised", "dev"))
-        return Files(train, dev, [str(folder.corpus / "tokenised.links")], False)
+        train, dev = ([str(folder.corpus / f"{name}.{side}") for side in ("en", "fr")] for name in ("train", "dev"))
+        return Files(train, dev, [str(folder.corpus / "train.links")], False)
     if corpus.is_cut:
         sides = (plan.data.source_language, plan.data.target_language)
         train, dev = ([str(folder.corpus / f"{name}.{side}") for side in sides] for name in ("train", "dev"))
@@ -108,7 +108,6 @@ def _write_builtin(plan: Plan, folder: Path) -> None:
     train, dev, test = split(corpus.pairs or BUILTIN_PAIRS, corpus.held_out)
     for name, examples in (("train", train), ("dev", dev), ("test", test)):
         write_examples(folder, name, examples)
-    write_examples(folder, "tokenised", train, tokenised=True)
     if corpus.long_pairs:
         seen = {example.source_text for example in (*train, *dev, *test)}
         stream = (example for seed in range(2, 100) for example in generate(corpus.long_pairs, seed=seed, min_words=LONG + 1))

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rnnsearch.errors import InputError
 from rnnsearch.studies.corpora import prepare_corpora
@@ -43,13 +44,15 @@ def run_study(
     side_by_side: int = 1,
     only: Sequence[str] = (),
     trust_code: bool = False,
+    page: bool = False,
     say: Callable[[str], None],
     progress: Progress = lambda text, done, total: None,
 ) -> Finished:
     """Does what is missing of the study in `out`, and writes its tables there from all that is done.
 
     side_by_side: runs that are trained at the same time; with more than one each has one thread. only: variants to which this call is
-    confined. say: gets lines for a person. A run that fails is recorded, and tried again by the next call.
+    confined. page: translate as `rnnsearch report` needs it, too. say: gets lines for a person.
+    A run that fails is recorded, and tried again by the next call.
     Raises InputError for a study that does not fit its files, or runs in `out` that were trained with other settings.
     """
     folder = StudyFolder(out)
@@ -62,6 +65,7 @@ def run_study(
         scorer = Scorer(folder, set_files(plan, folder), plan.data, plan.study.symmetrisation)
         results = Results(folder / "results.jsonl")
         by_name = {run.name: run for run in runs}
+        pages = folder.page / "translations" if page else None
         tasks, failed = [], dict[str, str]()
 
         def score(run: StudyRun, error: str = "") -> str:
@@ -79,7 +83,7 @@ def run_study(
             if is_trained(run.path, plan.of_seed(run.variant, run.seed)) and scorer.is_measured(run):
                 score(run)
             else:
-                tasks.append(_task(run, plan, folder, scorer.tests, side_by_side, trust_code))
+                tasks.append(_task(run, plan, folder, scorer.tests, side_by_side, trust_code=trust_code, page=pages))
 
         def ended(outcome: Outcome) -> None:
             name = outcome.task.name
@@ -112,7 +116,8 @@ def _check_runs(plan: Plan, folder: StudyFolder, runs: Sequence[StudyRun]) -> No
             open_run(plan.of_seed(run.variant, run.seed), corpora[run.reverse], run.path)
 
 
-def _task(run: StudyRun, plan: Plan, folder: StudyFolder, tests: dict[str, SetFiles], side_by_side: int, trust_code: bool) -> Task:
+def _task(run: StudyRun, plan: Plan, folder: StudyFolder, tests: dict[str, SetFiles], side_by_side: int, **more: Any) -> Task:
+    """more: further fields of the job."""
     settings = plan.of_seed(run.variant, run.seed)
     if side_by_side > 1:
         settings = settings.model_copy(update={"training": settings.training.model_copy(update={"threads": 1})})
@@ -120,10 +125,10 @@ def _task(run: StudyRun, plan: Plan, folder: StudyFolder, tests: dict[str, SetFi
         run=run.path,
         store=folder.store(run.reverse),
         settings=settings,
-        trust_code=trust_code,
         texts={name: (test.reference, test.source) if run.reverse else (test.source, test.reference) for name, test in tests.items()},
         translations={name: folder.translations(run, name) for name, test in tests.items() if test.translate and not run.reverse},
         forced={name: folder.forced(run, name) for name in tests},
+        **more,
     )
     return Task(run.name, job, folder.log(run))
 

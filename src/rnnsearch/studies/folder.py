@@ -43,6 +43,11 @@ class StudyFolder:
         """The built-in corpus, or the part of the files that the study uses, as plain text."""
         return self.path / "corpus"
 
+    @property
+    def page(self) -> Path:
+        """The report."""
+        return self.path / "report"
+
     def store(self, reverse: bool = False) -> Path:
         return self.path / ("store.reverse" if reverse else "store")
 

@@ -46,6 +46,13 @@ def translate(translator: Translator, lines: Sequence[str], out: Path, key: dict
     _by_blocks(work, lines, out, key, READ_AHEAD * translator.search.batch_size, facts, say)
 
 
+def write_translations(lines: Sequence[str], seconds: float, out: Path, key: dict[str, Any], facts: dict[str, Any]) -> None:
+    """Writes translations that somebody else made, as `translate` would."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_text(out, "".join(f"{line}\n" for line in lines))
+    _write_note(out, key, len(lines), seconds, facts)
+
+
 def force(
     translator: Translator, pairs: Sequence[tuple[str, str]], out: Path, key: dict[str, Any], facts: dict[str, Any], say: Say
 ) -> None:
@@ -111,8 +118,11 @@ def _by_blocks(
             os.fsync(file.fileno())
             say(f"{out.parent.name}: {out.stem}, {min(begin + block, len(items)):,} of {len(items):,}")
     partial.replace(out)
-    # Of what an earlier call did the time is not known.
-    note = {"key": key, "lines": len(items), "seconds": None if done else round(seconds, 3)} | facts
+    _write_note(out, key, len(items), None if done else seconds, facts)  # of what an earlier call did the time is not known
+
+
+def _write_note(out: Path, key: dict[str, Any], lines: int, seconds: float | None, facts: dict[str, Any]) -> None:
+    note = {"key": key, "lines": lines, "seconds": None if seconds is None else round(seconds, 3)} | facts
     write_text(_note(out), json.dumps(note, indent=2) + "\n")
 
 

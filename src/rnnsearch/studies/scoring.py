@@ -59,7 +59,7 @@ class Scorer:
             files = [self.folder.translations(run, name), self.folder.forced(run, name)]
             files += [self.folder.forced(reverse, name)] if reverse else []
             keys += [name, *(read_note(path).get("key") for path in files)]
-            keys += [checksum(test.reference), None if test.gold is None else checksum(test.gold), test.gold_counts]
+            keys += [checksum(test.reference), None if test.gold is None else checksum(test.gold)]
         return hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:16]
 
     def row(self, run: StudyRun, reverse: StudyRun | None = None) -> Row:

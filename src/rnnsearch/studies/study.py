@@ -60,10 +60,7 @@ class Test(_Table):
 
     source: str
     reference: str
-    gold: str | None = Field(None, description="gold word links, for the alignment error rate of forced decoding")
-    gold_counts: Literal["words", "blanks"] = Field(
-        "words", description="what gold links count: the words of the tokeniser, or what stands between blanks"
-    )
+    gold: str | None = Field(None, description="gold word links (Pharaoh or NAACL), for the alignment error rate of forced decoding")
     translate: bool = Field(True, description="false: only the references are scored and aligned")
     systems: dict[Name, str] = Field({}, description="translations of other systems, line by line")
 

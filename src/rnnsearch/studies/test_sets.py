@@ -13,9 +13,8 @@ from rnnsearch.records import Link
 from rnnsearch.studies.folder import StudyFolder
 from rnnsearch.studies.study import Plan
 from rnnsearch.text.codec import side_tokeniser
-from rnnsearch.text.links import word_ranges
+from rnnsearch.text.links import Counted, given_words, recognise, tokeniser_ranges
 from rnnsearch.text.reading import read_lines, read_pairs
-from rnnsearch.text.tokenise import Tokeniser
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,6 @@ class SetFiles:
     gold: Path | None
     translate: bool
     systems: dict[str, Path]
-    gold_counts: str = "words"
 
 
 def set_files(plan: Plan, folder: StudyFolder) -> dict[str, SetFiles]:
@@ -40,7 +38,7 @@ def set_files(plan: Plan, folder: StudyFolder) -> dict[str, SetFiles]:
     for name, test in plan.study.tests.items():
         links = None if test.gold is None else plan.path(test.gold)
         systems = {system: plan.path(path) for system, path in test.systems.items()}
-        tests[name] = SetFiles(plan.path(test.source), plan.path(test.reference), links, test.translate, systems, test.gold_counts)
+        tests[name] = SetFiles(plan.path(test.source), plan.path(test.reference), links, test.translate, systems)
     return tests
 
 
@@ -63,37 +61,42 @@ def check_set(name: str, test: SetFiles, data: DataSettings) -> None:
 def counted_links(test: SetFiles, links: Sequence[Sequence[Link]], data: DataSettings) -> tuple[list[set[Link]], list[GoldLinks]]:
     """The links, in what the gold links count, and the gold links. links: source-target, between the tokeniser's words.
 
+    Gold links count what stands between blanks or the tokeniser's words, as those for `prepare` do, and are told apart as those are.
     Raises InputError for gold links outside their sentences.
     """
     assert test.gold is not None
     gold = read_gold(test.gold)
-    source, target = side_tokeniser("source", data), side_tokeniser("target", data)
-    sides = [(_positions(test, left, source), _positions(test, right, target)) for left, right in read_pairs(test.source, test.reference)]
-    _check_gold(test, gold, [(max(left, default=-1) + 1, max(right, default=-1) + 1) for left, right in sides])
-    counted = [{(left[j], right[i]) for j, i in sentence} for sentence, (left, right) in zip(links, sides, strict=True)]
-    return counted, gold
+    tokenisers = side_tokeniser("source", data), side_tokeniser("target", data)
+    pairs = [
+        [(given_words(line), tokeniser.words(line)) for line, tokeniser in zip(pair, tokenisers, strict=True)]
+        for pair in read_pairs(test.source, test.reference)
+    ]
+    sizes = [tuple((len(source[kind]), len(target[kind])) for kind in (0, 1)) for source, target in pairs]
+    counted = [Counted(sorted(sentence.possible), *size) for sentence, size in zip(gold, sizes, strict=True)]
+    tokenised = recognise(counted) == "tokenised"
+    _check_gold(test, counted, tokenised)
+    if tokenised:
+        return [set(sentence) for sentence in links], gold
+    positions = [[_positions(test, *side) for side in pair] for pair in pairs]
+    return [{(left[j], right[i]) for j, i in sentence} for sentence, (left, right) in zip(links, positions, strict=True)], gold
 
 
-def _positions(test: SetFiles, line: str, tokeniser: Tokeniser) -> list[int]:
-    """Of each of the tokeniser's words, its position as gold links count."""
-    words = tokeniser.words(line)
-    if test.gold_counts == "words":
-        return list(range(len(words)))
-    given = [token for token in line.split(" ") if token]
-    ranges = word_ranges(given, words)
+def _positions(test: SetFiles, given: list[str], words: list[str]) -> list[int]:
+    """Of each of the tokeniser's words, the place of the given word that it is a part of; of several, of the first."""
+    ranges = tokeniser_ranges(given, words, resolves=False)
     if ranges is None:
-        what = f"the tokeniser changes letters of {line[:60]!r}, so its words cannot be counted by blanks"
-        raise InputError(what, file=test.source, remedy='leave the sentence out, or give data.tokeniser = "space"')
+        what = f"the tokeniser changes letters of {' '.join(given)[:60]!r}, so its links cannot be compared with gold links"
+        raise InputError(what, file=test.gold, remedy='leave the sentence out, or give data.tokeniser = "space"')
     positions = [0] * len(words)
-    for position, (first, after) in reversed(list(enumerate(ranges))):  # of a word that spans several, the first counts
-        positions[first:after] = [position] * (after - first)
+    for place, (first, after) in reversed(list(enumerate(ranges))):
+        positions[first:after] = [place] * (after - first)
     return positions
 
 
-def _check_gold(test: SetFiles, gold: Sequence[GoldLinks], sizes: Sequence[tuple[int, int]]) -> None:
-    """Gold links outside their sentences count other words than we do."""
-    for number, (sentence, (source, target)) in enumerate(zip(gold, sizes, strict=True), 1):
-        for j, i in sentence.possible:
+def _check_gold(test: SetFiles, counted: Sequence[Counted], tokenised: bool) -> None:
+    for number, pair in enumerate(counted, 1):
+        source, target = pair.tokenised if tokenised else pair.given
+        for j, i in pair.links:
             if j >= source or i >= target:
                 what = f"sentence {number}: the gold link {j}-{i} (counted from 0) is outside its {source} source and {target} target words"
-                raise InputError(what, file=test.gold, remedy='say gold_counts = "blanks", if the gold links count what blanks separate')
+                raise InputError(what, file=test.gold, remedy="gold links count what stands between blanks, or the tokeniser's words")

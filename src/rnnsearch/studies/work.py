@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ class Job(BaseModel):
     """What a process is to do. It comes as one line on its standard input, which stays open for as long as whoever asked lives.
 
     texts: of each test set, (source, reference), already in the direction of the run. translations, forced: test set → file to write.
+    page: where a report keeps its translations, if there will be one: then they are made as it wants them, once for both.
     """
 
     run: Path
@@ -30,6 +32,7 @@ class Job(BaseModel):
     texts: dict[str, tuple[Path, Path]]
     translations: dict[str, Path]
     forced: dict[str, Path]
+    page: Path | None = None
 
 
 def main() -> int:
@@ -70,7 +73,7 @@ def do(job: Job) -> int:
 def measure(job: Job) -> None:
     """Everything that needs the network, into plain files; what is there already under the same key is left alone."""
     from rnnsearch.run import Run
-    from rnnsearch.studies.measuring import checksum, force, translate
+    from rnnsearch.studies.measuring import checksum, force, translate, write_translations
     from rnnsearch.text.reading import read_pairs
     from rnnsearch.training.processor import hardware, set_up_processor
     from rnnsearch.translation.translator import Translator
@@ -85,10 +88,32 @@ def measure(job: Job) -> None:
         pairs = list(read_pairs(source, reference))
         text = {"source": checksum(source)}
         if name in job.translations:
-            search = translator.search.model_dump()
-            translate(translator, [pair[0] for pair in pairs], job.translations[name], key | text | {"search": search}, facts, say)
+            lines = [pair[0] for pair in pairs]
+            asked = key | text | {"search": translator.search.model_dump()}
+            if job.page is None:
+                translate(translator, lines, job.translations[name], asked, facts, say)
+            else:
+                write_translations(*for_page(job, job.page, name, pairs), job.translations[name], asked, facts)
         if name in job.forced:
             force(translator, pairs, job.forced[name], key | text | {"reference": checksum(reference)}, facts, say)
+
+
+def for_page(job: Job, page: Path, name: str, pairs: Sequence[tuple[str, str]]) -> tuple[list[str], float]:
+    """What a report will ask of the run for this test set, kept where it will look: (translations, seconds that they took)."""
+    from rnnsearch.report.gather import gather, known_pairs, open_runs
+    from rnnsearch.report.inputs import NamedRun, TestSet
+    from rnnsearch.training.processor import hardware
+
+    device = job.settings.training.device
+    workers = open_runs([NamedRun(job.run.name, job.run)], {}, device=device, trust_code=job.trust_code)
+    test = TestSet(name, [source for source, _ in pairs], [reference for _, reference in pairs])
+    page.mkdir(parents=True, exist_ok=True)
+
+    def report(what: str, done: int, total: int | None) -> None:
+        say(f"{what}, {done:,} of {total:,}")
+
+    work = gather(workers[0], test, known_pairs(workers, test), page, report, hardware(device))
+    return work.texts, sum(kept.seconds for kept in work.translations)
 
 
 def say(text: str) -> None:
