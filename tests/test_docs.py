@@ -308,3 +308,12 @@ def test_own_scorer_equation(reader: Path) -> None:
             np.testing.assert_allclose(weights[0], by_hand(network, row[None, :length], hypothesis.ids), rtol=0, atol=1e-5)
             np.testing.assert_allclose(hypothesis.weights, weights[0], rtol=0, atol=1e-5)
             np.testing.assert_allclose(hypothesis.log_probabilities, log_p[0], rtol=0, atol=1e-5)
+
+
+def test_python_of_the_evaluation_page(capsys: pytest.CaptureFixture[str]) -> None:
+    [code] = blocks((DOCS / "how-to" / "evaluate.md").read_text(encoding="utf-8"), "python")
+    exec(code, {})
+    score, first, second, *_, p_value = capsys.readouterr().out.split("\n")[:-1]
+    assert score.startswith("BLEU ")
+    assert (first.split()[:3], second.split()[:3]) == (["1", "10", "1"], ["11", "20", "1"])
+    assert 0 < float(p_value) <= 1
