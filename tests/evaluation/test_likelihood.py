@@ -10,6 +10,7 @@ import pytest
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.by_length import buckets, by_length
 from rnnsearch.evaluation.likelihood import Likelihood, perplexity
+from rnnsearch.records import Translation
 
 TWO = Likelihood([-math.log(8), -math.log(32)], [3, 5])
 """Three words of probability ½ each, and five."""
@@ -37,3 +38,12 @@ def test_a_perplexity_may_be_too_large_for_a_number() -> None:
 def test_one_count_for_each_sentence() -> None:
     with pytest.raises(InputError, match="1 log-probabilities for 2 sentences"):
         Likelihood([-1.0], [1, 2])
+
+
+def test_of_forced_decoding_words_are_counted_not_pieces() -> None:
+    """Two words of three pieces, and the end of sentence."""
+    forced = Translation(
+        "ein wort", ["ein", "wort"], ["a", "word", "</s>"], -6.0, [-1.0, -2.0, -2.0, -1.0], np.full((2, 3), 1 / 3, np.float32)
+    )
+    assert Likelihood.of([forced]).nll_per_word == 2
+    assert Likelihood.of([]).words == []

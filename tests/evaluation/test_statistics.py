@@ -71,3 +71,10 @@ def test_of_no_sentence_there_is_no_score() -> None:
         with pytest.raises(InputError, match="no sentence"):
             nothing(np.array([False, False]))
     assert np.isnan(ratio("length ratio", "", [1.0], [0.0]).score().value)
+
+
+def test_the_interval_leaves_equal_shares_outside() -> None:
+    mean = ratio("mean", "", RANDOM.random(50).tolist(), [1.0] * 50)
+    low, high = mean.interval(samples=1000, confidence=0.8)
+    scores = mean.bootstrap(samples=1000)
+    assert (np.sum(scores < low), np.sum(scores > high)) == (100, 100)
