@@ -102,7 +102,8 @@ def test_half_a_line_is_cut_off(tmp_path: Path, cut: int) -> None:
     found = translate_missing(file, HEADER, LENGTHS, worker, 2).found
     assert worker.translated == {1: [4], 2: [0, 3, 4], 3: [0, 3, 4], 4: [1, 2, 0, 3, 4]}[missing]  # a batch is translated whole
     assert list(found) == [0, 1, 2, 3, 4]
-    assert len(file.read_text(encoding="utf-8").split("\n")) == 7  # header, five lines, and nothing after the last
+    assert file.read_bytes().endswith(b"\n")
+    assert {from_fields(json.loads(line))[0] for line in file.read_text(encoding="utf-8").splitlines()[1:]} == {0, 1, 2, 3, 4}
 
 
 def test_a_file_without_a_whole_line_is_begun_again(tmp_path: Path) -> None:
