@@ -301,10 +301,10 @@ def test_links_are_positions_of_words(command: Command, tiny_run: Path, source: 
 @pytest.mark.parametrize(
     ("links", "gold", "said"),
     [
-        ("0-0 1-1\n", "0-0 1-1\n", "AER 0.00 (precision 100.00, recall 100.00; |A| = 2, |S| = 2, |P| = 2)"),
-        ("0-0 1-1\n", "0-0 1?1 2-2\n", "AER 25.00 (precision 100.00, recall 50.00; |A| = 2, |S| = 2, |P| = 3)"),
-        ("0-1\n\n", "0-0\n0-0\n", "AER 100.00 (precision 0.00, recall 0.00; |A| = 1, |S| = 2, |P| = 2)"),
-        ("0-0\n1-0\n", "1 1 1 S\n2 2 1 P\n2 1 1\n", "AER 25.00 (precision 100.00, recall 50.00; |A| = 2, |S| = 2, |P| = 3)"),
+        ("0-0 1-1\n", "0-0 1-1\n", "AER 0.00 (precision 100.00, recall 100.00, F 100.00; |A| = 2, |S| = 2, |P| = 2)"),
+        ("0-0 1-1\n", "0-0 1?1 2-2\n", "AER 25.00 (precision 100.00, recall 50.00, F 66.67; |A| = 2, |S| = 2, |P| = 3)"),
+        ("0-1\n\n", "0-0\n0-0\n", "AER 100.00 (precision 0.00, recall 0.00, F 0.00; |A| = 1, |S| = 2, |P| = 2)"),
+        ("0-0\n1-0\n", "1 1 1 S\n2 2 1 P\n2 1 1\n", "AER 25.00 (precision 100.00, recall 50.00, F 66.67; |A| = 2, |S| = 2, |P| = 3)"),
     ],
 )
 def test_alignment_error_rates_worked_out_by_hand(command: Command, tmp_path: Path, links: str, gold: str, said: str) -> None:

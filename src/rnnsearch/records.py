@@ -78,6 +78,15 @@ def hard_links(weights: NDArray[np.float32], end_of_sentence: bool = True) -> li
     return sorted((int(j), i) for i, j in enumerate(np.argmax(weights, axis=1)) if j < last)
 
 
+def threshold_links(weights: NDArray[np.float32], threshold: float, end_of_sentence: bool = True) -> list[Link]:
+    """The (source, target) pairs whose weight is at least the threshold, sorted: any number for a word.
+
+    weights: (target, source). With `end_of_sentence` the last column is `</s>`, which is no word.
+    """
+    words = weights[:, :-1] if end_of_sentence else weights
+    return sorted((int(source), int(target)) for target, source in np.argwhere(words >= threshold))
+
+
 def format_links(links: Sequence[Link]) -> str:
     """Pharaoh format: `0-0 1-2`, source-target, 0-based."""
     return " ".join(f"{j}-{i}" for j, i in links)

@@ -55,7 +55,34 @@ def test_counts_stand_beside_the_rates() -> None:
 
 def test_a_score_prints_per_cent_and_counts() -> None:
     score = AlignmentScore(precision=0.9, recall=0.75, aer=0.12345, links=4, sure=3, possible=5)
-    assert str(score) == "AER 12.35 (precision 90.00, recall 75.00; |A| = 4, |S| = 3, |P| = 5)"
+    assert str(score) == "AER 12.35 (precision 90.00, recall 75.00, F 81.82; |A| = 4, |S| = 3, |P| = 5)"
+
+
+@pytest.mark.parametrize(
+    ("precision", "recall", "alpha", "expected"),
+    [
+        (0.5, 0.5, 0.5, 0.5),
+        (0.8, 0.4, 0.5, 2 * 0.8 * 0.4 / (0.8 + 0.4)),
+        (0.8, 0.4, 1.0, 0.8),
+        (0.8, 0.4, 0.0, 0.4),
+        (0.8, 0.4, 0.2, 1 / (0.2 / 0.8 + 0.8 / 0.4)),
+        (0.0, 0.4, 0.5, 0.0),
+        (0.0, 0.0, 0.5, 0.0),
+    ],
+)
+def test_f_measure(precision: float, recall: float, alpha: float, expected: float) -> None:
+    score = AlignmentScore(precision, recall, aer=0.5, links=1, sure=1, possible=1)
+    assert score.f_measure(alpha) == pytest.approx(expected)
+
+
+@given(st.lists(st.tuples(links, links), min_size=1))
+def test_without_possible_links_the_error_is_what_the_balanced_f_measure_lacks(
+    sentences: list[tuple[frozenset[Link], frozenset[Link]]],
+) -> None:
+    """1 − AER = F_0.5 where S = P (Fraser & Marcu 2007)."""
+    score = alignment_error([found for found, _ in sentences], [GoldLinks(sure) for _, sure in sentences])
+    if score.links and score.sure:
+        assert score.f_measure() == pytest.approx(1 - score.aer)
 
 
 @given(st.lists(st.tuples(links, golds), min_size=1))

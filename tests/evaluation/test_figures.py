@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.characters import display_width
-from rnnsearch.evaluation.figures import alignment_figure, alignment_text
+from rnnsearch.evaluation.figures import alignment_figure
+from rnnsearch.evaluation.terminal import alignment_text
 
 SOURCE = ["the", "European", "Economic", "Area", "</s>"]
 TARGET = ["la", "zone", "économique", "européenne"]

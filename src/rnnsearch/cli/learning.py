@@ -27,7 +27,7 @@ def demo(
         say(f"corpus   {out} ({TRAIN_PAIRS} training pairs, {HELD_OUT_PAIRS} each for development and test, with gold links)")
         return
     from rnnsearch.demo import SHOWN, run_demo
-    from rnnsearch.evaluation.figures import alignment_text
+    from rnnsearch.evaluation.terminal import alignment_text
 
     result = run_demo(out, tuple(set_ or ()))
     shown = result.shown

@@ -24,8 +24,18 @@ class AlignmentScore:
     sure: int
     possible: int
 
+    def f_measure(self, alpha: float = 0.5) -> float:
+        """F_α = 1 / (α / precision + (1 − α) / recall) (Fraser & Marcu 2007, Eq. 4): 0.5 is balanced, less weighs recall more.
+
+        Precision and recall are those above, of possible and of sure links, unless the gold links have no possible ones. 0 if either is 0.
+        """
+        if not self.precision * self.recall:
+            return 0.0
+        return 1.0 / (alpha / self.precision + (1.0 - alpha) / self.recall)
+
     def __str__(self) -> str:
         rates = f"AER {100 * self.aer:.2f} (precision {100 * self.precision:.2f}, recall {100 * self.recall:.2f}"
+        rates += f", F {100 * self.f_measure():.2f}"
         return f"{rates}; |A| = {self.links}, |S| = {self.sure}, |P| = {self.possible})"
 
 

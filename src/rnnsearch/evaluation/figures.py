@@ -1,20 +1,19 @@
-"""Pictures of an alignment: the paper's Figure 3 as a file, and the same in a terminal."""
+"""Pictures of alignments as files: the paper's Figure 3, with gold links as boxes, and several of one sentence side by side."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.characters import display_width, graphemes, pad_left, pad_right, printable, shorten
+from rnnsearch.evaluation.characters import printable, shorten
+from rnnsearch.evaluation.links import GoldLinks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 SUFFIXES = (".png", ".svg", ".pdf")
-SHADES = " ░▒▓█"
-"""Terminal shades; α is rounded to the nearest of 0, ¼, ½, ¾, 1."""
+BOXES = "#e66100"
+"""Colour of the boxes of gold links: far from black, white and every grey, for colour-blind eyes too."""
 
 # Inches and points. A picture of up to 80 words a side has full-size cells and letters; a longer one shrinks both instead of growing.
 _CELL = 0.2
@@ -37,47 +36,94 @@ _FALLBACK_FONTS = (
     "Microsoft YaHei", "Arial Unicode MS", "Noto Sans Devanagari", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Thai",
 )  # fmt: skip
 
-_LONGEST_LABEL = 32  # of the figure
-_TALLEST_LABEL = 14  # lines of a vertical label in the terminal
-_NARROWEST = 8  # terminal columns: a label of two, the frame, two cells
-_SKIPPED = "⋮"
+_LONGEST_LABEL = 32
+_BETWEEN = 0.25  # inches between two pictures
+
+
+class Panel(NamedTuple):
+    """One picture of several. weights: (target, source) of `alignment_figure`."""
+
+    title: str
+    source_tokens: Sequence[str]
+    target_tokens: Sequence[str]
+    weights: NDArray[np.floating]
 
 
 def alignment_figure(
-    source_tokens: Sequence[str], target_tokens: Sequence[str], weights: NDArray[np.floating], path: str | Path | None = None
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    weights: NDArray[np.floating],
+    path: str | Path | None = None,
+    gold: GoldLinks | None = None,
 ) -> Figure:
     """Draws α as the paper's Figure 3: source words along the top, target words down the side, 0 black … 1 white.
 
     weights: (target, source), each in [0, 1] (Eq. 6). A weight that is not a number is drawn red. The figure's size follows the number of
     words; labels stay legible to about 80 words. A character that no installed font has is drawn as an empty box.
-    path: where to write it, as .png, .svg or .pdf. Raises InputError for another suffix, a folder that does not exist, or
-    weights whose shape is not (len(target_tokens), len(source_tokens)).
+    gold: drawn over it, a solid box around the cell of a sure link, a dashed one around that of a possible link.
+    path: where to write it, as .png, .svg or .pdf. Raises InputError for another suffix, a folder that does not exist, gold links outside
+    the words, or weights whose shape is not (len(target_tokens), len(source_tokens)).
     """
-    from matplotlib import colormaps
+    return comparison_figure([Panel("", source_tokens, target_tokens, weights)], path, gold)
+
+
+def comparison_figure(panels: Sequence[Panel], path: str | Path | None = None, gold: GoldLinks | None = None) -> Figure:
+    """As `alignment_figure`, for several runs of one sentence, side by side, each under its title. Raises InputError as that does."""
     from matplotlib.figure import Figure
 
-    matrix = _matrix(source_tokens, target_tokens, weights)
+    matrices = [matrix_of(panel.source_tokens, panel.target_tokens, panel.weights, gold) for panel in panels]
     if path is not None:
         _require_writable(Path(path))
-    rows, columns = max(len(target_tokens), 1), max(len(source_tokens), 1)
-    scale = min(1.0, _LARGEST / (_CELL * max(rows, columns)))
     figure = Figure(dpi=_DOTS_PER_INCH)
-    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    if matrix.size:
-        grey = colormaps["gray"].with_extremes(bad="red")
-        axes.imshow(matrix, cmap=grey, vmin=0.0, vmax=1.0, interpolation="nearest", aspect="auto")
-    axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
-    _label(axes, source_tokens, target_tokens, _FONT * scale)
-    _rule(axes, columns, rows, 0.3 * scale)
+    sizes = []
+    for number, (panel, matrix) in enumerate(zip(panels, matrices, strict=True)):
+        axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), label=str(number))
+        sizes.append(_draw(axes, panel, matrix, gold))
     with _empty_boxes_allowed():
-        _fit(figure, axes, columns * _CELL * scale, rows * _CELL * scale)
+        _fit(figure, sizes)
         if path is not None:
             _save(figure, Path(path))
     return figure
 
 
-def _matrix(source_tokens: Sequence[str], target_tokens: Sequence[str], weights: NDArray[np.floating]) -> NDArray[np.float64]:
+def _draw(axes: Axes, panel: Panel, matrix: NDArray[np.float64], gold: GoldLinks | None) -> tuple[float, float]:
+    """Draws one matrix; the width and the height in inches that it should have."""
+    from matplotlib import colormaps
+
+    rows, columns = max(len(panel.target_tokens), 1), max(len(panel.source_tokens), 1)
+    scale = min(1.0, _LARGEST / (_CELL * max(rows, columns)))
+    if matrix.size:
+        grey = colormaps["gray"].with_extremes(bad="red")
+        axes.imshow(matrix, cmap=grey, vmin=0.0, vmax=1.0, interpolation="nearest", aspect="auto")
+    axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
+    _label(axes, panel.source_tokens, panel.target_tokens, _FONT * scale)
+    _rule(axes, columns, rows, 0.3 * scale)
+    if gold is not None:
+        _box(axes, gold, scale)
+    if panel.title:
+        _as_plain_text(axes.set_title(printable(panel.title), fontsize=_FONT, fontfamily=_font_families(), loc="left"))
+    return columns * _CELL * scale, rows * _CELL * scale
+
+
+def _box(axes: Axes, gold: GoldLinks, scale: float) -> None:
+    """Boxes a little smaller than their cells, so that those of neighbours stand apart."""
+    from matplotlib.patches import Rectangle
+
+    for source, target in sorted(gold.possible):
+        dashes = "-" if (source, target) in gold.sure else (0, (2.0, 1.5))
+        corner, size = (source - 0.4, target - 0.4), 0.8
+        axes.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=BOXES, linewidth=1.2 * scale, linestyle=dashes))
+
+
+def matrix_of(
+    source_tokens: Sequence[str], target_tokens: Sequence[str], weights: NDArray[np.floating], gold: GoldLinks | None = None
+) -> NDArray[np.float64]:
+    """The weights of a picture. Raises InputError if their shape is not (target, source), or gold links lie outside it."""
     shape = (len(target_tokens), len(source_tokens))
+    for source, target in gold.possible if gold else ():
+        if source >= shape[1] or target >= shape[0]:
+            what = f"the gold link {source}-{target} (source-target) is outside the sentence of {shape[1]} by {shape[0]} words"
+            raise InputError(what, remedy="gold links count the words of the picture from 0")
     matrix = np.asarray(weights, dtype=np.float64)
     if matrix.size == 0 == shape[0] * shape[1]:
         return np.zeros(shape)
@@ -134,18 +180,25 @@ def _empty_boxes_allowed() -> Iterator[None]:
         yield
 
 
-def _fit(figure: Figure, axes: Axes, width: float, height: float) -> None:
-    """Gives the matrix `width` × `height` inches and the figure exactly the room that its labels need around it."""
-    figure.set_size_inches(width, height)
-    inner, outer = axes.get_window_extent(), axes.get_tightbbox()
-    assert outer is not None
-    left, right, below, above = (
-        max(pixels, 0.0) / figure.dpi + _PAD
-        for pixels in (inner.x0 - outer.x0, outer.x1 - inner.x1, inner.y0 - outer.y0, outer.y1 - inner.y1)
-    )
-    whole_width, whole_height = left + width + right, below + height + above
+def _fit(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
+    """Gives every matrix its size in inches and the figure exactly the room that their labels need around them; their tops are level."""
+    margins = []
+    for axes, (width, height) in zip(figure.axes, sizes, strict=True):
+        figure.set_size_inches(width, height)
+        inner, outer = axes.get_window_extent(), axes.get_tightbbox()
+        assert outer is not None
+        sides = (inner.x0 - outer.x0, outer.x1 - inner.x1, inner.y0 - outer.y0, outer.y1 - inner.y1)
+        margins.append([max(pixels, 0.0) / figure.dpi + _PAD for pixels in sides])
+    above = max(margin[3] for margin in margins)
+    whole_height = above + max(height + margin[2] for (_, height), margin in zip(sizes, margins, strict=True))
+    whole_width = sum(width + left + right for (width, _), (left, right, *_) in zip(sizes, margins, strict=True))
+    whole_width += _BETWEEN * (len(sizes) - 1)
     figure.set_size_inches(whole_width, whole_height)
-    axes.set_position((left / whole_width, below / whole_height, width / whole_width, height / whole_height))
+    begin = 0.0
+    for axes, (width, height), (left, right, *_) in zip(figure.axes, sizes, margins, strict=True):
+        bottom = whole_height - above - height
+        axes.set_position(((begin + left) / whole_width, bottom / whole_height, width / whole_width, height / whole_height))
+        begin += left + width + right + _BETWEEN
 
 
 def _save(figure: Figure, path: Path) -> None:
@@ -158,59 +211,3 @@ def _save(figure: Figure, path: Path) -> None:
             figure.savefig(path, metadata=dates.get(path.suffix.lower(), {}))
         except OSError as error:
             raise InputError(f"cannot be written: {error.strerror}", file=path) from None
-
-
-def alignment_text(source_tokens: Sequence[str], target_tokens: Sequence[str], weights: NDArray[np.floating], width: int = 100) -> str:
-    """Draws α with the shades ` ░▒▓█` (0 … 1): a row a target word, source words written downwards over their columns.
-
-    weights: (target, source); a weight that is not a number is drawn `?`. No line is wider than `width` terminal columns: a sentence too
-    long for that is cut into several pieces, one below the other, and a piece leaves out (`⋮`) the target words that have nothing
-    to show in it. Raises InputError for a width below 8 or weights of another shape.
-    """
-    matrix = _matrix(source_tokens, target_tokens, weights)
-    if width < _NARROWEST:
-        raise InputError(f"an alignment cannot be drawn {width} columns wide", remedy=f"at least {_NARROWEST}")
-    label_width = min(max((display_width(printable(token)) for token in target_tokens), default=0), width // 3)
-    labels = [pad_left(shorten(printable(token), label_width), label_width) for token in target_tokens]
-    headings = [_downwards(printable(token)) for token in source_tokens]
-    # A cell is two columns wide, which makes it a square and gives a wide letter its room; two columns go to the sides of the frame.
-    spans = _spans(len(headings), (width - label_width - 2) // 2)
-    return "\n\n".join(
-        "\n".join(_heading_lines(headings[start:end], label_width) + _rows(labels, matrix, start, end)) for start, end in spans
-    )
-
-
-def _downwards(token: str) -> list[str]:
-    letters = graphemes(token)
-    return letters if len(letters) <= _TALLEST_LABEL else [*letters[: _TALLEST_LABEL - 1], _SKIPPED]
-
-
-def _spans(count: int, largest: int) -> list[tuple[int, int]]:
-    """Cuts `count` columns into the fewest pieces of at most `largest`, about equally long; one empty piece for no columns."""
-    pieces = max(math.ceil(count / largest), 1)
-    return list(pairwise(count * piece // pieces for piece in range(pieces + 1)))
-
-
-def _heading_lines(headings: Sequence[Sequence[str]], label_width: int) -> list[str]:
-    height = max((len(heading) for heading in headings), default=0)
-    standing = [[""] * (height - len(heading)) + list(heading) for heading in headings]
-    margin = " " * (label_width + 1)
-    return [(margin + "".join(pad_right(letter, 2) for letter in line)).rstrip() for line in zip(*standing, strict=True)]
-
-
-def _rows(labels: Sequence[str], matrix: NDArray[np.float64], start: int, end: int) -> list[str]:
-    """The rows of the columns start … end − 1 that have a shade there or their largest weight, and `⋮` for each run of the others."""
-    lines: list[str] = []
-    for label, row in zip(labels, matrix, strict=True):
-        cells = "".join(2 * _shade(weight) for weight in row[start:end])
-        if cells.strip() or not len(row) or start <= np.argmax(row) < end:
-            lines.append(f"{label}│{cells}│")
-        elif not lines or not lines[-1].endswith(_SKIPPED):
-            lines.append(pad_left(_SKIPPED, display_width(label)))
-    return lines
-
-
-def _shade(weight: float) -> str:
-    if math.isnan(weight):
-        return "?"
-    return SHADES[round(min(max(weight, 0.0), 1.0) * (len(SHADES) - 1))]
