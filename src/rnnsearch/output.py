@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from rnnsearch.records import Translation, format_links
+
+if TYPE_CHECKING:  # it would load torch
+    from rnnsearch.translation.aligning import Aligned
 
 
 def as_json(result: Translation) -> str:
     """One line of JSON: text, tokens, score, the alignment matrix (target × source) and what else is known."""
     return json.dumps(_fields(result) | {"alternatives": [_fields(other) for other in result.alternatives]}, ensure_ascii=False)
+
+
+def as_aligned_json(aligned: Aligned, measures: Mapping[str, float]) -> str:
+    """As `as_json`, without alternatives, but with the links made, the measures, and the matrix of the other direction, if any."""
+    more: dict[str, Any] = {"links": aligned.links, "measures": {name: round(value, 5) for name, value in measures.items()}}
+    if aligned.reverse is not None:
+        more["reverse_alignment"] = _rounded(aligned.reverse)
+    return json.dumps(_fields(aligned.result) | more, ensure_ascii=False)
 
 
 def as_nbest(number: int, result: Translation) -> str:
@@ -32,5 +44,9 @@ def _fields(result: Translation) -> dict[str, Any]:
         "score": round(result.score, 5),
         "log_probabilities": [round(value, 5) for value in result.log_probabilities],
         "finished": result.finished,
-        "alignment": [[round(float(weight), 5) for weight in row] for row in result.alignment],
+        "alignment": _rounded(result),
     }
+
+
+def _rounded(result: Translation) -> list[list[float]]:
+    return [[round(float(weight), 5) for weight in row] for row in result.alignment]

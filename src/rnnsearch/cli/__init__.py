@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from rnnsearch.cli.aligning import align
 from rnnsearch.cli.corpus import lexicon, prepare
 from rnnsearch.cli.evaluating import aer
 from rnnsearch.cli.learning import demo, train
@@ -20,7 +21,7 @@ from rnnsearch.cli.reporting import report
 from rnnsearch.cli.scoring import evaluate
 from rnnsearch.cli.selecting import select
 from rnnsearch.cli.studying import experiment, reproduce
-from rnnsearch.cli.using import align, score, translate
+from rnnsearch.cli.using import score, translate
 from rnnsearch.errors import InputError
 
 app = typer.Typer(
@@ -52,7 +53,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
 """The commands, in the order of the help, each with the example that its help shows."""
 
 for command, example in EXAMPLES.items():
-    several = command in (prepare, select, evaluate, report)
+    several = command in (prepare, select, evaluate, report, aer)
     app.command(epilog=f"Example: {example}", cls=SeveralValues if several else None)(command)
 
 

@@ -100,25 +100,6 @@ def score(
         print(as_json(result) if json else f"{result.score:.5f}")
 
 
-def align(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN... SRC TGT", help="Trained runs, source text and its translations.")],
-    json: Json = False,
-    alignment_plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the alignment of every pair here, as PNG.")] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Pairs aligned together.")] = 64,
-    device: Device = "cpu",
-    threads: Threads = 0,
-    trust_code: TrustCode = False,
-) -> None:
-    """Align sentence pairs by forced decoding: Pharaoh links `i-j` (source-target, from 0), or soft matrices with --json."""
-    from rnnsearch.output import as_json, as_links
-    from rnnsearch.text.reading import read_pairs
-
-    run, source, target = runs_and_texts(runs)
-    results = load(run, device, threads, trust_code).force(read_pairs(source, target), batch_size)
-    for result in also_written(results, None, alignment_plots):
-        print(as_json(result) if json else as_links(result))
-
-
 def load(
     runs: list[Path], device: str, threads: int, trust_code: bool, dictionary: Path | None = None, candidates: Path | None = None
 ) -> Any:
@@ -161,6 +142,15 @@ def also_written(results: Iterable[Any], links: Path | None, plots: Path | None)
         with faults_named(links):
             if file:
                 file.close()
+
+
+def write(path: Path, text: str) -> None:
+    """Writes a file whole, and its folder if there is none. Raises InputError if it cannot be written."""
+    from rnnsearch.files import write_text
+
+    with faults_named(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
 
 
 @contextmanager

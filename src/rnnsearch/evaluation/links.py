@@ -47,6 +47,11 @@ def read_naacl(path: str | Path) -> dict[int, GoldLinks]:
     return _parse_naacl(list(read_lines(path)), path)
 
 
+def turned(gold: GoldLinks) -> GoldLinks:
+    """The same links, source and target exchanged."""
+    return GoldLinks(frozenset(link[::-1] for link in gold.sure), frozenset(link[::-1] for link in gold.possible))
+
+
 def read_gold(path: str | Path) -> list[GoldLinks]:
     """Gold links in sentence order, from a NAACL file (named .wa or .wa.gz, or recognised by its first line) or a Pharaoh file.
 

@@ -22,11 +22,13 @@ Pair = tuple[str, str]
 class Aligned(NamedTuple):
     """One pair. reverse: of the run of the other direction: its tokens are the source words. beside: of further runs, for comparison.
 
-    links: (source, target), sorted; those of both directions made one if there are two. reverse_links: (source, target) too.
+    links: (source, target), sorted; those of both directions made one if there are two. forward_links: of `result` alone.
+    reverse_links: of `reverse`, (source, target) too.
     """
 
     result: Translation
     links: list[Link]
+    forward_links: list[Link]
     reverse: Translation | None = None
     reverse_links: list[Link] | None = None
     beside: tuple[Translation, ...] = ()
@@ -68,11 +70,11 @@ class WordAligner:
             reverse = None if reverse is None else in_given_words(reverse, *pair[::-1], number)
         links = self._links(result)
         if reverse is None:
-            return Aligned(result, links, beside=tuple(beside))
+            return Aligned(result, links, links, beside=tuple(beside))
         if (reverse.tokens, reverse.source_tokens[:-1]) != (result.source_tokens[:-1], result.tokens):
             raise InputError(f"pair {number}: the run of the other direction cuts it into other words", remedy="--words given")
         back = sorted((source, target) for target, source in self._links(reverse))
-        return Aligned(result, symmetrise(links, back, self.method), reverse, back, tuple(beside))
+        return Aligned(result, symmetrise(links, back, self.method), links, reverse, back, tuple(beside))
 
     def _links(self, result: Translation) -> list[Link]:
         return hard_links(result.alignment) if self.threshold is None else threshold_links(result.alignment, self.threshold)

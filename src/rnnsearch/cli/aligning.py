@@ -1,0 +1,110 @@
+"""The command that aligns words with trained runs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rnnsearch.cli.options import Device, Json, Threads, TrustCode, one_of, say
+from rnnsearch.cli.using import faults_named, load, runs_and_texts, write
+from rnnsearch.errors import InputError
+
+
+def align(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN... SRC TGT", help="Trained runs, source text and its translations.")],
+    threshold: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Link what has this weight, not the strongest source word of each target word.")
+    ] = None,
+    reverse_run: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="RUN", help="A run of the other direction, whose links are symmetrised with these; repeated, an ensemble."),
+    ] = None,
+    symmetrise: Annotated[str, typer.Option(help="How, as in `rnnsearch links`.")] = "grow-diag-final-and",
+    words: Annotated[
+        str,
+        typer.Option(help="What links count: `tokenised` words, what is `given` between blanks, or `auto`: whichever --gold fits."),
+    ] = "auto",
+    json: Json = False,
+    picture: Annotated[bool, typer.Option("--picture", help="Draw every alignment in the terminal, in place of its links.")] = False,
+    gold: Annotated[str, typer.Option(metavar="FILE", help="Gold links, for pictures, measures and page: Pharaoh or NAACL .wa.")] = "",
+    measures: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a table: entropy, coverage, monotone jumps, agreement, AER of every pair and of all."),
+    ] = None,
+    page: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page to browse the alignments.")] = None,
+    alignment_plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the alignment of every pair here.")] = None,
+    plot_format: Annotated[str, typer.Option(help="Of --alignment-plots: png, svg or pdf.")] = "png",
+    beside: Annotated[
+        list[Path] | None, typer.Option(metavar="RUN", help="A further run, for pictures and page, beside the first; may be repeated.")
+    ] = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Pairs aligned together.")] = 64,
+    device: Device = "cpu",
+    threads: Threads = 0,
+    trust_code: TrustCode = False,
+) -> None:
+    """Align sentence pairs by forced decoding: Pharaoh links `i-j` (source-target, from 0), or soft matrices with --json."""
+    from rnnsearch.evaluation.figures import comparison_figure
+    from rnnsearch.evaluation.links import read_gold
+    from rnnsearch.evaluation.page import alignment_page
+    from rnnsearch.evaluation.terminal import comparison_text
+    from rnnsearch.output import as_aligned_json
+    from rnnsearch.records import format_links
+    from rnnsearch.text.reading import read_pairs
+    from rnnsearch.text.symmetrise import METHODS
+    from rnnsearch.translation.aligning import WordAligner, counted_by
+    from rnnsearch.translation.alignment_measures import browsed, measured, panels, table, together
+
+    one_of(symmetrise, "--symmetrise", METHODS)
+    one_of(words, "--words", ("auto", "tokenised", "given"))
+    one_of(plot_format, "--plot-format", ("png", "svg", "pdf"))
+    if json and picture:
+        raise InputError("one line cannot be JSON and a picture", remedy="leave out --json or --picture")
+    names, source, target = runs_and_texts(runs)
+    titles = _titles(names, reverse_run or [], beside or [])
+    translator, *others = (load(run, device, threads, trust_code) for run in (names, *([one] for one in beside or [])))
+    reverse = load(reverse_run, device, threads, trust_code) if reverse_run else None
+    pairs: Iterable[tuple[str, str]] = read_pairs(source, target)
+    known: list[Any] = []
+    if gold:
+        known, pairs = read_gold(gold), list(pairs)
+        counted = counted_by(known, pairs, translator)
+        words = counted if words == "auto" else words
+    count = "given" if words == "given" else "tokenised"
+    aligner = WordAligner(translator, reverse, others, threshold, symmetrise, count, batch_size)  # type: ignore[arg-type]
+    with faults_named(alignment_plots):
+        if alignment_plots:
+            alignment_plots.mkdir(parents=True, exist_ok=True)
+    rows, sentences = [], []
+    width = shutil.get_terminal_size((100, 24)).columns
+    for number, aligned in enumerate(aligner.align(pairs), 1):
+        truth = known[number - 1] if known else None
+        shown = panels(aligned, titles)
+        if alignment_plots:
+            comparison_figure(shown, alignment_plots / f"{number:06d}.{plot_format}", truth)
+        if measures:
+            rows.append(measured(aligned, truth))
+        if page:
+            sentences.append(browsed(number, aligned, titles, truth))
+        if picture:
+            print(f"{comparison_text(shown, width, truth)}\n")
+        else:
+            print(as_aligned_json(aligned, measured(aligned, truth).values()) if json else format_links(aligned.links))
+    if measures:
+        write(measures, "".join(f"{line}\n" for line in table(rows)))
+    if page:
+        runs_said = f"Runs: {', '.join(title for title in titles if title) or names[0]}"
+        write(page, alignment_page(sentences, f"Word alignments: {source} – {target}", runs_said))
+    if rows:
+        say("  ".join(f"{name} {value:.4g}" for name, value in together(rows).values().items()))
+
+
+def _titles(runs: list[Path], reverse: list[Path], beside: list[Path]) -> list[str]:
+    """What the pictures of a pair are called; one picture by itself needs no name."""
+    if not (reverse or beside):
+        return [""]
+    ensembles = [runs, *([reverse] if reverse else []), *([one] for one in beside)]
+    return [" + ".join(run.resolve().name for run in ensemble) for ensemble in ensembles]

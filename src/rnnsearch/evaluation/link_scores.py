@@ -1,0 +1,88 @@
+"""Link files of one or more systems against gold links: what `rnnsearch aer` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.alignment import AlignmentScore, alignment_error
+from rnnsearch.evaluation.behaviour import jumps
+from rnnsearch.evaluation.links import GoldLinks, read_pharaoh
+from rnnsearch.records import Link
+
+
+class System(NamedTuple):
+    """A link file by its name."""
+
+    name: str
+    links: list[set[Link]]
+    score: AlignmentScore
+
+
+def read_systems(names: Sequence[str], gold: Sequence[GoldLinks], swapped: bool = False) -> list[System]:
+    """Reads and scores link files. swapped: they say target-source. Raises InputError as `read_pharaoh` and `alignment_error` do."""
+    if len(set(names)) < len(names):
+        raise InputError("one link file is named twice", remedy="name each once")
+    systems = []
+    for name in names:
+        links = [{link[::-1] for link in sentence} if swapped else sentence for sentence in read_pharaoh(name)]
+        try:
+            systems.append(System(name, links, alignment_error(links, gold)))
+        except InputError as error:
+            raise InputError(str(error), file=name) from None
+    return systems
+
+
+def as_table(systems: Sequence[System], alpha: float) -> str:
+    """One line for a system by itself; for several a table, and how far each two agree."""
+    if len(systems) == 1 and alpha == 0.5:
+        return str(systems[0].score)
+    width = max(len("system"), *(len(system.name) for system in systems))
+    lines = [f"{'system':{width}}     AER  precision  recall  {f'F({alpha:g})':>7}    links"]
+    for name, _, score in systems:
+        rates = f"{100 * score.aer:6.2f}  {100 * score.precision:9.2f}  {100 * score.recall:6.2f}  {100 * score.f_measure(alpha):7.2f}"
+        lines.append(f"{name:{width}}  {rates}  {score.links:7,}")
+    lines.append(f"gold: {systems[0].score.sure:,} sure and {systems[0].score.possible:,} possible links, the sure ones among them")
+    for place, one in enumerate(systems):
+        for other in systems[place + 1 :]:
+            lines.append(f"agreement {100 * _agreement(one, other):.2f}: {one.name}, {other.name}")
+    return "\n".join(lines)
+
+
+def as_json(systems: Sequence[System], gold: str, alpha: float) -> dict[str, Any]:
+    """Rates from 0 to 1, counts, the share of jumps that do not go back, and the agreement of each two systems."""
+    return {
+        "gold": gold,
+        "sentences": len(systems[0].links),
+        "alpha": alpha,
+        "systems": [{"name": name, **_rates(score, alpha), "monotone": _monotone(links)} for name, links, score in systems],
+        "agreement": [[round(_agreement(one, other), 6) for other in systems] for one in systems],
+    }
+
+
+def sentence_table(systems: Sequence[System], gold: Sequence[GoldLinks]) -> Iterator[str]:
+    """Lines of TSV: a line for each sentence of each system; a rate that nothing could miss is 1, an error rate 0."""
+    columns = ("aer", "precision", "recall", "f_measure", "links", "sure", "possible")
+    yield "\t".join(["system", "sentence", *columns])
+    for name, links, _ in systems:
+        for number, (found, reference) in enumerate(zip(links, gold, strict=True), 1):
+            rates = _rates(alignment_error([found], [reference]), 0.5)
+            yield "\t".join([name, str(number), *(f"{rates[column]:g}" for column in columns)])
+
+
+def _rates(score: AlignmentScore, alpha: float) -> dict[str, float]:
+    rates = {"aer": score.aer, "precision": score.precision, "recall": score.recall, "f_measure": score.f_measure(alpha)}
+    counts = {"links": score.links, "sure": score.sure, "possible": score.possible}
+    return {name: round(rate, 6) for name, rate in rates.items()} | counts
+
+
+def _monotone(links: Sequence[set[Link]]) -> float:
+    moves = [move for sentence in links for move in jumps(sentence)]
+    return round(sum(move >= 0 for move in moves) / len(moves), 6) if moves else 1.0
+
+
+def _agreement(one: System, other: System) -> float:
+    both = sum(len(left & right) for left, right in zip(one.links, other.links, strict=True))
+    either = sum(len(left) + len(right) for left, right in zip(one.links, other.links, strict=True))
+    return 2 * both / either if either else 1.0

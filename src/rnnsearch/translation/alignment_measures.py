@@ -1,0 +1,94 @@
+"""What can be said of the alignments of a test set, pair by pair and of all: the columns of `align --measures` and of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rnnsearch.evaluation.alignment import alignment_error
+from rnnsearch.evaluation.behaviour import Behaviour, whole
+from rnnsearch.evaluation.figures import Panel
+from rnnsearch.evaluation.links import GoldLinks
+from rnnsearch.evaluation.page import MEASURES, BrowsedRun, BrowsedSentence
+from rnnsearch.records import Link, Translation, hard_links
+from rnnsearch.translation.aligning import Aligned
+
+
+class Measured(NamedTuple):
+    """One pair, or several: log_probability is their sum, links and gold are of each."""
+
+    behaviour: Behaviour
+    log_probability: float
+    links: Sequence[Sequence[Link]]
+    gold: Sequence[GoldLinks]
+
+    def values(self) -> dict[str, float]:
+        """By the names of MEASURES, those that there are. Log-probability is that of a target word, ends of sentence counted as words."""
+        behaviour = self.behaviour
+        values = {
+            "source_words": behaviour.source_words,
+            "target_words": behaviour.target_words,
+            "log_probability": self.log_probability / (behaviour.target_words + len(self.links)),
+        } | behaviour.shares()
+        if self.gold:
+            score = alignment_error(self.links, self.gold)
+            values |= {"aer": score.aer, "precision": score.precision, "recall": score.recall}
+        return values
+
+
+def measured(aligned: Aligned, gold: GoldLinks | None) -> Measured:
+    """One pair, by the links that were made of it; those of the two directions are compared for the agreement."""
+    behaviour = Behaviour.of(aligned.result.alignment, aligned.forward_links, aligned.reverse_links)
+    return Measured(behaviour, aligned.result.score, [aligned.links], [gold] if gold else [])
+
+
+def together(pairs: Sequence[Measured]) -> Measured:
+    """All the pairs, which must be some: a long one weighs more than a short one."""
+    behaviour = whole([pair.behaviour for pair in pairs])
+    links, gold = [one for pair in pairs for one in pair.links], [one for pair in pairs for one in pair.gold]
+    return Measured(behaviour, sum(pair.log_probability for pair in pairs), links, gold)
+
+
+def table(pairs: Sequence[Measured]) -> Iterator[str]:
+    """Lines of TSV: the columns' names, a line for each pair, and `all`. What there is not is left empty."""
+    yield "\t".join(["pair", *MEASURES])
+    rows = [*((str(number), pair) for number, pair in enumerate(pairs, 1)), *([("all", together(pairs))] if pairs else [])]
+    for name, pair in rows:
+        values = pair.values()
+        yield "\t".join([name, *(_cell(values.get(measure)) for measure in MEASURES)])
+
+
+def panels(aligned: Aligned, titles: Sequence[str]) -> list[Panel]:
+    """The pictures of a pair: the run, the run of the other direction turned round, the further ones. titles: theirs, in this order."""
+    results = [(one.source_tokens, one.tokens, one.alignment) for one in (aligned.result, *aligned.beside)]
+    if aligned.reverse is not None:
+        reverse = aligned.reverse
+        results.insert(1, (reverse.tokens, reverse.source_tokens[:-1], reverse.alignment[:, :-1].T))
+    return [Panel(title, *result) for title, result in zip(titles, results, strict=True)]
+
+
+def browsed(number: int, aligned: Aligned, titles: Sequence[str], gold: GoldLinks | None) -> BrowsedSentence:
+    """A pair as the page shows it. The first run has the links that were made of all, the others their own."""
+    pictures = panels(aligned, titles)
+    runs = [BrowsedRun(pictures.pop(0), aligned.links, measured(aligned, gold).values())]
+    if aligned.reverse is not None and aligned.reverse_links is not None:
+        runs.append(BrowsedRun(pictures.pop(0), aligned.reverse_links, _of_links(aligned.reverse_links, gold)))
+    for picture, result in zip(pictures, aligned.beside, strict=True):
+        runs.append(BrowsedRun(picture, hard_links(result.alignment), _alone(result, gold)))
+    return BrowsedSentence(number, runs, gold)
+
+
+def _alone(result: Translation, gold: GoldLinks | None) -> dict[str, float]:
+    links = hard_links(result.alignment)
+    return measured(Aligned(result, links, links), gold).values()
+
+
+def _of_links(links: Sequence[Link], gold: GoldLinks | None) -> dict[str, float]:
+    if gold is None:
+        return {}
+    score = alignment_error([links], [gold])
+    return {"aer": score.aer, "precision": score.precision, "recall": score.recall}
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else f"{value:.5f}".rstrip("0").rstrip(".")
