@@ -100,6 +100,18 @@ def tiny_unknown_run(tiny_corpus: Path) -> Path:
     return _trained(_prepared(tiny_corpus, "short", "data.shortlist=30"), "short-run", "training.max_updates=10")
 
 
+@pytest.fixture(scope="session")
+def tiny_reverse_run(tiny_corpus: Path) -> Path:
+    """As `tiny_run`, of the other direction: French to English."""
+    turned = tiny_corpus.parent / "turned"
+    turned.mkdir()
+    for name in ("train", "dev"):
+        for old, new in (("en", "fr"), ("fr", "en")):
+            (turned / f"{name}.{new}").symlink_to(tiny_corpus / f"{name}.{old}")
+    store = _prepared(turned, "reverse-store", "data.source_language=fr", "data.target_language=en")
+    return _trained(store, "reverse-run", "training.max_updates=10")
+
+
 def _prepared(corpus: Path, name: str, *changes: str) -> Path:
     from rnnsearch.config import load_config
     from rnnsearch.text.prepare import prepare

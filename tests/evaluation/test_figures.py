@@ -14,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.characters import display_width
-from rnnsearch.evaluation.figures import alignment_figure
+from rnnsearch.evaluation.figures import Panel, alignment_figure, comparison_figure
+from rnnsearch.evaluation.links import GoldLinks
 from rnnsearch.evaluation.terminal import alignment_text
 
 SOURCE = ["the", "European", "Economic", "Area", "</s>"]
@@ -243,3 +245,43 @@ def test_no_line_is_wider_than_asked_and_every_row_and_column_is_drawn(source: l
     if target:
         per_piece = {display_width(line.split("│")[-2]) // 2 for line in rows}
         assert max(per_piece) <= max(len(source), 1)
+
+
+GOLD = GoldLinks(frozenset([(0, 0), (3, 1)]), frozenset([(1, 2)]))
+
+
+def test_gold_links_are_boxes_around_their_cells_solid_where_sure() -> None:
+    figure = alignment_figure(SOURCE, TARGET, WEIGHTS, gold=GOLD)
+    (axes,) = figure.axes
+    boxes = {(round(box.get_x() + 0.4), round(box.get_y() + 0.4)): box for box in axes.patches if isinstance(box, Rectangle)}
+    assert boxes.keys() == GOLD.possible
+    assert {place for place, box in boxes.items() if box.get_linestyle() in ("-", "solid")} == GOLD.sure
+    assert not any(box.get_fill() for box in boxes.values())
+    image = pixels(figure)
+    for column, row in boxes:  # seen on black and on white, and the weight is still seen inside
+        x, y = axes.transData.transform((column, row))
+        assert image[image.shape[0] - 1 - int(y), int(x), 0] == pytest.approx(255 * WEIGHTS[row, column], abs=1.5)
+        edges = [axes.transData.transform((column + dx, row + dy)) for dx in (-0.4, 0.4) for dy in np.linspace(-0.4, 0.4, 15)]
+        reds = [image[image.shape[0] - 1 - int(y), int(x), :3].astype(int) for x, y in edges]
+        assert any(abs(red[0] - 0xE6) < 12 and abs(red[1] - 0x61) < 12 for red in reds)
+
+
+def test_gold_links_outside_the_words_are_refused() -> None:
+    with pytest.raises(InputError, match=r"gold link 0-4 \(source-target\) is outside the sentence of 5 by 4 words"):
+        alignment_figure(SOURCE, TARGET, WEIGHTS, gold=GoldLinks(frozenset([(0, 4)])))
+
+
+def test_several_runs_stand_side_by_side_under_their_titles(tmp_path: Path) -> None:
+    panels = [Panel("one $x$", SOURCE, TARGET, WEIGHTS), Panel("another", SOURCE[1:], TARGET[:2], WEIGHTS[:2, 1:])]
+    figure = comparison_figure(panels, tmp_path / "a.svg")
+    pixels(figure)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["one $x$", "another"]
+    boxes = [axes.get_window_extent() for axes in figure.axes]
+    whole = [axes.get_tightbbox() for axes in figure.axes]
+    assert all(box is not None for box in whole)
+    assert whole[0].x1 < whole[1].x0, "they do not overlap"
+    assert boxes[0].y1 == pytest.approx(boxes[1].y1), "their tops are level"
+    for box, panel in zip(boxes, panels, strict=True):
+        assert box.width / len(panel.source_tokens) == pytest.approx(box.height / len(panel.target_tokens), rel=1e-6)
+    page = figure.bbox
+    assert all(page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1 for box in whole)

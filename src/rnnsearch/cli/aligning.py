@@ -75,9 +75,10 @@ def align(
         words = counted if words == "auto" else words
     count = "given" if words == "given" else "tokenised"
     aligner = WordAligner(translator, reverse, others, threshold, symmetrise, count, batch_size)  # type: ignore[arg-type]
-    with faults_named(alignment_plots):
-        if alignment_plots:
-            alignment_plots.mkdir(parents=True, exist_ok=True)
+    for folder in (alignment_plots, measures and measures.parent, page and page.parent):  # before the work
+        with faults_named(folder):
+            if folder:
+                folder.mkdir(parents=True, exist_ok=True)
     rows, sentences = [], []
     width = shutil.get_terminal_size((100, 24)).columns
     for number, aligned in enumerate(aligner.align(pairs), 1):

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.characters import printable, shorten
-from rnnsearch.evaluation.links import GoldLinks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.text import Text
+
+    from rnnsearch.evaluation.links import GoldLinks
 
 SUFFIXES = (".png", ".svg", ".pdf")
 BOXES = "#e66100"

@@ -1,0 +1,95 @@
+"""What `rnnsearch aer` says of one link file and of several."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+# Gold: sentence 1 has S 0-0 1-1 and P 1-2 besides; sentence 2 has S 0-0.
+GOLD = "0-0 1-1 1?2\n0-0\n"
+LINKS = {"a": "0-0 1-2\n0-0\n", "b": "0-0 1-1\n0-1\n"}
+# By hand, over both sentences: a has |A| 3, |A∩S| 2, |A∩P| 3 of |S| 3; b has |A| 3, |A∩S| 2, |A∩P| 2.
+AER = {"a": 1 - 5 / 6, "b": 1 - 4 / 6}
+PRECISION = {"a": 1.0, "b": 2 / 3}
+RECALL = {"a": 2 / 3, "b": 2 / 3}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in {**LINKS, "gold": GOLD}.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def turned(text: str) -> str:
+    """The file with source and target exchanged."""
+
+    def item(word: str) -> str:
+        mark = "?" if "?" in word else "-"
+        return mark.join(word.split(mark)[::-1])
+
+    return "\n".join(" ".join(item(word) for word in line.split()) for line in text.split("\n"))
+
+
+def test_json_of_several_systems(command: Command, folder: Path) -> None:
+    done = command("aer", "--links", "a", "b", "--gold", "gold", "--json", "--alpha", "0.2")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert (found["gold"], found["sentences"], found["alpha"]) == ("gold", 2, 0.2)
+    for system, name in zip(found["systems"], "ab", strict=True):
+        assert system["name"] == name
+        rates = (system["aer"], system["precision"], system["recall"])
+        assert rates == pytest.approx((AER[name], PRECISION[name], RECALL[name]), abs=1e-6)
+        assert system["f_measure"] == pytest.approx(1 / (0.2 / PRECISION[name] + 0.8 / RECALL[name]), abs=1e-6)
+        assert (system["links"], system["sure"], system["possible"]) == (3, 3, 4)
+        assert system["monotone"] == 1
+    assert found["agreement"] == [[1, pytest.approx(2 / 6, abs=1e-6)], [pytest.approx(2 / 6, abs=1e-6), 1]]
+
+
+def test_table_of_several_systems(command: Command, folder: Path) -> None:
+    lines = command("aer", "--links", "a", "b", "--gold", "gold").lines
+    assert lines[0].split() == ["system", "AER", "precision", "recall", "F(0.5)", "links"]
+    assert lines[1].split() == ["a", "16.67", "100.00", "66.67", "80.00", "3"]
+    assert lines[2].split() == ["b", "33.33", "66.67", "66.67", "66.67", "3"]
+    assert lines[4] == "agreement 33.33: a, b"
+
+
+def test_scores_of_every_sentence(command: Command, folder: Path) -> None:
+    assert command("aer", "--links", "a", "b", "--gold", "gold", "--per-sentence", "new/table.tsv").code == 0
+    rows = [line.split("\t") for line in Path("new/table.tsv").read_text().split("\n")[:-1]]
+    assert rows[0] == ["system", "sentence", "aer", "precision", "recall", "f_measure", "links", "sure", "possible"]
+    # Sentence 1 of a: |A| 2, |A∩S| 1, |A∩P| 2, |S| 2. Sentence 2 of b is all wrong.
+    assert rows[1] == ["a", "1", "0.25", "1", "0.5", "0.666667", "2", "2", "3"]
+    assert rows[4] == ["b", "2", "1", "0", "0", "0", "1", "1", "1"]
+    assert len(rows) == 5
+
+
+def test_reversed_files(command: Command, folder: Path) -> None:
+    expected = command("aer", "--links", "a", "--gold", "gold").out
+    for name in ("a", "gold"):
+        Path(f"{name}.turned").write_text(turned(Path(name).read_text()))
+    assert command("aer", "--links", "a.turned", "--gold", "gold", "--links-reversed").out == expected
+    assert command("aer", "--links", "a", "--gold", "gold.turned", "--gold-reversed").out == expected
+    assert command("aer", "--links", "a.turned", "--gold", "gold").out != expected
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--links", "a", "a", "--gold", "gold"], "one link file is named twice"),
+        (["--links", "a", "short", "--gold", "gold"], "short: 1 sentences of links but 2 of gold links"),
+        (["--links", "a", "--gold", "gold", "--alpha", "2"], "--alpha"),
+    ],
+)
+def test_mistakes(command: Command, folder: Path, words: list[str], message: str) -> None:
+    (folder / "short").write_text("0-0\n")
+    refused = command("aer", *words)
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert message in refused.err
