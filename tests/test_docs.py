@@ -33,6 +33,7 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import READOUTS
 from rnnsearch.output import as_json
 from rnnsearch.records import Translation
+from rnnsearch.studies.study import read_plan
 from rnnsearch.text.batches import Batch
 from rnnsearch.translation.beam import beam_search
 from rnnsearch.translation.forced import forced_decoding
@@ -176,9 +177,13 @@ def test_recipes_are_described_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_toml_blocks_are_recipes(name: str) -> None:
+def test_toml_blocks_are_recipes_or_studies(name: str, tmp_path: Path) -> None:
     for block in blocks(PAGES[name].read_text(encoding="utf-8"), "toml"):
-        validated(tomllib.loads(block), name)
+        if "variants" in tomllib.loads(block):
+            (tmp_path / "study.toml").write_text(block, encoding="utf-8")
+            read_plan(str(tmp_path / "study.toml"))
+        else:
+            validated(tomllib.loads(block), name)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -9,8 +9,9 @@ import pytest
 
 from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
+from rnnsearch.studies import study
 from rnnsearch.studies.folder import StudyFolder
-from rnnsearch.studies.study import Plan, read_plan, study_names
+from rnnsearch.studies.study import CorpusFiles, Plan, Study, Variant, read_plan, study_names
 
 SMALL = """
 recipe = "demo"
@@ -126,3 +127,11 @@ def test_two_runs_of_one_name_are_refused(plan: Callable[..., Plan], tmp_path: P
     assert len({run.name for run in StudyFolder(tmp_path).runs(clash)}) == 4
     with pytest.raises(InputError, match=r"two runs would be named 'one\.reverse'"):
         StudyFolder(tmp_path).runs(plan("both_directions = true" + SMALL + '[variants."one.reverse"]'))
+
+
+def test_every_key_is_documented() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "experiments.md").read_text(encoding="utf-8")
+    sections = {Study: ("corpus", "variants", "tests"), CorpusFiles: (), Variant: (), study.Test: ()}
+    for kind, shown_as_a_section in sections.items():
+        for key in kind.model_fields:
+            assert f"`{key}`" in page or key in shown_as_a_section, key

@@ -17,6 +17,7 @@ from rnnsearch.studies.folder import StudyFolder
 from rnnsearch.studies.study import LONG, Plan
 from rnnsearch.studies.test_sets import check_set, set_files
 from rnnsearch.text.folder import whole_folder
+from rnnsearch.text.linking import link_texts
 from rnnsearch.text.prepare import prepare_texts
 from rnnsearch.text.readers import Layout, ParallelText, parallel_texts
 from rnnsearch.text.reading import Oddities
@@ -44,7 +45,7 @@ def corpus_files(plan: Plan, folder: StudyFolder) -> Files:
     if corpus.is_cut:
         sides = (plan.data.source_language, plan.data.target_language)
         train, dev = ([str(folder.corpus / f"{name}.{side}") for side in sides] for name in ("train", "dev"))
-        links = [str(folder.corpus / "train.links")] if corpus.links else []
+        links = [str(folder.aligned if corpus.align else folder.corpus / "train.links")] if corpus.links or corpus.align else []
         return Files(train, dev if corpus.dev else [], links, corpus.links_reversed)
     train, dev, links = ([str(plan.path(name)) for name in names] for names in (corpus.train, corpus.dev, corpus.links))
     return Files(train, dev, links, corpus.links_reversed)
@@ -65,8 +66,12 @@ def prepare_corpora(plan: Plan, folder: StudyFolder, reverse: bool, workers: int
     if (corpus.builtin or corpus.is_cut) and not folder.corpus.exists() and (missing or corpus.builtin):
         with whole_folder(folder.corpus, lambda path: False) as parts:
             _write_builtin(plan, parts) if corpus.builtin else write_cut(plan, parts, progress)
+        write_text(note, json.dumps(origin, indent=2) + "\n")
     for name, test in set_files(plan, folder).items():  # before hours of work, not after
         check_set(name, test, plan.data)
+    if missing and corpus.align and not folder.aligned.exists():
+        texts = parallel_texts(corpus_files(plan, folder).train)
+        link_texts(texts, [folder.aligned], settings=plan.data, method=corpus.align, progress=progress)
     for side in missing:
         _prepare(plan, folder, side, workers, progress)
     write_text(note, json.dumps(origin, indent=2) + "\n")
@@ -134,7 +139,7 @@ def _compare(note: Path, origin: dict[str, Any], folder: StudyFolder) -> None:
     for key, value in origin.items():
         if before.get(key, value) != value:
             what = f"was prepared with {key} = {before[key]!r}, which is now {value!r}"
-            raise InputError(what, file=folder.store(), remedy="keep the study as it was, or name another folder")
+            raise InputError(what, file=folder.store(), remedy="keep the study as it was, or begin again in another folder")
 
 
 def _check_adopted(plan: Plan, folder: StudyFolder) -> None:

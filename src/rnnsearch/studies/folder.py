@@ -44,6 +44,11 @@ class StudyFolder:
         return self.path / "corpus"
 
     @property
+    def aligned(self) -> Path:
+        """Word links of the training pairs, if the study makes them."""
+        return self.path / "train.links"
+
+    @property
     def page(self) -> Path:
         """The report."""
         return self.path / "report"

@@ -35,6 +35,9 @@ def dry_run(plan: Plan, out: Path) -> Iterator[str]:
         yield f"# {folder.corpus}: the part of the files that the study uses"
     files = corpus_files(plan, folder)
     recipe = plan.recipe()
+    if study.corpus.align:
+        align: list[str | Path] = ["links", *files.train, "--out", folder.aligned, "--symmetrise", study.corpus.align]
+        yield _command([*align, *(["--recipe", recipe] if recipe else [])], Settings(data=plan.data), recipe, ("data",))
     options = [*(["--dev", *files.dev] if files.dev else []), *(["--links", *files.links] if files.links else [])]
     options += ["--links-reversed"] * files.links_reversed + (["--recipe", recipe] if recipe else [])
     prepare: list[str | Path] = ["prepare", *files.train, "--out", folder.store(), *options]

@@ -17,6 +17,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 """Of a variant, a test set or a system: it names folders and columns."""
 LONG = 40
 """Words of the source: sentences with more are scored by themselves, too."""
+Symmetrisation = Literal["grow-diag-final-and", "grow-diag-final", "grow-diag", "grow", "intersection", "union"]
 Changes = dict[str, dict[str, Any]]
 """section → key → value, as TOML gives them"""
 
@@ -33,6 +34,7 @@ class CorpusFiles(_Table):
     dev: list[str] = Field([], description="development files, named as the others are")
     links: list[str] = Field([], description="word links (Pharaoh), a file for each corpus")
     links_reversed: bool = Field(False, description="the links are written target-source")
+    align: Symmetrisation | None = Field(None, description="make the word links with eflomal (extra `align`), symmetrised so")
     pairs: Positive | None = Field(None, description="only the first so many pairs; the built-in corpus has 12,000 if not said")
     max_words: Positive | None = Field(None, description="only pairs with 1 to so many words on both sides, before `pairs` counts them")
     dev_pairs: Positive | None = Field(None, description="only the first so many development pairs")
@@ -43,7 +45,9 @@ class CorpusFiles(_Table):
     def _one_source(self) -> CorpusFiles:
         if self.builtin == bool(self.train):
             raise ValueError("name the files of `train`, or say `builtin = true`")
-        if self.builtin and (self.dev or self.links or self.dev_pairs or self.max_words):
+        if self.links and self.align:
+            raise ValueError("name the files of `links`, or say how to `align`, not both")
+        if self.builtin and (self.dev or self.links or self.align or self.dev_pairs or self.max_words):
             raise ValueError("the built-in corpus brings its own development pairs and links")
         if not self.builtin and self.long_pairs:
             raise ValueError("long_pairs is for the built-in corpus")
@@ -51,8 +55,8 @@ class CorpusFiles(_Table):
 
     @property
     def is_cut(self) -> bool:
-        """Whether a part of the files is wanted, not all of them."""
-        return bool(self.pairs or self.max_words or self.dev_pairs) and not self.builtin
+        """Whether the corpus is written out as one text: a part of the files, or what an aligner must see as one."""
+        return bool(self.pairs or self.max_words or self.dev_pairs or self.align) and not self.builtin
 
 
 class Test(_Table):
@@ -84,7 +88,7 @@ class Study(_Table):
     baseline: Name | None = Field(None, description="what the others are compared with; the first variant if not given")
     comparisons: list[tuple[Name, Name]] = Field([], description="further pairs of variants to test against each other")
     both_directions: bool = Field(False, description="train each variant from target to source as well, to align in both directions")
-    symmetrisation: Literal["intersection", "union", "grow-diag-final-and"] = "intersection"
+    symmetrisation: Symmetrisation = Field("intersection", description="of the links of both directions")
     corpus: CorpusFiles
     settings: Changes = Field({}, description="settings of all variants, by section; those of [data] make the corpus")
     variants: dict[Name, Variant] = Field(min_length=1)
