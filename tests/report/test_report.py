@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from rnnsearch.evaluation.alignment import alignment_error
 from rnnsearch.evaluation.bleu import bleu, chrf
+from rnnsearch.evaluation.links import read_gold, read_pharaoh
 from rnnsearch.report import inputs
 from rnnsearch.report.make import make_report
 from rnnsearch.translation.translator import Translator
@@ -246,6 +248,20 @@ def test_several_test_sets(command: Callable[..., Any], material: dict[str, Path
     assert len(ids) == len(set(ids))
 
 
+def test_gold_links_give_the_alignment_error_rate(
+    command: Callable[..., Any], tiny_corpus: Path, tiny_run: Path, other_tiny_run: Path, tmp_path: Path
+) -> None:
+    source, reference, gold = (tiny_corpus / f"test.{end}" for end in ("en", "fr", "links"))
+    runs = f"one={tiny_run}", f"two={other_tiny_run}"
+    assert command("report", *runs, "--test", source, reference, "--gold", gold, "--out", tmp_path / "out").code == 0
+    table = {row["System"]: float(row["AER, %"]) for row in rows(tmp_path / "out" / "tables" / "alignment-error.csv")}
+    for name, run in (("one", tiny_run), ("two", other_tiny_run)):
+        links = command("align", run, source, reference).out
+        (tmp_path / "links").write_text(links, encoding="utf-8")
+        expected = alignment_error(read_pharaoh(tmp_path / "links"), read_gold(gold)).aer
+        assert table[name] == pytest.approx(100 * expected)
+
+
 def test_outside_systems_alone(material: dict[str, Path], tmp_path: Path) -> None:
     test = inputs.read_test_sets([str(material["test.en"]), str(material["test.fr"])])[0]
     page = make_report([], [test], tmp_path / "out", systems={"A": {"test": test.reference}, "B": {"test": lines(material["other.fr"])}})
@@ -253,7 +269,7 @@ def test_outside_systems_alone(material: dict[str, Path], tmp_path: Path) -> Non
     assert [row["System"] for row in table] == ["A", "B"]
     assert float(table[0]["BLEU"]) == pytest.approx(100)
     assert "BLEU, No UNK" not in table[0]
-    (first, *_) = rows(page.parent / "tables" / "significance.csv")
+    first, _ = rows(page.parent / "tables" / "significance.csv")
     assert first["B"].startswith("+")
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rnnsearch.evaluation.alignment import alignment_error
 from rnnsearch.evaluation.figures import alignment_figure
+from rnnsearch.evaluation.links import GoldLinks
 from rnnsearch.report.album import Album
-from rnnsearch.report.document import Block, Paragraph, Pictures, Section
+from rnnsearch.report.document import Block, Column, Paragraph, Pictures, Section, Table, Value
 from rnnsearch.report.measures import Measures
 from rnnsearch.report.outputs import RunOutput, attending
 
@@ -34,7 +36,28 @@ def alignments(measures: Measures, album: Album, prefix: str) -> Section | None:
             pictures.append(album.add(figure, name, run.name, alt))
         caption = f"Figure 3{'abcdefgh'[place - 1]}. Line {number + 1}, {measures.lengths[number]} words"
         blocks.append(Pictures(f"{prefix}figure-3-{place}", caption, pictures, wide=True))
+    if measures.test.gold is not None:
+        blocks.append(_gold_scores(runs, measures.test.gold, prefix))
     return Section(f"{prefix}figure-3", "Alignments", blocks)
+
+
+def _gold_scores(runs: Sequence[RunOutput], gold: Sequence[GoldLinks], prefix: str) -> Table:
+    rows: list[list[Value]] = []
+    for run in runs:
+        score = alignment_error([kept.translation.links() for kept in run.work.references], gold)
+        rows.append([run.name, 100 * score.aer, 100 * score.precision, 100 * score.recall, score.links])
+    rates = (Column("AER, %", ".2f", best="lowest"), Column("Precision, %", ".2f", "highest"), Column("Recall, %", ".2f", "highest"))
+    return Table(
+        f"{prefix}alignment-error",
+        "Alignment error rate on the references",
+        (Column("System"), *rates, Column("Links")),
+        rows,
+        notes=[
+            "Forced decoding of the reference: each of its words is linked to the source word with the largest weight, unless that is the "
+            f"end of sentence. Gold links: {sum(len(each.sure) for each in gold):,} sure, {sum(len(each.possible) for each in gold):,} "
+            "possible with the sure ones; AER as Och and Ney (2003) define it."
+        ],
+    )
 
 
 def chosen(measures: Measures, runs: Sequence[RunOutput]) -> list[int]:

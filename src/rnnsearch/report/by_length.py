@@ -125,7 +125,7 @@ def _table(points: Points, stretches: Sequence[Stretch], prefix: str, measures: 
 def _written(point: ScoreOfLength) -> str | None:
     if point.value is None or point.low is None or point.high is None:
         return None
-    return f"{point.value:.1f} ({point.low:.1f} to {point.high:.1f})"
+    return f"{point.value:.1f} ({point.low:.1f}–{point.high:.1f})"
 
 
 def _file(points: dict[str, Points], prefix: str) -> Table:

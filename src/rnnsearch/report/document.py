@@ -44,7 +44,7 @@ class Table:
     def _cell(self, place: int, value: Value) -> Cell:
         column = self.columns[place]
         if value is None:
-            return Cell(MISSING, numeric=True)
+            return Cell(MISSING, numeric=place in self.numeric)
         if isinstance(value, str):
             return Cell(value)
         written = format(value, column.form)

@@ -24,7 +24,6 @@ COLUMNS = (
     Column("Best update"),
     Column("Pairs seen"),
     Column("Parameters"),
-    Column("State"),
     Column("Machine"),
 )
 
@@ -40,8 +39,9 @@ def learning(workers: Sequence[Worker], album: Album) -> Section:
         notes=[
             "NLL is the mean −log p(y | x) of a sentence, in nats: on the training data since the validation before, on the "
             "development data for the weights that were kept. Hours count validation too.",
+            *(f"{name} was not finished." for name, found in statistics.items() if found and not found.get("ended_because")),
         ],
-        made=[f"{worker.name}: {worker.run.log_path / 'statistics.json'}" for worker in workers],
+        made=[f"{worker.name}: {worker.run.log_path / 'statistics.json'}, {_ending(statistics[worker.name])}" for worker in workers],
     )
     blocks: list[Block] = [table]
     curves = [_curve(worker.name, place, statistics[worker.name]) for place, worker in enumerate(workers)]
@@ -70,8 +70,13 @@ def _statistics(run: Path) -> dict[str, Any]:
 def _row(worker: Worker, found: dict[str, Any]) -> list[Any]:
     keys = ("updates", "epochs", "hours", "train_nll", "dev_nll", "dev_bleu", "best_update", "pairs_seen")
     parameters = sum(parameter.numel() for network in worker.translator.networks for parameter in network.parameters())
-    state = None if not found else found.get("ended_because") or "not finished"
-    return [worker.name, *(found.get(key) for key in keys), parameters, state, found.get("hardware")]
+    return [worker.name, *(found.get(key) for key in keys), parameters, found.get("hardware")]
+
+
+def _ending(found: dict[str, Any]) -> str:
+    if not found:
+        return "which is missing"
+    return f"ended: {found['ended_because']}" if found.get("ended_because") else "not finished"
 
 
 def _curve(name: str, place: int, found: dict[str, Any]) -> Curve:

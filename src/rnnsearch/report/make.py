@@ -10,7 +10,7 @@ from typing import Any
 from rnnsearch.errors import InputError
 from rnnsearch.files import write_text
 from rnnsearch.report.album import Album
-from rnnsearch.report.document import Document, every_table
+from rnnsearch.report.document import Document, Section, Table, every_table
 from rnnsearch.report.gather import Report, Worker, gather, known_pairs, open_runs
 from rnnsearch.report.inputs import NamedRun, TestSet, file_name
 from rnnsearch.report.learning import learning
@@ -50,7 +50,8 @@ def make_report(
     _make_folders(out)
     workers = open_runs(runs, search or {}, device=device, trust_code=trust_code)
     album = Album(out / "figures")
-    sections, files = [learning(workers, album)] if workers else [], []
+    sections: list[Section] = []
+    files: list[Table] = []
     for test in tests:
         known = known_pairs(workers, test) if workers else []
         outputs = _outputs(workers, test, known, systems or {}, out / "translations", progress, device)
@@ -58,6 +59,8 @@ def make_report(
         found = results(measures, album, prefix=f"{file_name(test.name)}-" if len(tests) > 1 else "")
         sections.append(found.section)
         files += found.files
+    if workers:
+        sections.append(learning(workers, album))
     document = Document(
         title=title or "Translations compared",
         lead=_lead(workers, tests, systems or {}),

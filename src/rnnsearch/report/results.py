@@ -10,7 +10,7 @@ from rnnsearch.report.browsing import browsing, sentences_file
 from rnnsearch.report.by_length import figure_2
 from rnnsearch.report.document import Section, Table
 from rnnsearch.report.measures import Measures
-from rnnsearch.report.scores import comparisons_file, scores
+from rnnsearch.report.scores import scores
 from rnnsearch.report.timing import timing
 from rnnsearch.report.unknown_words import unknown_section
 
@@ -25,17 +25,16 @@ class Results:
 
 def results(measures: Measures, album: Album, prefix: str) -> Results:
     """prefix: of all names in it, so that those of several test sets differ."""
+    scored, tests = scores(measures, prefix)
     by_length, by_length_file = figure_2(measures, album, prefix)
     sections = [
-        scores(measures, prefix),
+        scored,
         by_length,
         browsing(measures, prefix),
         unknown_section(measures.outputs, prefix),
         alignments(measures, album, prefix),
         timing(measures, album, prefix),
     ]
-    files = [by_length_file, sentences_file(measures, prefix)]
-    if len(measures.outputs) > 1:
-        files.append(comparisons_file(measures, prefix))
+    files = [*tests, by_length_file, sentences_file(measures, prefix)]
     shown = [section for section in sections if section is not None]
     return Results(Section(f"{prefix}results", f"Results on {measures.test.name}", sections=shown), files)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rnnsearch.evaluation.likelihood import perplexity
-from rnnsearch.evaluation.significance import Comparison, comparisons
+from rnnsearch.evaluation.significance import TRIALS, Comparison, comparisons
 from rnnsearch.report.document import Block, Column, Section, Table, Value
 from rnnsearch.report.measures import Measures, Statistics
 from rnnsearch.report.outputs import RunOutput
@@ -27,8 +27,8 @@ COLUMNS = (
 SIGNIFICANT = 0.05
 
 
-def scores(measures: Measures, prefix: str) -> Section:
-    """Table 1 with further measures, and a matrix of the differences between all systems."""
+def scores(measures: Measures, prefix: str) -> tuple[Section, list[Table]]:
+    """Table 1 with further measures, and a matrix of the differences between all systems; the tests behind it as a table for a file."""
     rows = [_row(measures, output.name) for output in measures.outputs]
     used = [place for place in range(len(COLUMNS)) if place == 0 or any(row[place] is not None for row in rows)]
     table = Table(
@@ -40,9 +40,12 @@ def scores(measures: Measures, prefix: str) -> Section:
         made=signatures(measures),
     )
     blocks: list[Block] = [table]
+    files = []
     if len(measures.outputs) > 1:
-        blocks.append(significance(measures, prefix))
-    return Section(f"{prefix}scores", "Scores", blocks)
+        found = comparisons(measures.bleu)
+        blocks.append(significance(measures, found, prefix))
+        files.append(_tests([*found, *comparisons(measures.chrf)], prefix))
+    return Section(f"{prefix}scores", "Scores", blocks), files
 
 
 def signatures(measures: Measures) -> list[str]:
@@ -58,7 +61,7 @@ def _row(measures: Measures, name: str) -> list[Value]:
     return [
         name,
         measures.bleu[name].score().value,
-        f"{low:.1f} to {high:.1f}",
+        f"{low:.1f}–{high:.1f}",
         _score(measures.known_bleu, name),
         _score(measures.multi_bleu, name),
         _score(measures.known_multi_bleu, name),
@@ -91,9 +94,8 @@ def _notes(measures: Measures) -> Iterable[str]:
         yield "The runs write in different vocabularies: their NLL a word and perplexity cannot be compared with one another."
 
 
-def significance(measures: Measures, prefix: str) -> Table:
+def significance(measures: Measures, found: Sequence[Comparison], prefix: str) -> Table:
     """BLEU of the row's system minus that of the column's, with the p-value of approximate randomisation."""
-    found = comparisons(measures.bleu)
     cells = {(each.other, each.system): _cell(each.difference, each) for each in found}
     cells |= {(each.system, each.other): _cell(-each.difference, each) for each in found}
     names = [output.name for output in measures.outputs]
@@ -103,7 +105,7 @@ def significance(measures: Measures, prefix: str) -> Table:
         [Column("System"), *(Column(name) for name in names)],
         [[name, *(cells.get((name, other)) for other in names)] for name in names],
         notes=[
-            f"p: approximate randomisation (Riezler and Maxwell 2005), two-sided, 10,000 trials. * where p < {SIGNIFICANT}. Many "
+            f"p: approximate randomisation (Riezler and Maxwell 2005), two-sided, {TRIALS:,} trials. * where p < {SIGNIFICANT}. Many "
             "comparisons at once find some difference by luck."
         ],
         made=[
@@ -119,9 +121,7 @@ def _cell(difference: float, comparison: Comparison) -> str:
     return f"{difference:+.2f}{'*' if p < SIGNIFICANT else ''} ({written})".replace("-", "−")
 
 
-def comparisons_file(measures: Measures, prefix: str) -> Table:
-    """Every two systems by BLEU and by chrF2, as a file."""
-    found = [*comparisons(measures.bleu), *comparisons(measures.chrf)]
+def _tests(found: Sequence[Comparison], prefix: str) -> Table:
     columns = ("metric", "system", "other", "difference", "p_bootstrap", "p_randomisation", "share_better")
     return Table(
         f"{prefix}comparisons",

@@ -9,7 +9,7 @@ import numpy as np
 
 from rnnsearch.records import Translation
 from rnnsearch.report.differences import UNKNOWN
-from rnnsearch.report.document import Column, Section, Table
+from rnnsearch.report.document import Column, Section, Table, Value
 from rnnsearch.report.gather import unknown_positions
 from rnnsearch.report.outputs import Output, RunOutput
 
@@ -77,9 +77,10 @@ def unknown_section(outputs: list[Output], prefix: str) -> Section | None:
             "are none."
         ],
     )
-    words = [
-        [output.name, word, sum(counter.values()), _shown(counter) if output.worker.attends else None]
+    words: list[list[Value]] = [
+        [output.name, word, sum(counter.values()), _shown(counter)]
         for output, fate in found
+        if output.worker.attends
         for word, counter in sorted(fate.of_word.items(), key=lambda item: (-sum(item[1].values()), item[0]))[:SHOWN]
     ]
     columns = Column("System"), Column("Source word"), Column("Times"), Column("became")
