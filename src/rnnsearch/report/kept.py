@@ -84,7 +84,7 @@ def translate_missing(
 
 
 def as_fields(number: int, kept: Kept) -> dict[str, Any]:
-    """A line of the file. alignment: for each target word the (source position, α in thousandths) that are not nearly 0."""
+    """A line of the file. alignment: for each target word the (source position, α in millionths) that are not nearly 0."""
     translation = kept.translation
     return {
         "number": number,
@@ -96,13 +96,13 @@ def as_fields(number: int, kept: Kept) -> dict[str, Any]:
         "finished": translation.finished,
         "seconds": round(kept.seconds, 6),
         "alignment": [
-            [[j, round(1000 * float(weight))] for j, weight in enumerate(row) if weight >= SMALLEST_WEIGHT] for row in translation.alignment
+            [[j, round(1e6 * float(weight))] for j, weight in enumerate(row) if weight >= SMALLEST_WEIGHT] for row in translation.alignment
         ],
     }
 
 
 def from_fields(fields: dict[str, Any]) -> tuple[int, Kept]:
-    """What `as_fields` made, with weights of three digits whose rows sum to 1 again."""
+    """What `as_fields` made, with weights of six digits whose rows sum to 1 again."""
     translation = Translation(
         text=fields["text"],
         tokens=fields["tokens"],
@@ -118,8 +118,8 @@ def from_fields(fields: dict[str, Any]) -> tuple[int, Kept]:
 def _matrix(rows: list[list[tuple[int, int]]], width: int) -> NDArray[np.float32]:
     matrix = np.zeros((len(rows), width), dtype=np.float64)
     for i, row in enumerate(rows):
-        for j, thousandths in row:
-            matrix[i, j] = thousandths
+        for j, millionths in row:
+            matrix[i, j] = millionths
     matrix /= np.maximum(matrix.sum(axis=1, keepdims=True), 1.0)
     return matrix.astype(np.float32)
 
