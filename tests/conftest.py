@@ -89,6 +89,18 @@ def other_tiny_run(tiny_store: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tiny_backward_run(tiny_store: Path) -> Path:
+    """As `tiny_run`, with a decoder that reads from right to left."""
+    return _trained(tiny_store, "backward-run", "model.decoder=backward")
+
+
+@pytest.fixture(scope="session")
+def tiny_bidirectional_run(tiny_store: Path) -> Path:
+    """As `tiny_run`, with a decoder for each direction."""
+    return _trained(tiny_store, "bidirectional-run", "model.decoder=bidirectional")
+
+
+@pytest.fixture(scope="session")
 def tiny_subword_run(tiny_corpus: Path) -> Path:
     """As `tiny_run`, on pieces of words; source and target vocabulary differ from those of the other runs."""
     return _trained(_prepared(tiny_corpus, "pieces", "data.subwords=bpe", "data.shortlist=80"), "pieces-run", "training.max_updates=5")

@@ -137,7 +137,8 @@ def test_functions_exist(name: str) -> None:
     """`model/decoder.py:Decoder.attend` names a function or class that this very file defines."""
     for file, attribute in REFERENCE.findall(PAGES[name].read_text(encoding="utf-8")):
         module = importlib.import_module("rnnsearch." + file.replace("/", "."))
-        found = inspect.unwrap(reduce(getattr, attribute.split("."), module))
+        found = reduce(getattr, attribute.split("."), module)
+        found = inspect.unwrap(found.fget if isinstance(found, property) else found)
         assert found.__module__ == module.__name__, f"{file}.py:{attribute} is defined in {found.__module__}"
 
 

@@ -23,7 +23,8 @@ class Hypothesis:
 
     ids: the target ids, with the end of sentence as the last one if `finished`.
     score: what the hypotheses of a sentence are ranked by (after length normalisation and penalties).
-    log_probabilities: log p(y_i | y_<i, x) of every id; they sum to log p(y | x).
+    log_probabilities: log p(y_i | y_<i, x) of every id; they sum to log p(y | x). Of a decoder that reads from right to left the condition
+        is what follows y_i; of one that reads from both ends they are the mean of both.
     weights: (len(ids), source length) float32, row i is α_i (Eq. 6), the end of the source sentence included; rows sum to 1.
     finished: False if the length limit cut it off.
     """
@@ -41,7 +42,8 @@ class Translation:
 
     text: detokenised target text. tokens: target words, without the end of sentence.
     source_tokens: source words **with** the end of sentence (`</s>`), which the model can attend to.
-    score: the model's score of the translation (log p(y|x), normalised if the search was told to).
+    score: the model's score of the translation (log p(y|x), normalised if the search was told to; of a bidirectional decoder the mean
+        of both directions' log p).
     log_probabilities: one per target token of the model (subwords count singly), the end of sentence last if it was reached.
     alignment: (len(tokens), len(source_tokens)) float32, the α of Eq. 6 at word level; rows sum to 1.
     finished: False if the length limit cut it off. alternatives: the n-best list without this one, best first.

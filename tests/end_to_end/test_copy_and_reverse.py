@@ -39,12 +39,12 @@ def sentences(count: int, seed: int) -> list[list[str]]:
     return [[random.choice(WORDS) for _ in range(random.randint(3, 9))] for _ in range(count)]
 
 
-def learn(folder: Path, task: Callable[[list[str]], list[str]], wiring: str) -> Translator:
+def learn(folder: Path, task: Callable[[list[str]], list[str]], *model: str) -> Translator:
     for name, count, seed in (("train", 3000, 1), ("dev", 50, 2)):
         pairs = sentences(count, seed)
         (folder / f"{name}.source").write_text("".join(" ".join(words) + "\n" for words in pairs))
         (folder / f"{name}.target").write_text("".join(" ".join(task(words)) + "\n" for words in pairs))
-    settings: Settings = load_config(overrides=[*SMALL, f"model.wiring={wiring}"])
+    settings: Settings = load_config(overrides=[*SMALL, *model])
     dev = (folder / "dev.source", folder / "dev.target")
     prepare(folder / "train.source", folder / "train.target", folder / "store", dev=dev, settings=settings.data)
     train(settings, Corpus.open(folder / "store"), folder / "run", display=Display(0, quiet=True))
@@ -52,10 +52,18 @@ def learn(folder: Path, task: Callable[[list[str]], list[str]], wiring: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "wiring", "task"), [("copy", "released", lambda words: words), ("reverse", "eq4", lambda words: words[::-1])]
+    ("name", "task", "model"),
+    [
+        ("copy", lambda words: words, ("model.wiring=released",)),
+        ("reverse", lambda words: words[::-1], ("model.wiring=eq4",)),
+        ("reverse", lambda words: words[::-1], ("model.decoder=backward",)),
+        ("copy", lambda words: words, ("model.decoder=bidirectional",)),
+    ],
 )
-def test_it_learns_the_task_and_where_to_look(tmp_path: Path, name: str, task: Callable[[list[str]], list[str]], wiring: str) -> None:
-    translator = learn(tmp_path, task, wiring)
+def test_it_learns_the_task_and_where_to_look(
+    tmp_path: Path, name: str, task: Callable[[list[str]], list[str]], model: tuple[str, ...]
+) -> None:
+    translator = learn(tmp_path, task, *model)
     held_out = sentences(60, 3)
     results = translator.translate((" ".join(words) for words in held_out), beam=4)
     assert bleu([result.text for result in results], [" ".join(task(words)) for words in held_out]).value > 90

@@ -65,12 +65,16 @@ def assert_same_run(one: Path, other: Path) -> None:
         assert notes == other_notes
 
 
-@pytest.mark.parametrize("training", [PLAIN, EVERYTHING], ids=["paper's", "everything on"])
+@pytest.mark.parametrize(
+    ("model", "training"),
+    [(MODEL, PLAIN), (MODEL.model_copy(update={"decoder": "bidirectional"}), EVERYTHING)],
+    ids=["paper's", "everything on, both directions"],
+)
 @pytest.mark.parametrize("interrupted_at", [3, 8, 17])
 def test_a_resumed_run_equals_an_uninterrupted_one(
-    store: Path, tmp_path: Path, training: TrainingSettings, interrupted_at: int, monkeypatch: pytest.MonkeyPatch
+    store: Path, tmp_path: Path, model: ModelSettings, training: TrainingSettings, interrupted_at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings(model=MODEL, training=training)
+    settings = Settings(model=model, training=training)
     train(settings, Corpus.open(store), tmp_path / "whole", display=quiet())
 
     update = loop.Session.update
