@@ -89,6 +89,16 @@ def test_forced_decoding_is_read_as_it_was_written(translator: Translator, pairs
     np.testing.assert_array_equal([pair.log_probability for pair in found], [result.score for result in expected])
     assert [pair.links for pair in found] == [result.links() for result in expected]
     assert [pair.words for pair in found] == [len(result.tokens) + 1 for result in expected]
+    assert [pair.posterior for pair in found] == [None] * len(found)
+
+
+def test_posterior_links_stand_beside_the_others(translator: Translator, pairs: list[tuple[str, str]], tmp_path: Path) -> None:
+    force(translator, pairs, tmp_path / "test.tsv", KEY, {}, silent, posterior=True)
+    found = read_forced(tmp_path / "test.tsv")
+    assert [pair.links for pair in found] == [result.links() for result in translator.force(pairs)]
+    informed = [result.links() for result in translator.force(pairs, posterior=True)]
+    assert [pair.posterior for pair in found] == informed
+    assert informed != [pair.links for pair in found]
 
 
 def test_damage_is_named(tmp_path: Path) -> None:

@@ -46,23 +46,29 @@ def test_scores_by_hand(tmp_path: Path) -> None:
     """NLL (6 + 3) / (3 + 1) a word. Forward links {0-0, 1-1, 2-0}, reverse {0-0, 1-1, 1-0} of sentence 1; S {0-0, 1-1}, P adds 0-1.
 
     Forward alone, both sentences: A 3, in S 2, in P 2, S 2: AER 1 − 4/5. Intersection {0-0, 1-1}: AER 0.
+    Posterior {2-0}, reverse {2-0, 1-1}: forward and intersection have one link, a wrong one, of which none is sure.
     """
     lines = {
         "news.en": ["a b c", LONG],
         "news.fr": ["x y", "z"],
         "gold": ["0-0 1-1 0?1", ""],
         "out/translations/one/news.txt": ["x y", "u"],
-        "out/forced/one/news.tsv": ["-6.0\t3\t0-0 1-1 2-0", "-3.0\t1\t"],
-        "out/forced/one.reverse/news.tsv": ["-1.0\t4\t0-0 1-1 0-1", "-1.0\t42\t"],
+        "out/forced/one/news.tsv": ["-6.0\t3\t0-0 1-1 2-0\t2-0", "-3.0\t1\t\t"],
+        "out/forced/one.reverse/news.tsv": ["-1.0\t4\t0-0 1-1 0-1\t0-2 1-1", "-1.0\t42\t\t"],
     }
     found = scorer(tmp_path, lines).statistics(run("one"), "news", run("one.reverse", reverse=True))
     value = {metric: statistics.score().value for metric, statistics in found.items()}
     assert (value["nll"], value["nll_per_word"]) == (4.5, 2.25)
     assert (value["aer"], value["precision"], value["recall"]) == pytest.approx((1 / 5, 2 / 3, 1.0))
     assert (value["aer_symmetrised"], value["precision_symmetrised"]) == (0.0, 1.0)
+    assert (value["posterior_aer"], value["posterior_aer_symmetrised"]) == (1.0, 1.0)
     assert value["bleu"] == bleu(["x y", "u"], ["x y", "z"]).value
     assert value["bleu_long"] == bleu(["u"], ["z"]).value
     assert len(found["bleu_long"]) == 1
+    (tmp_path / "out/forced/one.reverse/news.tsv").write_text("-1.0\t4\t0-0\t0-2\n-1.0\t42\t\n", encoding="utf-8")
+    some = scorer(tmp_path, {}).statistics(run("one"), "news", run("one.reverse", reverse=True))
+    assert "posterior_aer" in some
+    assert "posterior_aer_symmetrised" not in some  # a pair of the other direction has none
     reverse = scorer(tmp_path, {}).statistics(run("one.reverse", reverse=True), "news")
     assert set(reverse) == {"nll", "nll_per_word"}
 

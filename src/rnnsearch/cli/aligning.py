@@ -19,6 +19,9 @@ def align(
     threshold: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Link what has this weight, not the strongest source word of each target word.")
     ] = None,
+    posterior: Annotated[
+        bool, typer.Option("--posterior", help="Weigh each source word by how well it explains the target word, now that this is known.")
+    ] = False,
     reverse_run: Annotated[
         list[Path] | None,
         typer.Option(metavar="RUN", help="A run of the other direction, whose links are symmetrised with these; repeated, an ensemble."),
@@ -74,7 +77,7 @@ def align(
         counted = counted_by(known, pairs, translator)
         words = counted if words == "auto" else words
     count = "given" if words == "given" else "tokenised"
-    aligner = WordAligner(translator, reverse, others, threshold, symmetrise, count, batch_size)  # type: ignore[arg-type]
+    aligner = WordAligner(translator, reverse, others, threshold, symmetrise, count, batch_size, posterior)  # type: ignore[arg-type]
     for folder in (alignment_plots, measures and measures.parent, page and page.parent):  # before the work
         with faults_named(folder):
             if folder:

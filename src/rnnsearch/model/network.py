@@ -37,11 +37,14 @@ class TeacherForced(NamedTuple):
 
     weights: row i is the α (Eq. 6) of the context that p(y_i) was read from, whichever step of the wiring made it.
     attended: False where it was read from none (the first word read, in wiring `appendix`), so that its row is no alignment.
+    hidden, previous: the state and E y_{i−1} (0 for the first word read) that `features` were read from, beside the context.
     """
 
     features: Float[Tensor, "batch target feature"]
     weights: Float[Tensor, "batch target source"]
     attended: Bool[Tensor, "batch target"]
+    hidden: Float[Tensor, "batch target hidden"]
+    previous: Float[Tensor, "batch target embedding"]
 
 
 class TranslationNetwork(nn.Module):
@@ -159,8 +162,8 @@ class TranslationNetwork(nn.Module):
                 order = right_to_left(target_lengths, target.shape[1])
                 turned = None if known is None else reordered(known, order)
                 decoded = self._follow(direction, encoded, state, target.gather(1, order), dropout, turned)
-                features, weights = reordered(decoded.features, order), reordered(decoded.weights, order)
-                results.append(TeacherForced(features, weights, decoded.attended.gather(1, order)))
+                rows = {name: reordered(each, order) for name, each in decoded._asdict().items() if name != "attended"}
+                results.append(TeacherForced(attended=decoded.attended.gather(1, order), **rows))
             return results
 
     def _follow(
@@ -184,10 +187,11 @@ class TranslationNetwork(nn.Module):
         hidden = decoder.cell.hidden(torch.cat([state.cell for state in seen], 1))  # (batch, target, n)
         context = torch.cat([state.context for state in seen], 1)  # (batch, target, 2n)
         no_word = embedded.new_zeros(embedded.shape[0], 1, embedded.shape[2])  # at i = 1 the y_0 term is zero
-        readout = direction.readout(hidden, torch.cat((no_word, embedded), 1), context)
+        previous = torch.cat((no_word, embedded), 1)  # (batch, target, m)
+        readout = direction.readout(hidden, previous, context)
         features = direction.output.features(dropped(readout, dropout.readout))
         attended = (torch.arange(target.shape[1], device=target.device) >= decoder.first_attended).expand(target.shape)
-        return TeacherForced(features, torch.cat([state.weights for state in seen], 1), attended)
+        return TeacherForced(features, torch.cat([state.weights for state in seen], 1), attended, hidden, previous)
 
     def step(
         self,

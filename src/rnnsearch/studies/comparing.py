@@ -17,7 +17,7 @@ from rnnsearch.studies.results import Row
 from rnnsearch.studies.scoring import Scorer
 from rnnsearch.studies.study import Plan
 
-COMPARED = ("bleu", "bleu_long", "nll_per_word", "aer", "aer_symmetrised")
+COMPARED = ("bleu", "bleu_long", "nll_per_word", "aer", "aer_symmetrised", "posterior_aer", "posterior_aer_symmetrised")
 
 Members = dict[int, tuple[StudyRun, StudyRun | None, Row]]
 """seed → (run, the run of the other direction, row), of one variant"""

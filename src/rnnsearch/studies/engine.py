@@ -128,6 +128,7 @@ def _task(run: StudyRun, plan: Plan, folder: StudyFolder, tests: dict[str, SetFi
         texts={name: (test.reference, test.source) if run.reverse else (test.source, test.reference) for name, test in tests.items()},
         translations={name: folder.translations(run, name) for name, test in tests.items() if test.translate and not run.reverse},
         forced={name: folder.forced(run, name) for name in tests},
+        gold=frozenset(name for name, test in tests.items() if test.gold is not None),
         **more,
     )
     return Task(run.name, job, folder.log(run))

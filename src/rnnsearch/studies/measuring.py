@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,11 +22,15 @@ FORCED_TOGETHER = 64
 
 
 class Forced(NamedTuple):
-    """A reference in forced decoding. words: with the end of sentence. links: between the tokeniser's words, source-target."""
+    """A reference in forced decoding. words: with the end of sentence. links: between the tokeniser's words, source-target.
+
+    posterior: the links that the words have once they are known (translation/posterior.py), where they were asked for.
+    """
 
     log_probability: float
     words: int
     links: list[Link]
+    posterior: list[Link] | None = None
 
 
 def checksum(path: Path) -> str:
@@ -54,13 +59,23 @@ def write_translations(lines: Sequence[str], seconds: float, out: Path, key: dic
 
 
 def force(
-    translator: Translator, pairs: Sequence[tuple[str, str]], out: Path, key: dict[str, Any], facts: dict[str, Any], say: Say
+    translator: Translator,
+    pairs: Sequence[tuple[str, str]],
+    out: Path,
+    key: dict[str, Any],
+    facts: dict[str, Any],
+    say: Say,
+    *,
+    posterior: bool = False,
 ) -> None:
-    """Writes log p, number of ids and links of every reference to `out`, unless they are there already under the same key."""
+    """Writes log p, number of ids and links of every reference to `out`, and the posterior ones if asked, unless they are there
+    already under the same key."""
 
     def work(block: Sequence[tuple[str, str]]) -> Iterator[str]:
-        for result in translator.force(block, FORCED_TOGETHER):
-            yield f"{result.score!r}\t{len(result.log_probabilities)}\t{format_links(result.links())}"
+        known = translator.force(block, FORCED_TOGETHER, posterior=True) if posterior else repeat(None)
+        for result, informed in zip(translator.force(block, FORCED_TOGETHER), known, strict=False):
+            line = f"{result.score!r}\t{len(result.log_probabilities)}\t{format_links(result.links())}"
+            yield line if informed is None else f"{line}\t{format_links(informed.links())}"
 
     _by_blocks(work, pairs, out, key, READ_AHEAD * FORCED_TOGETHER, facts, say)
 
@@ -70,12 +85,16 @@ def read_forced(path: Path) -> list[Forced]:
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1], 1):
         try:
-            score, words, links = line.split("\t")
-            pairs = [item.split("-") for item in links.split()]
-            found.append(Forced(float(score), int(words), [(int(j), int(i)) for j, i in pairs]))
-        except ValueError:
+            score, words, links, *posterior = line.split("\t")
+            found.append(Forced(float(score), int(words), _links(links), *map(_links, posterior)))
+        except (ValueError, TypeError):  # TypeError: more columns than there are
             raise InputError("is damaged", file=path, line=number, remedy="remove it and run the same command again") from None
     return found
+
+
+def _links(text: str) -> list[Link]:
+    pairs = [item.split("-") for item in text.split()]
+    return [(int(j), int(i)) for j, i in pairs]
 
 
 def read_note(out: Path) -> dict[str, Any]:

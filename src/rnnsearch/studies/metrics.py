@@ -26,6 +26,8 @@ TEST_METRICS = (
     Metric("nll_per_word", "NLL/word", digits=3),
     Metric("aer", "AER %", 100.0),
     Metric("aer_symmetrised", "AER %, both directions", 100.0),
+    Metric("posterior_aer", "posterior AER %", 100.0),
+    Metric("posterior_aer_symmetrised", "posterior AER %, both directions", 100.0),
 )
 LEARNING_METRICS = (
     Metric("parameters", "million parameters", 1e-6),

@@ -89,17 +89,23 @@ class Scorer:
         if test.translate:
             found |= translation_statistics(test, self.folder.translations(run, name), self.data)
         if test.gold is not None:
-            found |= alignment_statistics(test, [pair.links for pair in forced], self.data)
-            if reverse is not None:
-                links = self._both(forced, read_forced(self.folder.forced(reverse, name)))
-                both = alignment_statistics(test, links, self.data)
-                found |= {f"{metric}_symmetrised": statistics for metric, statistics in both.items()}
+            back = None if reverse is None else read_forced(self.folder.forced(reverse, name))
+            found |= self._alignment(test, [pair.links for pair in forced], None if back is None else [pair.links for pair in back])
+            informed, back_informed = _posterior(forced), None if back is None else _posterior(back)
+            if informed is not None:
+                measures = self._alignment(test, informed, back_informed)
+                found |= {f"posterior_{metric}": statistics for metric, statistics in measures.items()}
         return found
 
-    def _both(self, forward: Sequence[Forced], reverse: Sequence[Forced]) -> list[list[Link]]:
-        """Symmetrised links. reverse: whose source is our target."""
-        turned = ([(j, i) for i, j in pair.links] for pair in reverse)
-        return [symmetrise(pair.links, other, self.symmetrisation) for pair, other in zip(forward, turned, strict=True)]
+    def _alignment(self, test: SetFiles, links: Sequence[Sequence[Link]], reverse: Sequence[Sequence[Link]] | None) -> Statistics:
+        """Of the links, and symmetrised with those of the other direction, whose source is our target."""
+        found = alignment_statistics(test, links, self.data)
+        if reverse is not None:
+            turned = ([(j, i) for i, j in pair] for pair in reverse)
+            both = [symmetrise(forward, back, self.symmetrisation) for forward, back in zip(links, turned, strict=True)]
+            symmetrised = alignment_statistics(test, both, self.data)
+            found |= {f"{metric}_symmetrised": statistics for metric, statistics in symmetrised.items()}
+        return found
 
     def _scores(self, run: StudyRun, name: str, reverse: StudyRun | None) -> dict[str, Any]:
         found = {metric: statistics.score() for metric, statistics in self.statistics(run, name, reverse).items()}
@@ -108,6 +114,12 @@ class Scorer:
             scores["seconds"] = read_note(self.folder.translations(run, name)).get("seconds")
             scores["bleu_signature"], scores["chrf_signature"] = found["bleu"].signature, found["chrf"].signature
         return scores
+
+
+def _posterior(forced: Sequence[Forced]) -> list[list[Link]] | None:
+    """The posterior links, if every pair has them."""
+    found = [pair.posterior for pair in forced if pair.posterior is not None]
+    return found if len(found) == len(forced) else None
 
 
 def failed_row(run: StudyRun, error: str) -> Row:

@@ -22,6 +22,7 @@ class Job(BaseModel):
     """What a process is to do. It comes as one line on its standard input, which stays open for as long as whoever asked lives.
 
     texts: of each test set, (source, reference), already in the direction of the run. translations, forced: test set → file to write.
+    gold: the test sets whose links are compared with gold links.
     page: where a report keeps its translations, if there will be one: then they are made as it wants them, once for both.
     """
 
@@ -32,6 +33,7 @@ class Job(BaseModel):
     texts: dict[str, tuple[Path, Path]]
     translations: dict[str, Path]
     forced: dict[str, Path]
+    gold: frozenset[str] = frozenset()
     page: Path | None = None
 
 
@@ -95,7 +97,8 @@ def measure(job: Job) -> None:
             else:
                 write_translations(*for_page(job, job.page, name, pairs), job.translations[name], asked, facts)
         if name in job.forced:
-            force(translator, pairs, job.forced[name], key | text | {"reference": checksum(reference)}, facts, say)
+            asked = key | text | {"reference": checksum(reference)} | ({"posterior": True} if name in job.gold else {})
+            force(translator, pairs, job.forced[name], asked, facts, say, posterior=name in job.gold)
 
 
 def for_page(job: Job, page: Path, name: str, pairs: Sequence[tuple[str, str]]) -> tuple[list[str], float]:

@@ -39,7 +39,8 @@ class WordAligner:
     """How links are made. reverse: a model from the target language to the source language, whose links are symmetrised with the others.
 
     threshold: links are the weights that reach it, several for a word or none; without one each word has its strongest.
-    method: one of METHODS. words: what the links count, the tokeniser's words or the given ones.
+    method: one of METHODS. words: what the links count, the tokeniser's words or the given ones. posterior: weights are those that each
+    word has once it is known (translation/posterior.py), not α.
     """
 
     translator: Translator
@@ -49,18 +50,19 @@ class WordAligner:
     method: str = DEFAULT
     words: LinkWords = "tokenised"
     batch_size: int = 64
+    posterior: bool = False
 
     def align(self, pairs: Iterable[Pair]) -> Iterator[Aligned]:
         """One result for each pair, in order. Raises InputError, with the pair's number, where two runs cut a pair into other words."""
         others = len(self.beside)
         lines, given, swapped, *copies = tee(pairs, 3 + others)
-        results = self.translator.force(given, self.batch_size)
-        beside = [other.force(copy, self.batch_size) for other, copy in zip(self.beside, copies, strict=True)]
+        results = self.translator.force(given, self.batch_size, posterior=self.posterior)
+        beside = [other.force(copy, self.batch_size, posterior=self.posterior) for other, copy in zip(self.beside, copies, strict=True)]
         if self.reverse is None:
             for number, (pair, result, *rest) in enumerate(zip(lines, results, *beside, strict=True), 1):
                 yield self._aligned(number, pair, result, None, rest)
             return
-        back = self.reverse.force(((target, source) for source, target in swapped), self.batch_size)
+        back = self.reverse.force(((target, source) for source, target in swapped), self.batch_size, posterior=self.posterior)
         for number, (pair, result, reverse, *rest) in enumerate(zip(lines, results, back, *beside, strict=True), 1):
             yield self._aligned(number, pair, result, reverse, rest)
 

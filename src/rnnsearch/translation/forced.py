@@ -9,21 +9,20 @@ import torch
 from torch import Tensor
 
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.readout import OutputLayer
 from rnnsearch.text.batches import Batch
-
-CHUNK_ELEMENTS = 16_000_000
-"""Logits held at once."""
+from rnnsearch.translation.posterior import alignment_posterior, log_p
 
 
 @torch.no_grad()
-def forced_decoding(networks: Sequence[TranslationNetwork], batch: Batch) -> tuple[Tensor, Tensor]:
+def forced_decoding(networks: Sequence[TranslationNetwork], batch: Batch, *, posterior: bool = False) -> tuple[Tensor, Tensor]:
     """(log p(y_i | y_<i, x) (batch, target), 0 beyond the end of a sentence; α (batch, target, source)).
+
+    posterior: in place of α, where the network looks for a word, the `alignment_posterior`, which has seen the word.
 
     Several networks are an ensemble: the mean of their probabilities, and of their alignments. Of a bidirectional decoder the mean of
     both directions' log p and α; row i belongs to y_i in both.
     """
-    members = [_every_direction(network, batch) for network in networks]
+    members = [_every_direction(network, batch, posterior) for network in networks]
     log_probabilities, weights = [], []
     for direction in zip(*members, strict=True):
         log_p, alpha = zip(*direction, strict=True)
@@ -33,20 +32,14 @@ def forced_decoding(networks: Sequence[TranslationNetwork], batch: Batch) -> tup
     return torch.stack(log_probabilities).mean(0).masked_fill(~real, 0.0), torch.stack(weights).mean(0)
 
 
-def _every_direction(network: TranslationNetwork, batch: Batch) -> list[tuple[Tensor, Tensor]]:
-    """(log p of the target words (batch, target), α (batch, target, source)) as each direction of the network has them."""
+def _every_direction(network: TranslationNetwork, batch: Batch, posterior: bool) -> list[tuple[Tensor, Tensor]]:
+    """(log p of the target words (batch, target), α or posterior (batch, target, source)) as each direction of the network has them."""
     every = network.teacher_forced(batch.source, batch.source_lengths, batch.target, target_lengths=batch.target_lengths)
-    return [
-        (_log_p(direction.output, given.features, batch.target), given.weights)
-        for direction, given in zip(network.directions, every, strict=True)
+    found = [log_p(direction.output, given.features, batch.target) for direction, given in zip(network.directions, every, strict=True)]
+    if not posterior:
+        return [(log, given.weights) for log, given in zip(found, every, strict=True)]
+    annotations = network.encode(batch.source, batch.source_lengths)[0].annotations
+    weights = [
+        alignment_posterior(direction, given, annotations, batch.target) for direction, given in zip(network.directions, every, strict=True)
     ]
-
-
-def _log_p(output: OutputLayer, features: Tensor, targets: Tensor) -> Tensor:
-    """features: (batch, target, d); targets: (batch, target) → log p of each target (batch, target), a chunk of rows at a time."""
-    rows = max(1, CHUNK_ELEMENTS // output.weight.shape[0])
-    found = []
-    for some, words in zip(features.flatten(0, 1).split(rows), targets.flatten().split(rows), strict=True):
-        logits = torch.nn.functional.linear(some, output.weight, output.bias)
-        found.append(logits.gather(1, words.unsqueeze(1)).squeeze(1) - logits.logsumexp(1))
-    return torch.cat(found).view_as(targets)
+    return list(zip(found, weights, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -129,11 +130,14 @@ class Translator:
 
         return self._in_order(lines, lambda encoded: self._in_words(encoded, draw(encoded), settings), settings.batch_size)
 
-    def force(self, pairs: Iterable[tuple[str, str]], batch_size: int = 64) -> Iterator[Translation]:
-        """Scores and aligns given translations: score is log p(y | x), alignment is that of forced decoding."""
+    def force(self, pairs: Iterable[tuple[str, str]], batch_size: int = 64, *, posterior: bool = False) -> Iterator[Translation]:
+        """Scores and aligns given translations: score is log p(y | x), alignment is that of forced decoding.
+
+        posterior: the alignment that each word has once it is known, in place of α (translation/posterior.py).
+        """
         encode = ((self.source.encode(source), self.target.encode(target)) for source, target in pairs)
         while ahead := list(islice(encode, READ_AHEAD * batch_size)):
-            yield from batched_by_length(ahead, lambda pair: len(pair[1].ids), batch_size, self._force_batch)
+            yield from batched_by_length(ahead, lambda pair: len(pair[1].ids), batch_size, partial(self._force_batch, posterior=posterior))
 
     @property
     def _device(self) -> torch.device:
@@ -192,9 +196,9 @@ class Translator:
             finished=hypothesis.finished,
         )
 
-    def _force_batch(self, pairs: list[tuple[Encoded, Encoded]]) -> list[Translation]:
+    def _force_batch(self, pairs: list[tuple[Encoded, Encoded]], *, posterior: bool) -> list[Translation]:
         batch = Batch(*pad([source.ids for source, _ in pairs]), *pad([target.ids for _, target in pairs])).to(self._device)
-        log_probabilities, weights = forced_decoding(self.networks, batch)
+        log_probabilities, weights = forced_decoding(self.networks, batch, posterior=posterior)
         results = []
         for (source, target), log_p, alpha in zip(pairs, log_probabilities.cpu().numpy(), weights.cpu().numpy(), strict=True):
             size = len(target.ids)

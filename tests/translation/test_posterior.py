@@ -1,0 +1,108 @@
+"""The alignment of a word once it is known: against Bayes' rule step by step, and where it must agree with α."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+import torch
+
+from rnnsearch.config import ModelSettings
+from rnnsearch.model.decoder import WIRINGS, SourceReader
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.text.batches import Batch
+from rnnsearch.translation import posterior
+from rnnsearch.translation.forced import forced_decoding
+
+SOURCE, LENGTHS = torch.tensor([[3, 6, 5, 0], [2, 0, 0, 0]]), torch.tensor([4, 2])
+TARGET, TARGET_LENGTHS = torch.tensor([[2, 4, 3, 1, 0], [4, 1, 0, 0, 0]]), torch.tensor([5, 3])
+BATCH = Batch(SOURCE, LENGTHS, TARGET, TARGET_LENGTHS)
+
+
+def network(seed: int = 1, **changed: Any) -> TranslationNetwork:
+    sizes = {"embedding_size": 5, "hidden_size": 4, "encoder_size": 3, "alignment_size": 6, "maxout_size": 3}
+    made = TranslationNetwork(ModelSettings.model_validate(sizes | changed), 7, 5).double()
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    return made
+
+
+@torch.no_grad()
+def by_hand(network: TranslationNetwork, row: int) -> torch.Tensor:
+    """Sentence `row`, word by word as search has it: the context of each step exchanged for every annotation in turn; (target, source)."""
+    size = int(TARGET_LENGTHS[row])
+    source, state = network.encode(SOURCE[row : row + 1, : LENGTHS[row]], LENGTHS[row : row + 1])
+    reader, rows = SourceReader(source), []
+    for i in range(size):
+        previous = TARGET[row, i - 1].view(1, 1) if i else None
+        _, seen, state = network.step(previous, state, reader)
+        embedded = None if previous is None else network.target_embedding(previous)
+        joint = []
+        for j in range(int(LENGTHS[row])):
+            logits = network.output(network.readout(network.decoder.cell.hidden(seen.cell), embedded, source.annotations[:, j : j + 1]))
+            joint.append(float(seen.weights[0, 0, j]) * float(torch.softmax(logits, -1)[0, 0, TARGET[row, i]]))
+        attends = i >= network.decoder.first_attended
+        rows.append(torch.tensor(joint, dtype=torch.float64) / sum(joint) if attends else seen.weights[0, 0])
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"wiring": wiring} for wiring in WIRINGS),
+        {"cell": "lstm"},
+        {"readout": "tanh", "factored_output": True},
+        {"alignment": "recurrent"},
+    ],
+    ids=str,
+)
+def test_bayes_rule_step_by_step(changes: dict[str, Any]) -> None:
+    one = network(**changes)
+    _, found = forced_decoding([one], BATCH, posterior=True)
+    for row in range(2):
+        size, length = int(TARGET_LENGTHS[row]), int(LENGTHS[row])
+        torch.testing.assert_close(found[row, :size, :length], by_hand(one, row))
+        assert not found[row, :, length:].any()
+
+
+def test_a_network_that_reads_no_context_learns_nothing_from_the_word() -> None:
+    one = network()
+    torch.nn.init.zeros_(one.readout.C_o.weight)
+    (log_p, alpha), (again, informed) = forced_decoding([one], BATCH), forced_decoding([one], BATCH, posterior=True)
+    torch.testing.assert_close(informed, alpha)
+    assert torch.equal(log_p, again)
+
+
+def test_the_posterior_gives_the_word_at_least_its_prior_share() -> None:
+    """Σ_j α_ij p(y_i | h_j) weighs what is likely more: under the posterior the expected p(y_i | h_j) is never smaller than under α."""
+    one = network()
+    (given,) = one.teacher_forced(SOURCE, LENGTHS, TARGET, target_lengths=TARGET_LENGTHS)
+    annotations = one.encode(SOURCE, LENGTHS)[0].annotations
+    informed = posterior.alignment_posterior(one.directions[0], given, annotations, TARGET)
+    likelihood = (informed / given.weights).nan_to_num()  # ∝ p(y_i | h_j)
+    assert bool(((informed * likelihood).sum(-1) >= (given.weights * likelihood).sum(-1) - 1e-12).all())
+    assert bool(((informed - given.weights).abs().amax(-1) > 1e-3).any())
+
+
+def test_of_both_directions_and_several_networks_it_is_the_mean() -> None:
+    both, other = network(decoder="bidirectional"), network(2, decoder="bidirectional")
+    halves = []
+    for one in (both, other):
+        annotations = one.encode(SOURCE, LENGTHS)[0].annotations
+        every = one.teacher_forced(SOURCE, LENGTHS, TARGET, target_lengths=TARGET_LENGTHS)
+        halves += [
+            posterior.alignment_posterior(direction, given, annotations, TARGET)
+            for direction, given in zip(one.directions, every, strict=True)
+        ]
+    _, found = forced_decoding([both, other], BATCH, posterior=True)
+    torch.testing.assert_close(found, torch.stack(halves).mean(0))
+    assert all(not torch.allclose(one, another) for one, another in itertools.combinations(halves, 2))
+
+
+def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, whole = forced_decoding([network()], BATCH, posterior=True)
+    monkeypatch.setattr(posterior, "CHUNK_ELEMENTS", 12)
+    torch.testing.assert_close(forced_decoding([network()], BATCH, posterior=True)[1], whole)
