@@ -51,6 +51,22 @@ def test_gradcheck(smoothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.autograd.gradcheck(lambda f, W, b: negative_log_likelihood(f, W, b, targets, smoothing)[0], layer)
 
 
+@pytest.mark.parametrize("chunk", [2 * WORDS, 10_000])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_padding_left_out_by_a_mask(smoothing: float, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if its rows were not there, without choosing rows; one group of chunks has no real row at all."""
+    monkeypatch.setattr(module, "CHUNK_ELEMENTS", chunk)
+    monkeypatch.setattr(module, "GROUP_ELEMENTS", chunk)
+    (features, weight, bias), targets = inputs()
+    real = torch.arange(ROWS) % 3 != 1
+    real[:2] = False
+    loss, nll = negative_log_likelihood(features, weight, bias, targets, smoothing, real=real)
+    expected, expected_nll = negative_log_likelihood(features[real], weight, bias, targets[real], smoothing)
+    torch.testing.assert_close((loss, nll), (expected, expected_nll))
+    found = torch.autograd.grad(3 * loss, (features, weight, bias))
+    torch.testing.assert_close(found, torch.autograd.grad(3 * expected, (features, weight, bias)))
+
+
 def test_definition_of_label_smoothing() -> None:
     """The reference distribution is (1 − ε) on the target and ε/K on every word, the target included."""
     (features, weight, bias), targets = inputs()

@@ -157,7 +157,7 @@ def with_gradients(*gradients: list[float]) -> list[nn.Parameter]:
 def test_clip(threshold: float, factor: float) -> None:
     """The norm is that of all parameters together: √(3² + 4² + 12²) = 13; 0 never clips (B.2 has 1)."""
     parameters = [*with_gradients([3.0, 0.0], [-4.0, 12.0]), nn.Parameter(torch.zeros(2))]  # the last has no gradient
-    assert gradient_norm(parameters) == pytest.approx(13.0)
+    assert float(gradient_norm(parameters)) == pytest.approx(13.0)
     clip(parameters, 13.0, threshold)
     for parameter, whole in zip(parameters[:2], ([3.0, 0.0], [-4.0, 12.0]), strict=True):
         assert parameter.grad is not None

@@ -17,10 +17,10 @@ from rnnsearch.config import TrainingSettings
 
 
 class AlignmentLoss(NamedTuple):
-    """loss: 0-dim, summed over the linked rows. rows: how many there are."""
+    """loss: summed over the linked rows. rows: how many there are. Both 0-dim."""
 
     loss: Tensor
-    rows: int
+    rows: Tensor
 
 
 def cross_entropy(weights: Tensor, known: Tensor) -> Tensor:
@@ -51,8 +51,8 @@ def alignment_loss(weights: Tensor, known: Tensor, form: str) -> AlignmentLoss:
     form: a key of LOSSES. The sum over rows stands beside the NLL, which is summed over words.
     """
     linked = known.any(-1)
-    rows = LOSSES[form](weights[linked], known[linked].to(weights.dtype))
-    return AlignmentLoss(rows.sum(), len(rows))
+    rows = LOSSES[form](weights, known.to(weights.dtype))
+    return AlignmentLoss(rows.masked_fill(~linked, 0.0).sum(), linked.sum())
 
 
 def alignment_weight(settings: TrainingSettings, update: int) -> float:

@@ -21,26 +21,40 @@ GROUP_ELEMENTS = 32_000_000
 
 
 def negative_log_likelihood(
-    features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float = 0.0, dtype: torch.dtype = torch.float32
+    features: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    targets: Tensor,
+    smoothing: float = 0.0,
+    dtype: torch.dtype = torch.float32,
+    real: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Sums of −log p(y_i) over rows, p = softmax(W_o t + b) (A.2.2), without holding all logits.
 
-    features: (rows, d), what W_o multiplies, real positions only. weight: (K, d). bias: (K,). targets: (rows,) ids.
+    features: (rows, d), what W_o multiplies. weight: (K, d). bias: (K,). targets: (rows,) ids.
     smoothing: ε of label smoothing, the reference distribution being (1 − ε) on the target and ε/K on every word.
     dtype: of the three products of a float32 layer.
+    real: (rows,) False for padding, which is not counted and gets no gradient; None where all rows are real.
     Returns (the loss to differentiate, the plain NLL in nats), both 0-dim; equal without smoothing.
     """
     low = dtype if features.dtype == torch.float32 else features.dtype
     if not torch.is_grad_enabled():  # inside the function below it always is off
         features, weight, bias = features.detach(), weight.detach(), bias.detach()
-    loss, nll = _OutputLoss.apply(features, weight, bias, targets, smoothing, low)  # type: ignore[no-untyped-call]
+    loss, nll = _OutputLoss.apply(features, weight, bias, targets, smoothing, low, real)  # type: ignore[no-untyped-call]
     return loss, nll
 
 
 class _OutputLoss(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, dtype: torch.dtype
+        ctx: Any,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        dtype: torch.dtype,
+        real: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         words = weight.shape[0]
         chunk = max(1, CHUNK_ELEMENTS // words)
@@ -48,22 +62,23 @@ class _OutputLoss(torch.autograd.Function):
         low = features.to(dtype), weight.to(dtype), bias.to(dtype)
         gradients = tuple(torch.zeros_like(tensor) for tensor in (features, weight, bias)) if any(ctx.needs_input_grad[:3]) else None
         loss, nll = features.new_zeros((), dtype=torch.float64), features.new_zeros((), dtype=torch.float64)
+        counted = features.new_ones(()).expand(len(targets), 1) if real is None else real.unsqueeze(1).to(features.dtype)
         for begin in range(0, len(targets), group):
             rows = slice(begin, begin + group)
-            low_rows, target_rows = low[0][rows], targets[rows].unsqueeze(1)
+            low_rows, target_rows, counted_rows = low[0][rows], targets[rows].unsqueeze(1), counted[rows]
             deltas = low_rows.new_empty(len(low_rows), words) if gradients is not None else None
             for start in range(0, len(low_rows), chunk):
                 part = slice(start, start + chunk)
                 logits = F.linear(low_rows[part], *low[1:]).to(features.dtype)  # (rows of the chunk, K)
-                log_likelihood, uniform = _softmax(logits, target_rows[part], smoothing)
+                log_likelihood, uniform = _softmax(logits, target_rows[part], counted_rows[part], smoothing)
                 nll -= log_likelihood
                 loss -= (1.0 - smoothing) * log_likelihood + smoothing * uniform
                 if gradients is not None and deltas is not None:
-                    logits.scatter_add_(1, target_rows[part], logits.new_full((len(logits), 1), smoothing - 1.0))
+                    logits.scatter_add_(1, target_rows[part], counted_rows[part] * (smoothing - 1.0))
                     gradients[2].add_(logits.sum(0))
                     deltas[part] = logits
             if gradients is not None and deltas is not None:
-                _add_gradients(gradients, rows, deltas, low_rows, low[1], smoothing / words)
+                _add_gradients(gradients, rows, deltas, low_rows, low[1], counted_rows * (smoothing / words) if smoothing else None)
         ctx.save_for_backward(*(gradients or ()))
         nll = nll.to(features.dtype)
         ctx.mark_non_differentiable(nll)
@@ -73,29 +88,35 @@ class _OutputLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         gradients = tuple(gradient * scale for gradient in ctx.saved_tensors)
-        return (*gradients, None, None, None)
+        return (*gradients, None, None, None, None)
 
 
-def _softmax(logits: Tensor, target: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Σ log p of the targets (rows, 1), and with smoothing Σ of log p's mean over all words; the logits (rows, K) become p in place."""
+def _softmax(logits: Tensor, target: Tensor, counted: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    """Σ log p of the targets (rows, 1), and with smoothing Σ of log p's mean over all words; the logits (rows, K) become p in place.
+
+    counted: (rows, 1), 0 for a row that is left out of the sums and becomes 0, else 1.
+    """
     logits -= logits.amax(1, keepdim=True)
     of_target = logits.gather(1, target)
     mean = logits.mean(1, keepdim=True) if smoothing else of_target
     total = logits.exp_().sum(1, keepdim=True)
-    logits *= total.reciprocal()
+    logits *= counted / total
     log_total = total.log_()
-    return (of_target - log_total).sum(dtype=torch.float64), (mean - log_total).sum(dtype=torch.float64)
+    sums = (of_target - log_total) * counted, (mean - log_total) * counted
+    return sums[0].sum(dtype=torch.float64), sums[1].sum(dtype=torch.float64)
 
 
-def _add_gradients(gradients: tuple[Tensor, ...], rows: slice, deltas: Tensor, features: Tensor, weight: Tensor, constant: float) -> None:
+def _add_gradients(
+    gradients: tuple[Tensor, ...], rows: slice, deltas: Tensor, features: Tensor, weight: Tensor, constant: Tensor | None
+) -> None:
     """Adds what a group of rows gives to the gradients of (features, W_o, b), b's sum over `deltas` excepted.
 
-    deltas − constant is the gradient of the logits: a uniform part costs no pass over them.
+    deltas − constant, (rows, 1), is the gradient of the logits: a uniform part costs no pass over them.
     """
     of_features, of_weight, of_bias = gradients
     of_features[rows] = deltas @ weight
     of_weight += deltas.t() @ features
-    if constant:
+    if constant is not None:
         of_features[rows] -= constant * weight.sum(0, dtype=of_features.dtype)
-        of_weight -= constant * features.sum(0, dtype=of_weight.dtype)
-        of_bias -= constant * len(deltas)
+        of_weight -= (constant * features).sum(0, dtype=of_weight.dtype)
+        of_bias -= constant.sum()

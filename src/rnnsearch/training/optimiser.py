@@ -59,9 +59,9 @@ def total_updates(settings: TrainingSettings, updates_per_epoch: float) -> int:
     return total
 
 
-def gradient_norm(parameters: Iterable[nn.Parameter]) -> float:
-    """The L2 norm of all gradients together."""
-    return float(nn.utils.get_total_norm([_numbers(parameter) for parameter in parameters if parameter.grad is not None]))
+def gradient_norm(parameters: Iterable[nn.Parameter]) -> Tensor:
+    """The L2 norm of all gradients together, 0-dim, where they are."""
+    return nn.utils.get_total_norm([_numbers(parameter) for parameter in parameters if parameter.grad is not None])
 
 
 def clip(parameters: Iterable[nn.Parameter], norm: float, threshold: float) -> None:

@@ -80,7 +80,7 @@ class Member:
                 place = places[index]
                 if place is not None:
                     _add(parameter, place, rows.get(index))
-        return gradient_norm(self.own)
+        return float(gradient_norm(self.own))
 
 
 class Team:
@@ -113,7 +113,7 @@ class Team:
         seeds = torch.randint(2**62, (world,)).tolist()
         for rank, connection in enumerate(self._connections, 1):
             _send(connection, ([_packed(batch.share(rank, world)) for batch in batches], pairs, number, seeds[rank]))
-        every_sums = [trainer.add_gradients(_not_empty(batch.share(0, world) for batch in batches), pairs, number)]
+        every_sums = [Sums.of(trainer.add_gradients(_not_empty(batch.share(0, world) for batch in batches), pairs, number).tolist())]
         rows_of = [self.member.write()]
         for connection in self._connections:
             sums, rows = _receive(connection)
@@ -156,7 +156,7 @@ def _work(connection: Connection, member: Member, threads: int, processes: int) 
         while True:
             packed, pairs, number, seed = connection.recv()
             torch.manual_seed(seed)
-            sums = trainer.add_gradients(_not_empty(_unpacked(batch) for batch in packed), pairs, number)
+            sums = Sums.of(trainer.add_gradients(_not_empty(_unpacked(batch) for batch in packed), pairs, number).tolist())
             connection.send((sums, member.write()))
             connection.send(member.read(connection.recv()))
             total, norm = connection.recv()

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -47,6 +47,12 @@ class Sums(NamedTuple):
     alignment_loss: float
     linked_rows: int
 
+    @classmethod
+    def of(cls, numbers: Sequence[float]) -> Self:
+        """Of numbers in this order."""
+        nll, tokens, alignment, rows = numbers
+        return cls(nll, int(tokens), alignment, int(rows))
+
 
 class Trainer:
     """A network with its optimiser. total_updates: where the learning rate's schedule ends, 0 if it does not."""
@@ -65,15 +71,19 @@ class Trainer:
 
         Of two directions the losses are summed: each decoder learns as it would alone, and the encoder from both.
         The alignment loss, if there is one, is treated alike. Batches need their known alignment if `needs_links` says so.
-        A gradient that is not finite changes nothing.
+        A gradient that is not finite changes nothing. A GPU is waited for once: for what is shown, and for the norm of the gradient.
         """
         pairs = sum(len(batch.source) for batch in batches)
         sums = self.add_gradients(batches, pairs, number)
-        return self.step(sums, pairs, gradient_norm(self.parameters), number, self.parameters)
+        *sums_here, norm = numbers_here(torch.cat((sums, gradient_norm(self.parameters).to(sums).view(1))))
+        return self.step(Sums.of(sums_here), pairs, norm, number, self.parameters)
 
-    def add_gradients(self, batches: Sequence[Batch], pairs: int, number: int) -> Sums:
-        """Adds the gradients of the loss of update `number`, divided by `pairs`, to those of the parameters."""
-        nll, tokens, alignment, rows = 0.0, 0, 0.0, 0
+    def add_gradients(self, batches: Sequence[Batch], pairs: int, number: int) -> Tensor:
+        """Adds the gradients of the loss of update `number`, divided by `pairs`, to those of the parameters.
+
+        Returns what `Sums.of` takes, (4,) float64, where the network is.
+        """
+        nll, tokens, alignment, rows = torch.zeros(4, dtype=torch.float64, device=self.parameters[0].device).unbind()
         for batch in batches:
             known = self._known(batch)
             replaced = None if known is None else forced(known, self.settings)
@@ -87,12 +97,12 @@ class Trainer:
                     read = known * decoded.attended.unsqueeze(-1)
                     term, linked = alignment_loss(decoded.weights, read, self.settings.alignment_loss)
                     loss = loss + alignment_weight(self.settings, number) * term
-                    alignment, rows = alignment + float(term.detach()), rows + linked
+                    alignment, rows = alignment + term.detach(), rows + linked
                 losses.append(loss / pairs)
-                nll += float(plain) / len(every)
+                nll = nll + plain.detach().double() / len(every)
             torch.stack(losses).sum().backward()  # at once: what the directions share forms its gradient once
-            tokens += int(batch.target_lengths.sum())
-        return Sums(nll, tokens, alignment, rows)
+            tokens = tokens + batch.target_lengths.sum()
+        return torch.stack((nll, tokens, alignment, rows))
 
     def step(self, sums: Sums, pairs: int, norm: float, number: int, parameters: Sequence[nn.Parameter]) -> Update:
         """Clips the gradient, whose norm over all parameters is `norm`, applies it to these, and forgets it."""
@@ -120,7 +130,12 @@ class Trainer:
         """(the loss to differentiate, the plain NLL) of one direction, summed over all the batch's words."""
         real = source_mask(batch.target_lengths, batch.target.shape[1])
         smoothing, dtype = self.settings.label_smoothing, self.network.product_dtype
-        return negative_log_likelihood(decoded.features[real], output.weight, output.bias, batch.target[real], smoothing, dtype)
+        layer = output.weight, output.bias
+        if real.device.type == "cpu":  # padding costs no product
+            return negative_log_likelihood(decoded.features[real], *layer, batch.target[real], smoothing, dtype)
+        # Elsewhere it does: how many positions are real is not known without waiting, and shapes stay those of the batch.
+        rows = decoded.features.flatten(0, 1)
+        return negative_log_likelihood(rows, *layer, batch.target.flatten(), smoothing, dtype, real.flatten())
 
     @contextmanager
     def for_use(self) -> Iterator[TranslationNetwork]:
@@ -135,3 +150,8 @@ class Trainer:
             self.network.product_dtype = dtype
             if trained is not None:
                 self.network.load_state_dict(trained)
+
+
+def numbers_here(tensor: Tensor) -> list[float]:
+    """Its numbers on the host, once whatever computes them on a GPU is done."""
+    return tensor.tolist()
