@@ -80,6 +80,9 @@ class TrainingSettings(_Section):
     max_length: Positive = Field(50, description="both sides at most this many words or pieces, end of sentence not counted (4.2)")
     batch_size: Positive = Field(80, description="sentence pairs of one update (B.2)")
     batch_tokens: Positive | None = Field(None, description="instead: at most this many source or target positions, padding counted")
+    length_multiple: Positive = Field(
+        1, description="sentences are padded to a multiple of it: fewer shapes, for GPUs that repeat a graph per shape; padding costs time"
+    )
     pool_batches: Positive = Field(20, description="batches cut from one length-sorted pool (B.2)")
     reshuffle: bool = Field(False, description="a new order every epoch; the paper shuffles once")
     accumulate: Positive = Field(1, description="batches whose gradients are summed for one update")

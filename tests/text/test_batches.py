@@ -124,6 +124,19 @@ def test_sorting_saves_padding() -> None:
     assert order.padding_share() < BatchOrder(source, target, settings(pool_batches=1)).padding_share()
 
 
+def test_rounded_lengths_count_as_padding() -> None:
+    """In the budget of a batch, in the share of padding, and for a single pair."""
+    source, target = lengths(200, seed=3)
+    order = BatchOrder(source, target, settings(batch_tokens=64, length_multiple=8))
+    shapes = [(len(batch), *(-(-int(side[batch].max()) // 8) * 8 for side in (source, target))) for batch in epoch(order)]
+    assert all(pairs * max(positions) <= 64 for pairs, *positions in shapes)
+    assert max(pairs * max(positions) for pairs, *positions in shapes) == 64
+    padded = sum(pairs * sum(positions) for pairs, *positions in shapes)
+    assert order.padding_share() == pytest.approx(1 - (source[order.kept].sum() + target[order.kept].sum()) / padded)
+    with pytest.raises(InputError, match="batch_tokens = 13 cannot hold a pair of 16 positions"):
+        BatchOrder(np.array([3, 12]), np.array([3, 5]), settings(batch_tokens=13, length_multiple=8))
+
+
 def test_no_pair_short_enough_is_refused() -> None:
     with pytest.raises(InputError, match=r"none of the 2 pairs .* training.max_length = 24 \(raise training.max_length"):
         BatchOrder(np.array([26, 3]), np.array([3, 26]), settings())
@@ -145,6 +158,21 @@ def test_collating_pads_on_the_right_and_keeps_the_order() -> None:
     assert batch.target_lengths.tolist() == [2, 2]
     assert batch.source.dtype == batch.target_lengths.dtype == torch.int64
     assert batch.to("cpu").target.tolist() == batch.target.tolist()
+
+
+@pytest.mark.parametrize(("multiple", "positions"), [(1, (3, 4)), (2, (4, 4)), (3, (3, 6)), (5, (5, 5)), (8, (8, 8))])
+def test_lengths_are_rounded_up_to_a_multiple(multiple: int, positions: tuple[int, int]) -> None:
+    pairs = Pairs(Sentences.of([[5, 0], [6, 7, 0]]), Sentences.of([[8, 9, 2, 0], [3, 0]]), Sentences.of([[0, 1], []]))
+    batch, plain = collate(pairs, [0, 1], linked=True, multiple=multiple), collate(pairs, [0, 1], linked=True)
+    assert (batch.source.shape[1], batch.target.shape[1]) == positions
+    assert (batch.source_lengths.tolist(), batch.target_lengths.tolist()) == ([2, 3], [4, 2])
+    assert batch.source[:, :3].equal(plain.source)
+    assert batch.target[:, :4].equal(plain.target)
+    assert batch.known_alignment is not None
+    assert plain.known_alignment is not None
+    assert batch.known_alignment.shape == (2, positions[1], positions[0])
+    assert batch.known_alignment[:, :4, :3].equal(plain.known_alignment)
+    assert batch.known_alignment.sum() == plain.known_alignment.sum()
 
 
 def test_links_become_rows_that_share_1() -> None:

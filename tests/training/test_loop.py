@@ -56,6 +56,20 @@ def test_limits(corpus: Corpus, tmp_path: Path, limit: dict[str, float], updates
     assert statistics["ended_because"].startswith("reached training.max_")
 
 
+def test_lengths_are_padded_as_the_settings_say(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes: set[int] = set()
+    update = trainer.Trainer.update
+
+    def seen(self: Any, batches: Any, number: int) -> Any:
+        shapes.update((batches[0].source.shape[1], batches[0].target.shape[1]))
+        return update(self, batches, number)
+
+    monkeypatch.setattr(trainer.Trainer, "update", seen)
+    train(corpus, tmp_path / "run", length_multiple=8)
+    assert shapes <= {8, 16, 24, 32}
+    assert len(shapes) > 1
+
+
 def test_patience_keeps_the_best_weights(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nll = iter([50.0, 40.0, 45.0, 44.0])
 

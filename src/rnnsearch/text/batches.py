@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnsearch.text.corpus import Pairs
-from rnnsearch.text.order import BatchOrder, Indices, Position
+from rnnsearch.text.order import BatchOrder, Indices, Position, rounded_up
 from rnnsearch.text.vocabulary import EOS
 
 __all__ = ["Batch", "BatchOrder", "Indices", "Position", "collate", "known_alignment", "pad"]
@@ -43,33 +43,45 @@ class Batch:
 
 
 def pad(
-    sentences: Sequence[Sequence[int] | NDArray[np.unsignedinteger]],
+    sentences: Sequence[Sequence[int] | NDArray[np.unsignedinteger]], multiple: int = 1
 ) -> tuple[Int64[Tensor, "batch position"], Int64[Tensor, " batch"]]:
-    """Sentences of ids, each with its end of sentence → (ids, lengths); filled up on the right with id 0."""
+    """Sentences of ids, each with its end of sentence → (ids, lengths); filled up on the right with id 0.
+
+    multiple: the number of positions is a multiple of it.
+    """
     lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.int64)
-    ids = np.full((len(sentences), int(lengths.max())), EOS, dtype=np.int64)
+    ids = np.full((len(sentences), rounded_up(int(lengths.max()), multiple)), EOS, dtype=np.int64)
     for row, sentence in zip(ids, sentences, strict=True):
         row[: len(sentence)] = sentence
     return torch.from_numpy(ids), lengths
 
 
-def collate(pairs: Pairs, indices: Sequence[int] | Indices, *, linked: bool = False) -> Batch:
-    """The batch of these pairs, in this order. linked: with their known alignment; raises InputError if the pairs have no links."""
-    source, source_lengths = pad([pairs.source(int(i)) for i in indices])
-    target, target_lengths = pad([pairs.target(int(i)) for i in indices])
-    known = known_alignment([pairs.links(int(i)) for i in indices], source_lengths, target_lengths) if linked else None
+def collate(pairs: Pairs, indices: Sequence[int] | Indices, *, linked: bool = False, multiple: int = 1) -> Batch:
+    """The batch of these pairs, in this order. linked: with their known alignment; raises InputError if the pairs have no links.
+
+    multiple: of the positions of either side (`training.length_multiple`). Between two multiples all batches of as many pairs have one
+    shape, so that an update may be captured once for each and repeated (CUDA graphs). Nothing but the numbers that dropout draws depends
+    on it, since padding is masked; it costs the time of multiple / 2 more positions a side and sentence, on the mean.
+    """
+    source, source_lengths = pad([pairs.source(int(i)) for i in indices], multiple)
+    target, target_lengths = pad([pairs.target(int(i)) for i in indices], multiple)
+    known = known_alignment([pairs.links(int(i)) for i in indices], source_lengths, target_lengths, multiple) if linked else None
     return Batch(source, source_lengths, target, target_lengths, known)
 
 
 def known_alignment(
-    links: Sequence[NDArray[np.unsignedinteger]], source_lengths: Int64[Tensor, " batch"], target_lengths: Int64[Tensor, " batch"]
+    links: Sequence[NDArray[np.unsignedinteger]],
+    source_lengths: Int64[Tensor, " batch"],
+    target_lengths: Int64[Tensor, " batch"],
+    multiple: int = 1,
 ) -> Float32[Tensor, "batch target source"]:
     """Links of each pair, (links, 2) positions in source and target → rows of weights: the links of a target position share 1.
 
     A position without links has a row of zeros: nothing is known of it. The end of sentence is linked to that of the source, but
     not in a pair without any link, of which nothing at all is known.
     """
-    weights = np.zeros((len(links), int(target_lengths.max()), int(source_lengths.max())), dtype=np.float32)
+    positions = [rounded_up(int(lengths.max()), multiple) for lengths in (target_lengths, source_lengths)]
+    weights = np.zeros((len(links), *positions), dtype=np.float32)
     ends = zip(source_lengths.tolist(), target_lengths.tolist(), strict=True)
     for rows, pair, (source, target) in zip(weights, links, ends, strict=True):
         rows[pair[:, 1], pair[:, 0]] = 1.0

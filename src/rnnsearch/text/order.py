@@ -53,6 +53,7 @@ class BatchOrder:
         if not self.pairs:
             what = f"none of the {len(source_lengths)} pairs has both sides within training.max_length = {settings.max_length}"
             raise InputError(what, remedy="raise training.max_length, or prepare another corpus")
+        longest = rounded_up(longest, settings.length_multiple)
         if settings.batch_tokens is not None and longest > settings.batch_tokens:
             what = f"training.batch_tokens = {settings.batch_tokens} cannot hold a pair of {longest} positions"
             raise InputError(what, remedy="raise training.batch_tokens or lower training.max_length")
@@ -90,7 +91,8 @@ class BatchOrder:
         real = padded = 0
         for _, batch, _ in self._epoch(0, 0):
             real += int(self._source[batch].sum(dtype=np.int64) + self._target[batch].sum(dtype=np.int64))
-            padded += len(batch) * (int(self._source[batch].max()) + int(self._target[batch].max()))
+            longest = (int(side[batch].max()) for side in (self._source, self._target))
+            padded += len(batch) * sum(rounded_up(length, self.settings.length_multiple) for length in longest)
         return 1 - real / padded
 
     @functools.cached_property
@@ -153,8 +155,14 @@ class BatchOrder:
         if self.settings.batch_tokens is None:
             starts = list(range(0, len(pool), self.settings.batch_size))
         else:
-            starts = _starts_within(longest[by_length].tolist(), self.settings.batch_tokens)
+            padded = [rounded_up(length, self.settings.length_multiple) for length in longest[by_length].tolist()]
+            starts = _starts_within(padded, self.settings.batch_tokens)
         return np.split(pool[by_length], starts[1:])
+
+
+def rounded_up(length: int, multiple: int) -> int:
+    """The next multiple, or the length itself."""
+    return -(-length // multiple) * multiple
 
 
 def _starts_within(longest: list[int], tokens: int) -> list[int]:

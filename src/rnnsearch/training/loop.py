@@ -109,7 +109,8 @@ class Session:
     def update(self, indices: list[Indices], position: Position, shown: Display) -> None:
         """One update, and the validation or checkpoint that is due after it."""
         training, progress = self.run.settings.training, self.progress
-        batches = [collate(self.corpus.train, some, linked=needs_links(training)).to(training.device) for some in indices]
+        linked, multiple = needs_links(training), training.length_multiple
+        batches = [collate(self.corpus.train, some, linked=linked, multiple=multiple).to(training.device) for some in indices]
         if training.processes > 1 and self.team is None and progress.update:
             self.team = Team(self.trainer, training.processes)
         update = (self.team or self.trainer).update(batches, progress.update + 1)

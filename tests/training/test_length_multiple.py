@@ -1,0 +1,56 @@
+"""`training.length_multiple` changes shapes and nothing else: loss and gradients are those of the batch without the further padding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from rnnsearch.config import ModelSettings, TrainingSettings
+from rnnsearch.model.alignment import ALIGNMENTS
+from rnnsearch.model.decoder import WIRINGS
+from rnnsearch.model.encoder import ENCODERS
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.text.batches import Batch, collate
+from rnnsearch.text.corpus import Pairs, Sentences
+from rnnsearch.training.trainer import Trainer
+
+WORDS = 9
+SIZES = {"embedding_size": 4, "hidden_size": 4, "encoder_size": 2, "alignment_size": 5, "maxout_size": 3, "initialisation": "glorot"}
+VARIANTS = [
+    *({"alignment": name, "encoder": "forward" if name == "fixed" else "bidirectional"} for name in ALIGNMENTS),
+    *({"wiring": name} for name in WIRINGS),
+    *({"encoder": name} for name in ENCODERS),
+    {"cell": "lstm"},
+    {"decoder": "bidirectional"},
+]
+
+
+def batch(multiple: int) -> Batch:
+    source = Sentences.of([[3, 1, 4, 0], [5, 0], [2, 6, 5, 3, 7, 0]])
+    target = Sentences.of([[2, 5, 0], [7, 7, 3, 2, 0], [4, 0]])
+    links = Sentences.of([[0, 1, 2, 0], [0, 2], []])
+    found = collate(Pairs(source, target, links), np.arange(3), linked=True, multiple=multiple)
+    assert found.known_alignment is not None
+    return Batch(found.source, found.source_lengths, found.target, found.target_lengths, found.known_alignment.double())
+
+
+@pytest.mark.parametrize("model", VARIANTS, ids=str)
+def test_loss_and_gradients_are_the_same(model: dict[str, str]) -> None:
+    learned = model.get("alignment") != "fixed"
+    settings = TrainingSettings(label_smoothing=0.1, alignment_loss="cross-entropy" if learned else "none")
+    torch.manual_seed(2)
+    network = TranslationNetwork(ModelSettings.model_validate(SIZES | model), WORDS, WORDS).double()
+    trainer = Trainer(network, settings, 0)
+    found = []
+    for multiple in (1, 4, 16):
+        given = batch(multiple)
+        assert given.source.shape[1] % multiple == given.target.shape[1] % multiple == 0
+        sums = trainer.add_gradients([given], 3, 1)
+        gradients = {name: p.grad.to_dense() for name, p in network.named_parameters() if p.grad is not None}
+        network.zero_grad(set_to_none=True)
+        found.append((sums, gradients))
+    assert found[0][0][0] > 1.0
+    for sums, gradients in found[1:]:
+        torch.testing.assert_close(sums, found[0][0], rtol=1e-12, atol=0)
+        torch.testing.assert_close(gradients, found[0][1], rtol=1e-10, atol=1e-13)
