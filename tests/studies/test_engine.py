@@ -116,6 +116,8 @@ def test_rows_say_what_the_files_say(finished: tuple[Path, Finished]) -> None:
 def test_tables_say_what_the_rows_say(finished: tuple[Path, Finished]) -> None:
     out, table = finished[0] / "out", finished[1].tables.table
     assert table == json.loads((out / "table.json").read_text("utf-8"))
+    for picture in re.findall(r"\]\(<(.*)>\)", (out / "table.md").read_text("utf-8")):
+        assert "<svg" in (out / picture).read_text("utf-8")
     for name in ("additive", "general"):
         for metric in ("bleu", "chrf", "nll_per_word", "aer"):
             value = untimed(out, name)["tests"]["test"][metric]

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.bleu import bleu_statistics
 from rnnsearch.evaluation.statistics import ratio
 from rnnsearch.studies.comparing import mean_over_seeds
+from rnnsearch.studies.figures import study_figure
 from rnnsearch.studies.markdown import markdown
 from rnnsearch.studies.metrics import Metric, Summary
 from rnnsearch.studies.results import Results
@@ -60,7 +62,7 @@ def test_a_table_is_readable() -> None:
         "failed": {"three": "no memory"},
         "missing": ["four"],
     }
-    assert markdown(table) == "\n".join(
+    assert markdown(table, {"news": "figures/news.svg"}) == "\n".join(
         [
             "# study.toml\n",
             "Mean ± sample standard deviation over 2 seeds.\n",
@@ -70,6 +72,7 @@ def test_a_table_is_readable() -> None:
             "| one | 20.00 ± 1.50 | 25.00 ± 1.00 |",
             "| two | 20.00 ± 1.50 |  |",
             "| moses | 25.57 |  |\n",
+            "![news: every variant's scores as dots with their spread](<figures/news.svg>)\n",
             "bleu: `tok:13a`  \n",
             "| difference | BLEU |",
             "|---|---|",
@@ -83,6 +86,25 @@ def test_a_table_is_readable() -> None:
             "- not done yet: four\n",
         ]
     )
+
+
+def test_a_picture_shows_every_mean_where_the_table_has_it() -> None:
+    summary = {"mean": 20.0, "spread": 1.5, "runs": 2}
+    variants = {"one": {"bleu": summary, "aer": {"mean": 0.25, "spread": None, "runs": 1}}, "two": {"bleu": summary | {"mean": 21.0}}}
+    figure = study_figure({"variants": variants, "systems": {"moses": {"bleu": {"mean": 25.5, "spread": None, "runs": 1}}}}, "one")
+    assert figure is not None
+    bleu_column, aer_column = figure.axes
+    assert [label.get_text() for label in bleu_column.get_yticklabels()] == ["one", "two", "moses"]
+
+    def dots(axes: Axes) -> list[tuple[float, float]]:
+        lines = [container.lines[0] for container in axes.containers]
+        return [(float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in lines]  # type: ignore[index,arg-type]
+
+    assert dots(bleu_column) == [(20.0, 0.0), (21.0, 1.0), (25.5, 2.0)]
+    assert dots(aer_column) == [(25.0, 0.0)]
+    ends = bleu_column.containers[0].lines[2][0].get_segments()[0][:, 0]  # type: ignore[attr-defined]
+    assert ends.tolist() == [18.5, 21.5]
+    assert study_figure({"variants": {"one": {}}, "systems": {}}, "one") is None
 
 
 def test_a_torn_row_is_forgotten(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def comparison_figure(panels: Sequence[Panel], path: str | Path | None = None, g
     with _empty_boxes_allowed():
         _fit(figure, sizes)
         if path is not None:
-            _save(figure, Path(path))
+            save_figure(figure, Path(path))
     return figure
 
 
@@ -202,7 +202,7 @@ def _fit(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
         begin += left + width + right + _BETWEEN
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path) -> None:
     from matplotlib import rc_context
 
     # Type 42 fonts, since many conferences refuse Type 3; no date and no random ids, so that the same alignment is the same file.

@@ -12,14 +12,16 @@ SMALLEST = 0.001
 """p-values below are shown as such."""
 
 
-def markdown(table: dict[str, Any]) -> str:
-    """The content of table.json as Markdown."""
+def markdown(table: dict[str, Any], drawn: dict[str, str]) -> str:
+    """The content of table.json as Markdown. drawn: test set → its picture."""
     lines = [f"# {table['title'] or table['study']}", ""]
     if len(table["seeds"]) > 1:
         lines += [f"Mean ± sample standard deviation over {len(table['seeds'])} seeds.", ""]
     for name, test in table["tests"].items():
         lines += [f"## {name} ({test['sentences']:,} sentences, {test['long_sentences']:,} of over {LONG} words)", ""]
         lines += _summaries(test["variants"] | test["systems"], TEST_METRICS)
+        if name in drawn:
+            lines += [f"![{name}: every variant's scores as dots with their spread](<{drawn[name]}>)", ""]
         lines += [f"{metric}: `{signature}`  " for metric, signature in test["signatures"].items()] + [""] * bool(test["signatures"])
         lines += _comparisons(table["comparisons"].get(name, []))
     lines += ["## Training", "", *_summaries(table["learning"], LEARNING_METRICS)]

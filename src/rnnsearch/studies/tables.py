@@ -45,12 +45,28 @@ def make_tables(plan: Plan, folder: StudyFolder, scorer: Scorer, results: Result
         "failed": {run.name: results.rows[run.name]["error"] for run in runs if results.status(run.name) == "failed"},
         "missing": [run.name for run in runs if not results.status(run.name)],
     }
-    tables = Tables(markdown(table), table)
+    drawn = _draw(folder, table)
+    tables = Tables(markdown(table, drawn), table)
     write_text(folder / "table.md", tables.markdown)
     write_text(folder / "table.json", json.dumps(table, indent=2, ensure_ascii=False) + "\n")
     write_text(folder / "table.csv", _csv(_long_rows(table)))
     write_text(folder / "results.csv", _csv([_flat(row) for found in rows.values() for row in found]))
     return tables
+
+
+def _draw(folder: StudyFolder, table: dict[str, Any]) -> dict[str, str]:
+    """Writes a picture for each test set that has numbers; test set → its path from the study's folder."""
+    from rnnsearch.evaluation.figures import save_figure
+    from rnnsearch.studies.figures import study_figure
+
+    drawn = {}
+    for name, test in table["tests"].items():
+        figure = study_figure(test, table["baseline"])
+        if figure is not None:
+            drawn[name] = f"figures/{name}.svg"
+            (folder / "figures").mkdir(exist_ok=True)
+            save_figure(figure, folder / drawn[name])
+    return drawn
 
 
 def _members(plan: Plan, folder: StudyFolder, results: Results) -> dict[str, Members]:
