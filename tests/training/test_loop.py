@@ -65,8 +65,8 @@ def test_lengths_are_padded_as_the_settings_say(corpus: Corpus, tmp_path: Path, 
         return update(self, batches, number)
 
     monkeypatch.setattr(trainer.Trainer, "update", seen)
-    train(corpus, tmp_path / "run", length_multiple=8)
-    assert shapes <= {8, 16, 24, 32}
+    train(corpus, tmp_path / "run", length_multiple=3)
+    assert all(positions % 3 == 0 for positions in shapes)
     assert len(shapes) > 1
 
 
