@@ -104,3 +104,14 @@ def test_command(work: str, command: Any) -> None:
     assert done.code == 0
     assert json.loads(done.out)["length"] == 4
     assert "target words/s" in command(*arguments).out
+
+
+def test_operations_are_those_of_the_products() -> None:
+    """Three products of the output layer for each of 3 · 6 words, forward and twice backward; with them, all that depends on K."""
+    settings = load_config("", SMALL)
+    few, many = (bench.operations_of_update(settings, words=words, length=5) for words in (20, 50))
+    assert many - few == 3 * 2 * (3 * 6) * 8 * (50 - 20)
+    twice = load_config("", [*SMALL, "training.batch_size=6"])
+    assert bench.operations_of_update(twice, words=20, length=5) == 2 * few
+    halves = load_config("", [*SMALL, "training.precision=bfloat16"])
+    assert bench.operations_of_update(halves, words=20, length=5) == few

@@ -1,4 +1,4 @@
-"""The benchmark of the parts does what it says: the same gradients either way, deferred in one and not in the other. Never a time."""
+"""Benchmarks do what they say: the work that they name, and what is printed follows from what was measured. Never a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
 from rnnsearch.model.sequence_linear import Maps, SequenceLinear, sequence
 
-PARTS = Path(__file__).parents[1] / "benchmarks" / "parts.py"
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+PARTS = BENCHMARKS / "parts.py"
 OWN = """
 from rnnsearch.model.alignment import GeneralAlignment
 
@@ -53,3 +54,48 @@ def test_a_row_for_every_part(
     assert [(row["part"], row["name"]) for row in result["rows"]] == [*((parts, name) for name in names), ("alignment", "my_scorer:Mine")]
     for row in result["rows"]:
         assert row["smallest_ratio"] == row["ratio"] == row["largest_ratio"] == row["plain_seconds"] / row["deferred_seconds"]
+
+
+def growth(folder: Path, *more: str) -> list[str]:
+    axes = ["--batch", "2", "4", "--length", "2", "--words", "9", "--hidden", "4", "8"]
+    middle = ["--middle-batch", "2", "--middle-length", "2", "--middle-words", "9", "--middle-hidden", "4"]
+    return ["growth.py", *axes, *middle, "--updates", "1", "--precision", "float32", "--out", str(folder), *more]
+
+
+def test_growth_measures_every_point_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", growth(tmp_path))
+    runpy.run_path(str(BENCHMARKS / "growth.py"), run_name="__main__")
+    first, text = json.loads((tmp_path / "growth.json").read_text()), capsys.readouterr().out
+    points = [(row["batch"], row["length"], row["words"], row["hidden"]) for row in first["rows"]]
+    assert points == [(2, 2, 9, 4), (4, 2, 9, 4), (2, 2, 9, 8)]
+    assert text == (tmp_path / "growth.md").read_text()
+    assert "| length | nan |" in text  # one point has no slope
+    assert (tmp_path / "growth.png").stat().st_size > 1000
+
+    monkeypatch.setattr(sys, "argv", growth(tmp_path, "--hidden", "4", "8", "12"))
+    runpy.run_path(str(BENCHMARKS / "growth.py"), run_name="__main__")
+    assert json.loads((tmp_path / "growth.json").read_text())["rows"][:3] == first["rows"]  # not measured again
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_exponent_is_the_slope() -> None:
+    exponent = runpy.run_path(str(BENCHMARKS / "growth.py"))["exponent"]
+    rows = [{"operations": 10.0**n, "seconds": 0.3 * 10 ** (1.5 * n)} for n in range(1, 5)]
+    assert exponent(rows) == pytest.approx(1.5)
+
+
+def test_the_profile_of_an_update(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every part of an update is met, shares are of one whole, and the ceiling's share is that of the figures beside it."""
+    sizes = [f"--set=model.{name}_size=8" for name in ("embedding", "hidden", "alignment", "maxout")]
+    small = ["--words", "9", "--length", "3", "--updates", "1", "--squares", "16", "--precision", "float32"]
+    monkeypatch.setattr(sys, "argv", ["update_profile.py", *sizes, "--set=training.batch_size=2", *small, "--json"])
+    script = runpy.run_path(str(BENCHMARKS / "update_profile.py"), run_name="__main__")
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["parts"]) == [*script["PARTS"], "the rest"]
+    assert all(share > 0 for share in found["parts"].values())
+    for shares in (found["parts"], found["kinds"]):
+        assert sum(shares.values()) == pytest.approx(1.0)
+    assert found["kinds"]["matrix products"] > 0
+    assert found["kinds"]["tanh, σ, exp"] > 0
+    assert found["operations_per_second"] == pytest.approx(found["operations"] / found["seconds"])
+    assert found["share_of_ceiling"] == pytest.approx(found["operations_per_second"] / found["ceiling"])

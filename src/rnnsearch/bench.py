@@ -104,6 +104,23 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
     return _throughput("translating", settings, network, limits.precision, limits.batch_size, length, limits.beam, seconds, candidates)
 
 
+def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
+    """Floating-point operations of the matrix products of an update as in `bench_training`: a multiplication and an addition are two.
+
+    They are counted on tensors that have shapes and no numbers.
+    """
+    from torch.utils.flop_counter import FlopCounterMode
+
+    training = settings.training.model_copy(update={"device": "meta"})
+    with torch.device("meta"):
+        network = TranslationNetwork(settings.model, words, words, product_dtype=PRECISIONS[training.precision], trust_code=True)
+    ids, lengths = _ids(training.batch_size, length, words)
+    batch = Batch(ids, lengths, ids, lengths, torch.eye(length + 1).repeat(training.batch_size, 1, 1)).to("meta")
+    with FlopCounterMode(display=False) as counter:
+        Trainer(network, training, 1 << 30).add_gradients([batch], training.batch_size, 1)
+    return int(counter.get_total_flops())
+
+
 def _network(settings: Settings, words: int, product_dtype: torch.dtype) -> TranslationNetwork:
     if words < 3:
         raise InputError(f"{words} words are too few", remedy="give at least 3: the end of sentence, the unknown word and another one")
