@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import runpy
 import sys
@@ -99,3 +100,26 @@ def test_the_profile_of_an_update(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert found["kinds"]["tanh, σ, exp"] > 0
     assert found["operations_per_second"] == pytest.approx(found["operations"] / found["seconds"])
     assert found["share_of_ceiling"] == pytest.approx(found["operations_per_second"] / found["ceiling"])
+
+
+@pytest.mark.parametrize(("bleu", "looks"), [("0", 1), ("101", 3)])
+def test_time_to_quality_ends_at_the_bleu_or_with_the_recipe(
+    bleu: str, looks: int, tiny_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It looks at the end of each epoch and at the end of training; the clock of training stands still while it translates."""
+    for old, new in (("train", "train"), ("test", "test2016")):
+        for language in ("en", "fr"):
+            (tmp_path / f"{new}.{language}.gz").write_bytes(gzip.compress((tiny_corpus / f"{old}.{language}").read_bytes()))
+    small = [f"--set=model.{name}_size=8" for name in ("embedding", "hidden", "encoder", "alignment", "maxout")]
+    small += ["--set=training.max_epochs=2.5", "--set=training.batch_size=50", "--set=search.max_length_ratio=1.2"]
+    monkeypatch.setattr(sys, "argv", ["time_to_quality.py", str(tmp_path), *small, "--from-epoch", "1", "--bleu", bleu, "--json"])
+    with pytest.raises(SystemExit) as leaving:
+        runpy.run_path(str(BENCHMARKS / "time_to_quality.py"), run_name="__main__")
+    found = json.loads(capsys.readouterr().out)
+    assert found["reached"] == (bleu == "0") == (leaving.value.code == 0)
+    assert [look["epochs"] for look in found["looks"]] == [1, 2, 2.5][:looks]
+    assert [look["updates"] for look in found["looks"]] == [6, 12, 15][:looks]
+    spent = [seconds for look in found["looks"] for seconds in (look["training"]["wall"], look["in_all"]["wall"])]
+    assert all(training < whole for training, whole in zip(spent[::2], spent[1::2], strict=True))
+    assert spent[::2] == sorted(spent[::2])
+    assert all("tok:13a" in look["signature"] and "case:mixed" in look["signature"] for look in found["looks"])
