@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from rnnsearch.errors import InputError
+from rnnsearch.evaluation.bleu import ter_statistics
+from rnnsearch.evaluation.statistics import SufficientStatistics
 from rnnsearch.records import Translation
-from rnnsearch.report.kept import Kept, as_fields, checksum, from_fields, translate_missing
+from rnnsearch.report.kept import Kept, as_fields, checksum, from_fields, kept_statistics, translate_missing
 
 HEADER = {"key": "k", "hardware": "here"}
 
@@ -127,3 +129,18 @@ def test_checksums_tell_parts_apart(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"ab")
     assert checksum("ab", "c") != checksum("a", "bc") != checksum("abc")
     assert checksum("ab") == checksum(b"ab") == checksum(tmp_path / "f")
+
+
+def test_statistics_are_computed_once(tmp_path: Path) -> None:
+    asked: list[list[list[float]] | None] = []
+
+    def compute(found: list[list[float]] | None) -> SufficientStatistics:
+        asked.append(found)
+        return ter_statistics(["a b", "c d e"], ["a x", "c d e"], found=found)
+
+    first, second = (kept_statistics(tmp_path / "ter.json", compute) for _ in range(2))
+    assert asked == [None, [[1.0, 2.0], [0.0, 3.0]]]
+    assert first.score() == second.score()
+    (tmp_path / "ter.json").write_text("[[1.0, 2.0", encoding="utf-8")  # as a full disk leaves it
+    assert kept_statistics(tmp_path / "ter.json", compute).score() == first.score()
+    assert asked[2] is None

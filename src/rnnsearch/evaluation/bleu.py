@@ -66,11 +66,16 @@ def chrf_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> Suf
     return _statistics("chrF2", CHRF(), hypotheses, references)
 
 
-def ter_statistics(hypotheses: Sequence[str], references: Sequence[str], progress: Progress | None = None) -> SufficientStatistics:
-    """Of `ter`: edits, words of the reference. progress: called now and then."""
+def ter_statistics(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    progress: Progress | None = None,
+    found: Sequence[Sequence[float]] | None = None,
+) -> SufficientStatistics:
+    """Of `ter`: edits, words of the reference. progress: called now and then. found: the `values` of an earlier call with these texts."""
     from sacrebleu.metrics.ter import TER
 
-    return _statistics("TER", TER(), hypotheses, references, lower_is_better=True, progress=progress)
+    return _statistics("TER", TER(), hypotheses, references, lower_is_better=True, progress=progress, found=found)
 
 
 def multi_bleu_statistics(hypotheses: Sequence[str], references: Sequence[str], tokeniser: Tokeniser | None = None) -> SufficientStatistics:
@@ -120,11 +125,12 @@ def _statistics(
     references: Sequence[str],
     lower_is_better: bool = False,
     progress: Progress | None = None,
+    found: Sequence[Sequence[float]] | None = None,
 ) -> SufficientStatistics:
     _require_pairs(hypotheses, references)
     step = 20 if progress else len(hypotheses)
-    rows: list[list[float]] = []
-    for begin in range(0, len(hypotheses), step):
+    rows = [list(row) for row in (found or ())[:-1]]  # the last again: sacreBLEU signs only what it has seen
+    for begin in range(len(rows), len(hypotheses), step):
         part = slice(begin, begin + step)
         rows += metric._extract_corpus_statistics(hypotheses[part], [references[part]])
         if progress:

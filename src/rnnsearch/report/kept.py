@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
+from rnnsearch.evaluation.statistics import SufficientStatistics
+from rnnsearch.files import write_text
 from rnnsearch.records import Translation
 
 SMALLEST_WEIGHT = 5e-4
@@ -81,6 +83,18 @@ def translate_missing(
         found.update(from_fields(json.loads(line)) for line in lines)  # as a later call will read them, to the last digit
         done(len(found.keys() & lengths.keys()))
     return KeptFile(kept.header, {number: found[number] for number in sorted(lengths)})
+
+
+def kept_statistics(path: Path, compute: Callable[[list[list[float]] | None], SufficientStatistics]) -> SufficientStatistics:
+    """What `compute` finds, kept in the file, whose name says of which texts; given what is kept, `compute` need not look again."""
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = None
+    found = compute(known)
+    if known is None:
+        write_text(path, json.dumps(found.values.tolist()))
+    return found
 
 
 def as_fields(number: int, kept: Kept) -> dict[str, Any]:

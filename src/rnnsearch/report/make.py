@@ -55,7 +55,7 @@ def make_report(
     for test in tests:
         known = known_pairs(workers, test) if workers else []
         outputs = _outputs(workers, test, known, systems or {}, out / "translations", progress, device)
-        measures = measure(test, outputs, known, progress)
+        measures = measure(test, outputs, known, out / "translations", progress)
         found = results(measures, album, prefix=f"{file_name(test.name)}-" if len(tests) > 1 else "")
         sections.append(found.section)
         files += found.files

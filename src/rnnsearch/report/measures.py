@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rnnsearch.evaluation.bleu import (
     bleu_statistics,
@@ -15,7 +16,8 @@ from rnnsearch.evaluation.bleu import (
 )
 from rnnsearch.evaluation.likelihood import Likelihood
 from rnnsearch.evaluation.statistics import SufficientStatistics
-from rnnsearch.report.inputs import TestSet
+from rnnsearch.report.inputs import TestSet, file_name
+from rnnsearch.report.kept import checksum, kept_statistics
 from rnnsearch.report.outputs import Output, RunOutput
 
 Statistics = dict[str, SufficientStatistics]
@@ -45,8 +47,13 @@ class Measures:
     sentence_chrf: dict[str, list[float]]
 
 
-def measure(test: TestSet, outputs: list[Output], known: Sequence[int], progress: Callable[[str, int, int | None], None]) -> Measures:
-    """Compares every text with the references, once a metric. known: pairs without unknown words; none if no run says which they are."""
+def measure(
+    test: TestSet, outputs: list[Output], known: Sequence[int], folder: Path, progress: Callable[[str, int, int | None], None]
+) -> Measures:
+    """Compares every text with the references, once a metric. known: pairs without unknown words; none if no run says which they are.
+
+    folder: where edits are kept, which take minutes to find.
+    """
     runs = [output for output in outputs if isinstance(output, RunOutput)]
     tokeniser = runs[0].worker.run.target.tokeniser if runs else None
     texts = {output.name: output.texts for output in outputs}
@@ -61,7 +68,13 @@ def measure(test: TestSet, outputs: list[Output], known: Sequence[int], progress
         return multi_bleu_statistics(hypotheses, references, tokeniser)
 
     def ter(name: str) -> SufficientStatistics:
-        return ter_statistics(texts[name], test.reference, lambda done, of: progress(f"{name}, {test.name}: TER", done, of))
+        key = checksum("TER", *texts[name], *test.reference)[:12]
+        return kept_statistics(
+            folder / f"{file_name(name)}.{file_name(test.name)}.ter.{key}.json",
+            lambda found: ter_statistics(
+                texts[name], test.reference, lambda done, of: progress(f"{name}, {test.name}: TER", done, of), found
+            ),
+        )
 
     bleu, chrf = every(bleu_statistics), every(chrf_statistics)
     return Measures(
