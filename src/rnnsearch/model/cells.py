@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from rnnsearch.model.initialise import orthogonal
 from rnnsearch.model.sequence_linear import SequenceLinear
-from rnnsearch.model.tanh import tanh
+from rnnsearch.model.tanh import tanh, tanh_
 
 
 class Cell(nn.Module):
@@ -76,7 +76,7 @@ class GatedCell(Cell):
         inner, gates = projected.split((n, 2 * n), -1)
         seen = state if keep is None else state * keep
         z, r = torch.sigmoid(gates + self.U_zr(seen)).chunk(2, -1)
-        candidate = tanh(inner + self.U(r * seen))
+        candidate = tanh_(inner + self.U(r * seen))
         return torch.lerp(state, candidate, z)
 
 
@@ -142,7 +142,7 @@ class TanhCell(Cell):
         keep: Float[Tensor, "*#rest hidden"] | None = None,
     ) -> Float[Tensor, "*rest state"]:
         sums = projected + self.U(state if keep is None else state * keep)
-        return tanh(sums if self.C is None else sums + self.C(context))
+        return tanh_(sums if self.C is None else sums + self.C(context))
 
 
 CELLS: dict[str, type[Cell]] = {"gated": GatedCell, "lstm": LSTMCell, "tanh": TanhCell}

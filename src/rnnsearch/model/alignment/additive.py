@@ -8,7 +8,7 @@ from torch import Tensor
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State
 from rnnsearch.model.initialise import gaussian, zeros
 from rnnsearch.model.sequence_linear import SequenceLinear
-from rnnsearch.model.tanh import tanh
+from rnnsearch.model.tanh import tanh_
 
 
 class AdditiveAlignment(Alignment):
@@ -24,5 +24,5 @@ class AdditiveAlignment(Alignment):
         return self.U_a(annotations)  # type: ignore[no-any-return]
 
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
-        hidden = tanh(self.W_a(state).unsqueeze(2) + keys.unsqueeze(1))  # (batch, hypotheses, source, n')
+        hidden = tanh_(self.W_a(state).unsqueeze(2) + keys.unsqueeze(1))  # (batch, hypotheses, source, n')
         return self.v_a(hidden).squeeze(-1), memory

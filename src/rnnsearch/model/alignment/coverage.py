@@ -9,7 +9,7 @@ from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, St
 from rnnsearch.model.alignment.gated import GatedPositions
 from rnnsearch.model.initialise import gaussian, zeros
 from rnnsearch.model.sequence_linear import SequenceLinear
-from rnnsearch.model.tanh import tanh
+from rnnsearch.model.tanh import tanh_
 
 
 class _CoverageScore(Alignment):
@@ -36,7 +36,7 @@ class _CoverageScore(Alignment):
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
         assert memory is not None
         of_words = self.W_a(state).unsqueeze(2) + keys[..., : self.alignment_size].unsqueeze(1)
-        hidden = tanh(of_words + self.V_a(memory[..., : self.size]))  # (batch, hypotheses, source, n')
+        hidden = tanh_(of_words + self.V_a(memory[..., : self.size]))  # (batch, hypotheses, source, n')
         return self.v_a(hidden).squeeze(-1), memory
 
 

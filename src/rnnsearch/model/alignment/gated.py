@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from rnnsearch.model.initialise import orthogonal
 from rnnsearch.model.sequence_linear import SequenceLinear
-from rnnsearch.model.tanh import tanh
+from rnnsearch.model.tanh import tanh_
 
 Sums = Float[Tensor, "batch hypotheses source sums"]
 States = Float[Tensor, "batch hypotheses source size"]
@@ -27,4 +27,4 @@ class GatedPositions(nn.Module):
         """v̄ = tanh(sum + U(r∘v)), z = σ(sum_z + U_z v), r = σ(sum_r + U_r v). sums: [sum; sum_z; sum_r], all but the U terms."""
         inner, gates = sums.split((self.size, 2 * self.size), -1)
         z, r = torch.sigmoid(gates + self.U_zr(states)).chunk(2, -1)
-        return torch.lerp(states, tanh(inner + self.U(r * states)), z)
+        return torch.lerp(states, tanh_(inner + self.U(r * states)), z)
