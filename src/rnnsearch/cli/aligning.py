@@ -17,7 +17,12 @@ from rnnsearch.errors import InputError
 def align(
     runs: Annotated[list[str], typer.Argument(metavar="RUN... SRC TGT", help="Trained runs, source text and its translations.")],
     threshold: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Link what has this weight, not the strongest source word of each target word.")
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Link what has this weight, not the strongest source word of each target word; with `product` both together.",
+        ),
     ] = None,
     posterior: Annotated[
         bool, typer.Option("--posterior", help="Weigh each source word by how well it explains the target word, now that this is known.")
@@ -26,7 +31,7 @@ def align(
         list[Path] | None,
         typer.Option(metavar="RUN", help="A run of the other direction, whose links are symmetrised with these; repeated, an ensemble."),
     ] = None,
-    symmetrise: Annotated[str, typer.Option(help="How, as in `rnnsearch links`.")] = "grow-diag-final-and",
+    symmetrise: Annotated[str, typer.Option(help="How: as in `rnnsearch links`, or `product` of the weights.")] = "grow-diag-final-and",
     words: Annotated[
         str,
         typer.Option(help="What links count: `tokenised` words, what is `given` between blanks, or `auto`: whichever --gold fits."),
@@ -57,11 +62,12 @@ def align(
     from rnnsearch.output import as_aligned_json
     from rnnsearch.records import format_links
     from rnnsearch.text.reading import read_pairs
-    from rnnsearch.text.symmetrise import METHODS
-    from rnnsearch.translation.aligning import WordAligner, counted_by
+    from rnnsearch.translation.aligning import PRODUCT, WAYS, WordAligner, counted_by
     from rnnsearch.translation.alignment_measures import browsed, measured, panels, table, together
 
-    one_of(symmetrise, "--symmetrise", METHODS)
+    one_of(symmetrise, "--symmetrise", WAYS)
+    if symmetrise == PRODUCT and not reverse_run:
+        raise InputError("--symmetrise product needs a run of the other direction", remedy="--reverse-run RUN")
     one_of(words, "--words", ("auto", "tokenised", "given"))
     one_of(plot_format, "--plot-format", ("png", "svg", "pdf"))
     if json and picture:

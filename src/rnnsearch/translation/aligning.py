@@ -13,10 +13,15 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation.links import GoldLinks
 from rnnsearch.records import Link, Translation, hard_links, threshold_links
 from rnnsearch.text.links import Counted, LinkWords, given_words, recognise, tokeniser_ranges
-from rnnsearch.text.symmetrise import DEFAULT, symmetrise
+from rnnsearch.text.symmetrise import DEFAULT, METHODS, symmetrise
 from rnnsearch.translation.translator import END, Translator
 
 Pair = tuple[str, str]
+PRODUCT = "product"
+"""Links where the weights of both directions agree (Liang, Taskar & Klein 2006): of matrices, so for runs only."""
+WAYS = (*METHODS, PRODUCT)
+AGREEMENT = 0.4
+"""√(w→ w←) that a link of PRODUCT has if no threshold is named."""
 
 
 class Aligned(NamedTuple):
@@ -39,8 +44,9 @@ class WordAligner:
     """How links are made. reverse: a model from the target language to the source language, whose links are symmetrised with the others.
 
     threshold: links are the weights that reach it, several for a word or none; without one each word has its strongest.
-    method: one of METHODS. words: what the links count, the tokeniser's words or the given ones. posterior: weights are those that each
-    word has once it is known (translation/posterior.py), not α.
+    method: one of WAYS; `product` links what has √(w→ w←) ≥ threshold, w→ and w← being the weights of the two directions.
+    words: what the links count, the tokeniser's words or the given ones. posterior: weights are those that each word has once it is
+    known (translation/posterior.py), not α.
     """
 
     translator: Translator
@@ -76,10 +82,17 @@ class WordAligner:
         if (reverse.tokens, reverse.source_tokens[:-1]) != (result.source_tokens[:-1], result.tokens):
             raise InputError(f"pair {number}: the run of the other direction cuts it into other words", remedy="--words given")
         back = sorted((source, target) for target, source in self._links(reverse))
-        return Aligned(result, symmetrise(links, back, self.method), links, reverse, back, tuple(beside))
+        if self.method == PRODUCT:
+            agreed = np.sqrt(result.alignment[:, :-1] * reverse.alignment[:, :-1].T)
+            both = threshold_links(agreed, AGREEMENT if self.threshold is None else self.threshold, end_of_sentence=False)
+        else:
+            both = symmetrise(links, back, self.method)
+        return Aligned(result, both, links, reverse, back, tuple(beside))
 
     def _links(self, result: Translation) -> list[Link]:
-        return hard_links(result.alignment) if self.threshold is None else threshold_links(result.alignment, self.threshold)
+        if self.threshold is None or self.method == PRODUCT:
+            return hard_links(result.alignment)
+        return threshold_links(result.alignment, self.threshold)
 
 
 def in_given_words(result: Translation, source: str, target: str, number: int) -> Translation:
