@@ -51,6 +51,7 @@ def test_files_hold_what_was_computed() -> None:
     assert numbers["rows"][0]["BLEU"] == 20.126
     assert numbers["rows"][1]["Updates"] is None
     assert numbers["made"] == ["signature"]
+    assert json.loads(as_json(document(Pictures("f", "Figure", [Shown("p", "A caption", "", "")]))))["figures"] == {"p": "A caption"}
 
 
 def test_tables_of_inner_sections_and_files_are_found() -> None:
@@ -66,8 +67,20 @@ def test_markdown_escapes_what_would_be_marks() -> None:
     header = next(place for place, line in enumerate(lines) if line.startswith("| System"))
     assert lines[header + 1] == "|---|---:|---:|---:|---|"
     assert lines[header + 2].startswith("| \\<A\\>")  # no blank line cuts the table
+    assert lines[header + 5 : header + 7] == ["", "A note."]  # or the note would be a row of it
     assert "text \\*with\\* \\<b\\>" in lines
     assert [line for line in lines if line.startswith("#")] == ["# Title", "## One", "### Inner", "## How it was made"]
+
+
+def test_markdown_s_blocks_are_paragraphs_of_their_own() -> None:
+    markdown = as_markdown(document(TABLE, TABLE, Paragraph("Then.")))
+    assert "\n\nData: [tables/scores.csv](tables/scores.csv)\n\n**Scores" in markdown
+    assert "(tables/scores.csv)\n\nThen.\n\n" in markdown
+
+
+def test_texts_stand_under_the_heading_of_numbers() -> None:
+    table = Table("t", "c", (Column("System"), Column("1–10")), [["Sentences", 251], ["a", "15.8 (13.2–18.4)"]])
+    assert [table.shown(row)[1].numeric for row in table.rows] == [True, True]
 
 
 def test_sentences_in_both_forms() -> None:
@@ -76,7 +89,7 @@ def test_sentences_in_both_forms() -> None:
     shown = document(Sentences("s", "Some", [Sentence(7, 12, lines)], open=True))
     html, markdown = as_html(shown), as_markdown(shown)
     assert 'l&#39;<mark>homme</mark> <span class="unknown" title="for man">&lt;unk&gt;</span> <span class="left-out">x</span>' in html
-    assert "- A (chrF2 1.0): l'**homme** [\\<unk\\>] ~~x~~" in markdown
+    assert "- A (chrF2 1.0): l'<b>homme</b> [\\<unk\\>] ~~x~~" in markdown
     assert "  - Cut off." in markdown
     assert "Line 7, 12 words" in markdown
 

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -13,11 +14,16 @@ from typing import Any
 
 import pytest
 
+from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment import alignment_error
 from rnnsearch.evaluation.bleu import bleu, chrf
 from rnnsearch.evaluation.links import read_gold, read_pharaoh
-from rnnsearch.report import inputs
+from rnnsearch.report import inputs, learning
+from rnnsearch.report.album import Album
+from rnnsearch.report.document import Document
+from rnnsearch.report.gather import open_runs
 from rnnsearch.report.make import make_report
+from rnnsearch.report.render import as_html
 from rnnsearch.translation.translator import Translator
 
 EVIL = "<script>alert(1)</script> & \"quoted\" | `code` $x$ 'single' </table>"
@@ -191,6 +197,21 @@ def test_every_table_and_figure_says_how_it_was_made(page: Page) -> None:
     assert "nrefs:1|case:mixed|eff:no|tok:13a" in page.text
 
 
+def test_the_marks_of_table_3_are_explained(page: Page) -> None:
+    assert "Marked words of a translation are not in the reference" in page.text
+    assert "What is said of source words is read off the attention" in page.text
+
+
+def test_learning_curves_have_ids_of_their_own(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    validations = [{"seconds": 10.0 * k, "dev_bleu": float(k)} for k in (1, 2)]
+    monkeypatch.setattr(learning, "read_statistics", lambda run: {"validations": validations})
+    section = learning.learning(open_runs([inputs.NamedRun("a", tiny_run)], {}), Album(tmp_path))
+    page = Page(as_html(Document("t", "l", [section])))
+    ids = [attributes["id"] for _, attributes in page.found if "id" in attributes]
+    assert len(page.every("svg")) == 1
+    assert len(ids) == len(set(ids))
+
+
 def test_pictures_are_files_too(made: Path, page: Page) -> None:
     names = {path.name for path in (made / "figures").iterdir()}
     assert {"figure-2-bleu.svg", "figure-2-bleu.pdf", "figure-2-nll-a-word.svg", "figure-2-length-ratio.svg", "speed.svg"} <= names
@@ -271,6 +292,26 @@ def test_outside_systems_alone(material: dict[str, Path], tmp_path: Path) -> Non
     assert "BLEU, No UNK" not in table[0]
     first, _ = rows(page.parent / "tables" / "significance.csv")
     assert first["B"].startswith("+")
+    assert not (page.parent / "tables" / "coverage.csv").exists()  # nobody's attention is known
+    assert "attention" not in page.read_text(encoding="utf-8")
+
+
+def test_two_systems_of_one_name_are_refused(material: dict[str, Path], tiny_run: Path, tmp_path: Path) -> None:
+    test = inputs.read_test_sets([str(material["test.en"]), str(material["test.fr"])])[0]
+    with pytest.raises(InputError, match="two systems are called A"):
+        make_report([inputs.NamedRun("A", tiny_run)], [test], tmp_path / "out", systems={"A": {"test": test.reference}})
+
+
+def test_tables_and_figures_of_an_earlier_report_go(material: dict[str, Path], tmp_path: Path) -> None:
+    test = inputs.read_test_sets([str(material["test.en"]), str(material["test.fr"])])[0]
+    out = tmp_path / "out"
+    make_report([], [test], out, systems={"A": {"test": test.reference}, "B": {"test": test.reference}})
+    for folder in ("figures", "tables"):
+        (out / folder / "mine.svg").touch()
+    make_report([], [replace(test, name="a"), replace(test, name="b")], out, systems={"A": {"a": test.reference, "b": test.reference}})
+    left = {path.name for folder in ("figures", "tables") for path in (out / folder).iterdir()}
+    assert "mine.svg" in left
+    assert {name.partition("-")[0] for name in left - {"mine.svg"}} == {"a", "b"}
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,12 @@ def test_every_unknown_word_is_followed(tiny_run: Path) -> None:
     assert {word: dict(counter) for word, counter in found.of_word.items()} == {"qqa": {"<unk>": 1}, "qqb": {"chien de": 1}, "qqc": {"": 1}}
 
 
+def test_what_a_word_became_can_be_told_from_its_commas(tiny_run: Path) -> None:
+    section = unknown_section([output(worker(tiny_run), "qqa qqa the", "le , <unk>", [0, 1, 1])], "")
+    assert section is not None
+    assert [row for table in section.blocks[1:] for row in table.rows] == [["run", "qqa", 2, ", <unk> · le"]]  # type: ignore[union-attr]
+
+
 def test_without_unknown_words_there_is_no_section(tiny_run: Path) -> None:
     assert unknown_section([output(worker(tiny_run), "the", "le", [0])], "") is None
 

@@ -10,7 +10,7 @@ import numpy as np
 from rnnsearch.records import Translation
 from rnnsearch.report.attention import LEFT_OUT, TOO_OFTEN, left_out, longest_gap, too_often, written_again
 from rnnsearch.report.differences import UNKNOWN, marked, words
-from rnnsearch.report.document import Block, Column, Line, Section, Sentence, Sentences, Table, Value, Word
+from rnnsearch.report.document import Block, Column, Line, Paragraph, Section, Sentence, Sentences, Table, Value, Word
 from rnnsearch.report.measures import Measures
 from rnnsearch.report.outputs import Output, RunOutput, attending
 
@@ -19,12 +19,23 @@ SHOWN = 3
 SHORTEST = 10
 """Words of a source sentence that may be among the best and the worst: among shorter ones, both are plenty and say little."""
 
+LEGEND = (
+    "Marked words of a translation are not in the reference, or not at this place; a framed word is an unknown one that a run wrote. "
+    f"The best and the worst are so by chrF2, among sentences of at least {SHORTEST} words."
+)
+LEGEND_OF_ATTENTION = (
+    " What is said of source words is read off the attention; among phrases left out, the source words concerned are struck."
+)
+
 
 def browsing(measures: Measures, prefix: str) -> Section:
     """Sentences to look at: the longest; the best and the worst of each system; where a run left words out, or wrote them twice."""
     numbers = range(len(measures.lengths))
     longest = sorted(numbers, key=lambda n: (-measures.lengths[n], n))[:SHOWN]
-    blocks: list[Block] = [_group(measures, f"{prefix}longest", "The longest sentences", longest, shown=True)]
+    blocks: list[Block] = [
+        Paragraph(LEGEND + (LEGEND_OF_ATTENTION if attending(measures.outputs) else "")),
+        _group(measures, f"{prefix}longest", "The longest sentences", longest, shown=True),
+    ]
     enough = [n for n in numbers if measures.lengths[n] >= SHORTEST] or list(numbers)
     for output in measures.outputs:
         values = measures.sentence_chrf[output.name]
@@ -33,7 +44,8 @@ def browsing(measures: Measures, prefix: str) -> Section:
         blocks.append(_group(measures, f"{prefix}best-{output.place}", f"{output.name}: the best sentences", ranked[::-1][:SHOWN]))
     for run in attending(measures.outputs):
         blocks += _attended(measures, run, prefix)
-    blocks.append(every_word(measures, prefix))
+    if attending(measures.outputs):
+        blocks.append(every_word(measures, prefix))
     return Section(f"{prefix}table-3", "Table 3. Translations side by side", blocks)
 
 

@@ -46,7 +46,7 @@ class Table:
         if value is None:
             return Cell(MISSING, numeric=place in self.numeric)
         if isinstance(value, str):
-            return Cell(value)
+            return Cell(value, numeric=place in self.numeric)  # under the heading of its numbers
         written = format(value, column.form)
         return Cell(written.replace("-", "−"), numeric=True, best=bool(column.best) and value == self._best(place))
 
@@ -98,7 +98,7 @@ class Word:
     """A word of a sentence. kind: what the reader should see in it. note: more about it. blank: whether one follows."""
 
     text: str
-    kind: Literal["", "differs", "unknown", "left-out", "repeated"] = ""
+    kind: Literal["", "differs", "unknown", "left-out"] = ""
     note: str = ""
     blank: bool = True
 
@@ -165,13 +165,13 @@ class Document:
 
 def every_table(document: Document) -> list[Table]:
     """Those of all sections, in their order, and those that are files only."""
-    found: list[Table] = []
+    return [*(block for block in _blocks(document.sections) if isinstance(block, Table)), *document.files]
 
-    def visit(section: Section) -> None:
-        found.extend(block for block in section.blocks if isinstance(block, Table))
-        for inner in section.sections:
-            visit(inner)
 
-    for section in document.sections:
-        visit(section)
-    return [*found, *document.files]
+def every_picture(document: Document) -> list[Picture]:
+    """Those of all sections, in their order."""
+    return [picture for block in _blocks(document.sections) if isinstance(block, Pictures) for picture in block.pictures]
+
+
+def _blocks(sections: Sequence[Section]) -> list[Block]:
+    return [block for section in sections for block in (*section.blocks, *_blocks(section.sections))]

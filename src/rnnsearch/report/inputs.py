@@ -48,7 +48,7 @@ def read_test_sets(files: Sequence[str], gold: Sequence[str] = ()) -> list[TestS
     if not files or len(files) % 2:
         raise InputError("a test set is two files, source and reference", remedy="--test [NAME=]SRC REF")
     sets = [_read_test_set(source, reference) for source, reference in zip(files[::2], files[1::2], strict=True)]
-    _require_different([test.name for test in sets], "test sets", "--test NAME=SRC REF")
+    require_different([test.name for test in sets], "test sets", "--test NAME=SRC REF")
     links = dict(_gold_of(entry, sets) for entry in gold)
     return [replace(test, gold=links.get(test.name)) for test in sets]
 
@@ -64,7 +64,7 @@ def name_runs(words: Sequence[str]) -> list[NamedRun]:
     for name, path in split:
         folder = Path(path).resolve().name
         runs.append(NamedRun(name or (folder if folders[folder] == 1 else path.rstrip("/")), Path(path)))
-    _require_different([run.name for run in runs], "runs", "NAME=RUN")
+    require_different([run.name for run in runs], "runs", "NAME=RUN")
     return runs
 
 
@@ -123,7 +123,8 @@ def _named(word: str) -> tuple[str, str]:
     return ("", word) if not equals or Path(word).exists() else (name, path)
 
 
-def _require_different(names: Sequence[str], what: str, remedy: str) -> None:
+def require_different(names: Sequence[str], what: str, remedy: str) -> None:
+    """Raises InputError if two names are the same, or would name the same file."""
     twice = next((name for name, count in Counter(map(file_name, names)).items() if count > 1), None)
     if twice is not None:
         raise InputError(f"two {what} are called {twice}", remedy=remedy)

@@ -51,7 +51,7 @@ def learning(workers: Sequence[Worker], album: Album) -> Section:
             f"{curve.name} ends at {curve.y[-1]:.1f} after {curve.x[-1]:.1f} hours" for curve in curves if curve.y[-1] is not None
         )
         figure = curve_figure(curves, "hours of training", "BLEU on the development set")
-        picture = album.add(figure, "learning", "Development BLEU while the runs were trained", alt)
+        picture = album.add(figure, "learning-curves", "Development BLEU while the runs were trained", alt)
         blocks.append(
             Pictures("figure-learning", "Learning curves", [picture], notes=["Greedy search or a small beam, as each run validates."])
         )

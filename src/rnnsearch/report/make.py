@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from rnnsearch.files import write_text
 from rnnsearch.report.album import Album
 from rnnsearch.report.document import Document, Section, Table, every_table
 from rnnsearch.report.gather import Report, Worker, gather, known_pairs, open_runs
-from rnnsearch.report.inputs import NamedRun, TestSet, file_name
+from rnnsearch.report.inputs import NamedRun, TestSet, file_name, require_different
 from rnnsearch.report.learning import learning
 from rnnsearch.report.measures import measure
 from rnnsearch.report.outputs import Output, RunOutput
@@ -42,11 +43,13 @@ def make_report(
 
     systems: outside systems: name → test set → hypotheses, one a line of the source. search: settings changed from each run's own.
     command: shown as what made the report. Translations that are in out/translations, of the same weights, settings and text, are used
-    again.
-    Raises InputError for a folder that holds something else, and for runs and settings that `Translator` refuses.
+    again; tables and figures of an earlier report there go.
+    Raises InputError for two systems of one name, for a folder that holds something else, and for runs and settings that
+    `Translator` refuses.
     """
     if not runs and not systems:
         raise InputError("nothing to report on", remedy="name a run, or an outside system with --system NAME=HYP")
+    require_different([*(run.name for run in runs), *(systems or {})], "systems", "NAME=RUN, or --system NAME=HYP")
     _make_folders(out)
     workers = open_runs(runs, search or {}, device=device, trust_code=trust_code)
     album = Album(out / "figures")
@@ -127,12 +130,26 @@ def _made(workers: Sequence[Worker], tests: Sequence[TestSet]) -> list[tuple[str
 
 
 def _write(document: Document, out: Path) -> Path:
+    earlier = _files_of(out)
     try:
         for table in every_table(document):
             write_text(out / "tables" / f"{table.name}.csv", as_csv(table))
         write_text(out / NUMBERS, as_json(document))
         write_text(out / MARKDOWN, as_markdown(document))
         write_text(out / PAGE, as_html(document))
+        for name in earlier - _files_of(out):
+            (out / name).unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", file=error.filename or out) from None
     return out / PAGE
+
+
+def _files_of(out: Path) -> set[str]:
+    """Tables and figures that the report in the folder says are its own, relative to it; none if it cannot be read."""
+    try:
+        numbers = json.loads((out / NUMBERS).read_text(encoding="utf-8"))
+        tables, figures = list(numbers["tables"]), list(numbers["figures"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    files = {f"tables/{name}.csv" for name in tables} | {f"figures/{name}{suffix}" for name in figures for suffix in (".svg", ".pdf")}
+    return {file for file in files if Path(file).name == file.partition("/")[2]}

@@ -9,7 +9,7 @@ import re
 from importlib import resources
 from typing import Any
 
-from rnnsearch.report.document import Document, Table, every_table
+from rnnsearch.report.document import Document, Table, every_picture, every_table
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#$])")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -26,7 +26,7 @@ def as_markdown(document: Document) -> str:
 
 
 def as_json(document: Document) -> str:
-    """All tables, numbers unrounded: name → caption, columns, rows as objects; and how they were made."""
+    """All tables, numbers unrounded: name → caption, rows as objects, how it was made; the figures: name → caption."""
     tables = {
         table.name: {
             "caption": table.caption,
@@ -35,8 +35,9 @@ def as_json(document: Document) -> str:
         }
         for table in every_table(document)
     }
+    figures = {picture.name: picture.caption for picture in every_picture(document)}
     made = dict(document.made) | {"date": document.date, "command": document.command}
-    return json.dumps({"title": document.title, "made": made, "tables": tables}, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps({"title": document.title, "made": made, "tables": tables, "figures": figures}, ensure_ascii=False, indent=1) + "\n"
 
 
 def as_csv(table: Table) -> str:

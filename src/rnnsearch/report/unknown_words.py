@@ -84,7 +84,8 @@ def unknown_section(outputs: list[Output], prefix: str) -> Section | None:
         for word, counter in sorted(fate.of_word.items(), key=lambda item: (-sum(item[1].values()), item[0]))[:SHOWN]
     ]
     columns = Column("System"), Column("Source word"), Column("Times"), Column("became")
-    listed = Table(f"{prefix}unknown-words", "The most frequent unknown source words", columns, words)
+    note = f"{UNKNOWN} is the word that a run writes for all that its shortlist lacks; dots separate what became of the word at each place."
+    listed = Table(f"{prefix}unknown-words", "The most frequent unknown source words", columns, words, notes=[note])
     return Section(f"{prefix}unknown-section", "Unknown words", [counts, listed] if words else [counts])
 
 
@@ -95,4 +96,4 @@ def _row(output: RunOutput, fate: Fates) -> list[str | int | None]:
 
 def _shown(counter: Counter[str]) -> str:
     common = sorted(counter.items(), key=lambda item: (-item[1], item[0]))[:4]
-    return ", ".join(f"{text or '(left out)'}{f' ×{count}' if count > 1 else ''}" for text, count in common)
+    return " · ".join(f"{text or '(left out)'}{f' ×{count}' if count > 1 else ''}" for text, count in common)
