@@ -120,3 +120,18 @@ def test_gold_links_of_another_file_are_refused(command: Command, folder: Path, 
     refused = command("align", tiny_run, "en", "fr", "--gold", "short")
     assert (refused.code, refused.out) == (2, "")
     assert f"{PAIRS} pairs but 1 sentences of gold links" in refused.err
+
+
+def test_posterior_links(command: Command, folder: Path, tiny_run: Path) -> None:
+    found = {options: command("align", tiny_run, "en", "fr", "--json", *options).lines for options in ((), ("--posterior",))}
+    plain, informed = ([json.loads(line) for line in lines] for lines in found.values())
+    for one, other in zip(plain, informed, strict=True):
+        assert one["score"] == other["score"]
+        assert np.array(other["alignment"]).sum(1) == pytest.approx(1, abs=5e-3)
+    assert any(one["alignment"] != other["alignment"] for one, other in zip(plain, informed, strict=True))
+
+
+def test_a_product_needs_two_directions(command: Command, folder: Path, tiny_run: Path) -> None:
+    result = command("align", tiny_run, "en", "fr", "--symmetrise", "product")
+    assert result.code == 2
+    assert "--reverse-run" in result.err
