@@ -233,6 +233,10 @@ def test_the_command(copy: Path, command: Callable[..., Any], monkeypatch: pytes
     assert not Path("new").exists()
     assert [line.split()[1] for line in planned if line.startswith("rnnsearch")] == ["prepare", *["train", "translate"] * 3]
     assert "--set model.alignment=general" in planned[-2]
+    *same, page = command("reproduce", "study.toml", "--out", "new", "--dry-run").lines
+    assert same == planned
+    assert page.startswith("rnnsearch report additive=new/runs/additive ")
+    assert page.endswith(" --out new/report")
     done = command("experiment", "study.toml", "--out", "out", "--only", "general")
     assert (done.code, done.lines[0]) == (0, "# Tiny")
     refused = command("experiment", "study.toml", "--out", "out", "--only", "nosuch")
@@ -240,6 +244,14 @@ def test_the_command(copy: Path, command: Callable[..., Any], monkeypatch: pytes
     failed = command("experiment", "study.toml", "--out", "out", "--only", "broken")
     assert failed.code == 2
     assert failed.err.split("\n")[-2].startswith("rnnsearch: out/logs/broken.log: the run broken failed (out/runs/broken: 10 gradients")
+
+
+def test_a_system_may_not_have_a_run_s_name(tmp_path: Path) -> None:
+    """Found before anything is trained, since the table and the report could not tell them apart."""
+    text = f'{STUDY}\n[tests.other]\nsource = "a.en"\nreference = "a.fr"\nsystems = {{general = "b.fr"}}\n'
+    with pytest.raises(InputError, match="the system general has the name of a run"):
+        run_study(plan(tmp_path, text), tmp_path / "out", say=silent)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_reproduction_ends_in_a_report(copy: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def reproduce(
     """Reproduce the paper's experiment: prepare, train all, translate, report as its Section 5. After Ctrl-C the same call goes on."""
     plan = read(study, data, set_)
     if status or dry_run:
-        describe(plan, out, status)
+        describe(plan, out, status, page=True)
         return
     finished = run(plan, out, side_by_side, only, trust_code, page=True)
     print(finished.tables.markdown)
@@ -84,11 +84,11 @@ def run(plan: Any, out: Path, side_by_side: int, only: list[str] | None, trust_c
         )
 
 
-def describe(plan: Any, out: Path, status: bool) -> None:
+def describe(plan: Any, out: Path, status: bool, page: bool = False) -> None:
     """What is done, or what would be."""
     from rnnsearch.studies.overview import dry_run, status_lines
 
-    for line in status_lines(plan, out) if status else dry_run(plan, out):
+    for line in status_lines(plan, out) if status else dry_run(plan, out, page):
         print(line)
 
 

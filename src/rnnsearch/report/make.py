@@ -19,6 +19,7 @@ from rnnsearch.report.measures import measure
 from rnnsearch.report.outputs import Output, RunOutput
 from rnnsearch.report.render import as_csv, as_html, as_json, as_markdown
 from rnnsearch.report.results import results
+from rnnsearch.report.scores import signatures
 from rnnsearch.run import package_version
 from rnnsearch.training.processor import hardware
 
@@ -55,10 +56,12 @@ def make_report(
     album = Album(out / "figures")
     sections: list[Section] = []
     files: list[Table] = []
+    metrics: list[str] = []
     for test in tests:
         known = known_pairs(workers, test) if workers else []
         outputs = _outputs(workers, test, known, systems or {}, out / "translations", progress, device)
         measures = measure(test, outputs, known, out / "translations", progress)
+        metrics = signatures(measures)
         found = results(measures, album, prefix=f"{file_name(test.name)}-" if len(tests) > 1 else "")
         sections.append(found.section)
         files += found.files
@@ -68,7 +71,7 @@ def make_report(
         title=title or "Translations compared",
         lead=_lead(workers, tests, systems or {}),
         sections=sections,
-        made=_made(workers, tests),
+        made=[*_made(workers, tests), ("Metrics", "; ".join(metrics))],
         files=files,
         command=command,
         date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),

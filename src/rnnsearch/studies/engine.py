@@ -56,7 +56,7 @@ def run_study(
     Raises InputError for a study that does not fit its files, or runs in `out` that were trained with other settings.
     """
     folder = StudyFolder(out)
-    _check_names(plan, only)
+    _check_names(plan, only, folder)
     with folder.locked(say) as lock:
         runs = folder.runs(plan)
         prepare_corpora(plan, folder, any(run.reverse for run in runs), len(os.sched_getaffinity(0)), progress)
@@ -100,7 +100,12 @@ def current_states(plan: Plan, folder: StudyFolder) -> list[RunState]:
     return states(plan, folder, {name for name, found in results.rows.items() if found["status"] == "done"})
 
 
-def _check_names(plan: Plan, only: Sequence[str]) -> None:
+def _check_names(plan: Plan, only: Sequence[str], folder: StudyFolder) -> None:
+    """Raises InputError for a variant that is none, and for a system that has a run's name: no table could tell them apart."""
+    runs = {name for run in folder.runs(plan) for name in (run.name, run.variant)}
+    for system in (system for test in plan.study.tests.values() for system in test.systems):
+        if system in runs:
+            raise InputError(f"the system {system} has the name of a run", file=plan.name, remedy="give it another name")
     for name in only:
         if name not in plan.study.variants:
             raise InputError(f"the study has no variant {name!r}", file=plan.name, remedy=f"one of {', '.join(plan.study.variants)}")

@@ -14,7 +14,7 @@ from rnnsearch.studies.engine import current_states
 from rnnsearch.studies.folder import StudyFolder
 from rnnsearch.studies.state import time_left
 from rnnsearch.studies.study import Plan
-from rnnsearch.studies.test_sets import set_files
+from rnnsearch.studies.test_sets import SetFiles, set_files
 
 
 def status_lines(plan: Plan, out: Path) -> Iterator[str]:
@@ -26,8 +26,8 @@ def status_lines(plan: Plan, out: Path) -> Iterator[str]:
     yield f"{done} of {len(found)} runs done{f'; {left}, one run after the other' if left and done < len(found) else ''}"
 
 
-def dry_run(plan: Plan, out: Path) -> Iterator[str]:
-    """The commands that do the same by hand."""
+def dry_run(plan: Plan, out: Path, page: bool = False) -> Iterator[str]:
+    """The commands that do the same by hand. page: with the report that ends a reproduction."""
     folder, study = StudyFolder(out), plan.study
     if study.corpus.builtin:
         yield f"# {folder.corpus}: the built-in corpus"
@@ -50,6 +50,19 @@ def dry_run(plan: Plan, out: Path) -> Iterator[str]:
         for name, test in sets.items():
             if test.translate and not run.reverse:
                 yield f"{_joined(['translate', run.path, test.source])} > {shlex.quote(str(folder.translations(run, name)))}"
+    if page:
+        yield _report(folder, [f"{run.name}={run.path}" for run in folder.runs(plan) if not run.reverse], sets)
+
+
+def _report(folder: StudyFolder, runs: Sequence[str], sets: dict[str, SetFiles]) -> str:
+    translated = {name: test for name, test in sets.items() if test.translate}
+    words: list[str | Path] = ["report", *runs, "--test"]
+    for name, test in translated.items():
+        words += [f"{name}={test.source}", test.reference]
+    for system in dict.fromkeys(system for test in translated.values() for system in test.systems):
+        first, *others = (str(test.systems.get(system, "-")) for test in translated.values())
+        words += ["--system", f"{system}={first}", *others]
+    return _joined([*words, "--out", folder.page])
 
 
 def _command(words: Sequence[str | Path], settings: Settings, recipe: str, sections: Sequence[str]) -> str:
