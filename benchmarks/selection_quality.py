@@ -1,6 +1,6 @@
 """Whether data selection finds a domain: two experiments on real corpora.
 
-    python benchmarks/selection_quality.py ../shared/data
+    python benchmarks/selection_quality.py DATA
 
 1. The pool is Europarl and Multi30k's training pairs, the domain Multi30k's development set. As many pairs are kept as Multi30k has; how
    many of them are Multi30k's?

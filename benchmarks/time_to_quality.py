@@ -1,6 +1,6 @@
 """Seconds of training until the translations of a test set reach a BLEU: Multi30k, words, one core.
 
-    python benchmarks/time_to_quality.py ../shared/data/multi30k --threads 1
+    python benchmarks/time_to_quality.py DATA --threads 1
     python benchmarks/time_to_quality.py DATA --bleu 50 --set training.max_epochs=3 --set model.hidden_size=512
 
 DATA holds train and test2016 as .en.gz and .fr.gz. The recipe is time_to_quality.toml beside this file; the test set decides nothing in it

@@ -1,6 +1,6 @@
 """Speed of the tokeniser against a plain loop over sacremoses, and whether both give the same words.
 
-    python benchmarks/tokenise.py ../shared/data/europarl/train.en.gz --language en --lines 100000
+    python benchmarks/tokenise.py train.en.gz --language en --lines 100000
 
 Both read the same lines in turns of a few thousand, in one process, so that other work on the machine slows both alike. The tokeniser
 begins with an empty memory, and its making is timed too.
