@@ -43,16 +43,16 @@ def test_plain_autograd_is_plain() -> None:
 def test_a_row_for_every_part(
     precision: str, parts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "my_scorer.py").write_text(OWN, encoding="utf-8")
+    (tmp_path / "scorer_to_time.py").write_text(OWN, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
     small = ["--hidden", "4", "--alignment", "3", "--words", "9", "--length", "2", "--batch", "2", "--updates", "1", "--threads", "1"]
-    own = ["--own", "my_scorer:Mine", "--json"]
+    own = ["--own", "scorer_to_time:Mine", "--json"]
     monkeypatch.setattr(sys, "argv", ["parts.py", *small, "--precision", precision, "--parts", parts, *own])
     runpy.run_path(str(PARTS), run_name="__main__")
     result = json.loads(capsys.readouterr().out)
     names = {"alignment": ALIGNMENTS, "cell": CELLS}[parts]
-    assert [(row["part"], row["name"]) for row in result["rows"]] == [*((parts, name) for name in names), ("alignment", "my_scorer:Mine")]
+    assert [(row["part"], row["name"]) for row in result["rows"]] == [*((parts, name) for name in names), ("alignment", "scorer_to_time:Mine")]
     for row in result["rows"]:
         assert row["smallest_ratio"] == row["ratio"] == row["largest_ratio"] == row["plain_seconds"] / row["deferred_seconds"]
 
