@@ -52,7 +52,10 @@ def test_a_row_for_every_part(
     runpy.run_path(str(PARTS), run_name="__main__")
     result = json.loads(capsys.readouterr().out)
     names = {"alignment": ALIGNMENTS, "cell": CELLS}[parts]
-    assert [(row["part"], row["name"]) for row in result["rows"]] == [*((parts, name) for name in names), ("alignment", "scorer_to_time:Mine")]
+    assert [(row["part"], row["name"]) for row in result["rows"]] == [
+        *((parts, name) for name in names),
+        ("alignment", "scorer_to_time:Mine"),
+    ]
     for row in result["rows"]:
         assert row["smallest_ratio"] == row["ratio"] == row["largest_ratio"] == row["plain_seconds"] / row["deferred_seconds"]
 
