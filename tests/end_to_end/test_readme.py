@@ -39,7 +39,8 @@ def test_the_commands(tmp_path: Path, tiny_corpus: Path, command: Callable[..., 
         if redirected:
             Path(redirected.strip()).write_text(outcome.out, encoding="utf-8")
         ran.append(arguments[0])
-    assert ran == ["prepare", "train", "translate", "evaluate", "align"]
+    assert ran == ["prepare", "train", "translate", "evaluate", "align", "report"]
+    assert Path("report/report.html").exists()
     lines = Path("test.en").read_text(encoding="utf-8").count("\n")
     assert Path("test.out").read_text(encoding="utf-8").count("\n") == lines
     assert Path("test.links").read_text(encoding="utf-8").count("\n") == lines
