@@ -15,8 +15,9 @@ from torch import Tensor
 
 from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
+from rnnsearch.model.fixed_maps import FixedMaps
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.sequence_linear import PRECISIONS, Maps
+from rnnsearch.model.sequence_linear import PRECISIONS
 from rnnsearch.text.batches import Batch
 from rnnsearch.training.processor import hardware, set_up_processor
 from rnnsearch.training.team import Team
@@ -92,7 +93,7 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1})
     network = _network(settings, words, torch.float32).to(settings.training.device)
     ids, lengths = (part.to(settings.training.device) for part in _ids(limits.batch_size, length, words))
-    maps = Maps(PRECISIONS[limits.precision])
+    maps = FixedMaps(limits.precision)
     others = 2 + torch.randperm(words - 2)[: candidates - 2]
     chosen = torch.cat([torch.arange(2), others]).sort().values.to(ids.device) if candidates else None
 

@@ -133,7 +133,9 @@ class SearchSettings(_Section):
     beam: Positive = Field(12, description="hypotheses kept of a sentence")
     nbest: Positive = Field(1, description="translations returned of a sentence")
     batch_size: Positive = Field(64, description="sentences translated together")
-    precision: Literal["float32", "bfloat16"] = Field("float32", description="of the matrix products; scores and states stay float32")
+    precision: Literal["float32", "bfloat16", "int8"] = Field(
+        "float32", description="of the matrix products; scores and states stay float32"
+    )
     normalise: Literal["none", "length", "gnmt"] = Field(
         "none", description="score / words, or GNMT's ((5+words)/6)^alpha; at the final choice"
     )

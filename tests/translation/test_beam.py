@@ -15,6 +15,7 @@ from torch import Tensor
 from rnnsearch.config import SearchSettings
 from rnnsearch.records import Hypothesis
 from rnnsearch.text import vocabulary
+from rnnsearch.translation import beam
 from rnnsearch.translation.beam import EOS, UNK, StepResult, beam_search, largest
 
 Row = tuple[NDArray[np.float32], NDArray[np.float32]]
@@ -358,6 +359,33 @@ def test_largest_orders_equal_values_by_index(seed: int) -> None:
         real = np.take_along_axis(scores, expected, axis=1) > -np.inf  # which of the impossible ones are returned does not matter
         assert np.array_equal(indices.numpy()[real], expected[real])
         assert np.array_equal(values.numpy(), np.take_along_axis(scores, expected, axis=1))
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("values", [5, 1_000_000])
+def test_highest_of_blocks_are_the_highest(seed: int, values: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the blocks are, also where the last is not whole, equal values meet at the edge, or there is nothing but −∞."""
+    random = np.random.default_rng(seed)
+    scores = torch.from_numpy(random.integers(0, values, size=(4, 203)).astype(np.float32))
+    scores[scores < random.integers(0, 2) * values / 2] = -torch.inf
+    scores[3] = -torch.inf
+    expected_values, expected = largest(scores, 12)  # 203 are less than a block
+    monkeypatch.setattr(beam, "BLOCK", int(random.integers(2, 12)))
+    found_values, found = largest(scores, 12)
+    assert torch.equal(found_values, expected_values)
+    assert torch.equal(found[found_values > -torch.inf], expected[expected_values > -torch.inf])
+    assert torch.equal(beam.highest(scores, 12)[0], scores.topk(12).values)
+    assert torch.equal(scores.gather(1, beam.highest(scores, 12)[1]), scores.topk(12).values)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sentences_ranked_a_few_at_a_time(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, settings = random_case(seed)
+    everything = model.search(settings)
+    monkeypatch.setattr(beam, "CHUNK_ELEMENTS", 1)
+    monkeypatch.setattr(beam, "BLOCK", 2)
+    again = model.search(settings)
+    assert [[(one.ids, one.score) for one in every] for every in again] == [[(one.ids, one.score) for one in every] for every in everything]
 
 
 def test_the_special_ids_are_those_of_the_vocabulary() -> None:

@@ -13,6 +13,7 @@ import torch
 
 from rnnsearch import Hypothesis, InputError, Translation, Translator
 from rnnsearch.config import SearchSettings
+from rnnsearch.model.fixed_maps import WholeNumberMap
 from rnnsearch.model.sequence_linear import SequenceMap
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokenise import Tokeniser
@@ -298,3 +299,18 @@ def test_products_in_bfloat16(translator: Translator, monkeypatch: pytest.Monkey
             assert low.score == pytest.approx(high.score, abs=0.05 * (1 + len(low.tokens)))
             assert low.score != high.score
     assert len(exact) == len(LINES)
+
+
+def test_products_of_whole_numbers(translator: Translator) -> None:
+    """Scores are those of float32 but for the rounding, also with nothing to translate; each matrix is converted once."""
+    first = translator.translate(LINES, beam=3, precision="int8")
+    maps = dict(translator._maps["int8"][0]._maps)
+    assert sum(isinstance(each, WholeNumberMap) for each in maps.values()) > 5
+    again = translator.translate(LINES, beam=3, precision="int8")
+    assert translator._maps["int8"][0]._maps == maps
+    assert [result.score for result in again] == [result.score for result in first]
+    found = [(line, result) for line, result in zip(LINES, first, strict=True) if line and result.finished]
+    assert found
+    for (_, low), high in zip(found, translator.force([(line, result.text) for line, result in found]), strict=True):
+        assert low.score == pytest.approx(high.score, abs=0.1 * (1 + len(low.tokens)))
+        assert low.score != high.score

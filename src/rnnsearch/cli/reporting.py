@@ -31,7 +31,7 @@ def report(
     first: Annotated[int, typer.Option(min=0, help="For a quick look: only the first pairs of each test set; 0 = all.")] = 0,
     beam: Annotated[int | None, typer.Option(help="Hypotheses kept; as each run's settings say if not given.")] = None,
     normalise: Annotated[str | None, typer.Option(help="Length normalisation: none, length or gnmt.")] = None,
-    precision: Annotated[str | None, typer.Option(help="Of the matrix products: float32 or bfloat16.")] = None,
+    precision: Annotated[str | None, typer.Option(help="Of the matrix products: float32, bfloat16 or int8.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Sentences translated together.")] = None,
     device: Device = "cpu",
     threads: Threads = 0,

@@ -18,7 +18,7 @@ from rnnsearch.model.dropout import Dropout, dropped
 from rnnsearch.model.embedding import WordEmbedding
 from rnnsearch.model.encoder import ENCODERS, Encoder, PositionedEmbeddingEncoder
 from rnnsearch.model.initialise import drawn, orthogonal
-from rnnsearch.model.readout import READOUTS, OutputLayer, Readout
+from rnnsearch.model.readout import READOUTS, OutputLayer, Readout, log_probabilities
 from rnnsearch.model.resolve import resolve
 from rnnsearch.model.sequence_linear import Maps, SequenceLinear, sequence
 
@@ -210,8 +210,8 @@ class TranslationNetwork(nn.Module):
         embedded = None if previous is None else self.target_embedding(previous)
         word = None if embedded is None else decoder.cell.project(embedded)
         seen, state = decoder.step(word, state, source)
-        logits = (output or whole_output)(readout(decoder.cell.hidden(seen.cell), embedded, seen.context))
-        return torch.log_softmax(logits, -1), seen, state
+        read = readout(decoder.cell.hidden(seen.cell), embedded, seen.context)
+        return log_probabilities(output or whole_output, read), seen, state
 
 
 def initialise_glorot(network: TranslationNetwork) -> None:

@@ -88,3 +88,21 @@ class OutputLayer(nn.Module):
         """The layer for some words only: (*rest, readout) → (*rest, candidates). Their rows of W_o are selected here, once."""
         rows = selected(self, ids)
         return lambda readout: rows(self.features(readout))
+
+
+ROWS_AT_ONCE = 128
+"""Hypotheses whose logits a processor holds at once: with some ten thousand words they stay in its cache."""
+
+
+def log_probabilities(output: Callable[[Tensor], Tensor], readout: Float[Tensor, "*rest readout"]) -> Float[Tensor, "*rest words"]:
+    """log p(y_i) over the words of the layer `output`, for search: on a processor without a tensor of all logits beside it."""
+    rows = readout.flatten(0, -2)
+    if len(rows) <= ROWS_AT_ONCE or rows.device.type != "cpu" or torch.is_grad_enabled():
+        return torch.log_softmax(output(readout), -1)
+    first, *others = rows.split(ROWS_AT_ONCE)
+    logits = output(first)
+    found = logits.new_empty(len(rows), logits.shape[-1])
+    torch.log_softmax(logits, -1, out=found[:ROWS_AT_ONCE])
+    for part, place in zip(others, found[ROWS_AT_ONCE:].split(ROWS_AT_ONCE), strict=True):
+        torch.log_softmax(output(part), -1, out=place)
+    return found.view(*readout.shape[:-1], -1)

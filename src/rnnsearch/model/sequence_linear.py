@@ -15,7 +15,7 @@ Gradients are exact, first order only. Backward may run twice, partly, or never.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol, runtime_checkable
@@ -197,6 +197,10 @@ class ReadEveryStep:
         return _Read.apply(self.tensor, self.total)  # type: ignore[no-untyped-call,no-any-return]
 
 
+Map = Callable[[Tensor], Tensor]
+"""(..., in) → (..., out)."""
+
+
 class Maps:
     """The maps of a sequence that is being computed, each made at its first use; dtype: of the products of float32 modules.
 
@@ -205,13 +209,16 @@ class Maps:
 
     def __init__(self, dtype: torch.dtype = torch.float32) -> None:
         self.dtype = dtype
-        self._maps: dict[int, SequenceMap] = {}
+        self._maps: dict[int, Map] = {}
 
-    def of(self, module: HasWeight) -> SequenceMap:
+    def of(self, module: HasWeight) -> Map:
         if id(module) not in self._maps:
-            low = self.dtype if module.weight.dtype == torch.float32 else None
-            self._maps[id(module)] = SequenceMap(module.weight, module.bias, low)
+            self._maps[id(module)] = self.make(module.weight, module.bias)
         return self._maps[id(module)]
+
+    def make(self, matrix: Tensor, bias: Tensor | None) -> Map:
+        """The map of a matrix (out, in) and perhaps a bias (out,)."""
+        return SequenceMap(matrix, bias, self.dtype if matrix.dtype == torch.float32 else None)
 
 
 _maps: ContextVar[Maps | None] = ContextVar("sequence", default=None)
@@ -244,11 +251,10 @@ def linear(module: HasWeight, x: Tensor) -> Tensor:
     return F.linear(x, module.weight, module.bias) if maps is None else maps.of(module)(x)
 
 
-def selected(module: HasWeight, rows: Tensor) -> SequenceMap:
+def selected(module: HasWeight, rows: Tensor) -> Map:
     """(..., in) → (..., out'): some rows of a module's map, in the precision of the open `sequence`. rows: (out',) their numbers."""
-    maps = _maps.get()
-    whole = SequenceMap(module.weight, module.bias) if maps is None else maps.of(module)
-    return SequenceMap(whole.matrix[rows], None if whole.bias is None else whole.bias[rows])
+    maps = _maps.get() or Maps(module.weight.dtype)
+    return maps.make(module.weight[rows], None if module.bias is None else module.bias[rows])
 
 
 class SequenceLinear(nn.Module):

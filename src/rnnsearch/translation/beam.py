@@ -24,6 +24,10 @@ EOS, UNK = 0, 1
 """End of sentence and unknown word, the ids with which every vocabulary begins: said again here because the search knows no words."""
 
 IMPOSSIBLE = -math.inf
+CHUNK_ELEMENTS = 2_000_000
+"""Scores that a processor ranks at once: they stay in its cache."""
+BLOCK = 256
+"""Scores of which only the highest is compared at first."""
 SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
 """Stands for a coverage of 0, whose logarithm is −∞: a position never attended to costs β·87.3."""
 
@@ -135,10 +139,16 @@ def empty_beam(source_lengths: Tensor) -> Beam:
 
 def best_candidates(result: StepResult, live: Beam, widths: NDArray[np.int64], early: NDArray[np.bool_], no_unk: bool) -> Beam:
     """The best continuations of each sentence by one id, `widths[b]` at most, best first; `early` (B,) says where it must not end yet."""
-    log_p = result.log_probabilities
-    scores = torch.from_numpy(live.scores).to(log_p.device)[:, :, None] + log_p  # (B, k, K)
-    forbid(scores, early, no_unk)
-    values, indices = largest(scores.flatten(1), int(widths.max()))  # (B, n)
+    log_p, wanted = result.log_probabilities, int(widths.max())
+    so_far = torch.from_numpy(live.scores).to(log_p.device)[:, :, None]  # (B, k, 1)
+    size = max(1, CHUNK_ELEMENTS // log_p[0].numel()) if log_p.device.type == "cpu" else len(log_p)
+    best = []
+    for first in range(0, len(log_p), size):
+        part = slice(first, first + size)
+        scores = so_far[part] + log_p[part]  # (b, k, K)
+        forbid(scores, early[part], no_unk)
+        best.append(largest(scores.flatten(1), wanted))
+    values, indices = (torch.cat(parts) for parts in zip(*best, strict=True))  # (B, n)
     chosen = candidates(result, live.sentences, values, indices // log_p.shape[2], indices % log_p.shape[2])
     beyond = np.arange(values.shape[1]) >= widths[:, None]
     return replace(chosen, scores=np.where(beyond, np.float32(IMPOSSIBLE), chosen.scores))
@@ -165,17 +175,29 @@ def largest(scores: Float[Tensor, "batch candidates"], count: int) -> tuple[Floa
     torch.topk leaves open which of several equal scores it returns; one more than asked for shows whether that matters.
     """
     count = min(count, scores.shape[1])
-    values, indices = scores.topk(min(count + 1, scores.shape[1]), dim=1)
+    values, indices = highest(scores, min(count + 1, scores.shape[1]))
     cut = values[:, count - 1 : count]
     tied = ((values[:, count:] == cut) & (cut > IMPOSSIBLE)).any(dim=1)
-    if tied.any():
-        rows, cut = scores[tied], cut[tied]
-        position = torch.arange(rows.shape[1], device=rows.device)
-        rank = torch.where(rows > cut, 1, torch.where(rows == cut, -position, -rows.shape[1]))
-        indices[tied, :count] = rank.topk(count, dim=1).indices
+    for row in tied.nonzero().flatten().tolist():
+        enough = (scores[row] >= cut[row]).nonzero().flatten()  # in the order of their indices
+        indices[row, :count] = enough[scores[row, enough].sort(descending=True, stable=True).indices[:count]]
     indices = indices[:, :count].sort(dim=1).values
     values, order = scores.gather(1, indices).sort(dim=1, descending=True, stable=True)
     return values, indices.gather(1, order)
+
+
+def highest(scores: Float[Tensor, "batch candidates"], count: int) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:
+    """torch.topk of each row: the highest lie in the blocks with the highest maxima, which a fast pass finds."""
+    blocks = scores.shape[1] // BLOCK
+    if blocks <= count:
+        return scores.topk(count, dim=1)
+    whole = scores[:, : blocks * BLOCK].unflatten(1, (blocks, BLOCK))  # (batch, blocks, BLOCK)
+    chosen = whole.amax(2).topk(count, dim=1).indices.unsqueeze(2)  # (batch, best, 1)
+    numbers = (chosen * BLOCK + torch.arange(BLOCK, device=scores.device)).flatten(1)
+    left = torch.arange(blocks * BLOCK, scores.shape[1], device=scores.device).expand(len(scores), -1)
+    numbers = torch.cat((numbers, left), 1)  # (batch, the chosen blocks' and what is no whole block)
+    values, places = scores.gather(1, numbers).topk(count, dim=1)
+    return values, numbers.gather(1, places)
 
 
 def settled(found: list[list[Hypothesis]], live: Beam, settings: SearchSettings) -> NDArray[np.bool_]:

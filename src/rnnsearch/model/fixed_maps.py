@@ -1,0 +1,64 @@
+"""Linear maps whose weights stay as they are, as search needs them: each matrix is converted once, to whole numbers if that is wanted.
+
+A search multiplies few rows, a dozen for one sentence, so that most of a product's time goes into reading the matrix. Bytes are read four
+times as fast as float32, and processors that multiply them do so about twice as fast as bfloat16.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from rnnsearch.errors import InputError
+from rnnsearch.model.sequence_linear import PRECISIONS, Map, Maps
+
+WEIGHT_LIMIT = 127
+"""Largest absolute value of the whole numbers that stand for the weights of a row."""
+FEWEST_OUTPUTS = 16
+"""Maps to fewer outputs, such as v_a, stay in float32: there is little to read, and converting their input would take the time."""
+
+
+class FixedMaps(Maps):
+    """Maps for search. precision: one of `PRECISIONS`, or "int8"."""
+
+    def __init__(self, precision: str = "float32") -> None:
+        super().__init__(PRECISIONS.get(precision, torch.float32))
+        self.whole_numbers = precision == "int8"
+
+    def make(self, matrix: Tensor, bias: Tensor | None) -> Map:
+        if self.whole_numbers and matrix.shape[0] >= FEWEST_OUTPUTS:
+            return WholeNumberMap(matrix, bias)
+        return super().make(matrix, bias)
+
+
+class WholeNumberMap:
+    """y ≈ M x + b with whole numbers in place of M (out, in) and x, each row of M with a scale of its own.
+
+    A row of M becomes the nearest multiples of its largest absolute weight over 127. x becomes the nearest multiples of its range over 255,
+    the range of all rows that are multiplied together. Products and sums are exact, y is float32. Raises InputError where torch has no
+    such products.
+    """
+
+    def __init__(self, matrix: Tensor, bias: Tensor | None) -> None:
+        if matrix.device.type != "cpu" or not torch.backends.mkldnn.is_available():
+            raise InputError("there are no products of whole numbers on this device", remedy='set search.precision = "bfloat16"')
+        weights = matrix.detach().float()
+        self.scales = (weights.abs().amax(1) / WEIGHT_LIMIT).clamp_min(torch.finfo(torch.float32).tiny)  # (out,)
+        whole = (weights / self.scales.unsqueeze(1)).round_().to(torch.int8)
+        self.prepared = torch.ops.onednn.qlinear_prepack(whole, None)
+        self.zeros = torch.zeros(len(weights), dtype=torch.int32)
+        self.bias = None if bias is None else bias.detach().float()
+        # Where there is no VNNI, pairs of products are summed in 16 bits, which 8 bits of x could overflow.
+        self.limit = 255 if torch.cpu._is_vnni_supported() else 127
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """x: (..., in) → (..., out), in x's dtype."""
+        rows = x.reshape(-1, x.shape[-1]).float()
+        lowest, highest = (min(rows.min().item(), 0.0), max(rows.max().item(), 0.0)) if len(rows) else (0.0, 0.0)
+        scale = (highest - lowest) / self.limit or 1.0
+        zero = round(-lowest / scale)
+        whole = (rows / scale).round_().add_(zero).clamp_(0, self.limit).to(torch.uint8)
+        y = torch.ops.onednn.qlinear_pointwise(
+            whole, scale, zero, self.prepared, self.scales, self.zeros, self.bias, 1.0, 0, torch.float32, "none", [], ""
+        )
+        return y.view(*x.shape[:-1], len(self.scales)).to(x.dtype)  # type: ignore[no-any-return]

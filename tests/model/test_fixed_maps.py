@@ -1,0 +1,118 @@
+"""Products of whole numbers in search: against their definition number by number, and against the exact ones they stand for."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rnnsearch.config import ModelSettings
+from rnnsearch.errors import InputError
+from rnnsearch.model import fixed_maps, readout
+from rnnsearch.model.fixed_maps import FixedMaps, WholeNumberMap
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.model.readout import log_probabilities
+from rnnsearch.model.sequence_linear import SequenceLinear, linear, selected, sequence
+
+OUT, IN = 20, 13
+
+
+def drawn(rows: int = 3, spread: float = 1.0, seed: int = 1) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """M (OUT, IN), some of its rows much smaller than others, b (OUT,) and x (rows, IN)."""
+    torch.manual_seed(seed)
+    return torch.randn(OUT, IN) * torch.logspace(-2, 1, OUT).unsqueeze(1), torch.randn(OUT), spread * torch.randn(rows, IN)
+
+
+def by_definition(matrix: torch.Tensor, bias: torch.Tensor | None, x: torch.Tensor, limit: int) -> torch.Tensor:
+    """Weight by weight in Python's whole numbers."""
+    lowest, highest = min(float(x.min()), 0.0), max(float(x.max()), 0.0)
+    step = (highest - lowest) / limit or 1.0
+    zero = round(-lowest / step)
+    rows = []
+    for inputs in x.tolist():
+        whole_inputs = [min(max(round(value / step) + zero, 0), limit) - zero for value in inputs]
+        row = []
+        for number, weights in enumerate(matrix.tolist()):
+            scale = max(abs(weight) for weight in weights) / 127 or 1.0
+            total = sum(round(weight / scale) * value for weight, value in zip(weights, whole_inputs, strict=True))
+            row.append(total * scale * step + (0.0 if bias is None else float(bias[number])))
+        rows.append(row)
+    return torch.tensor(rows)
+
+
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize(("rows", "shift"), [(1, 0.0), (3, 0.0), (40, 0.0), (3, 5.0), (3, -5.0)])
+def test_whole_numbers_by_definition(rows: int, shift: float, with_bias: bool) -> None:
+    matrix, bias, x = drawn(rows)
+    used = WholeNumberMap(matrix, bias if with_bias else None)
+    found = used(x + shift)
+    expected = by_definition(matrix, bias if with_bias else None, x + shift, used.limit)
+    # A float32 division may fall on the other side of a half than Python's: one step of one input, times a weight.
+    step = float((x + shift).max().clamp_min(0) - (x + shift).min().clamp_max(0)) / used.limit
+    assert ((found - expected).abs() <= 1e-4 + 1.01 * step * matrix.abs().amax(1)).all()
+    assert ((found - expected).abs() < 1e-3).float().mean() > 0.9
+
+
+@pytest.mark.parametrize("spread", [1e-3, 1.0, 1e3])
+def test_the_error_is_that_of_rounding(spread: float) -> None:
+    """No input is further off than half a step of the inputs' range, no weight than half a step of its row's largest."""
+    matrix, bias, x = drawn(50, spread)
+    used = WholeNumberMap(matrix, bias)
+    x_step, scales = float(x.max() - x.min()) / used.limit, used.scales
+    bound = (x_step * (matrix.abs().sum(1) + IN * scales) + scales * x.abs().sum(1, keepdim=True)) / 2
+    # The offset is rounded too, so that an end of the range may be cut off by another half step.
+    assert ((used(x) - (x @ matrix.T + bias)).abs() <= 2 * bound + 1e-5 * spread).all()
+
+
+def test_nothing_is_nothing() -> None:
+    matrix, bias, x = drawn()
+    matrix[4] = 0.0
+    used = WholeNumberMap(matrix, bias)
+    torch.testing.assert_close(used(torch.zeros_like(x)), bias.expand(3, -1))
+    torch.testing.assert_close(used(x)[:, 4], bias[4].expand(3))
+    assert used(x[:0]).shape == (0, OUT)
+    assert used(x.view(1, 3, 1, IN)).shape == (1, 3, 1, OUT)
+
+
+def test_with_seven_bits_no_sum_of_two_products_leaves_sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a processor without VNNI needs: 2 · 127 · 127 < 2¹⁵."""
+    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
+    matrix, bias, x = drawn()
+    used = WholeNumberMap(matrix, bias)
+    assert 2 * used.limit * fixed_maps.WEIGHT_LIMIT < 2**15
+    assert (used(x) - by_definition(matrix, bias, x, 127)).abs().max() < 0.2
+
+
+def test_a_matrix_is_converted_once_and_its_rows_as_itself() -> None:
+    torch.manual_seed(2)
+    module, small, x = SequenceLinear(IN, OUT, bias=True), SequenceLinear(IN, 2), torch.randn(4, IN)
+    maps, rows = FixedMaps("int8"), torch.tensor([3, 5, 6, 7, *range(8, 20), 19])
+    with sequence(maps), torch.no_grad():
+        whole = linear(module, x)
+        assert isinstance(maps.of(module), WholeNumberMap)
+        assert maps.of(module) is maps.of(module)
+        torch.testing.assert_close(selected(module, rows)(x), whole[:, rows])
+        torch.testing.assert_close(linear(small, x), x @ small.weight.T)  # too few outputs to be worth it
+    assert not torch.equal(whole, module(x))
+    torch.testing.assert_close(whole, module(x), atol=0.01, rtol=0.05)
+
+
+def test_only_on_processors() -> None:
+    with pytest.raises(InputError, match="no products of whole numbers") as error:
+        WholeNumberMap(torch.empty(OUT, IN, device="meta"), None)
+    assert "bfloat16" in str(error.value)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+def test_rows_at_once_change_nothing_but_rounding(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(3)
+    layer = TranslationNetwork(
+        ModelSettings(embedding_size=6, hidden_size=8, encoder_size=4, alignment_size=5, maxout_size=7), 9, 30
+    ).output
+    read = torch.randn(3, 4, 7)
+    with torch.no_grad(), sequence(FixedMaps(precision)):
+        whole = log_probabilities(layer, read)
+        monkeypatch.setattr(readout, "ROWS_AT_ONCE", 5)
+        parts = log_probabilities(layer, read)
+    assert parts.shape == whole.shape == (3, 4, 30)
+    torch.testing.assert_close(parts.exp().sum(-1), torch.ones(3, 4))
+    torch.testing.assert_close(parts, whole, atol={"float32": 1e-5, "bfloat16": 0.01, "int8": 0.05}[precision], rtol=0)
