@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from rnnsearch.config import ModelSettings
 from rnnsearch.model.decoder import WIRINGS, SourceReader
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.text.batches import Batch
-from rnnsearch.translation import posterior
+from rnnsearch.translation import forced, posterior
 from rnnsearch.translation.forced import forced_decoding
 
 SOURCE, LENGTHS = torch.tensor([[3, 6, 5, 0], [2, 0, 0, 0]]), torch.tensor([4, 2])
@@ -31,8 +32,11 @@ def network(seed: int = 1, **changed: Any) -> TranslationNetwork:
 
 
 @torch.no_grad()
-def by_hand(network: TranslationNetwork, row: int) -> torch.Tensor:
-    """Sentence `row`, word by word as search has it: the context of each step exchanged for every annotation in turn; (target, source)."""
+def by_hand(network: TranslationNetwork, row: int, filtered: bool = False) -> torch.Tensor:
+    """Sentence `row`, word by word as search has it: the context of each step exchanged for every annotation in turn; (target, source).
+
+    filtered: each step leaves the next one the context of its posterior.
+    """
     size = int(TARGET_LENGTHS[row])
     source, state = network.encode(SOURCE[row : row + 1, : LENGTHS[row]], LENGTHS[row : row + 1])
     reader, rows = SourceReader(source), []
@@ -46,6 +50,8 @@ def by_hand(network: TranslationNetwork, row: int) -> torch.Tensor:
             joint.append(float(seen.weights[0, 0, j]) * float(torch.softmax(logits, -1)[0, 0, TARGET[row, i]]))
         attends = i >= network.decoder.first_attended
         rows.append(torch.tensor(joint, dtype=torch.float64) / sum(joint) if attends else seen.weights[0, 0])
+        if filtered:
+            state = replace(state, context=(rows[-1] @ source.annotations[0]).view_as(state.context))
     return torch.stack(rows)
 
 
@@ -59,13 +65,31 @@ def by_hand(network: TranslationNetwork, row: int) -> torch.Tensor:
     ],
     ids=str,
 )
-def test_bayes_rule_step_by_step(changes: dict[str, Any]) -> None:
+def test_bayes_rule_step_by_step(changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forced, "ROUNDS", 1)
     one = network(**changes)
     _, found = forced_decoding([one], BATCH, posterior=True)
     for row in range(2):
         size, length = int(TARGET_LENGTHS[row]), int(LENGTHS[row])
         torch.testing.assert_close(found[row, :size, :length], by_hand(one, row))
         assert not found[row, :, length:].any()
+
+
+@pytest.mark.parametrize("changes", [{}, {"cell": "lstm"}, {"alignment": "general"}], ids=str)
+def test_rounds_lead_to_states_that_know_where_each_word_came_from(changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With as many rounds as there are words, each word's posterior makes the context that the next state is made of."""
+    one = network(**changes)
+    sizes, lengths = TARGET_LENGTHS.tolist(), LENGTHS.tolist()
+    expected = [by_hand(one, row, filtered=True) for row in range(2)]
+    for rounds in range(1, 6):
+        monkeypatch.setattr(forced, "ROUNDS", rounds)
+        log_p, found = forced_decoding([one], BATCH, posterior=True)
+        for row in range(2):
+            done = min(rounds, sizes[row])
+            torch.testing.assert_close(found[row, :done, : lengths[row]], expected[row][:done])
+            if rounds == 1 and row == 0:
+                assert (found[row, 1 : sizes[row], : lengths[row]] - expected[row][1:]).abs().max() > 1e-6
+        assert torch.equal(log_p, forced_decoding([one], BATCH)[0])
 
 
 def test_a_network_that_reads_no_context_learns_nothing_from_the_word() -> None:
@@ -87,19 +111,24 @@ def test_the_posterior_gives_the_word_at_least_its_prior_share() -> None:
     assert bool(((informed - given.weights).abs().amax(-1) > 1e-3).any())
 
 
-def test_of_both_directions_and_several_networks_it_is_the_mean() -> None:
+def test_of_both_directions_and_several_networks_it_is_the_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And this mean makes the contexts of the next round, in all of them."""
     both, other = network(decoder="bidirectional"), network(2, decoder="bidirectional")
-    halves = []
-    for one in (both, other):
-        annotations = one.encode(SOURCE, LENGTHS)[0].annotations
-        every = one.teacher_forced(SOURCE, LENGTHS, TARGET, target_lengths=TARGET_LENGTHS)
-        halves += [
-            posterior.alignment_posterior(direction, given, annotations, TARGET)
-            for direction, given in zip(one.directions, every, strict=True)
-        ]
-    _, found = forced_decoding([both, other], BATCH, posterior=True)
-    torch.testing.assert_close(found, torch.stack(halves).mean(0))
-    assert all(not torch.allclose(one, another) for one, another in itertools.combinations(halves, 2))
+    mean = None
+    for rounds in (1, 2, 3):
+        halves = []
+        for one in (both, other):
+            annotations = one.encode(SOURCE, LENGTHS)[0].annotations
+            every = one.teacher_forced(SOURCE, LENGTHS, TARGET, known=mean, target_lengths=TARGET_LENGTHS)
+            halves += [
+                posterior.alignment_posterior(direction, given, annotations, TARGET)
+                for direction, given in zip(one.directions, every, strict=True)
+            ]
+        mean = torch.stack(halves).mean(0)
+        monkeypatch.setattr(forced, "ROUNDS", rounds)
+        _, found = forced_decoding([both, other], BATCH, posterior=True)
+        torch.testing.assert_close(found, mean)
+        assert all(not torch.allclose(one, another) for one, another in itertools.combinations(halves, 2))
 
 
 def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,7 @@ def measure(job: Job) -> None:
     from rnnsearch.studies.measuring import checksum, force, translate, write_translations
     from rnnsearch.text.reading import read_pairs
     from rnnsearch.training.processor import hardware, set_up_processor
+    from rnnsearch.translation.forced import ROUNDS
     from rnnsearch.translation.translator import Translator
 
     set_up_processor(job.settings.training.threads)
@@ -97,7 +98,7 @@ def measure(job: Job) -> None:
             else:
                 write_translations(*for_page(job, job.page, name, pairs), job.translations[name], asked, facts)
         if name in job.forced:
-            asked = key | text | {"reference": checksum(reference)} | ({"posterior": True} if name in job.gold else {})
+            asked = key | text | {"reference": checksum(reference)} | ({"posterior": ROUNDS} if name in job.gold else {})
             force(translator, pairs, job.forced[name], asked, facts, say, posterior=name in job.gold)
 
 
