@@ -28,6 +28,7 @@ class DataSettings(_Section):
     source_language: str = Field("en", description="language code for the tokeniser")
     target_language: str = Field("fr", description="language code for the tokeniser")
     tokeniser: Literal["moses", "space"] = Field("moses", description="Moses's tokeniser, or words already separated by blanks")
+    lowercase: bool = Field(False, description="words in small letters, as word aligners see them; translations too")
     subwords: Literal["none", "unigram", "bpe"] = Field("none", description="sentencepiece pieces of words instead of a shortlist")
     shortlist: Positive = Field(30_000, description="most frequent words kept a side (Sec. 4.1), or number of pieces with subwords")
     minimum_count: Positive = Field(1, description="a word must occur this often to enter the shortlist")

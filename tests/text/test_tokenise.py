@@ -37,6 +37,15 @@ def test_words(kind: str, language: str, line: str, words: list[str]) -> None:
     assert Tokeniser(kind, language).words(line) == words  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("kind", ["moses", "space"])
+def test_lowercase_changes_letters_and_no_word(kind: str) -> None:
+    """`Mr.` keeps its full stop and `U.S.` its two, as they would not if the line were in small letters before it is cut."""
+    line = "Mr. Smith's U.S. PAY, ÉTÉ and ΟΔΟΣ."
+    cased, small = (Tokeniser(kind, "en", lowercase).words(line) for lowercase in (False, True))  # type: ignore[arg-type]
+    assert small == [word.lower() for word in cased] != cased
+    assert small[0] == "mr."
+
+
 @pytest.mark.parametrize("line", ["", " ", "\t", "\u00a0\u2028 \x00", "\ufeff"])
 @pytest.mark.parametrize("tokeniser", KINDS, ids=str)
 def test_an_empty_line_has_no_words(tokeniser: Tokeniser, line: str) -> None:

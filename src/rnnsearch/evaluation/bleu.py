@@ -84,7 +84,7 @@ def multi_bleu_statistics(hypotheses: Sequence[str], references: Sequence[str], 
 
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     if tokeniser is not None and tokeniser.kind == "moses":
-        metric.tokenizer_signature = f"moses-{tokeniser.language}"
+        metric.tokenizer_signature = f"moses-{tokeniser.language}" + ("-lowercase" if tokeniser.lowercase else "")
     return _statistics("multi-BLEU", metric, _words(hypotheses, tokeniser), _words(references, tokeniser))
 
 

@@ -93,4 +93,5 @@ class Codec:
 
 def side_tokeniser(side: Side, settings: DataSettings) -> Tokeniser:
     """The tokeniser that these settings ask for."""
-    return Tokeniser(settings.tokeniser, settings.source_language if side == "source" else settings.target_language)
+    language = settings.source_language if side == "source" else settings.target_language
+    return Tokeniser(settings.tokeniser, language, settings.lowercase)

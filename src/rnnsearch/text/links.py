@@ -94,11 +94,12 @@ def check_links(links: Sequence[Link], source_words: int, target_words: int, fil
 def word_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | None:
     """Which of the tokeniser's words each given word became: the words that share a character with it. None if that cannot be said.
 
-    A tokeniser moves blanks and leaves the other characters alone, so that both sequences spell the same without blanks, and a
-    character's place in that spelling ties them together. Usually a given word is cut; words that it merges share their links.
+    A tokeniser moves blanks and leaves the other characters alone, but for their case, so that both sequences spell the same without
+    blanks, and a character's place in that spelling ties them together. Usually a given word is cut; those that it merges share links.
     """
     if list(given) == list(words):
         return [(number, number + 1) for number in range(len(words))]
+    given, words = [token.lower() for token in given], [word.lower() for word in words]
     if "".join(given) != "".join(words):
         return None
     ranges, word, place = [], 0, 0  # place: where words[word] begins

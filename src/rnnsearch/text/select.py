@@ -113,7 +113,7 @@ def score_pool(
             pool=[str(name) for name in pool],
             in_domain=[str(name) for name in in_domain],
             layout=layout,
-            tokeniser=settings.tokeniser,
+            tokeniser=f"{settings.tokeniser}, lowercase" if settings.lowercase else settings.tokeniser,
             order=order,
             seed=seed,
             in_domain_pairs=len(domain.source),

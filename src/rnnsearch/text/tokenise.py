@@ -24,18 +24,19 @@ class Tokeniser:
     """Cuts a line into words and joins words to a line; a plain value that can be sent to another process.
 
     kind: "moses" (as sacremoses, cased, XML left alone) or "space". language: code of the language, for "moses" only.
+    lowercase: words are in small letters. They are the same words, since the letters are made small once the line is cut.
     No word is empty or holds a blank: tabs, control characters and every Unicode separator count as one.
     """
 
     kind: Literal["moses", "space"]
     language: str
+    lowercase: bool = False
 
     def words(self, line: str) -> list[str]:
         """The words of a line; none if it is empty."""
         plain = line if line.isprintable() else line.translate(_PLAIN)
-        if self.kind == "space":
-            return plain.split()
-        return _moses(self.language).words(plain)
+        words = plain.split() if self.kind == "space" else _moses(self.language).words(plain)
+        return [word.lower() for word in words] if self.lowercase else words
 
     def text(self, words: Sequence[str]) -> str:
         """The line that these words make."""
