@@ -62,6 +62,12 @@ def test_the_last_override_wins_over_the_one_before_and_over_the_recipe(tmp_path
     assert (settings.model.hidden_size, settings.model.maxout_size, settings.model.embedding_size) == (300, 50, 620)
 
 
+def test_whole_numbers_are_multiplied_by_processors() -> None:
+    assert load_config("", ["search.precision=int8"]).search.precision == "int8"
+    with pytest.raises(InputError, match="is for processors"):
+        load_config("", ["search.precision=int8", "training.device=cuda"])
+
+
 @pytest.mark.parametrize(
     ("override", "said"),
     [

@@ -28,7 +28,7 @@ class DataSettings(_Section):
     source_language: str = Field("en", description="language code for the tokeniser")
     target_language: str = Field("fr", description="language code for the tokeniser")
     tokeniser: Literal["moses", "space"] = Field("moses", description="Moses's tokeniser, or words already separated by blanks")
-    lowercase: bool = Field(False, description="words in small letters, as word aligners see them; translations too")
+    lowercase: bool = Field(False, description="words, and so translations, in small letters, as aligners see them")
     subwords: Literal["none", "unigram", "bpe"] = Field("none", description="sentencepiece pieces of words instead of a shortlist")
     shortlist: Positive = Field(30_000, description="most frequent words kept a side (Sec. 4.1), or number of pieces with subwords")
     minimum_count: Positive = Field(1, description="a word must occur this often to enter the shortlist")
@@ -165,6 +165,8 @@ class Settings(_Section):
             raise ValueError("model.tie_output needs model.factored_output = true, or model.maxout_size = model.embedding_size")
         if model.alignment == "fixed" and not training.alignment_loss == training.alignment_forcing == "none":
             raise ValueError('model.alignment = "fixed" learns no alignment: training.alignment_loss and alignment_forcing must be "none"')
+        if search.precision == "int8" and training.device != "cpu":
+            raise ValueError(f'search.precision = "int8" is for processors, and training.device = "{training.device}"')
         if search.nbest > search.beam:
             raise ValueError(f"search.nbest = {search.nbest} is more than search.beam = {search.beam}")
         return self

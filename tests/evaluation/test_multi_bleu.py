@@ -83,3 +83,11 @@ def test_the_tokeniser_makes_the_words_and_signs_the_score() -> None:
     assert score.value == pytest.approx(plain_multi_bleu(*words))
     assert "tok:moses-fr|smooth:none" in score.signature
     assert "tok:none|smooth:none" in multi_bleu([hypothesis], [reference], Tokeniser("space", "fr")).signature
+
+
+@pytest.mark.parametrize("kind", ["moses", "space"])
+def test_small_letters_are_in_the_signature(kind: str) -> None:
+    cased, small = (multi_bleu(["a Cat sat on it"], ["A cat sat on it"], Tokeniser(kind, "en", lowercase)) for lowercase in (False, True))  # type: ignore[arg-type]
+    assert cased.value < small.value == pytest.approx(100)
+    assert "case:mixed" in cased.signature
+    assert "case:lc" in small.signature

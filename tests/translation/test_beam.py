@@ -378,6 +378,14 @@ def test_highest_of_blocks_are_the_highest(seed: int, values: int, monkeypatch: 
     assert torch.equal(scores.gather(1, beam.highest(scores, 12)[1]), scores.topk(12).values)
 
 
+def test_numbers_that_are_none_do_not_disturb_the_order_of_equal_ones() -> None:
+    """torch.topk takes NaN for the highest."""
+    scores = torch.tensor([[1.0, torch.nan, 1.0, torch.nan, 1.0, 1.0]])
+    values, indices = largest(scores, 4)
+    assert sorted(indices[0].tolist()) == [0, 1, 2, 3]
+    assert values[0].isnan().sum() == 2
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_sentences_ranked_a_few_at_a_time(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model, settings = random_case(seed)

@@ -81,7 +81,7 @@ def test_rounds_lead_to_states_that_know_where_each_word_came_from(changes: dict
     one = network(**changes)
     sizes, lengths = TARGET_LENGTHS.tolist(), LENGTHS.tolist()
     expected = [by_hand(one, row, filtered=True) for row in range(2)]
-    for rounds in range(1, 6):
+    for rounds in range(1, 6):  # the longer sentence has five words
         monkeypatch.setattr(forced, "ROUNDS", rounds)
         log_p, found = forced_decoding([one], BATCH, posterior=True)
         for row in range(2):
@@ -90,6 +90,14 @@ def test_rounds_lead_to_states_that_know_where_each_word_came_from(changes: dict
             if rounds == 1 and row == 0:
                 assert (found[row, 1 : sizes[row], : lengths[row]] - expected[row][1:]).abs().max() > 1e-6
         assert torch.equal(log_p, forced_decoding([one], BATCH)[0])
+
+
+@pytest.mark.parametrize("wiring", ["eq4", "appendix"])
+def test_a_state_that_is_made_of_its_own_context_is_not_asked_again(wiring: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = network(wiring=wiring)
+    _, found = forced_decoding([one], BATCH, posterior=True)
+    monkeypatch.setattr(forced, "ROUNDS", 1)
+    assert torch.equal(found, forced_decoding([one], BATCH, posterior=True)[1])
 
 
 def test_a_network_that_reads_no_context_learns_nothing_from_the_word() -> None:

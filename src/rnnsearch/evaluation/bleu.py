@@ -46,10 +46,11 @@ def ter(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
 
 
 def multi_bleu(hypotheses: Sequence[str], references: Sequence[str], tokeniser: Tokeniser | None = None) -> Score:
-    """BLEU of tokenised text as Moses's multi-bleu.perl computes it, with which the paper was measured (Sec. 5.1): cased, not smoothed.
+    """BLEU of tokenised text as Moses's multi-bleu.perl computes it, with which the paper was measured (Sec. 5.1): not smoothed.
 
-    tokeniser: what makes words of the lines; without one they are tokenised already. Raises InputError as `chrf` does.
+    tokeniser: what makes words of the lines, cased unless it says otherwise; without one they are tokenised already.
     The script ends with a fault where all hypotheses are empty; this is 0. Scores depend on the tokeniser: compare within one only.
+    Raises InputError as `chrf` does.
     """
     return multi_bleu_statistics(hypotheses, references, tokeniser).score()
 
@@ -82,9 +83,9 @@ def multi_bleu_statistics(hypotheses: Sequence[str], references: Sequence[str], 
     """Of `multi_bleu`, as of `bleu`."""
     from sacrebleu.metrics.bleu import BLEU
 
-    metric = BLEU(tokenize="none", smooth_method="none", force=True)
+    metric = BLEU(tokenize="none", smooth_method="none", force=True, lowercase=tokeniser is not None and tokeniser.lowercase)
     if tokeniser is not None and tokeniser.kind == "moses":
-        metric.tokenizer_signature = f"moses-{tokeniser.language}" + ("-lowercase" if tokeniser.lowercase else "")
+        metric.tokenizer_signature = f"moses-{tokeniser.language}"
     return _statistics("multi-BLEU", metric, _words(hypotheses, tokeniser), _words(references, tokeniser))
 
 

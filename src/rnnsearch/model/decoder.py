@@ -76,7 +76,7 @@ Word = Float[Tensor, "batch hypotheses projected"] | None
 """E y_{i−1} as the cell's `project` maps it; None at the first step: there is no y_0, and no embedding for it."""
 
 Known = Float[Tensor, "batch hypotheses source"] | None
-"""The known alignment of the word whose context a step makes (training only): a row of zeros leaves the model its own α."""
+"""The known alignment of the word whose context a step makes, in teacher forcing: a row of zeros leaves the model its own α."""
 
 Step = tuple[DecoderState, DecoderState]
 """(what p(y_i) is read from, the state for the next step)."""

@@ -22,7 +22,7 @@ class FixedMaps(Maps):
     """Maps for search. precision: one of `PRECISIONS`, or "int8"."""
 
     def __init__(self, precision: str = "float32") -> None:
-        super().__init__(PRECISIONS.get(precision, torch.float32))
+        super().__init__(torch.float32 if precision == "int8" else PRECISIONS[precision])
         self.whole_numbers = precision == "int8"
 
     def make(self, matrix: Tensor, bias: Tensor | None) -> Map:
@@ -32,11 +32,11 @@ class FixedMaps(Maps):
 
 
 class WholeNumberMap:
-    """y ≈ M x + b with whole numbers in place of M (out, in) and x, each row of M with a scale of its own.
+    """y ≈ M x + b with whole numbers in place of M (out, in) and of x.
 
-    A row of M becomes the nearest multiples of its largest absolute weight over 127. x becomes the nearest multiples of its range over 255,
-    the range of all rows that are multiplied together. Products and sums are exact, y is float32. Raises InputError where torch has no
-    such products.
+    A row of M becomes the nearest multiples of its largest absolute weight over 127, each x the nearest steps of a 255th of its range
+    above its lowest number: x = lowest + step q, so that M x = step M q + lowest M 1. Sums of whole numbers are exact, y is float32, and
+    no x knows of the others. Raises InputError where torch has no such products.
     """
 
     def __init__(self, matrix: Tensor, bias: Tensor | None) -> None:
@@ -47,6 +47,7 @@ class WholeNumberMap:
         whole = (weights / self.scales.unsqueeze(1)).round_().to(torch.int8)
         self.prepared = torch.ops.onednn.qlinear_prepack(whole, None)
         self.zeros = torch.zeros(len(weights), dtype=torch.int32)
+        self.sums = whole.sum(1, dtype=torch.float32) * self.scales  # (out,) M 1
         self.bias = None if bias is None else bias.detach().float()
         # Where there is no VNNI, pairs of products are summed in 16 bits, which 8 bits of x could overflow.
         self.limit = 255 if torch.cpu._is_vnni_supported() else 127
@@ -54,11 +55,13 @@ class WholeNumberMap:
     def __call__(self, x: Tensor) -> Tensor:
         """x: (..., in) → (..., out), in x's dtype."""
         rows = x.reshape(-1, x.shape[-1]).float()
-        lowest, highest = (min(rows.min().item(), 0.0), max(rows.max().item(), 0.0)) if len(rows) else (0.0, 0.0)
-        scale = (highest - lowest) / self.limit or 1.0
-        zero = round(-lowest / scale)
-        whole = (rows / scale).round_().add_(zero).clamp_(0, self.limit).to(torch.uint8)
+        lowest, highest = rows.aminmax(dim=1, keepdim=True)  # (rows, 1)
+        step = ((highest - lowest) / self.limit).clamp_min(torch.finfo(torch.float32).tiny)
+        whole = ((rows - lowest) / step).round_().clamp_(0, self.limit).to(torch.uint8)
         y = torch.ops.onednn.qlinear_pointwise(
-            whole, scale, zero, self.prepared, self.scales, self.zeros, self.bias, 1.0, 0, torch.float32, "none", [], ""
+            whole, 1.0, 0, self.prepared, self.scales, self.zeros, None, 1.0, 0, torch.float32, "none", [], ""
         )
+        y = y.mul_(step).addr_(lowest.squeeze(1), self.sums)
+        if self.bias is not None:
+            y += self.bias
         return y.view(*x.shape[:-1], len(self.scales)).to(x.dtype)  # type: ignore[no-any-return]

@@ -99,7 +99,7 @@ def word_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | Non
     """
     if list(given) == list(words):
         return [(number, number + 1) for number in range(len(words))]
-    given, words = [token.lower() for token in given], [word.lower() for word in words]
+    given, words = [token.casefold() for token in given], [word.casefold() for word in words]  # lower() spells Σ by its neighbours
     if "".join(given) != "".join(words):
         return None
     ranges, word, place = [], 0, 0  # place: where words[word] begins

@@ -179,7 +179,7 @@ def largest(scores: Float[Tensor, "batch candidates"], count: int) -> tuple[Floa
     cut = values[:, count - 1 : count]
     tied = ((values[:, count:] == cut) & (cut > IMPOSSIBLE)).any(dim=1)
     for row in tied.nonzero().flatten().tolist():
-        enough = (scores[row] >= cut[row]).nonzero().flatten()  # in the order of their indices
+        enough = (~(scores[row] < cut[row])).nonzero().flatten()  # in the order of their indices; NaN too, which topk puts first
         indices[row, :count] = enough[scores[row, enough].sort(descending=True, stable=True).indices[:count]]
     indices = indices[:, :count].sort(dim=1).values
     values, order = scores.gather(1, indices).sort(dim=1, descending=True, stable=True)

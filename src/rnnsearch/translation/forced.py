@@ -8,50 +8,63 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.model.network import TeacherForced, TranslationNetwork
 from rnnsearch.text.batches import Batch
 from rnnsearch.translation.posterior import alignment_posterior, log_p
 
 ROUNDS = 3
-"""How often the posterior is computed, each time with contexts that the one before made. After i rounds i rows are final."""
+"""How often the posterior is computed, each time with contexts that the one before made. After i rounds i rows of one decoder are final."""
 
 
 @torch.no_grad()
 def forced_decoding(networks: Sequence[TranslationNetwork], batch: Batch, *, posterior: bool = False) -> tuple[Tensor, Tensor]:
     """(log p(y_i | y_<i, x) (batch, target), 0 beyond the end of a sentence; α (batch, target, source)).
 
-    posterior: in place of α, where the network looks for a word, the `alignment_posterior`, which has seen the word. The states after
-    a word are then those of the context that the posterior makes, c_i = Σ_j p(a_i = j | y_≤i, x) h_j; log p stays the network's own.
+    posterior: in place of α, where the network looks for a word, the `alignment_posterior`, which has seen the word. In the wiring
+    `released` the states after a word are then made of the context that its posterior makes, c_i = Σ_j p(a_i = j | y_≤i, x) h_j; in the
+    others the state that asks is made of c_i itself, and would have met y_i before it is asked. log p stays the network's own.
 
     Several networks are an ensemble: the mean of their probabilities, and of their alignments. Of a bidirectional decoder the mean of
     both directions' log p and α; row i belongs to y_i in both.
     """
-    log_probabilities, weights = _decode(networks, batch, posterior, None)
-    for _ in range(ROUNDS - 1 if posterior else 0):
-        _, weights = _decode(networks, batch, posterior, weights)
+    given = [_teacher_forced(network, batch, None) for network in networks]
+    log_probabilities = _log_probabilities(networks, batch, given)
+    if not posterior:
+        return log_probabilities, torch.stack([one.weights for every in given for one in every]).mean(0)
+    annotations = [network.encode(batch.source, batch.source_lengths)[0].annotations for network in networks]
+    weights = _posterior(networks, batch, given, annotations)
+    if all(network.decoder.wiring == "released" for network in networks):
+        for _ in range(ROUNDS - 1):
+            given = [_teacher_forced(network, batch, weights) for network in networks]
+            weights = _posterior(networks, batch, given, annotations)
     return log_probabilities, weights
 
 
-def _decode(networks: Sequence[TranslationNetwork], batch: Batch, posterior: bool, known: Tensor | None) -> tuple[Tensor, Tensor]:
-    """As `forced_decoding`, with contexts made of the alignment `known` (batch, target, source), if there is one."""
-    members = [_every_direction(network, batch, posterior, known) for network in networks]
-    log_probabilities, weights = [], []
-    for direction in zip(*members, strict=True):
-        log_p, alpha = zip(*direction, strict=True)
-        log_probabilities.append(torch.stack(log_p).logsumexp(0) - math.log(len(networks)))
-        weights.append(torch.stack(alpha).mean(0))
+def _teacher_forced(network: TranslationNetwork, batch: Batch, known: Tensor | None) -> list[TeacherForced]:
+    """Of each direction; contexts are made of the alignment `known` (batch, target, source), if there is one."""
+    return network.teacher_forced(batch.source, batch.source_lengths, batch.target, known=known, target_lengths=batch.target_lengths)
+
+
+def _log_probabilities(networks: Sequence[TranslationNetwork], batch: Batch, given: Sequence[Sequence[TeacherForced]]) -> Tensor:
+    """(batch, target): in each direction the logarithm of the networks' mean probability, and the mean of the directions."""
+    directions = []
+    for number in range(len(given[0])):
+        members = [
+            log_p(network.directions[number].output, every[number].features, batch.target)
+            for network, every in zip(networks, given, strict=True)
+        ]
+        directions.append(torch.stack(members).logsumexp(0) - math.log(len(networks)))
     real = torch.arange(batch.target.shape[1], device=batch.target.device) < batch.target_lengths.unsqueeze(1)
-    return torch.stack(log_probabilities).mean(0).masked_fill(~real, 0.0), torch.stack(weights).mean(0)
+    return torch.stack(directions).mean(0).masked_fill(~real, 0.0)
 
 
-def _every_direction(network: TranslationNetwork, batch: Batch, posterior: bool, known: Tensor | None) -> list[tuple[Tensor, Tensor]]:
-    """(log p of the target words (batch, target), α or posterior (batch, target, source)) as each direction of the network has them."""
-    every = network.teacher_forced(batch.source, batch.source_lengths, batch.target, known=known, target_lengths=batch.target_lengths)
-    found = [log_p(direction.output, given.features, batch.target) for direction, given in zip(network.directions, every, strict=True)]
-    if not posterior:
-        return [(log, given.weights) for log, given in zip(found, every, strict=True)]
-    annotations = network.encode(batch.source, batch.source_lengths)[0].annotations
-    weights = [
-        alignment_posterior(direction, given, annotations, batch.target) for direction, given in zip(network.directions, every, strict=True)
+def _posterior(
+    networks: Sequence[TranslationNetwork], batch: Batch, given: Sequence[Sequence[TeacherForced]], annotations: Sequence[Tensor]
+) -> Tensor:
+    """(batch, target, source): the mean of all directions of all networks."""
+    found = [
+        alignment_posterior(direction, one, own, batch.target)
+        for network, every, own in zip(networks, given, annotations, strict=True)
+        for direction, one in zip(network.directions, every, strict=True)
     ]
-    return list(zip(found, weights, strict=True))
+    return torch.stack(found).mean(0)
