@@ -34,34 +34,34 @@ class FixedMaps(Maps):
 class WholeNumberMap:
     """y ≈ M x + b with whole numbers in place of M (out, in) and of x.
 
-    A row of M becomes the nearest multiples of its largest absolute weight over 127, each x the nearest steps of a 255th of its range
-    above its lowest number: x = lowest + step q, so that M x = step M q + lowest M 1. Sums of whole numbers are exact, y is float32, and
-    no x knows of the others. Raises InputError where torch has no such products.
+    A row of M becomes the nearest multiples of its largest absolute weight over 127, each x those of its own largest absolute number over
+    127. Sums of whole numbers are exact, y is float32, and no x knows of the others. Raises InputError where torch has none such.
     """
 
     def __init__(self, matrix: Tensor, bias: Tensor | None) -> None:
         if matrix.device.type != "cpu" or not torch.backends.mkldnn.is_available():
             raise InputError("there are no products of whole numbers on this device", remedy='set search.precision = "bfloat16"')
         weights = matrix.detach().float()
-        self.scales = (weights.abs().amax(1) / WEIGHT_LIMIT).clamp_min(torch.finfo(torch.float32).tiny)  # (out,)
+        self.scales = _steps(weights, WEIGHT_LIMIT).squeeze(1)  # (out,)
         whole = (weights / self.scales.unsqueeze(1)).round_().to(torch.int8)
         self.prepared = torch.ops.onednn.qlinear_prepack(whole, None)
         self.zeros = torch.zeros(len(weights), dtype=torch.int32)
-        self.sums = whole.sum(1, dtype=torch.float32) * self.scales  # (out,) M 1
         self.bias = None if bias is None else bias.detach().float()
         # Where there is no VNNI, pairs of products are summed in 16 bits, which 8 bits of x could overflow.
-        self.limit = 255 if torch.cpu._is_vnni_supported() else 127
+        self.limit = 127 if torch.cpu._is_vnni_supported() else 63
 
     def __call__(self, x: Tensor) -> Tensor:
         """x: (..., in) → (..., out), in x's dtype."""
         rows = x.reshape(-1, x.shape[-1]).float()
-        lowest, highest = rows.aminmax(dim=1, keepdim=True)  # (rows, 1)
-        step = ((highest - lowest) / self.limit).clamp_min(torch.finfo(torch.float32).tiny)
-        whole = ((rows - lowest) / step).round_().clamp_(0, self.limit).to(torch.uint8)
+        steps, zero = _steps(rows, self.limit), self.limit + 1
+        whole = (rows / steps).round_().add_(zero).to(torch.uint8)  # of either sign, above 0
         y = torch.ops.onednn.qlinear_pointwise(
-            whole, 1.0, 0, self.prepared, self.scales, self.zeros, None, 1.0, 0, torch.float32, "none", [], ""
+            whole, 1.0, zero, self.prepared, self.scales, self.zeros, None, 1.0, 0, torch.float32, "none", [], ""
         )
-        y = y.mul_(step).addr_(lowest.squeeze(1), self.sums)
-        if self.bias is not None:
-            y += self.bias
-        return y.view(*x.shape[:-1], len(self.scales)).to(x.dtype)  # type: ignore[no-any-return]
+        y = y.mul_(steps) if self.bias is None else torch.addcmul(self.bias, y, steps, out=y)
+        return y.view(*x.shape[:-1], len(self.scales)).to(x.dtype)
+
+
+def _steps(rows: Tensor, limit: int) -> Tensor:
+    """What a whole number stands for in each row (rows, n), so that none is above the limit: (rows, 1)."""
+    return (rows.abs().amax(1, keepdim=True) / limit).clamp_min(torch.finfo(torch.float32).tiny)
