@@ -120,7 +120,7 @@ def test_a_wrong_recipe_is_named(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_recipes_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=r"no recipe 'nosuch' \(name a TOML file or one of demo, "):
+    with pytest.raises(InputError, match=r"no recipe 'nosuch' \(name a TOML file or one of aligner, demo, "):
         load_config("nosuch")
     with pytest.raises(InputError, match=r"nosuch\.toml: cannot be read: No such file"):
         load_config(tmp_path / "nosuch.toml")
