@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from rnnsearch.evaluation.alignment import alignment_error, alignment_statistics
+from rnnsearch.evaluation.links import GoldLinks
+from rnnsearch.records import Link
+
 Command = Callable[..., Any]
 
 # Gold: sentence 1 has S 0-0 1-1 and P 1-2 besides; sentence 2 has S 0-0.
@@ -51,6 +55,29 @@ def test_json_of_several_systems(command: Command, folder: Path) -> None:
         assert (system["links"], system["sure"], system["possible"]) == (3, 3, 4)
         assert system["monotone"] == 1
     assert found["agreement"] == [[1, pytest.approx(2 / 6, abs=1e-6)], [pytest.approx(2 / 6, abs=1e-6), 1]]
+    (difference,) = found["differences"]
+    assert (difference["system"], difference["other"], difference["aer"]) == ("a", "b", pytest.approx(AER["b"] - AER["a"], abs=1e-6))
+    assert 0 < difference["p"] <= 1
+
+
+def test_a_difference_in_every_sentence_is_no_chance(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, line in (("good", "0-0 1-1"), ("bad", "0-1 1-0"), ("same", "0-0 1-1"), ("gold", "0-0 1-1")):
+        Path(name).write_text(f"{line}\n" * 30)
+    found = json.loads(command("aer", "--links", "good", "bad", "same", "--gold", "gold", "--json").out)["differences"]
+    assert [(one["aer"], one["p"] < 0.001) for one in found] == [(1, True), (0, False), (-1, True)]
+    assert found[1]["p"] == 1
+
+
+def test_statistics_add_up_to_the_score() -> None:
+    gold = [
+        GoldLinks(frozenset(sure), frozenset(possible))
+        for sure, possible in (({(0, 0), (2, 2)}, {(0, 0), (1, 1), (2, 2)}), ((), ()), ({(0, 0)}, {(0, 0)}))
+    ]
+    links: list[list[Link]] = [[(0, 0), (0, 0), (1, 1)], [(0, 3)], []]
+    score, statistics = alignment_error(links, gold), alignment_statistics(links, gold)
+    for metric in ("aer", "precision", "recall"):
+        assert statistics[metric].score().value == pytest.approx(getattr(score, metric))
 
 
 def test_table_of_several_systems(command: Command, folder: Path) -> None:
@@ -59,6 +86,9 @@ def test_table_of_several_systems(command: Command, folder: Path) -> None:
     assert lines[1].split() == ["a", "16.67", "100.00", "66.67", "80.00", "3"]
     assert lines[2].split() == ["b", "33.33", "66.67", "66.67", "66.67", "3"]
     assert lines[4] == "agreement 33.33: a, b"
+    # Exchanging only the first sentence, only the second, both or neither: no difference is larger than that of both or neither.
+    assert lines[5].startswith("difference +16.67 (p = ")
+    assert lines[5].endswith("): AER of b - a")
 
 
 def test_scores_of_every_sentence(command: Command, folder: Path) -> None:

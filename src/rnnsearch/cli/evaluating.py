@@ -24,11 +24,12 @@ def aer(
     per_sentence: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a table with the scores of every sentence.")] = None,
 ) -> None:
     """Alignment error rate, precision, recall and F-measure against gold links."""
-    from rnnsearch.evaluation.link_scores import as_json, as_table, read_systems, sentence_table
+    from rnnsearch.evaluation.link_scores import as_json, as_table, differences, read_systems, sentence_table
     from rnnsearch.evaluation.links import read_gold, turned
 
     truth = [turned(sentence) for sentence in read_gold(gold)] if gold_reversed else read_gold(gold)
     systems = read_systems(links, truth, links_reversed)
     if per_sentence:
         write(per_sentence, "".join(f"{line}\n" for line in sentence_table(systems, truth)))
-    print(json_.dumps(as_json(systems, gold, alpha), ensure_ascii=False) if json else as_table(systems, alpha))
+    compared = differences(systems, truth)
+    print(json_.dumps(as_json(systems, compared, gold, alpha), ensure_ascii=False) if json else as_table(systems, compared, alpha))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.links import GoldLinks
+from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.records import Link
 
 
@@ -71,6 +72,21 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
         sure=sure,
         possible=possible,
     )
+
+
+def alignment_statistics(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]) -> dict[str, SufficientStatistics]:
+    """aer, precision and recall as `alignment_error` has them, sentence by sentence, for tests of significance."""
+    answers = [frozenset(sentence) for sentence in links]
+    found, sure = [len(answer) for answer in answers], [len(reference.sure) for reference in gold]
+    in_sure = [len(answer & reference.sure) for answer, reference in zip(answers, gold, strict=True)]
+    in_possible = [len(answer & reference.possible) for answer, reference in zip(answers, gold, strict=True)]
+    in_all = [a + s for a, s in zip(found, sure, strict=True)]
+    errors = [whole - s - p for whole, s, p in zip(in_all, in_sure, in_possible, strict=True)]
+    return {
+        "aer": ratio("AER", "", errors, in_all, lower_is_better=True),
+        "precision": ratio("precision", "", in_possible, found),
+        "recall": ratio("recall", "", in_sure, sure),
+    }
 
 
 def entropy(weights: NDArray[np.floating]) -> float:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.alignment import AlignmentScore, alignment_error
+from rnnsearch.evaluation.alignment import AlignmentScore, alignment_error, alignment_statistics
 from rnnsearch.evaluation.behaviour import jumps
 from rnnsearch.evaluation.links import GoldLinks, read_pharaoh
+from rnnsearch.evaluation.significance import Comparison, comparisons
 from rnnsearch.records import Link
 
 
@@ -34,8 +35,15 @@ def read_systems(names: Sequence[str], gold: Sequence[GoldLinks], swapped: bool 
     return systems
 
 
-def as_table(systems: Sequence[System], alpha: float) -> str:
-    """One line for a system by itself; for several a table, and how far each two agree."""
+def differences(systems: Sequence[System], gold: Sequence[GoldLinks]) -> list[Comparison]:
+    """Of the alignment error rates of each two systems, by sentence; none without sure links, where a system may have no error rate."""
+    if not any(reference.sure for reference in gold):
+        return []
+    return comparisons({system.name: alignment_statistics(system.links, gold)["aer"] for system in systems})
+
+
+def as_table(systems: Sequence[System], differences: Sequence[Comparison], alpha: float) -> str:
+    """One line for a system by itself; for several a table, how far each two agree, and whether chance makes such differences."""
     if len(systems) == 1 and alpha == 0.5:
         return str(systems[0].score)
     width = max(len("system"), *(len(system.name) for system in systems))
@@ -47,17 +55,23 @@ def as_table(systems: Sequence[System], alpha: float) -> str:
     for place, one in enumerate(systems):
         for other in systems[place + 1 :]:
             lines.append(f"agreement {100 * _agreement(one, other):.2f}: {one.name}, {other.name}")
+    for found in differences:
+        lines.append(f"difference {100 * found.difference:+.2f} (p = {found.p_randomisation:.3f}): AER of {found.other} - {found.system}")
     return "\n".join(lines)
 
 
-def as_json(systems: Sequence[System], gold: str, alpha: float) -> dict[str, Any]:
-    """Rates from 0 to 1, counts, the share of jumps that do not go back, and the agreement of each two systems."""
+def as_json(systems: Sequence[System], differences: Sequence[Comparison], gold: str, alpha: float) -> dict[str, Any]:
+    """Rates from 0 to 1, counts, the share of jumps that do not go back, the agreement of each two systems and their difference in AER."""
     return {
         "gold": gold,
         "sentences": len(systems[0].links),
         "alpha": alpha,
         "systems": [{"name": name, **_rates(score, alpha), "monotone": _monotone(links)} for name, links, score in systems],
         "agreement": [[round(_agreement(one, other), 6) for other in systems] for one in systems],
+        "differences": [
+            {"system": found.system, "other": found.other, "aer": round(found.difference, 6), "p": found.p_randomisation}
+            for found in differences
+        ],
     }
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from rnnsearch.config import DataSettings
+from rnnsearch.evaluation.alignment import alignment_statistics
 from rnnsearch.evaluation.bleu import bleu_statistics, chrf_statistics
 from rnnsearch.evaluation.likelihood import Likelihood
-from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
+from rnnsearch.evaluation.statistics import SufficientStatistics
 from rnnsearch.records import Link
 from rnnsearch.studies.folder import StudyFolder, StudyRun
 from rnnsearch.studies.measuring import Forced, checksum, read_forced, read_note
@@ -99,11 +100,11 @@ class Scorer:
 
     def _alignment(self, test: SetFiles, links: Sequence[Sequence[Link]], reverse: Sequence[Sequence[Link]] | None) -> Statistics:
         """Of the links, and symmetrised with those of the other direction, whose source is our target."""
-        found = alignment_statistics(test, links, self.data)
+        found = alignment_statistics(*counted_links(test, links, self.data))
         if reverse is not None:
             turned = ([(j, i) for i, j in pair] for pair in reverse)
             both = [symmetrise(forward, back, self.symmetrisation) for forward, back in zip(links, turned, strict=True)]
-            symmetrised = alignment_statistics(test, both, self.data)
+            symmetrised = alignment_statistics(*counted_links(test, both, self.data))
             found |= {f"{metric}_symmetrised": statistics for metric, statistics in symmetrised.items()}
         return found
 
@@ -142,21 +143,6 @@ def long_sentences(test: SetFiles, data: DataSettings) -> np.ndarray[Any, np.dty
     """Positions of the sentences of more than LONG source words, as the corpus's tokeniser counts."""
     tokeniser = side_tokeniser("source", data)
     return np.flatnonzero([len(tokeniser.words(line)) > LONG for line in read_lines(test.source)])
-
-
-def alignment_statistics(test: SetFiles, links: Sequence[Sequence[Link]], data: DataSettings) -> Statistics:
-    """Alignment error rate, precision and recall, as `evaluation.alignment.alignment_error` defines them, sentence by sentence."""
-    counted, gold = counted_links(test, links, data)
-    found = np.array([len(a) for a in counted], dtype=np.float64)
-    sure = np.array([len(g.sure) for g in gold], dtype=np.float64)
-    in_sure = np.array([len(a & g.sure) for a, g in zip(counted, gold, strict=True)], dtype=np.float64)
-    in_possible = np.array([len(a & g.possible) for a, g in zip(counted, gold, strict=True)], dtype=np.float64)
-    errors, links_in_all = found + sure - in_sure - in_possible, found + sure
-    return {
-        "aer": ratio("AER", "", errors.tolist(), links_in_all.tolist(), lower_is_better=True),
-        "precision": ratio("precision", "", in_possible.tolist(), found.tolist()),
-        "recall": ratio("recall", "", in_sure.tolist(), sure.tolist()),
-    }
 
 
 def read_test_size(test: SetFiles, data: DataSettings) -> tuple[int, int]:
