@@ -6,7 +6,9 @@ import gzip
 import json
 import runpy
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +16,7 @@ import torch
 from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
 from rnnsearch.model.sequence_linear import Maps, SequenceLinear, sequence
+from rnnsearch.translation import forced
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 PARTS = BENCHMARKS / "parts.py"
@@ -126,3 +129,29 @@ def test_time_to_quality_ends_at_the_bleu_or_with_the_recipe(
     assert all(training < whole for training, whole in zip(spent[::2], spent[1::2], strict=True))
     assert spent[::2] == sorted(spent[::2])
     assert all("tok:13a" in look["signature"] and "case:mixed" in look["signature"] for look in found["looks"])
+
+
+def test_rounds_of_the_posterior(
+    tiny_run: Path,
+    tiny_reverse_run: Path,
+    tiny_corpus: Path,
+    command: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its rows are what `align` and `aer` say: the first without --posterior, the last with it."""
+    monkeypatch.setattr(forced, "ROUNDS", forced.ROUNDS)  # which the script changes
+    files = [str(tiny_corpus / f"test.{suffix}") for suffix in ("en", "fr", "links")]
+    expected = []
+    for options in ((), ("--posterior",)):
+        links = tmp_path / f"links{len(options)}"
+        both = ("--reverse-run", tiny_reverse_run, "--symmetrise", "product")
+        links.write_text(command("align", tiny_run, *files[:2], *both, *options).out, encoding="utf-8")
+        score = json.loads(command("aer", "--links", links, "--gold", files[2], "--json").out)["systems"][0]
+        expected.append(f"{100 * score['aer']:.2f}")
+    monkeypatch.setattr(sys, "argv", ["posterior_rounds.py", str(tiny_run), str(tiny_reverse_run), *files, "--rounds", "1", "3"])
+    runpy.run_path(str(BENCHMARKS / "posterior_rounds.py"), run_name="__main__")
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[0] for row in rows] == ["α", "posterior, rounds: 1", "posterior, rounds: 3"]
+    assert [rows[0][3], rows[2][3]] == expected
