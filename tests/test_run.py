@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import resource
 import shutil
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -140,17 +142,21 @@ def test_foreign_code_is_not_even_imported_without_consent(
     assert (tmp_path / "ran").exists()
 
 
-def test_tensors_that_cannot_be_written_leave_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """The system itself refuses to write beyond 16 KiB, as a full disk would."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16384, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.usefixtures("small_files")
+def test_tensors_that_cannot_be_written_leave_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "tensors"
     save_tensors(path, {"a": torch.ones(3)}, {"note": 1})
-
-    def full_disk(tensors: object, file: Path, metadata: object) -> None:
-        Path(file).write_bytes(b"half of it")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("rnnsearch.run.save_file", full_disk)
-    with pytest.raises(OSError, match="No space left"):
-        save_tensors(path, {"a": torch.zeros(3)}, {"note": 2})
+    with pytest.raises(OSError, match="File too large"):
+        save_tensors(path, {"a": torch.zeros(10_000)}, {"note": 2})
     tensors, notes = load_tensors(path, "")
     assert (tensors["a"].tolist(), notes) == ([1, 1, 1], {"note": 1})
     assert [entry.name for entry in tmp_path.iterdir()] == ["tensors"]

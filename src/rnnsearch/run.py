@@ -122,10 +122,16 @@ def usable_device(name: str) -> torch.device:
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], notes: dict[str, Any]) -> None:
-    """Writes tensors and JSON notes into one safetensors file, whole or not at all. Tensors that share memory are written each."""
+    """Writes tensors and JSON notes into one safetensors file, whole or not at all. Tensors that share memory are written each.
+
+    Raises OSError if the disk is full.
+    """
     own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     with written_whole(path) as temporary:
-        save_file(own, temporary, metadata={"notes": json.dumps(notes)})
+        try:
+            save_file(own, temporary, metadata={"notes": json.dumps(notes)})
+        except SafetensorError as error:  # its name for what the system says of a write
+            raise OSError(str(error)) from None
 
 
 def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
