@@ -155,22 +155,32 @@ def command(folder: Path, store: Path, run: str, *more: str) -> subprocess.Popen
     )
     Settings(model=MODEL, training=training).save(recipe)
     words = [sys.executable, "-m", "rnnsearch", "train", str(recipe), "--data", str(store), "--out", str(folder / run), *more]
-    return subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    return subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+
+
+def has_saved(training: subprocess.Popen[bytes], run: Path) -> None:
+    """Waits until a training has a checkpoint."""
+    while not (run / "checkpoints" / "last.safetensors").exists():
+        assert training.poll() is None, "it ended before it could be killed"
+        time.sleep(0.01)
+
+
+def nobody_left(processes: list[int]) -> None:
+    """Waits until all of them have ended."""
+    deadline = time.monotonic() + 60
+    while any(Path(f"/proc/{process}").exists() for process in processes):
+        assert time.monotonic() < deadline, "a process outlives the training"
+        time.sleep(0.05)
 
 
 def test_the_command_resumes_exactly_after_a_kill_and_leaves_no_process_behind(store: Path, tmp_path: Path) -> None:
     assert command(tmp_path, store, "whole").wait() == 0
     victim = command(tmp_path, store, "killed", "--set", "training.max_updates=100000")
-    while not (tmp_path / "killed" / "checkpoints" / "last.safetensors").exists():
-        assert victim.poll() is None, "it ended before it could be killed"
-        time.sleep(0.01)
+    has_saved(victim, tmp_path / "killed")
     helpers = children(victim.pid)
     victim.kill()
     victim.wait()
-    deadline = time.monotonic() + 60
-    while any(Path(f"/proc/{child}").exists() for child in helpers):
-        assert time.monotonic() < deadline, "a process outlives the training"
-        time.sleep(0.05)
+    nobody_left(helpers)
     _, notes = load_tensors(tmp_path / "killed" / "checkpoints" / "last.safetensors", "")
     if notes["progress"]["update"] > 14:
         pytest.skip("it was too quick to be killed early")
@@ -178,3 +188,29 @@ def test_the_command_resumes_exactly_after_a_kill_and_leaves_no_process_behind(s
     expected, _ = load_tensors(tmp_path / "whole" / "checkpoints" / "last.safetensors", "")
     found, _ = load_tensors(tmp_path / "killed" / "checkpoints" / "last.safetensors", "")
     assert all(torch.equal(tensor, found[name]) for name, tensor in expected.items())
+
+
+def test_a_signal_to_all_processes_ends_the_training_after_an_update(store: Path, tmp_path: Path) -> None:
+    """So do `timeout`, a terminal and the managers of clusters."""
+    seldom = ("--set", "training.save_every=50", "--set", "training.validate_every=100000")
+    training = command(tmp_path, store, "run", "--set", "training.max_updates=100000", "--set", "training.batch_size=100", *seldom)
+    has_saved(training, tmp_path / "run")
+    helpers = children(training.pid)
+    time.sleep(0.5)  # until it is at work on an update again
+    os.killpg(training.pid, signal.SIGTERM)
+    assert training.wait(60) == 0
+    nobody_left(helpers)
+
+
+def test_an_interrupted_benchmark_leaves_no_process_behind() -> None:
+    """Nobody closes its team."""
+    program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import rnnsearch.cli; rnnsearch.cli.main()"
+    sizes = ["--recipe", "demo", "--words", "10", "--length", "3", "--repetitions", "1000000", "--set", "training.processes=2"]
+    bench = subprocess.Popen([sys.executable, "-c", program, "bench", "train", *sizes], stderr=subprocess.DEVNULL)
+    while not (helpers := children(bench.pid)):
+        assert bench.poll() is None, "it ended before it could be stopped"
+        time.sleep(0.01)
+    time.sleep(3)
+    bench.send_signal(signal.SIGINT)
+    assert bench.wait(60) == 130
+    nobody_left(helpers)

@@ -6,6 +6,7 @@ averages and the optimiser's state lie in shared memory, one copy for all, so th
 
 from __future__ import annotations
 
+import atexit
 import signal
 import threading
 from collections.abc import Sequence
@@ -105,6 +106,7 @@ class Team:
             self._processes[-1].start()
             there.close()  # the other process's end: with its death, reading here ends too
             self._connections.append(here)
+        atexit.register(self.close)  # before multiprocessing waits for these processes, which wait for this one
 
     def update(self, batches: Sequence[Batch], number: int) -> Update:
         """Update `number`, as `Trainer.update`. Raises InputError if a process has ended."""
@@ -130,6 +132,7 @@ class Team:
         return update
 
     def close(self) -> None:
+        atexit.unregister(self.close)
         for connection in self._connections:
             connection.close()
         for process in self._processes:
@@ -147,8 +150,8 @@ class Team:
 
 def _work(connection: Connection, member: Member, threads: int, processes: int) -> None:
     """The life of a further process: it ends when the other end of the connection does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the first process, which ends after the update at hand
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent to all processes, they are for the first, which ends after the update at hand
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, daemon=True).start()
     set_up_processor(threads, processes)
     trainer = member.trainer
