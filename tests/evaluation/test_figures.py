@@ -114,6 +114,8 @@ def test_a_price_is_as_wide_as_its_letters_not_as_a_formula() -> None:
 def test_no_words_give_an_empty_figure(tmp_path: Path) -> None:
     for source, target in ([], []), (["</s>"], []), ([], ["x"]):
         alignment_figure(source, target, np.zeros((len(target), len(source))), tmp_path / "a.png")
+        assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+        (tmp_path / "a.png").unlink()
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ FEWEST_OUTPUTS = 16
 
 
 class FixedMaps(Maps):
-    """Maps for search. precision: one of `PRECISIONS`, or "int8"."""
+    """Maps of weights that stay as they are: a search keeps them for all its sentences. precision: one of `PRECISIONS`, or "int8"."""
 
     def __init__(self, precision: str = "float32") -> None:
         super().__init__(torch.float32 if precision == "int8" else PRECISIONS[precision])

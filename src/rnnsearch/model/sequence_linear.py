@@ -202,10 +202,7 @@ Map = Callable[[Tensor], Tensor]
 
 
 class Maps:
-    """The maps of a sequence that is being computed, each made at its first use; dtype: of the products of float32 modules.
-
-    Whoever searches with weights that stay as they are may keep one for many sequences, and converts every matrix once.
-    """
+    """The maps of a sequence that is being computed, each made at its first use; dtype: of the products of float32 modules."""
 
     def __init__(self, dtype: torch.dtype = torch.float32) -> None:
         self.dtype = dtype
