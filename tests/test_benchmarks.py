@@ -155,3 +155,20 @@ def test_rounds_of_the_posterior(
     rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
     assert [row[0] for row in rows] == ["α", "posterior, rounds: 1", "posterior, rounds: 3"]
     assert [rows[0][3], rows[2][3]] == expected
+
+
+def test_beside_peers_rnnsearch_trains_and_translates_sentences_of_one_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A toolkit that is not there has no figures, and the others go on."""
+    monkeypatch.chdir(tmp_path)  # it goes elsewhere
+    peers = runpy.run_path(str(BENCHMARKS / "peers.py"))
+    peers["SIZES"]["tiny"] = peers["Size"](8, 10, 8, 4, 60, 5, 2, 2, 128)
+    monkeypatch.setattr(sys, "argv", ["peers.py", "--peers", sys.executable, "--size", "tiny", "--toolkits", "Marian", "rnnsearch"])
+    peers["main"]()
+    printed = capsys.readouterr()
+    marian, ours = ([cell.strip() for cell in line.strip("|").split("|")] for line in printed.out.splitlines()[2:])
+    assert marian == ["Marian", "–", "– (0.0 words a sentence)"]
+    assert "No module named 'pymarian'" in printed.err
+    assert ours[0] == "rnnsearch"
+    assert all(float(figure.replace(",", "")) for figure in ours[1:])

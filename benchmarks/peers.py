@@ -1,0 +1,264 @@
+"""Training and translating on one core beside other toolkits, with networks of one size, on the same synthetic text.
+
+    python -m venv peers
+    peers/bin/pip install torch==2.13.0 joeynmt==2.3.0 OpenNMT-py==3.5.1 pymarian==1.12.42    # --no-deps where they want other versions
+    python benchmarks/peers.py --peers peers/bin/python --size small
+
+Sentences of one length, of words drawn uniformly. Training: batches of 80 pairs, Adam, no dropout; the time of a whole command with
+few updates is taken from that of one with more, so that neither loading nor saving counts. Translating: the sentences of a hardly trained
+network are made as long as their sources; the time of 64 is taken from that of 640, or of 192 at the paper's size. Words are the
+target's, without ends of sentences. A toolkit that fails says "–", and why on stderr.
+Toolkits made with torch multiply as they come, and with --matmul medium as torch.set_float32_matmul_precision("medium") lets them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+BATCH, SENTENCES = 80, 2400
+SEARCHED = 64
+
+
+@dataclass(frozen=True)
+class Size:
+    embedding: int
+    hidden: int
+    alignment: int
+    maxout: int
+    words: int
+    length: int
+    beam: int
+    updates: int
+    translated: int
+
+
+SIZES = {"small": Size(256, 512, 512, 256, 10_000, 15, 5, 15, 640), "paper": Size(620, 1000, 1000, 500, 30_000, 25, 12, 3, 192)}
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    """train: so many updates → command. translate: source, output → command."""
+
+    train: Callable[[int], list[str]]
+    translate: Callable[[Path, Path], list[str]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peers", help="a Python that has the other toolkits; without one, rnnsearch runs alone")
+    parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--toolkits", nargs="+", help="only these")
+    parser.add_argument("--matmul", choices=["highest", "high", "medium"], default="highest", help="of torch, for its toolkits")
+    arguments = parser.parse_args()
+    size = SIZES[arguments.size]
+    print("| toolkit | training, words/s | translating, words/s |\n|---|---|---|")
+    peers = arguments.peers and os.path.abspath(arguments.peers)  # a link, which resolved would not be that environment's
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        write_text(size)
+        toolkits = {"rnnsearch": rnnsearch(size)}
+        if peers:
+            toolkits |= {name: make(peers, size, arguments.matmul) for name, make in PEERS.items()}
+        for name in arguments.toolkits or toolkits:
+            print(f"| {name} | {trained(toolkits[name], size)} | {translated(toolkits[name], size)} |", flush=True)
+
+
+def trained(toolkit: Toolkit, size: Size) -> str:
+    few, many = (timed(toolkit.train(updates)) for updates in (size.updates, 3 * size.updates))
+    if few is None or many is None:
+        return "–"
+    return f"{2 * size.updates * BATCH * size.length / (many - few):,.0f}"
+
+
+def translated(toolkit: Toolkit, size: Size) -> str:
+    seconds, words = [], []
+    for name in ("few", "many"):
+        Path(f"{name}.out").unlink(missing_ok=True)
+        seconds.append(timed(toolkit.translate(Path(f"{name}.src"), Path(f"{name}.out"))))
+        words.append(len(Path(f"{name}.out").read_text(encoding="utf-8").split()) if Path(f"{name}.out").exists() else 0)
+    if seconds[0] is None or seconds[1] is None or words[1] < size.translated * size.length / 2:
+        return f"– ({words[1] / size.translated:.1f} words a sentence)"
+    return f"{(words[1] - words[0]) / (seconds[1] - seconds[0]):,.0f}"
+
+
+def timed(command: list[str]) -> float | None:
+    """Seconds of a command on one core, or None if it failed."""
+    one = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+    pinned = ["taskset", "-c", str(min(os.sched_getaffinity(0))), *command] if sys.platform == "linux" else command
+    started = time.perf_counter()
+    done = subprocess.run(pinned, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=one)
+    if done.returncode:
+        print(done.stdout[-2000:], file=sys.stderr)
+    return None if done.returncode else time.perf_counter() - started
+
+
+def write_text(size: Size) -> None:
+    """train.src, train.trg, dev.src, dev.trg, few.src, many.src; and vocabularies as each toolkit wants them."""
+    chance = random.Random(1)
+    words = [f"w{number}" for number in range(size.words - 4)]
+    for side in ("src", "trg"):
+        needed = SENTENCES * size.length
+        text = [*words, *chance.choices(words, k=needed - len(words))]
+        chance.shuffle(text)
+        lines = [" ".join(text[start : start + size.length]) for start in range(0, needed, size.length)]
+        parts = {"train": lines, "dev": lines[:8], "few": lines[:SEARCHED], "many": lines[: size.translated]}
+        for name, part in parts.items():
+            Path(f"{name}.{side}").write_text("\n".join(part) + "\n", encoding="utf-8")
+    Path("onmt.words").write_text("".join(f"{word}\t1\n" for word in words), encoding="utf-8")
+    Path("joey.words").write_text("\n".join(["<unk>", "<pad>", "<s>", "</s>", *words]) + "\n", encoding="utf-8")
+    Path("marian.yml").write_text("".join(f"{json.dumps(w)}: {i}\n" for i, w in enumerate(["</s>", "<unk>", *words])), encoding="utf-8")
+
+
+def rnnsearch(size: Size) -> Toolkit:
+    Path("ours.toml").write_text(
+        f"""[data]
+tokeniser = "space"
+shortlist = {size.words}
+[model]
+embedding_size = {size.embedding}
+hidden_size = {size.hidden}
+alignment_size = {size.alignment}
+maxout_size = {size.maxout}
+initialisation = "glorot"
+[training]
+optimiser = "adam"
+precision = "bfloat16"
+threads = 1
+validate_every = 1000000
+validate_bleu = false
+[search]
+beam = {size.beam}
+precision = "int8"
+min_length_ratio = 1.0
+max_length_ratio = 1.0
+""",
+        encoding="utf-8",
+    )
+    ours = [sys.executable, "-m", "rnnsearch"]
+    timed([*ours, "prepare", "train.src", "train.trg", "--dev", "dev.src", "dev.trg", "--recipe", "ours.toml", "--out", "store"])
+
+    def train(updates: int) -> list[str]:
+        shutil.rmtree("run", ignore_errors=True)
+        return [*ours, "train", "ours.toml", "--data", "store", "--out", "run", "--set", f"training.max_updates={updates}"]
+
+    return Toolkit(train, lambda source, out: ["sh", "-c", f"{sys.executable} -m rnnsearch translate run {source} > {out}"])
+
+
+def opennmt(python: str, size: Size, matmul: str) -> Toolkit:
+    Path("onmt.yml").write_text(
+        f"""data: {{c: {{path_src: train.src, path_tgt: train.trg}}}}
+src_vocab: onmt.words
+tgt_vocab: onmt.words
+src_vocab_size: {size.words}
+tgt_vocab_size: {size.words}
+encoder_type: brnn
+decoder_type: rnn
+rnn_type: GRU
+layers: 1
+hidden_size: {size.hidden}
+word_vec_size: {size.embedding}
+global_attention: mlp
+dropout: [0.0]
+batch_size: {BATCH}
+batch_type: sents
+optim: adam
+learning_rate: 0.001
+save_model: onmt
+num_workers: 0
+""",
+        encoding="utf-8",
+    )
+    search = f"-beam_size {size.beam} -batch_size {SEARCHED} -batch_type sents -min_length {size.length} -max_length {size.length}".split()
+
+    def train(updates: int) -> list[str]:
+        ends = ["-train_steps", str(updates), "-save_checkpoint_steps", str(updates)]
+        return as_torch_multiplies(python, "onmt.bin.train", matmul, ["-config", "onmt.yml", *ends])
+
+    def translate(source: Path, out: Path) -> list[str]:
+        files = ["-model", f"onmt_step_{size.updates}.pt", "-src", str(source), "-output", str(out)]
+        return as_torch_multiplies(python, "onmt.bin.translate", matmul, [*files, *search])
+
+    return Toolkit(train, translate)
+
+
+def joey(python: str, size: Size, matmul: str) -> Toolkit:
+    side = "max_length: 100, lowercase: false, level: word, voc_file: joey.words"
+    embeddings = f"embeddings: {{embedding_dim: {size.embedding}}}"
+    rnn = f"type: recurrent, rnn_type: gru, hidden_size: {size.hidden}, num_layers: 1, dropout: 0.0, {embeddings}"
+    settings = f"""name: peer
+joeynmt_version: 2.3.0
+model_dir: joey
+use_cuda: false
+data:
+  train: train
+  dev: dev
+  dataset_type: plain
+  src: {{lang: src, {side}}}
+  trg: {{lang: trg, {side}}}
+  special_symbols: {{unk_token: <unk>, unk_id: 0, pad_token: <pad>, pad_id: 1, bos_token: <s>, bos_id: 2, eos_token: </s>, eos_id: 3}}
+training: {{optimizer: adam, learning_rate: 0.001, scheduling: exponential, decrease_factor: 0.99,
+  batch_size: {BATCH}, batch_type: sentence, epochs: 1000,
+  updates: UPDATES, validation_freq: UPDATES, logging_freq: 1, overwrite: true, num_workers: 0}}
+testing: {{batch_size: {SEARCHED}, batch_type: sentence, beam_size: {size.beam}, min_output_length: {size.length},
+  max_output_length: {size.length}}}
+model:
+  initializer: xavier_uniform
+  encoder: {{{rnn}, bidirectional: true}}
+  decoder: {{{rnn}, hidden_dropout: 0.0, input_feeding: true, attention: bahdanau, init_hidden: bridge}}
+"""
+
+    def train(updates: int) -> list[str]:
+        Path("joey.yml").write_text(settings.replace("UPDATES", str(updates)), encoding="utf-8")
+        return as_torch_multiplies(python, "joeynmt.__main__", matmul, ["train", "joey.yml", "-t"])
+
+    def translate(source: Path, out: Path) -> list[str]:
+        command = as_torch_multiplies(python, "joeynmt.__main__", matmul, ["translate", "joey.yml"])
+        return ["sh", "-c", f'"$@" < {source} > {out}', "sh", *command]
+
+    return Toolkit(train, translate)
+
+
+def marian(python: str, size: Size, matmul: str) -> Toolkit:
+    words = "vocabs marian.yml marian.yml"
+    network = f"type s2s --dim-emb {size.embedding} --dim-rnn {size.hidden} --enc-cell gru --dec-cell gru --enc-type bidirectional"
+    work = f"mini-batch {BATCH} --maxi-batch 20 --max-length 100 --optimizer adam --learn-rate 0.001 --cpu-threads 1 -w 4000"
+    files = "train-sets train.src train.trg --model marian.npz --overwrite"
+    search = f"models marian.npz --{words} --beam-size {size.beam} --mini-batch {SEARCHED} --maxi-batch 10 --cpu-threads 1 -w 2000"
+    program = (
+        "import sys, pymarian; t = pymarian.Translator(sys.argv[1]); "
+        "lines = open(sys.argv[2]).read().splitlines(); open(sys.argv[3], 'w').write('\\n'.join(t.translate(lines)) + '\\n')"
+    )
+
+    def train(updates: int) -> list[str]:
+        for left in Path().glob("marian.npz*"):
+            left.unlink()
+        settings = f"--{network} --{words} --{work} --{files} --after {updates}u"
+        return [python, "-c", "import sys, pymarian; pymarian.Trainer(sys.argv[1]).train()", settings]
+
+    return Toolkit(
+        train, lambda source, out: [python, "-c", program, f"--{search} --max-length-factor 1 --word-penalty -100", str(source), str(out)]
+    )
+
+
+def as_torch_multiplies(python: str, module: str, matmul: str, words: list[str]) -> list[str]:
+    """A module's program, after one setting of torch."""
+    program = f"import runpy, sys, torch; torch.set_float32_matmul_precision({matmul!r}); runpy.run_module({module!r}, run_name='__main__')"
+    return [python, "-W", "ignore", "-c", program, *words]
+
+
+PEERS = {"OpenNMT-py": opennmt, "JoeyNMT": joey, "Marian": marian}
+
+
+if __name__ == "__main__":
+    main()
