@@ -58,9 +58,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", help="a Python that has the other toolkits; without one, rnnsearch runs alone")
     parser.add_argument("--size", choices=SIZES, default="small")
-    parser.add_argument("--toolkits", nargs="+", help="only these")
+    parser.add_argument("--toolkits", nargs="+", choices=["rnnsearch", *PEERS], help="only these")
     parser.add_argument("--matmul", choices=["highest", "high", "medium"], default="highest", help="of torch, for its toolkits")
     arguments = parser.parse_args()
+    if not arguments.peers and set(arguments.toolkits or ()) & PEERS.keys():
+        parser.error("--toolkits: all but rnnsearch need --peers")
     size = SIZES[arguments.size]
     print("| toolkit | training, words/s | translating, words/s |\n|---|---|---|")
     peers = arguments.peers and os.path.abspath(arguments.peers)  # a link, which resolved would not be that environment's
@@ -132,6 +134,7 @@ alignment_size = {size.alignment}
 maxout_size = {size.maxout}
 initialisation = "glorot"
 [training]
+batch_size = {BATCH}
 optimiser = "adam"
 precision = "bfloat16"
 threads = 1
@@ -139,6 +142,7 @@ validate_every = 1000000
 validate_bleu = false
 [search]
 beam = {size.beam}
+batch_size = {SEARCHED}
 precision = "int8"
 min_length_ratio = 1.0
 max_length_ratio = 1.0
