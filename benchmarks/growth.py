@@ -26,8 +26,8 @@ import torch
 
 from rnnsearch.bench import bench_training, operations_of_update
 from rnnsearch.config import Settings, load_config
-from rnnsearch.files import write_text
-from rnnsearch.training.processor import hardware, set_up_processor
+from rnnsearch.system.files import write_text
+from rnnsearch.system.machine import hardware, set_up_cpu
 
 AXES = {
     "batch": ("sentence pairs", [16, 40, 80, 160, 320]),
@@ -123,7 +123,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     arguments = parse()
-    set_up_processor(arguments.threads)
+    set_up_cpu(arguments.threads)
     axes = {axis: list(getattr(arguments, axis)) for axis in AXES}
     middle = {axis: int(getattr(arguments, f"middle_{axis}")) for axis in AXES}
     conditions = {"hardware": hardware("cpu"), "torch": torch.__version__, "precision": arguments.precision, "updates": arguments.updates}

@@ -17,8 +17,8 @@ import torch
 
 from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.batches import Batch
-from rnnsearch.training.processor import hardware, set_up_processor
+from rnnsearch.system.machine import hardware, set_up_cpu
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.trainer import Trainer
 
 WORDS, BATCH = 30_002, 80
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--threads", type=int, default=0)
     arguments = parser.parse_args()
-    set_up_processor(arguments.threads)
+    set_up_cpu(arguments.threads)
     torch.manual_seed(1)
     dtype = torch.bfloat16 if arguments.precision == "bfloat16" else torch.float32
     trainer = Trainer(TranslationNetwork(ModelSettings(), WORDS, WORDS, product_dtype=dtype), TrainingSettings(), 0)

@@ -27,9 +27,9 @@ from rnnsearch.config import Settings, load_config
 from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.sequence_linear import PRECISIONS, ReadEveryStep, SequenceMap
-from rnnsearch.text.batches import Batch
-from rnnsearch.training.processor import hardware, set_up_processor
+from rnnsearch.model.sequence_linear import ReadEveryStep, SequenceMap
+from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.trainer import Trainer
 
 PARTS = {"cell": CELLS, "alignment": ALIGNMENTS}
@@ -130,7 +130,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     arguments = parse()
-    set_up_processor(arguments.threads)
+    set_up_cpu(arguments.threads)
     chosen = [(part, name) for part, names in PARTS.items() if arguments.parts in (part, "all") for name in names]
     chosen += [("alignment", name) for name in arguments.own]
     rows = []

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from rnnsearch.config import load_config
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.batches import Batch
-from rnnsearch.training.processor import hardware, set_up_processor
+from rnnsearch.system.machine import hardware, set_up_cpu
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.trainer import Trainer
 
 BATCH = 80
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--autocast", action="store_true")
     arguments = parser.parse_args()
-    set_up_processor(arguments.threads)
+    set_up_cpu(arguments.threads)
     torch.manual_seed(1)
     m, n, a, maxout, words, length = SIZES[arguments.size]
     sizes = {"embedding_size": m, "hidden_size": n, "alignment_size": a, "maxout_size": maxout}

@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rnnsearch.evaluation.alignment import alignment_error
-from rnnsearch.evaluation.links import read_gold
-from rnnsearch.text.reading import read_pairs
-from rnnsearch.training.processor import set_up_processor
+from rnnsearch.evaluation.alignment_error import alignment_error
+from rnnsearch.evaluation.gold_links import read_gold
+from rnnsearch.system.machine import set_up_cpu
+from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.translation import forced
-from rnnsearch.translation.aligning import PRODUCT, WordAligner
 from rnnsearch.translation.translator import Translator
+from rnnsearch.translation.word_aligner import PRODUCT, WordAligner
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--threads", type=int, default=0)
     arguments = parser.parse_args()
-    set_up_processor(arguments.threads)
+    set_up_cpu(arguments.threads)
     translator, reverse = Translator.load(arguments.run), Translator.load(arguments.back)
     pairs, gold = list(read_pairs(arguments.source, arguments.target)), read_gold(arguments.gold)
     print("| AER % | forward | backward | product |\n|---|---|---|---|")

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from rnnsearch.text.readers import Layout, parallel_texts
+from rnnsearch.text.formats.readers import Layout, parallel_texts
 
 
 class Measured(NamedTuple):

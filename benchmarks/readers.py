@@ -24,7 +24,7 @@ from xml.sax.saxutils import escape
 
 READ = """
 import sys, time
-from rnnsearch.text.readers import parallel_texts
+from rnnsearch.text.formats.readers import parallel_texts
 names = sys.argv[1:]
 if names[0].endswith((".parquet", ".arrow")):
     import pyarrow.parquet, pyarrow.compute, pyarrow.ipc

@@ -21,10 +21,10 @@ from pathlib import Path
 
 from rnnsearch.config import DataSettings
 from rnnsearch.text.codec import side_tokeniser
-from rnnsearch.text.domain import Sentences, Tokenisers, random_sample, tokenised
-from rnnsearch.text.ngrams import NgramModel, Text, as_text
-from rnnsearch.text.reading import read_pairs
-from rnnsearch.text.select import Amount, score_pool, select
+from rnnsearch.text.formats.lines import read_pairs
+from rnnsearch.text.selecting.domain import Sentences, Tokenisers, random_sample, tokenised
+from rnnsearch.text.selecting.ngrams import NgramModel, Text, as_text
+from rnnsearch.text.selecting.select import Amount, score_pool, select
 from rnnsearch.text.vocabulary import UNK, Vocabulary
 
 SETTINGS = DataSettings()

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sacremoses import MosesTokenizer
 
-from rnnsearch.text.reading import read_pairs
+from rnnsearch.text.formats.lines import read_pairs
 
 
 def main() -> None:

@@ -29,12 +29,11 @@ from rnnsearch.config import Settings, load_config
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.evaluation.statistics import Score
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.sequence_linear import PRECISIONS
-from rnnsearch.text.batches import BatchOrder, Position, collate
-from rnnsearch.text.corpus import Corpus
-from rnnsearch.text.prepare import prepare
+from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
+from rnnsearch.text.preparing.prepare import prepare
+from rnnsearch.text.store.batches import BatchOrder, Position, collate
+from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.optimiser import total_updates
-from rnnsearch.training.processor import hardware, set_up_processor
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.translator import Translator
 
@@ -87,7 +86,7 @@ def main() -> None:
     arguments = parser.parse_args()
     settings = load_config(arguments.recipe, arguments.set)
     started = Clock.now()
-    set_up_processor(arguments.threads)
+    set_up_cpu(arguments.threads)
     with tempfile.TemporaryDirectory() as folder:
         pair = [arguments.data / f"train.{language}.gz" for language in ("en", "fr")]
         prepare(*pair, Path(folder) / "store", settings=settings.data)

@@ -14,7 +14,7 @@ from itertools import islice
 
 from sacremoses import MosesTokenizer
 
-from rnnsearch.text.reading import read_lines
+from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.tokenise import Tokeniser
 
 TURN = 5_000  # lines

@@ -27,10 +27,9 @@ from torch import Tensor
 from rnnsearch.bench import operations_of_update
 from rnnsearch.config import Settings, load_config
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.sequence_linear import PRECISIONS
-from rnnsearch.text.batches import Batch
+from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.training import trainer as training
-from rnnsearch.training.processor import hardware, set_up_processor
 from rnnsearch.training.trainer import Trainer
 
 KINDS = {
@@ -136,7 +135,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     settings = load_config(arguments.recipe, [*arguments.set, f"training.precision={arguments.precision}"])
-    set_up_processor(arguments.threads)
+    set_up_cpu(arguments.threads)
     operations = operations_of_update(settings, words=arguments.words, length=arguments.length)
     best = ceiling(PRECISIONS[arguments.precision], tuple(arguments.squares))
     update = update_of(settings, arguments.words, arguments.length)

@@ -16,10 +16,11 @@ import sys
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.links import GoldLinks, read_gold
-from rnnsearch.records import Link
-from rnnsearch.text.links import Range, project, tokeniser_ranges
-from rnnsearch.text.reading import read_pairs
+from rnnsearch.evaluation.gold_links import read_gold
+from rnnsearch.word_links import GoldLinks
+from rnnsearch.word_links import Link
+from rnnsearch.text.formats.lines import read_pairs
+from rnnsearch.text.links.words import Range, project, tokeniser_ranges
 from rnnsearch.text.tokenise import Tokeniser
 
 CONTRACTED = {("de", "le"): "du", ("de", "les"): "des", ("à", "le"): "au", ("à", "les"): "aux"}

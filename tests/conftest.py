@@ -63,7 +63,7 @@ TINY = [
 @pytest.fixture(scope="session")
 def tiny_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with train, dev and test of the built-in corpus, each as .en, .fr and .links: 300, 20 and 20 pairs."""
-    from rnnsearch.builtin.corpus import write
+    from rnnsearch.builtin.generate import write
 
     folder = tmp_path_factory.mktemp("tiny") / "corpus"
     write(folder, 300, 20)
@@ -126,7 +126,7 @@ def tiny_reverse_run(tiny_corpus: Path) -> Path:
 
 def _prepared(corpus: Path, name: str, *changes: str) -> Path:
     from rnnsearch.config import load_config
-    from rnnsearch.text.prepare import prepare
+    from rnnsearch.text.preparing.prepare import prepare
 
     store = corpus.parent / name
     settings = load_config(overrides=changes).data
@@ -136,7 +136,7 @@ def _prepared(corpus: Path, name: str, *changes: str) -> Path:
 
 def _trained(store: Path, name: str, *changes: str) -> Path:
     from rnnsearch.config import load_config
-    from rnnsearch.text.corpus import Corpus
+    from rnnsearch.text.store.corpus import Corpus
     from rnnsearch.training.display import Display
     from rnnsearch.training.loop import train
 

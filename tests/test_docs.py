@@ -23,6 +23,7 @@ import typer
 from torch import Tensor
 
 from rnnsearch.cli import app
+from rnnsearch.cli.output import as_json
 from rnnsearch.config import SearchSettings, Settings, load_config, recipe_names, validated
 from rnnsearch.errors import InputError
 from rnnsearch.model.alignment import ALIGNMENTS
@@ -31,10 +32,9 @@ from rnnsearch.model.decoder import WIRINGS, SourceReader
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import READOUTS
-from rnnsearch.output import as_json
 from rnnsearch.records import Translation
 from rnnsearch.studies.study import read_plan
-from rnnsearch.text.batches import Batch
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.translation.beam import beam_search
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.network_step import NetworkState, network_step

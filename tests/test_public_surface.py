@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import rnnsearch
-from rnnsearch.run import package_version
+from rnnsearch.system.version import package_version
 
 HEAVY = {"torch", "matplotlib", "sacrebleu", "sacremoses", "sentencepiece", "tensorboard", "safetensors"}
 BESIDE_HELP = HEAVY | {"numpy", "jaxtyping"}

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.records import Hypothesis, Link, Translation, format_links, hard_links
+from rnnsearch.records import Hypothesis, Translation
+from rnnsearch.word_links import Link, format_links, hard_links
 
 
 def weights(*rows: list[float]) -> np.ndarray:

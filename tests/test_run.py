@@ -14,7 +14,9 @@ import torch
 
 from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
-from rnnsearch.run import Run, load_tensors, save_tensors, usable_device
+from rnnsearch.run import Run
+from rnnsearch.system.machine import usable_device
+from rnnsearch.system.tensors import load_tensors, save_tensors
 
 
 def test_a_run_is_what_it_was_made_of(tiny_run: Path, tmp_path: Path) -> None:

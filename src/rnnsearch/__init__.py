@@ -10,17 +10,18 @@ from rnnsearch.errors import InputError
 if TYPE_CHECKING:
     from rnnsearch.config import Settings, load_config
     from rnnsearch.model.alignment import Alignment
-    from rnnsearch.records import Hypothesis, Link, Translation
-    from rnnsearch.text.corpus import Corpus
-    from rnnsearch.text.prepare import prepare
+    from rnnsearch.records import Hypothesis, Translation
+    from rnnsearch.text.preparing.prepare import prepare
+    from rnnsearch.text.store.corpus import Corpus
     from rnnsearch.training.loop import train
     from rnnsearch.translation.translator import Translator
+    from rnnsearch.word_links import Link
 
 _LAZY = {
     "Translator": "rnnsearch.translation.translator",
     "train": "rnnsearch.training.loop",
-    "prepare": "rnnsearch.text.prepare",
-    "Corpus": "rnnsearch.text.corpus",
+    "prepare": "rnnsearch.text.preparing.prepare",
+    "Corpus": "rnnsearch.text.store.corpus",
     "Alignment": "rnnsearch.model.alignment",
     "Settings": "rnnsearch.config",
     "load_config": "rnnsearch.config",

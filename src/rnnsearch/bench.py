@@ -17,13 +17,12 @@ from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
 from rnnsearch.model.fixed_maps import FixedMaps
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.sequence_linear import PRECISIONS
-from rnnsearch.text.batches import Batch
-from rnnsearch.training.processor import hardware, set_up_processor
+from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.team import Team
 from rnnsearch.training.trainer import Trainer
-from rnnsearch.translation.candidates import candidate_readers
 from rnnsearch.translation.joint import search
+from rnnsearch.translation.lexical_shortlist import candidate_readers
 from rnnsearch.translation.network_step import begin_search
 
 
@@ -125,7 +124,7 @@ def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
 def _network(settings: Settings, words: int, product_dtype: torch.dtype) -> TranslationNetwork:
     if words < 3:
         raise InputError(f"{words} words are too few", remedy="give at least 3: the end of sentence, the unknown word and another one")
-    set_up_processor(settings.training.threads, settings.training.processes)
+    set_up_cpu(settings.training.threads, settings.training.processes)
     torch.manual_seed(settings.training.seed)
     return TranslationNetwork(settings.model, words, words, product_dtype=product_dtype, trust_code=True)
 

@@ -6,17 +6,17 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from rnnsearch.builtin.corpus import write
+from rnnsearch.builtin.generate import write
 from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.alignment import AlignmentScore, alignment_error
+from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error
 from rnnsearch.evaluation.bleu import bleu
-from rnnsearch.evaluation.links import read_gold
+from rnnsearch.evaluation.gold_links import read_gold
 from rnnsearch.evaluation.statistics import Score
 from rnnsearch.records import Translation
-from rnnsearch.text.corpus import Corpus
-from rnnsearch.text.prepare import prepare
-from rnnsearch.text.reading import read_lines
+from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.text.preparing.prepare import prepare
+from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.display import Display
 from rnnsearch.training.loop import train
 from rnnsearch.translation.translator import Translator

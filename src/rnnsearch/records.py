@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsearch.word_links import Link, hard_links
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Link = tuple[int, int]
-"""A word link (source position, target position), both 0-based: the order of a Pharaoh `i-j` pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,31 +62,6 @@ class Translation:
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draws the alignment as the paper's Figure 3 does; written to `path` (PNG, SVG or PDF) if one is given."""
-        from rnnsearch.evaluation.figures import alignment_figure
+        from rnnsearch.drawing.alignment_figure import alignment_figure
 
         return alignment_figure(self.source_tokens, self.tokens, self.alignment, path)
-
-
-def hard_links(weights: NDArray[np.float32], end_of_sentence: bool = True) -> list[Link]:
-    """The (source, target) pairs of each target row's strongest source position, sorted by source position.
-
-    weights: (target, source). With `end_of_sentence` the last column is `</s>`, and a row that is strongest there has no link.
-    """
-    if weights.size == 0:
-        return []
-    last = weights.shape[1] - 1 if end_of_sentence else weights.shape[1]
-    return sorted((int(j), i) for i, j in enumerate(np.argmax(weights, axis=1)) if j < last)
-
-
-def threshold_links(weights: NDArray[np.float32], threshold: float, end_of_sentence: bool = True) -> list[Link]:
-    """The (source, target) pairs whose weight is at least the threshold, sorted: any number for a word.
-
-    weights: (target, source). With `end_of_sentence` the last column is `</s>`, which is no word.
-    """
-    words = weights[:, :-1] if end_of_sentence else weights
-    return sorted((int(source), int(target)) for target, source in np.argwhere(words >= threshold))
-
-
-def format_links(links: Sequence[Link]) -> str:
-    """Pharaoh format: `0-0 1-2`, source-target, 0-based."""
-    return " ".join(f"{j}-{i}" for j, i in links)

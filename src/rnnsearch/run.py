@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import tomli_w
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor
 
 from rnnsearch.config import Settings, validated
 from rnnsearch.errors import InputError
-from rnnsearch.files import write_text, written_whole
 from rnnsearch.model.initialise import undrawn
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.system.files import write_text
+from rnnsearch.system.machine import usable_device
+from rnnsearch.system.tensors import load_tensors
+from rnnsearch.system.version import package_version
 from rnnsearch.text.codec import Codec
 
 FORMAT = 1
@@ -109,54 +106,3 @@ class Run:
         except RuntimeError as error:
             raise InputError(f"does not fit config.toml: {str(error).splitlines()[-1].strip()}", file=self.model_path) from None
         return network.to(place).eval()
-
-
-def usable_device(name: str) -> torch.device:
-    """Raises InputError for a device that this machine, or this torch, does not have."""
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # the latter from a torch built for processors only
-        raise InputError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}", remedy="cpu, cuda or cuda:N") from None
-    return device
-
-
-def save_tensors(path: Path, tensors: dict[str, Tensor], notes: dict[str, Any]) -> None:
-    """Writes tensors and JSON notes into one safetensors file, whole or not at all. Tensors that share memory are written each.
-
-    Raises OSError if the disk is full.
-    """
-    own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    with written_whole(path) as temporary:
-        try:
-            save_file(own, temporary, metadata={"notes": json.dumps(notes)})
-        except SafetensorError as error:  # its name for what the system says of a write
-            raise OSError(str(error)) from None
-
-
-def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What `save_tensors` wrote. Raises InputError for a file that is missing or damaged."""
-    if not path.exists():
-        raise InputError("is missing", file=path, remedy=remedy)
-    try:
-        with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["notes"])  # noqa: SIM118
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"is damaged: {error}", file=path) from None
-
-
-def load_notes(path: Path) -> dict[str, Any]:
-    """The notes of a file that `save_tensors` wrote. Raises InputError if it is missing or damaged."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            notes: dict[str, Any] = json.loads(file.metadata()["notes"])
-            return notes
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"is missing or damaged: {error}", file=path) from None
-
-
-def package_version() -> str:
-    try:
-        return version("rnnsearch")
-    except PackageNotFoundError:
-        return "0 (not installed)"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rnnsearch.builtin.entries import NOUNS
 from rnnsearch.builtin.french import starts_with_vowel, surface
-from rnnsearch.builtin.lexicon import NOUNS
 from rnnsearch.builtin.phrase import Phrase, join, word
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rnnsearch.builtin.chance import Chance
+from rnnsearch.builtin.entries import NOUNS, THE
 from rnnsearch.builtin.grammar import ANYTHING, NO_PAST, Grammar, Limits
-from rnnsearch.builtin.lexicon import NOUNS, THE
 from rnnsearch.builtin.noun_phrases import size
 from rnnsearch.builtin.phrase import Phrase
 from rnnsearch.builtin.rules import noun_group

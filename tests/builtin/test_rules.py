@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rnnsearch.builtin import lexicon
-from rnnsearch.builtin.french import surface
-from rnnsearch.builtin.lexicon import (
+from rnnsearch.builtin import entries as lexicon
+from rnnsearch.builtin.entries import (
     ADJECTIVES,
     NATIONS,
     NOUNS,
@@ -21,6 +20,7 @@ from rnnsearch.builtin.lexicon import (
     Determiner,
     Verb,
 )
+from rnnsearch.builtin.french import surface
 from rnnsearch.builtin.phrase import NOTHING, Phrase, join, word
 from rnnsearch.builtin.rules import (
     NEVER,

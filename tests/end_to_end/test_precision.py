@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from rnnsearch.config import load_config
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.sequence_linear import PRECISIONS
-from rnnsearch.text.batches import BatchOrder, Position, collate
-from rnnsearch.text.corpus import Corpus
-from rnnsearch.text.prepare import prepare
+from rnnsearch.system.machine import PRECISIONS
+from rnnsearch.text.preparing.prepare import prepare
+from rnnsearch.text.store.batches import BatchOrder, Position, collate
+from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.trainer import Trainer
 
 PAIRS, UPDATES, WINDOW = 4000, 200, 25

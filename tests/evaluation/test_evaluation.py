@@ -14,8 +14,8 @@ from rnnsearch.evaluation.bleu import bleu_statistics, chrf_statistics, ter_stat
 from rnnsearch.evaluation.by_length import buckets, windows
 from rnnsearch.evaluation.evaluation import ALL, WITHOUT_UNKNOWN, Evaluation, Wanted, evaluate
 from rnnsearch.evaluation.likelihood import Likelihood
+from rnnsearch.evaluation.score_tables import COLUMNS, as_json, as_text, as_tsv
 from rnnsearch.evaluation.systems import System
-from rnnsearch.evaluation.tables import COLUMNS, as_json, as_text, as_tsv
 
 REFERENCES = ["le chien voit un homme .", "un homme voit le chien .", "la femme dort dans le parc .", "le parc est grand et vert ."]
 FIRST = System("erste", ["le chien voit un homme .", "un homme voit un chien .", "la femme dort .", "le parc est grand ."])

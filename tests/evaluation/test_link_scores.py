@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from rnnsearch.evaluation.alignment import alignment_error, alignment_statistics
-from rnnsearch.evaluation.links import GoldLinks
-from rnnsearch.records import Link
+from rnnsearch.evaluation.alignment_error import alignment_error, alignment_statistics
+from rnnsearch.word_links import GoldLinks, Link
 
 Command = Callable[..., Any]
 

@@ -10,7 +10,7 @@ import pytest
 from rnnsearch.evaluation.bleu import bleu_statistics, lengths
 from rnnsearch.evaluation.by_length import buckets, by_length
 from rnnsearch.evaluation.systems import read_system
-from rnnsearch.text.reading import read_lines
+from rnnsearch.text.formats.lines import read_lines
 
 
 @pytest.mark.parametrize(

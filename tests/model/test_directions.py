@@ -12,7 +12,7 @@ from torch import Tensor
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.model.network import TeacherForced, TranslationNetwork, right_to_left
-from rnnsearch.text.batches import Batch, known_alignment
+from rnnsearch.text.store.batches import Batch, known_alignment
 from rnnsearch.training.trainer import Trainer
 
 TURNED = torch.tensor([[5, 2, 0, 1, 4], [0, 3, 3, 2, 5], [3, 1, 1, 4, 0]])

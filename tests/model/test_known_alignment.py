@@ -22,7 +22,7 @@ from torch import Tensor
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.model.network import TeacherForced, TranslationNetwork
-from rnnsearch.text.batches import Batch, known_alignment
+from rnnsearch.text.store.batches import Batch, known_alignment
 from rnnsearch.training.alignment_loss import LOSSES
 from rnnsearch.training.trainer import Trainer
 

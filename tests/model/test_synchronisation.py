@@ -19,7 +19,7 @@ from rnnsearch.model.alignment import GeneralAlignment
 from rnnsearch.model.dropout import Dropout
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.sequence_linear import Maps
-from rnnsearch.text.batches import Batch
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.training import trainer as training
 from rnnsearch.translation.network_step import begin_search
 

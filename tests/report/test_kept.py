@@ -13,7 +13,8 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation.bleu import ter_statistics
 from rnnsearch.evaluation.statistics import SufficientStatistics
 from rnnsearch.records import Translation
-from rnnsearch.report.kept import Kept, as_fields, checksum, from_fields, kept_statistics, translate_missing
+from rnnsearch.report.kept import Kept, as_fields, from_fields, kept_statistics, translate_missing
+from rnnsearch.system.checksums import checksum
 
 HEADER = {"key": "k", "hardware": "here"}
 

@@ -15,14 +15,15 @@ from typing import Any
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.alignment import alignment_error
+from rnnsearch.evaluation.alignment_error import alignment_error
 from rnnsearch.evaluation.bleu import bleu, chrf
-from rnnsearch.evaluation.links import read_gold, read_pharaoh
-from rnnsearch.report import inputs, learning
-from rnnsearch.report.album import Album
+from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
+from rnnsearch.report import inputs
+from rnnsearch.report import table_2 as learning
 from rnnsearch.report.document import Document
 from rnnsearch.report.gather import open_runs
 from rnnsearch.report.make import make_report
+from rnnsearch.report.pictures import Album
 from rnnsearch.report.render import as_html
 from rnnsearch.translation.translator import Translator
 

@@ -12,7 +12,7 @@ import pytest
 from rnnsearch.errors import InputError
 from rnnsearch.studies import measuring
 from rnnsearch.studies.measuring import force, read_forced, read_note, translate
-from rnnsearch.text.reading import read_pairs
+from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.translation.translator import Translator
 
 KEY = {"model": "abc"}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rnnsearch.evaluation.bleu import bleu
-from rnnsearch.studies.folder import StudyFolder, StudyRun
 from rnnsearch.studies.scoring import Scorer
 from rnnsearch.studies.study import read_plan
+from rnnsearch.studies.study_folder import StudyFolder, StudyRun
 from rnnsearch.studies.test_sets import SetFiles, set_files
 
 STUDY = """

@@ -10,8 +10,8 @@ import pytest
 from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
 from rnnsearch.studies import study
-from rnnsearch.studies.folder import StudyFolder
 from rnnsearch.studies.study import CorpusFiles, Plan, Study, Variant, read_plan, study_names
+from rnnsearch.studies.study_folder import StudyFolder
 
 SMALL = """
 recipe = "demo"

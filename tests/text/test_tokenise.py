@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.text.reading import read_lines
+from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.tokenise import Tokeniser
 
 KINDS = [Tokeniser("moses", "en"), Tokeniser("moses", "fr"), Tokeniser("moses", "de"), Tokeniser("space", "en")]

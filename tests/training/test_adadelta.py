@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.batches import Batch
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.training import adadelta as module
 from rnnsearch.training.adadelta import Adadelta
 from rnnsearch.training.trainer import Trainer

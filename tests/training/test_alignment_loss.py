@@ -16,18 +16,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.builtin.corpus import split
+from rnnsearch.builtin.generate import split
 from rnnsearch.config import DataSettings, ModelSettings, Settings, TrainingSettings, load_config
 from rnnsearch.errors import InputError
-from rnnsearch.records import format_links
-from rnnsearch.run import load_tensors
-from rnnsearch.text.corpus import Corpus
-from rnnsearch.text.prepare import prepare
+from rnnsearch.system.tensors import load_tensors
+from rnnsearch.text.preparing.prepare import prepare
+from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training import loop
 from rnnsearch.training.alignment_loss import LOSSES, alignment_loss, alignment_weight, forced
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.trainer import Trainer, Update
+from rnnsearch.word_links import format_links
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.batches import Batch, collate
-from rnnsearch.text.corpus import Pairs, Sentences
+from rnnsearch.text.store.batches import Batch, collate
+from rnnsearch.text.store.corpus import Pairs, Sentences
 from rnnsearch.training.trainer import Trainer
 
 WORDS = 9

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import torch
 
-from rnnsearch.builtin.corpus import write
+from rnnsearch.builtin.generate import write
 from rnnsearch.config import DataSettings, ModelSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.run import load_tensors
-from rnnsearch.text.corpus import Corpus
-from rnnsearch.text.prepare import prepare
+from rnnsearch.system.tensors import load_tensors
+from rnnsearch.text.preparing.prepare import prepare
+from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training import loop, trainer
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 import torch
 
-from rnnsearch.builtin.corpus import write
+from rnnsearch.builtin.generate import write
 from rnnsearch.config import DataSettings, ModelSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.run import load_tensors
-from rnnsearch.text.batches import Batch
-from rnnsearch.text.prepare import prepare
+from rnnsearch.system.tensors import load_tensors
+from rnnsearch.text.preparing.prepare import prepare
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.team import Exchange, Team
 from rnnsearch.training.trainer import Trainer
 

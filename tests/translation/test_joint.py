@@ -13,7 +13,7 @@ from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.sequence_linear import Maps
 from rnnsearch.records import Hypothesis
-from rnnsearch.text.batches import Batch, pad
+from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.translation.beam import final_score
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.joint import in_order, search, search_one_way

@@ -12,7 +12,7 @@ import torch
 from rnnsearch.config import ModelSettings
 from rnnsearch.model.decoder import WIRINGS, SourceReader
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.batches import Batch
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.translation import forced, posterior
 from rnnsearch.translation.forced import forced_decoding
 

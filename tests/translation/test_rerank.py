@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from rnnsearch.cli.output import as_nbest
 from rnnsearch.errors import InputError
-from rnnsearch.output import as_nbest
 from rnnsearch.records import Translation
 from rnnsearch.text.nbest import Candidate, is_nbest, parse_nbest
 from rnnsearch.translation.rerank import not_nbest, rerank

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from rnnsearch.builtin import lexicon, rules
+from rnnsearch.builtin import entries as lexicon
+from rnnsearch.builtin import rules
+from rnnsearch.builtin.entries import ACTORS, PERSONS, Kind, Verb, adjectives_of, verbs_for
 from rnnsearch.builtin.french import surface
-from rnnsearch.builtin.lexicon import ACTORS, PERSONS, Kind, Verb, adjectives_of, verbs_for
 from rnnsearch.builtin.noun_phrases import NounPhrases, size
 from rnnsearch.builtin.phrase import NOTHING, Phrase, capitalised, join, word
 from rnnsearch.builtin.rules import NEVER, NOT, NounPhrase, Style, Tense

@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rnnsearch.builtin import lexicon, rules
+from rnnsearch.builtin import entries as lexicon
+from rnnsearch.builtin import rules
 from rnnsearch.builtin.chance import Chance
-from rnnsearch.builtin.lexicon import ACTORS, PERSONS, Adjective, Determiner, Kind, Kinds, Name, adjectives_of, nouns_of
+from rnnsearch.builtin.entries import ACTORS, PERSONS, Adjective, Determiner, Kind, Kinds, Name, adjectives_of, nouns_of
 from rnnsearch.builtin.phrase import Phrase, join, word
 from rnnsearch.builtin.rules import NounPhrase
 

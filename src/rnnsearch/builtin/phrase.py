@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from rnnsearch.records import Link
+from rnnsearch.word_links import Link
 
 Slot = tuple[int, int | None]
 """A place in the target order: (part, one of its target words), or (part, None) for all of its target words."""

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from rnnsearch.builtin.entries import ARTICLE_A_BEFORE, OBJECT_PRONOUNS, A, Adjective, Determiner, Forms, Gender, Kind, Noun, Verb
 from rnnsearch.builtin.french import starts_with_vowel
-from rnnsearch.builtin.lexicon import ARTICLE_A_BEFORE, OBJECT_PRONOUNS, A, Adjective, Determiner, Forms, Gender, Kind, Noun, Verb
 from rnnsearch.builtin.phrase import NOTHING, Phrase, join, parallel, reorder, weave, word
 
 Tense = Literal["simple", "past", "perfect", "modal"]

@@ -47,7 +47,7 @@ class SeveralValues(TyperCommand):
 
 def progress_bar() -> Any:
     """A context whose value is called with (what is being done, how many are done, of how many)."""
-    from rnnsearch.progress import ProgressBar
+    from rnnsearch.system.progress import ProgressBar
 
     return ProgressBar()
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.alignment import AlignmentScore, alignment_error, alignment_statistics
-from rnnsearch.evaluation.behaviour import jumps
-from rnnsearch.evaluation.links import GoldLinks, read_pharaoh
+from rnnsearch.evaluation.alignment_behaviour import jumps
+from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error, alignment_statistics
+from rnnsearch.evaluation.gold_links import read_pharaoh
 from rnnsearch.evaluation.significance import Comparison, comparisons
-from rnnsearch.records import Link
+from rnnsearch.word_links import GoldLinks, Link
 
 
 class System(NamedTuple):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.likelihood import Likelihood
+from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.nbest import is_nbest, parse_nbest
-from rnnsearch.text.reading import read_lines
 
 
 @dataclass(frozen=True, slots=True)

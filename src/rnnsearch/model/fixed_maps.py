@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from rnnsearch.errors import InputError
-from rnnsearch.model.sequence_linear import PRECISIONS, Map, Maps
+from rnnsearch.model.sequence_linear import Map, Maps
+from rnnsearch.system.machine import PRECISIONS
 
 WEIGHT_LIMIT = 127
 """Largest absolute value of the whole numbers that stand for the weights of a row."""

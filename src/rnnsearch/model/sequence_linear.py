@@ -27,9 +27,6 @@ from torch.autograd.function import once_differentiable
 
 from rnnsearch.model.initialise import Initialiser, gaussian, zeros
 
-PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-"""What the settings call the dtypes of products."""
-
 
 def refuse_second_order() -> None:
     """For nodes that receive no gradient of their own, where `once_differentiable` would not notice."""

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from rnnsearch.config import changed
-from rnnsearch.files import write_text
 from rnnsearch.records import Translation
 from rnnsearch.report.inputs import NamedRun, TestSet, file_name
-from rnnsearch.report.kept import Kept, KeptFile, checksum, translate_missing
-from rnnsearch.run import Run, package_version
+from rnnsearch.report.kept import Kept, KeptFile, translate_missing
+from rnnsearch.run import Run
+from rnnsearch.system.checksums import checksum
+from rnnsearch.system.files import write_text
+from rnnsearch.system.progress import Progress
+from rnnsearch.system.version import package_version
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.vocabulary import UNK
 from rnnsearch.translation.translator import Translator
-
-Report = Callable[[str, int, int | None], None]
-"""Told what is being done, how many are done, of how many."""
 
 Searching = Callable[[list[int]], list[Translation]]
 """Sentence numbers to their translations."""
@@ -97,7 +97,7 @@ def known_pairs(workers: Sequence[Worker], test: TestSet) -> list[int]:
     return numbers
 
 
-def gather(worker: Worker, test: TestSet, known: Sequence[int], folder: Path, report: Report, hardware: str) -> Work:
+def gather(worker: Worker, test: TestSet, known: Sequence[int], folder: Path, report: Progress, hardware: str) -> Work:
     """Translates and scores one test set with one run, as far as the files in `folder` do not hold it yet.
 
     known: numbers of the pairs to translate without UNK, too. hardware: what runs it, noted beside the times.

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.links import GoldLinks, read_gold
-from rnnsearch.text.reading import read_pairs
+from rnnsearch.evaluation.gold_links import read_gold
+from rnnsearch.text.formats.lines import read_pairs
+from rnnsearch.word_links import GoldLinks
 
 ABSENT = "-"
 """Stands for the file of an outside system that has not translated a test set."""

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.statistics import SufficientStatistics
-from rnnsearch.files import write_text
 from rnnsearch.records import Translation
+from rnnsearch.system.files import write_text
 
 SMALLEST_WEIGHT = 5e-4
 """Smaller α are not kept: a row of a long sentence has a few that count and dozens that do not."""
@@ -37,16 +36,6 @@ class KeptFile:
 
     header: dict[str, Any]
     found: dict[int, Kept]
-
-
-def checksum(*parts: str | bytes | Path) -> str:
-    """SHA-256 of texts, bytes and the content of files, in hexadecimal; a length before each part keeps them apart."""
-    total = sha256()
-    for part in parts:
-        content = part.read_bytes() if isinstance(part, Path) else part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        total.update(len(content).to_bytes(8, "little"))
-        total.update(content)
-    return total.hexdigest()
 
 
 def translate_missing(

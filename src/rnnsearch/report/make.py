@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from rnnsearch.errors import InputError
-from rnnsearch.files import write_text
-from rnnsearch.report.album import Album
 from rnnsearch.report.document import Document, Section, Table, every_table
-from rnnsearch.report.gather import Report, Worker, gather, known_pairs, open_runs
+from rnnsearch.report.gather import Worker, gather, known_pairs, open_runs
 from rnnsearch.report.inputs import NamedRun, TestSet, file_name, require_different
-from rnnsearch.report.learning import learning
 from rnnsearch.report.measures import measure
+from rnnsearch.report.one_test_set import results
 from rnnsearch.report.outputs import Output, RunOutput
+from rnnsearch.report.pictures import Album
 from rnnsearch.report.render import as_csv, as_html, as_json, as_markdown
-from rnnsearch.report.results import results
-from rnnsearch.report.scores import signatures
-from rnnsearch.run import package_version
-from rnnsearch.training.processor import hardware
+from rnnsearch.report.table_1 import signatures
+from rnnsearch.report.table_2 import learning
+from rnnsearch.system.files import write_text
+from rnnsearch.system.machine import hardware
+from rnnsearch.system.progress import Progress
+from rnnsearch.system.version import package_version
 
 PAGE, MARKDOWN, NUMBERS = "report.html", "report.md", "report.json"
 FOLDERS = ("translations", "tables", "figures")
@@ -38,7 +39,7 @@ def make_report(
     trust_code: bool = False,
     title: str = "",
     command: str = "",
-    progress: Report = lambda what, done, total: None,
+    progress: Progress = lambda what, done, total: None,
 ) -> Path:
     """Writes report.html, report.md, report.json, tables/, figures/ and translations/ into `out`; returns the page.
 
@@ -99,7 +100,7 @@ def _outputs(
     known: Sequence[int],
     systems: Mapping[str, Mapping[str, Sequence[str]]],
     folder: Path,
-    progress: Report,
+    progress: Progress,
     device: str,
 ) -> list[Output]:
     outputs: list[Output] = []

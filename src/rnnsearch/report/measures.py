@@ -17,8 +17,9 @@ from rnnsearch.evaluation.bleu import (
 from rnnsearch.evaluation.likelihood import Likelihood
 from rnnsearch.evaluation.statistics import SufficientStatistics
 from rnnsearch.report.inputs import TestSet, file_name
-from rnnsearch.report.kept import checksum, kept_statistics
+from rnnsearch.report.kept import kept_statistics
 from rnnsearch.report.outputs import Output, RunOutput
+from rnnsearch.system.checksums import checksum
 
 Statistics = dict[str, SufficientStatistics]
 """System → what its score on any sentences can be computed from."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from rnnsearch.report.album import Album
-from rnnsearch.report.by_length import used_buckets
-from rnnsearch.report.charts import Curve, curve_figure
+from rnnsearch.drawing.curves import Curve, curve_figure
 from rnnsearch.report.document import Block, Column, Pictures, Section, Table, Value
+from rnnsearch.report.figure_2 import used_buckets
 from rnnsearch.report.measures import Measures
 from rnnsearch.report.outputs import RunOutput
+from rnnsearch.report.pictures import Album
 
 
 def timing(measures: Measures, album: Album, prefix: str) -> Section | None:

@@ -12,10 +12,10 @@ import numpy as np
 
 from rnnsearch.evaluation.significance import compare
 from rnnsearch.evaluation.statistics import SufficientStatistics
-from rnnsearch.studies.folder import StudyRun
-from rnnsearch.studies.results import Row
+from rnnsearch.studies.result_rows import Row
 from rnnsearch.studies.scoring import Scorer
 from rnnsearch.studies.study import Plan
+from rnnsearch.studies.study_folder import StudyRun
 
 COMPARED = ("bleu", "bleu_long", "nll_per_word", "aer", "aer_symmetrised", "posterior_aer", "posterior_aer_symmetrised")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rnnsearch.errors import InputError
-from rnnsearch.files import write_text
-from rnnsearch.records import Link, format_links
+from rnnsearch.system.files import write_text
 from rnnsearch.translation.translator import READ_AHEAD, Translator
+from rnnsearch.word_links import Link, format_links
 
 Say = Callable[[str], None]
 FORCED_TOGETHER = 64
@@ -31,12 +31,6 @@ class Forced(NamedTuple):
     words: int
     links: list[Link]
     posterior: list[Link] | None = None
-
-
-def checksum(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def translate(translator: Translator, lines: Sequence[str], out: Path, key: dict[str, Any], facts: dict[str, Any], say: Say) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from rnnsearch.config import Settings, load_config
-from rnnsearch.studies.corpora import corpus_files
-from rnnsearch.studies.engine import current_states
-from rnnsearch.studies.folder import StudyFolder
-from rnnsearch.studies.state import time_left
+from rnnsearch.studies.run_states import time_left
+from rnnsearch.studies.run_study import current_states
 from rnnsearch.studies.study import Plan
+from rnnsearch.studies.study_corpora import corpus_files
+from rnnsearch.studies.study_folder import StudyFolder
 from rnnsearch.studies.test_sets import SetFiles, set_files
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rnnsearch.studies.work import INTERRUPTED, Job, describe
+from rnnsearch.studies.job import INTERRUPTED, Job, describe
 
 POLL = 0.1
 """Seconds between two looks at the processes."""

@@ -11,19 +11,20 @@ from typing import Any
 import numpy as np
 
 from rnnsearch.config import DataSettings
-from rnnsearch.evaluation.alignment import alignment_statistics
+from rnnsearch.evaluation.alignment_error import alignment_statistics
 from rnnsearch.evaluation.bleu import bleu_statistics, chrf_statistics
 from rnnsearch.evaluation.likelihood import Likelihood
 from rnnsearch.evaluation.statistics import SufficientStatistics
-from rnnsearch.records import Link
-from rnnsearch.studies.folder import StudyFolder, StudyRun
-from rnnsearch.studies.measuring import Forced, checksum, read_forced, read_note
+from rnnsearch.studies.measuring import Forced, read_forced, read_note
 from rnnsearch.studies.study import LONG
+from rnnsearch.studies.study_folder import StudyFolder, StudyRun
 from rnnsearch.studies.test_sets import SetFiles, counted_links
+from rnnsearch.system.checksums import file_checksum
 from rnnsearch.text.codec import side_tokeniser
-from rnnsearch.text.reading import read_lines, read_pairs
-from rnnsearch.text.symmetrise import symmetrise
+from rnnsearch.text.formats.lines import read_lines, read_pairs
+from rnnsearch.text.links.symmetrise import symmetrise
 from rnnsearch.training.log import read_statistics
+from rnnsearch.word_links import Link
 
 Row = dict[str, Any]
 Statistics = dict[str, SufficientStatistics]
@@ -43,9 +44,9 @@ class Scorer:
         model = run.path / "model.safetensors"
         if not model.exists():
             return False
-        weights = checksum(model)
+        weights = file_checksum(model)
         for name, test in self.tests.items():
-            source = checksum(test.reference if run.reverse else test.source)
+            source = file_checksum(test.reference if run.reverse else test.source)
             keys = [read_note(self.folder.forced(run, name)).get("key")]
             if test.translate and not run.reverse:
                 keys.append(read_note(self.folder.translations(run, name)).get("key"))
@@ -60,7 +61,7 @@ class Scorer:
             files = [self.folder.translations(run, name), self.folder.forced(run, name)]
             files += [self.folder.forced(reverse, name)] if reverse else []
             keys += [name, *(read_note(path).get("key") for path in files)]
-            keys += [checksum(test.reference), None if test.gold is None else checksum(test.gold)]
+            keys += [file_checksum(test.reference), None if test.gold is None else file_checksum(test.gold)]
         return hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:16]
 
     def row(self, run: StudyRun, reverse: StudyRun | None = None) -> Row:

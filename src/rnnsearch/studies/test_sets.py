@@ -8,13 +8,13 @@ from pathlib import Path
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.links import GoldLinks, read_gold
-from rnnsearch.records import Link
-from rnnsearch.studies.folder import StudyFolder
+from rnnsearch.evaluation.gold_links import read_gold
 from rnnsearch.studies.study import Plan
+from rnnsearch.studies.study_folder import StudyFolder
 from rnnsearch.text.codec import side_tokeniser
-from rnnsearch.text.links import Counted, given_words, recognise, tokeniser_ranges
-from rnnsearch.text.reading import read_lines, read_pairs
+from rnnsearch.text.formats.lines import read_lines, read_pairs
+from rnnsearch.text.links.words import Counted, given_words, recognise, tokeniser_ranges
+from rnnsearch.word_links import GoldLinks, Link
 
 
 @dataclass(frozen=True)

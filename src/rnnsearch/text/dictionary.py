@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.reading import read_lines
+from rnnsearch.text.formats.lines import read_lines
 
 
 def read_dictionary(path: Path) -> dict[str, str]:

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from rnnsearch.errors import InputError
-from rnnsearch.run import load_notes, load_tensors, save_tensors
+from rnnsearch.system.tensors import load_notes, load_tensors, save_tensors
 from rnnsearch.training.optimiser import WeightAverage
 
 
 @dataclass
-class Progress:
+class TrainingProgress:
     """Where a training stands. Everything here is counted, nothing is sampled: it is the same after resuming."""
 
     corpus_pairs: int = 0
@@ -48,7 +48,7 @@ class Progress:
 
 
 def save_checkpoint(
-    path: Path, network: nn.Module, optimiser: torch.optim.Optimizer, average: WeightAverage | None, progress: Progress
+    path: Path, network: nn.Module, optimiser: torch.optim.Optimizer, average: WeightAverage | None, progress: TrainingProgress
 ) -> None:
     """Writes the state whole or not at all. Raises OSError if the disk is full; the previous checkpoint is then still there."""
     tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
@@ -64,15 +64,15 @@ def save_checkpoint(
     save_tensors(path, tensors, {"progress": asdict(progress)})
 
 
-def read_progress(path: Path) -> Progress:
+def read_progress(path: Path) -> TrainingProgress:
     """Where the training stands that wrote this checkpoint; no tensor is read. Raises InputError if it is missing or damaged."""
     try:
-        return Progress(**load_notes(path)["progress"])
+        return TrainingProgress(**load_notes(path)["progress"])
     except (KeyError, TypeError) as error:
         raise InputError(f"is damaged: {error}", file=path) from None
 
 
-def load_checkpoint(path: Path, network: nn.Module, optimiser: torch.optim.Optimizer, average: WeightAverage | None) -> Progress:
+def load_checkpoint(path: Path, network: nn.Module, optimiser: torch.optim.Optimizer, average: WeightAverage | None) -> TrainingProgress:
     """Puts the state back where `save_checkpoint` took it from. Raises InputError if the file is missing, damaged or of other settings."""
     tensors, notes = load_tensors(path, "nothing to resume from: start again without --resume, in another folder")
     try:
@@ -89,7 +89,7 @@ def load_checkpoint(path: Path, network: nn.Module, optimiser: torch.optim.Optim
         torch.set_rng_state(tensors["random.cpu"])
         if torch.cuda.is_available() and "random.cuda" in tensors:
             torch.cuda.set_rng_state(tensors["random.cuda"])
-        return Progress(**notes["progress"])
+        return TrainingProgress(**notes["progress"])
     except (RuntimeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"does not fit the settings of this run: {str(error).splitlines()[-1].strip()}", file=path) from None
 

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsearch.files import write_text
-from rnnsearch.run import Run, package_version
-from rnnsearch.training.checkpoint import Progress
-from rnnsearch.training.processor import hardware
+from rnnsearch.run import Run
+from rnnsearch.system.files import write_text
+from rnnsearch.system.machine import hardware
+from rnnsearch.system.version import package_version
+from rnnsearch.training.checkpoint import TrainingProgress
 from rnnsearch.training.trainer import Update
 from rnnsearch.training.validation import Validation
 
@@ -24,13 +25,13 @@ class Log:
     A disk that refuses costs curves or statistics, never the training: `warn` is told, once for the curves.
     """
 
-    def __init__(self, run: Run, progress: Progress, warn: Callable[[str], None]) -> None:
+    def __init__(self, run: Run, progress: TrainingProgress, warn: Callable[[str], None]) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
         self.run, self.warn = run, warn
         self.writer: SummaryWriter | None = SummaryWriter(str(run.log_path), purge_step=progress.update + 1 if progress.update else None)
 
-    def update(self, update: Update, progress: Progress, tokens_per_second: float) -> None:
+    def update(self, update: Update, progress: TrainingProgress, tokens_per_second: float) -> None:
         if not update.applied:
             return
         scalars = {"train/nll_per_word": update.nll / update.target_tokens, "train/gradient_norm": update.gradient_norm}
@@ -38,12 +39,12 @@ class Log:
         scalars |= {"train/alignment_loss": update.alignment_loss / update.linked_rows} if update.linked_rows else {}
         self._curves(scalars, {}, progress.update)
 
-    def validation(self, validation: Validation, progress: Progress) -> None:
+    def validation(self, validation: Validation, progress: TrainingProgress) -> None:
         scalars = {"dev/nll": validation.nll} | ({} if validation.bleu is None else {"dev/bleu": validation.bleu})
         lines = (f"{source}  \n{reference}  \n**{translation}**" for source, reference, translation in validation.samples)
         self._curves(scalars, {f"dev/sample_{number}": text for number, text in enumerate(lines)}, progress.update)
 
-    def statistics(self, progress: Progress) -> None:
+    def statistics(self, progress: TrainingProgress) -> None:
         try:
             write_text(self.run.log_path / "statistics.json", json.dumps(statistics(self.run, progress), indent=2) + "\n")
         except OSError as error:
@@ -67,7 +68,7 @@ class Log:
             self.warn(f"warning: {self.run.log_path}: {error.strerror or error}; no more curves for TensorBoard, training goes on")
 
 
-def statistics(run: Run, progress: Progress) -> dict[str, Any]:
+def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
     """The columns of Table 2 and how they came about. NLL: mean −log p(y | x) of a sentence, in nats."""
     best = next((row for row in progress.validations if row["update"] == progress.best_update), None)
     last = progress.validations[-1] if progress.validations else None

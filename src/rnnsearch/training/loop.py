@@ -12,17 +12,17 @@ import torch
 
 from rnnsearch.config import Settings, TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.model.sequence_linear import PRECISIONS
-from rnnsearch.run import Run, save_tensors
-from rnnsearch.text.batches import BatchOrder, Indices, Position, collate
-from rnnsearch.text.corpus import Corpus
+from rnnsearch.run import Run
+from rnnsearch.system.machine import PRECISIONS, set_up_cpu
+from rnnsearch.system.tensors import save_tensors
+from rnnsearch.text.store.batches import BatchOrder, Indices, Position, collate
+from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.alignment_loss import needs_links
-from rnnsearch.training.checkpoint import Progress, load_checkpoint, save_checkpoint
+from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.display import Display
 from rnnsearch.training.interrupt import interruptible
 from rnnsearch.training.log import Log, statistics
 from rnnsearch.training.optimiser import total_updates
-from rnnsearch.training.processor import set_up_processor
 from rnnsearch.training.team import Team
 from rnnsearch.training.trainer import Trainer, Update
 from rnnsearch.training.validation import Validation, validate
@@ -71,7 +71,7 @@ class Session:
     corpus: Corpus
     order: BatchOrder
     trainer: Trainer
-    progress: Progress
+    progress: TrainingProgress
     log: Log
     saved_update: int
     clock: float
@@ -83,7 +83,7 @@ class Session:
     @classmethod
     def begin(cls, settings: Settings, corpus: Corpus, path: Path, resume: bool) -> Session:
         training = settings.training
-        set_up_processor(training.threads, training.processes)
+        set_up_cpu(training.threads, training.processes)
         check_links(corpus, training)
         run = open_run(settings, corpus, path) if resume and (path / "config.toml").exists() else None
         order = BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, training)
@@ -93,7 +93,7 @@ class Session:
         network = fresh.make_network(trust_code=True, product_dtype=dtype).to(training.device)
         trainer = Trainer(network, training, total_updates(training, len(order) / training.accumulate))
         run = run or Run.create(path, fresh.settings, corpus.source, corpus.target)
-        progress = Progress(corpus_pairs=len(corpus.train))
+        progress = TrainingProgress(corpus_pairs=len(corpus.train))
         if run.checkpoint_path.exists():
             progress = load_checkpoint(run.checkpoint_path, network, trainer.optimiser, trainer.average)
             if progress.corpus_pairs != len(corpus.train):
@@ -239,7 +239,7 @@ class Session:
         return (tokens / seconds if seconds else 0.0), sum(nll for *_, nll in self.window) / sum(count for _, count, _ in self.window)
 
 
-def reason_to_stop(training: TrainingSettings, progress: Progress) -> str:
+def reason_to_stop(training: TrainingSettings, progress: TrainingProgress) -> str:
     """Empty while training should go on."""
     if training.max_updates and progress.update >= training.max_updates:
         return f"reached training.max_updates = {training.max_updates}"

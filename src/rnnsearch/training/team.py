@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from torch import Tensor, multiprocessing, nn
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.batches import Batch
-from rnnsearch.text.parallel import end_with_parent
+from rnnsearch.system.machine import set_up_cpu
+from rnnsearch.system.workers import end_with_parent
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.optimiser import gradient_norm
-from rnnsearch.training.processor import set_up_processor
 from rnnsearch.training.trainer import Sums, Trainer, Update
 
 Rows = dict[int, NDArray[np.int64]]
@@ -153,7 +153,7 @@ def _work(connection: Connection, member: Member, threads: int, processes: int) 
     for number in (signal.SIGINT, signal.SIGTERM):  # sent to all processes, they are for the first, which ends after the update at hand
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, daemon=True).start()
-    set_up_processor(threads, processes)
+    set_up_cpu(threads, processes)
     trainer = member.trainer
     try:
         while True:

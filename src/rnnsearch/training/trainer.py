@@ -15,7 +15,7 @@ from rnnsearch.config import TrainingSettings
 from rnnsearch.model.dropout import Dropout
 from rnnsearch.model.network import TeacherForced, TranslationNetwork, source_mask
 from rnnsearch.model.readout import OutputLayer
-from rnnsearch.text.batches import Batch
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.alignment_loss import alignment_loss, alignment_weight, forced, needs_links
 from rnnsearch.training.loss import negative_log_likelihood
 from rnnsearch.training.optimiser import WeightAverage, clip, gradient_norm, learning_rate, make_optimiser, takes_sparse_gradients

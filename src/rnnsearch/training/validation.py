@@ -8,8 +8,8 @@ import numpy as np
 
 from rnnsearch.config import Settings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.batches import collate
-from rnnsearch.text.corpus import Corpus
+from rnnsearch.text.store.batches import collate
+from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.translator import Translator
 

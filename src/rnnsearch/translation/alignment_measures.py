@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from rnnsearch.evaluation.alignment import alignment_error
-from rnnsearch.evaluation.behaviour import Behaviour, whole
-from rnnsearch.evaluation.figures import Panel
-from rnnsearch.evaluation.links import GoldLinks
-from rnnsearch.evaluation.page import MEASURES, BrowsedRun, BrowsedSentence
-from rnnsearch.records import Link, Translation, hard_links
-from rnnsearch.translation.aligning import Aligned
+from rnnsearch.drawing.alignment_figure import Panel
+from rnnsearch.evaluation.alignment_behaviour import Behaviour, whole
+from rnnsearch.evaluation.alignment_error import alignment_error
+from rnnsearch.evaluation.alignment_page import MEASURES, BrowsedRun, BrowsedSentence
+from rnnsearch.records import Translation
+from rnnsearch.translation.word_aligner import Aligned
+from rnnsearch.word_links import GoldLinks, Link, hard_links
 
 
 class Measured(NamedTuple):

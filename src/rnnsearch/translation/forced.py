@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rnnsearch.model.network import TeacherForced, TranslationNetwork
-from rnnsearch.text.batches import Batch
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.translation.posterior import alignment_posterior, log_p
 
 ROUNDS = 3

@@ -14,12 +14,10 @@ from rnnsearch.config import changed
 from rnnsearch.evaluation.likelihood import Likelihood
 from rnnsearch.evaluation.systems import System
 from rnnsearch.evaluation.unknown import without_unknown
+from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.vocabulary import UNK
 from rnnsearch.translation.translator import Translator
-
-Progress = Callable[[str, int, int | None], None]
-"""Told what is being done, how many are done, of how many."""
 
 Item = TypeVar("Item")
 

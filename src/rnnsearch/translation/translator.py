@@ -18,13 +18,13 @@ from rnnsearch.model.fixed_maps import FixedMaps
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
-from rnnsearch.text.batches import Batch, pad
 from rnnsearch.text.codec import Codec, Encoded
-from rnnsearch.text.lexicon import Lexicon
+from rnnsearch.text.lexicon.table import Lexicon
+from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.text.vocabulary import SPECIALS, UNK
-from rnnsearch.translation.candidates import candidate_readers, candidate_words, hypotheses_in_words
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.joint import Reader, in_order, search
+from rnnsearch.translation.lexical_shortlist import candidate_readers, candidate_words, hypotheses_in_words
 from rnnsearch.translation.network_step import begin_search
 from rnnsearch.translation.sampling import sample
 

@@ -1,0 +1,35 @@
+"""`rnnsearch aer`: word links against gold links."""
+
+from __future__ import annotations
+
+import json as json_
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rnnsearch.cli.output import write
+
+
+def aer(
+    links: Annotated[
+        list[str],
+        typer.Option(metavar="FILE...", help="Word links in Pharaoh format, one sentence a line, of one or more systems."),
+    ],
+    gold: Annotated[str, typer.Option(metavar="FILE", help="Gold links: Pharaoh (i-j sure, i?j possible) or NAACL .wa.")],
+    links_reversed: Annotated[bool, typer.Option("--links-reversed", help="The links are written target-source.")] = False,
+    gold_reversed: Annotated[bool, typer.Option("--gold-reversed", help="The gold links are written target-source.")] = False,
+    alpha: Annotated[float, typer.Option(min=0.0, max=1.0, help="Weight of precision in the F-measure; 0.5 is balanced.")] = 0.5,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object, with counts, agreement and monotone jumps.")] = False,
+    per_sentence: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a table with the scores of every sentence.")] = None,
+) -> None:
+    """Alignment error rate, precision, recall and F-measure against gold links."""
+    from rnnsearch.evaluation.gold_links import read_gold
+    from rnnsearch.evaluation.link_scores import as_json, as_table, differences, read_systems, sentence_table
+
+    truth = [sentence.reversed() for sentence in read_gold(gold)] if gold_reversed else read_gold(gold)
+    systems = read_systems(links, truth, links_reversed)
+    if per_sentence:
+        write(per_sentence, "".join(f"{line}\n" for line in sentence_table(systems, truth)))
+    compared = differences(systems, truth)
+    print(json_.dumps(as_json(systems, compared, gold, alpha), ensure_ascii=False) if json else as_table(systems, compared, alpha))

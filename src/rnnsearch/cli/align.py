@@ -1,0 +1,121 @@
+"""`rnnsearch align`: word links of given pairs, by forced decoding."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rnnsearch.cli.options import Device, Json, Threads, TrustCode, one_of, say
+from rnnsearch.cli.output import faults_named, write
+from rnnsearch.cli.runs import load, runs_and_texts
+from rnnsearch.errors import InputError
+
+
+def align(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN... SRC TGT", help="Trained runs, source text and its translations.")],
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Link what has this weight, not the strongest source word of each target word; with `product` both together.",
+        ),
+    ] = None,
+    posterior: Annotated[
+        bool, typer.Option("--posterior", help="Weigh each source word by how well it explains the target word, now that this is known.")
+    ] = False,
+    reverse_run: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="RUN", help="A run of the other direction, whose links are symmetrised with these; repeated, an ensemble."),
+    ] = None,
+    symmetrise: Annotated[str, typer.Option(help="How: as in `rnnsearch links`, or `product` of the weights.")] = "grow-diag-final-and",
+    words: Annotated[
+        str,
+        typer.Option(help="What links count: `tokenised` words, what is `given` between blanks, or `auto`: whichever --gold fits."),
+    ] = "auto",
+    json: Json = False,
+    picture: Annotated[bool, typer.Option("--picture", help="Draw every alignment in the terminal, in place of its links.")] = False,
+    gold: Annotated[str, typer.Option(metavar="FILE", help="Gold links, for pictures, measures and page: Pharaoh or NAACL .wa.")] = "",
+    measures: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a table: entropy, coverage, monotone jumps, agreement, AER of every pair and of all."),
+    ] = None,
+    page: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page to browse the alignments.")] = None,
+    alignment_plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the alignment of every pair here.")] = None,
+    plot_format: Annotated[str, typer.Option(help="Of --alignment-plots: png, svg or pdf.")] = "png",
+    beside: Annotated[
+        list[Path] | None, typer.Option(metavar="RUN", help="A further run, for pictures and page, beside the first; may be repeated.")
+    ] = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Pairs aligned together.")] = 64,
+    device: Device = "cpu",
+    threads: Threads = 0,
+    trust_code: TrustCode = False,
+) -> None:
+    """Align sentence pairs by forced decoding: Pharaoh links `i-j` (source-target, from 0), or soft matrices with --json."""
+    from rnnsearch.cli.output import as_aligned_json
+    from rnnsearch.drawing.alignment_figure import comparison_figure
+    from rnnsearch.drawing.alignment_text import comparison_text
+    from rnnsearch.evaluation.alignment_page import alignment_page
+    from rnnsearch.evaluation.gold_links import read_gold
+    from rnnsearch.text.formats.lines import read_pairs
+    from rnnsearch.translation.alignment_measures import browsed, measured, panels, table, together
+    from rnnsearch.translation.word_aligner import PRODUCT, WAYS, WordAligner, counted_by
+    from rnnsearch.word_links import format_links
+
+    one_of(symmetrise, "--symmetrise", WAYS)
+    if symmetrise == PRODUCT and not reverse_run:
+        raise InputError("--symmetrise product needs a run of the other direction", remedy="--reverse-run RUN")
+    one_of(words, "--words", ("auto", "tokenised", "given"))
+    one_of(plot_format, "--plot-format", ("png", "svg", "pdf"))
+    if json and picture:
+        raise InputError("one line cannot be JSON and a picture", remedy="leave out --json or --picture")
+    names, source, target = runs_and_texts(runs)
+    titles = _titles(names, reverse_run or [], beside or [])
+    translator, *others = (load(run, device, threads, trust_code) for run in (names, *([one] for one in beside or [])))
+    reverse = load(reverse_run, device, threads, trust_code) if reverse_run else None
+    pairs: Iterable[tuple[str, str]] = read_pairs(source, target)
+    known: list[Any] = []
+    if gold:
+        known, pairs = read_gold(gold), list(pairs)
+        counted = counted_by(known, pairs, translator)
+        words = counted if words == "auto" else words
+    count = "given" if words == "given" else "tokenised"
+    aligner = WordAligner(translator, reverse, others, threshold, symmetrise, count, batch_size, posterior)  # type: ignore[arg-type]
+    for folder in (alignment_plots, measures and measures.parent, page and page.parent):  # before the work
+        with faults_named(folder):
+            if folder:
+                folder.mkdir(parents=True, exist_ok=True)
+    rows, sentences = [], []
+    width = shutil.get_terminal_size((100, 24)).columns
+    for number, aligned in enumerate(aligner.align(pairs), 1):
+        truth = known[number - 1] if known else None
+        shown = panels(aligned, titles)
+        if alignment_plots:
+            comparison_figure(shown, alignment_plots / f"{number:06d}.{plot_format}", truth)
+        if measures:
+            rows.append(measured(aligned, truth))
+        if page:
+            sentences.append(browsed(number, aligned, titles, truth))
+        if picture:
+            print(f"{comparison_text(shown, width, truth)}\n")
+        else:
+            print(as_aligned_json(aligned, measured(aligned, truth).values()) if json else format_links(aligned.links))
+    if measures:
+        write(measures, "".join(f"{line}\n" for line in table(rows)))
+    if page:
+        runs_said = f"Runs: {', '.join(title for title in titles if title) or names[0]}"
+        write(page, alignment_page(sentences, f"Word alignments: {source} – {target}", runs_said))
+    if rows:
+        say("  ".join(f"{name} {value:.4g}" for name, value in together(rows).values().items()))
+
+
+def _titles(runs: list[Path], reverse: list[Path], beside: list[Path]) -> list[str]:
+    """What the pictures of a pair are called; one picture by itself needs no name."""
+    if not (reverse or beside):
+        return [""]
+    ensembles = [runs, *([reverse] if reverse else []), *([one] for one in beside)]
+    return [" + ".join(run.resolve().name for run in ensemble) for ensemble in ensembles]

@@ -1,0 +1,120 @@
+"""The command `rnnsearch`: each command parses, calls one function and prints. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from rnnsearch.cli.aer import aer
+from rnnsearch.cli.align import align
+from rnnsearch.cli.bench import bench
+from rnnsearch.cli.demo import demo
+from rnnsearch.cli.evaluate import evaluate
+from rnnsearch.cli.experiment import experiment
+from rnnsearch.cli.lexicon import lexicon
+from rnnsearch.cli.links import links
+from rnnsearch.cli.options import SeveralValues, say
+from rnnsearch.cli.prepare import prepare
+from rnnsearch.cli.report import report
+from rnnsearch.cli.reproduce import reproduce
+from rnnsearch.cli.score import score
+from rnnsearch.cli.select import select
+from rnnsearch.cli.train import train
+from rnnsearch.cli.translate import translate
+from rnnsearch.errors import InputError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Recurrent translation models that align and translate jointly (RNNsearch, Bahdanau, Cho & Bengio 2015).",
+    epilog="Start with: rnnsearch demo",
+)
+
+EXAMPLES: dict[Callable[..., None], str] = {
+    demo: "rnnsearch demo --out demo",
+    prepare: "rnnsearch prepare train.en.gz train.fr.gz --dev dev.en dev.fr --out store --recipe multi30k",
+    select: "rnnsearch select --in-domain news.en news.fr --pool crawl.en.gz crawl.fr.gz --words 348000000 --out selected",
+    links: "rnnsearch links train.en.gz train.fr.gz --out train.links",
+    lexicon: "rnnsearch lexicon store --out lexicon.gz",
+    train: "rnnsearch train multi30k --data store --out run --set model.hidden_size=512",
+    translate: "rnnsearch translate run news.en --beam 12 > news.fr",
+    score: "rnnsearch score run news.en news.fr",
+    align: "rnnsearch align run news.en news.fr > news.links",
+    evaluate: "rnnsearch evaluate --hyp news.out --system moses=moses.out --ref news.fr --src news.en --by-length --significance",
+    aer: "rnnsearch aer --links news.links --gold news.wa",
+    report: "rnnsearch report rnnsearch-50 rnnencdec-50 --test news.en news.fr --system Moses=moses.fr --out report",
+    reproduce: "rnnsearch reproduce europarl-small --data corpora --out study",
+    experiment: "rnnsearch experiment study.toml --out study --jobs 2",
+    bench: "rnnsearch bench translate --recipe multi30k --words 6000 --length 15 --set training.threads=1",
+}
+"""The commands, in the order of the help, each with the example that its help shows."""
+
+for command, example in EXAMPLES.items():
+    several = command in (prepare, select, evaluate, report, aer)
+    app.command(epilog=f"Example: {example}", cls=SeveralValues if several else None)(command)
+
+
+@app.callback()
+def common(debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False) -> None:
+    """Options for every command."""
+    if debug:
+        os.environ["RNNSEARCH_DEBUG"] = "1"
+
+
+def main() -> None:
+    """Runs the command line: exit code 0, or 2 with one clear line for bad usage or bad input, or 130 after Ctrl-C."""
+    open_missing_streams()
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="surrogateescape" if stream is sys.stdin else "backslashreplace", newline="\n")  # type: ignore[union-attr]
+    try:
+        code = run_command()
+        sys.stdout.flush()
+    except InputError as error:
+        code = failed(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+        say("rnnsearch: interrupted")
+    except BrokenPipeError:  # whoever read the output has seen enough
+        code = 0
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        code = failed(f"{error.filename or 'the output cannot be written'}: {error.strerror or error}")
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # not a usage error
+            raise
+        context, message = getattr(error, "ctx", None), error.format_message()
+        command = context.command_path if context else "rnnsearch"
+        code = failed(f"{message} (see {command} --help)") if message else 2  # no command: the help has been shown
+    sys.exit(code)
+
+
+def run_command() -> int:
+    """Runs the command that was typed. Not `app()`: that answers Ctrl-C and a reader who has gone in its own way."""
+    try:
+        with typer.main.get_command(app).make_context("rnnsearch", sys.argv[1:]) as context:
+            context.command.invoke(context)
+    except typer.Exit as leaving:  # --help has been shown
+        return leaving.exit_code
+    return 0
+
+
+def open_missing_streams() -> None:
+    """Whoever starts the command may have closed its standard streams: then they are empty."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+
+
+def failed(line: str) -> int:
+    """Says what is wrong and returns the exit code for it."""
+    if os.environ.get("RNNSEARCH_DEBUG"):
+        traceback.print_exc()
+    say(f"rnnsearch: {line}")
+    return 2

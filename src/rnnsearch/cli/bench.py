@@ -1,0 +1,46 @@
+"""`rnnsearch bench`: how fast this machine trains and translates."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from rnnsearch.cli.options import Set
+from rnnsearch.errors import InputError
+
+
+class Work(StrEnum):
+    """What can be measured."""
+
+    TRAIN = "train"
+    TRANSLATE = "translate"
+
+
+def bench(
+    work: Annotated[Work, typer.Argument(help="Whole updates of training, or beam search.")],
+    recipe: Annotated[str, typer.Option(help="Sizes and settings: a built-in recipe or a TOML file; the paper's if not given.")] = "",
+    words: Annotated[int, typer.Option(min=3, help="Vocabulary of each side, the two specials included.")] = 30_002,
+    length: Annotated[int, typer.Option(min=1, help="Words of every sentence, the end of sentence not counted.")] = 25,
+    repetitions: Annotated[int, typer.Option(min=1, help="Batches that are timed, after one that warms up.")] = 5,
+    candidates: Annotated[int, typer.Option(min=0, help="Of translate: target words that are searched, drawn at random; 0 = all.")] = 0,
+    set_: Set = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Measure how fast this machine trains or translates, on synthetic sentences of one length."""
+    from json import dumps
+
+    from rnnsearch.bench import bench_training, bench_translation
+    from rnnsearch.config import load_config
+    from rnnsearch.system.machine import usable_device
+
+    settings = load_config(recipe, tuple(set_ or ()))
+    usable_device(settings.training.device)
+    if work is Work.TRAIN and candidates:
+        raise InputError("training has no candidate words", remedy="leave out --candidates")
+    if work is Work.TRAIN:
+        result = bench_training(settings, words=words, length=length, repetitions=repetitions)
+    else:
+        result = bench_translation(settings, words=words, length=length, repetitions=repetitions, candidates=candidates)
+    print(dumps(result.as_dict()) if json else result.text())

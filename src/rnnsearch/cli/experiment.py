@@ -1,0 +1,31 @@
+"""`rnnsearch experiment`: every variant of a study, with every seed, in one table."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rnnsearch.cli.options import Set, TrustCode
+from rnnsearch.cli.study_options import Data, DryRun, Only, Out, SideBySide, Status, describe, read, refuse_failures, run
+
+
+def experiment(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="A TOML file (see docs/how-to/experiments.md) or a built-in study.")],
+    out: Out,
+    data: Data = None,
+    set_: Set = None,
+    side_by_side: SideBySide = 1,
+    only: Only = None,
+    status: Status = False,
+    dry_run: DryRun = False,
+    trust_code: TrustCode = False,
+) -> None:
+    """Train every variant of a study with every seed, and compare them in a table. Ctrl-C ends it; the same call goes on."""
+    plan = read(study, data, set_)
+    if status or dry_run:
+        describe(plan, out, status)
+        return
+    finished = run(plan, out, side_by_side, only, trust_code)
+    print(finished.tables.markdown, end="")
+    refuse_failures(out, finished.failed)

@@ -1,0 +1,95 @@
+"""What the commands write: one line out for one line in, and whole files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnnsearch.errors import InputError
+from rnnsearch.records import Translation
+from rnnsearch.word_links import format_links
+
+if TYPE_CHECKING:  # it would load torch
+    from rnnsearch.translation.word_aligner import Aligned
+
+
+def as_json(result: Translation) -> str:
+    """One line of JSON: text, tokens, score, the alignment matrix (target × source) and what else is known."""
+    return json.dumps(_fields(result) | {"alternatives": [_fields(other) for other in result.alternatives]}, ensure_ascii=False)
+
+
+def as_aligned_json(aligned: Aligned, measures: Mapping[str, float]) -> str:
+    """As `as_json`, without alternatives, but with the links made, the measures, and the matrix of the other direction, if any."""
+    more: dict[str, Any] = {"links": aligned.links, "measures": {name: round(value, 5) for name, value in measures.items()}}
+    if aligned.reverse is not None:
+        more["reverse_alignment"] = _rounded(aligned.reverse)
+    return json.dumps(_fields(aligned.result) | more, ensure_ascii=False)
+
+
+def as_nbest(number: int, result: Translation) -> str:
+    """Lines of a Moses n-best list: `id ||| text ||| rnnsearch= log p ||| score`, id counted from 0."""
+    candidates = [result, *result.alternatives]
+    return "\n".join(f"{number} ||| {c.text} ||| rnnsearch= {sum(c.log_probabilities):.4f} ||| {c.score:.4f}" for c in candidates)
+
+
+def as_links(result: Translation) -> str:
+    """Pharaoh format, source-target, 0-based."""
+    return format_links(result.links())
+
+
+def _fields(result: Translation) -> dict[str, Any]:
+    return {
+        "text": result.text,
+        "tokens": result.tokens,
+        "source_tokens": result.source_tokens,
+        "score": round(result.score, 5),
+        "log_probabilities": [round(value, 5) for value in result.log_probabilities],
+        "finished": result.finished,
+        "alignment": _rounded(result),
+    }
+
+
+def _rounded(result: Translation) -> list[list[float]]:
+    return [[round(float(weight), 5) for weight in row] for row in result.alignment]
+
+
+def also_written(results: Iterable[Any], links: Path | None, plots: Path | None) -> Iterator[Any]:
+    """Passes results on, and writes their links and pictures on the way."""
+    with faults_named(plots):
+        if plots:
+            plots.mkdir(parents=True, exist_ok=True)
+    with faults_named(links):
+        file = links.open("w", encoding="utf-8") if links else None
+    try:
+        for number, result in enumerate(results, 1):
+            with faults_named(links):
+                if file:
+                    print(as_links(result), file=file)
+            if plots:
+                result.plot(plots / f"{number:06d}.png")
+            yield result
+    finally:
+        with faults_named(links):
+            if file:
+                file.close()
+
+
+def write(path: Path, text: str) -> None:
+    """Writes a file whole, and its folder if there is none. Raises InputError if it cannot be written."""
+    from rnnsearch.system.files import write_text
+
+    with faults_named(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+
+
+@contextmanager
+def faults_named(path: Path | None) -> Iterator[None]:
+    """Says which file could not be written: on a full disk the system does not."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=error.filename or path) from None

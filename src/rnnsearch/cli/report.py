@@ -1,0 +1,73 @@
+"""`rnnsearch report`: the paper's tables and figures for any runs and systems."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rnnsearch.cli.options import Device, Threads, TrustCode, progress_bar
+
+if TYPE_CHECKING:
+    from rnnsearch.report.inputs import TestSet
+
+
+def report(
+    test: Annotated[
+        list[str],
+        typer.Option(metavar="[NAME=]SRC REF", help="Source and reference of a test set; several pairs may follow one another."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the page, its figures, tables and translations.")],
+    runs: Annotated[list[str] | None, typer.Argument(metavar="[NAME=]RUN...", help="Trained runs.")] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=HYP", help="Another system's translations, plain or n-best; one file for each test set, - for none."),
+    ] = None,
+    gold: Annotated[list[str] | None, typer.Option(metavar="[NAME=]FILE", help="Gold word links of a test set.")] = None,
+    title: Annotated[str, typer.Option(help="Of the page.")] = "",
+    first: Annotated[int, typer.Option(min=0, help="For a quick look: only the first pairs of each test set; 0 = all.")] = 0,
+    beam: Annotated[int | None, typer.Option(help="Hypotheses kept; as each run's settings say if not given.")] = None,
+    normalise: Annotated[str | None, typer.Option(help="Length normalisation: none, length or gnmt.")] = None,
+    precision: Annotated[str | None, typer.Option(help="Of the matrix products: float32, bfloat16 or int8.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Sentences translated together.")] = None,
+    device: Device = "cpu",
+    threads: Threads = 0,
+    trust_code: TrustCode = False,
+) -> None:
+    """Compare runs and outside systems as the paper's Section 5 does: tables and figures as one HTML page, Markdown, JSON and CSV."""
+    from rnnsearch.report.inputs import name_runs, read_test_sets, system_files
+    from rnnsearch.report.make import make_report
+    from rnnsearch.system.machine import set_up_cpu
+
+    tests = read_test_sets(test, gold or ())
+    systems = read_systems(system_files(system or (), tests), tests)
+    set_up_cpu(threads)
+    search: dict[str, Any] = {"beam": beam, "normalise": normalise, "precision": precision, "batch_size": batch_size}
+    with progress_bar() as progress:
+        page = make_report(
+            name_runs(runs or ()),
+            [each.first(first) for each in tests] if first else tests,
+            out,
+            systems={name: {each: lines[: first or None] for each, lines in texts.items()} for name, texts in systems.items()},
+            search={key: value for key, value in search.items() if value is not None},
+            device=device,
+            trust_code=trust_code,
+            title=title,
+            command=shlex.join(["rnnsearch", *sys.argv[1:]]),
+            progress=progress,
+        )
+    print(page)
+
+
+def read_systems(files: dict[str, dict[str, str]], tests: list[TestSet]) -> dict[str, dict[str, list[str]]]:
+    """The hypotheses of every outside system: name → test set → lines. Raises InputError for a file that does not fit its test set."""
+    from rnnsearch.evaluation.systems import read_system
+
+    sizes = {each.name: len(each.source) for each in tests}
+    return {
+        name: {test: list(read_system(f"{name}={path}", sizes[test]).hypotheses) for test, path in paths.items()}
+        for name, paths in files.items()
+    }

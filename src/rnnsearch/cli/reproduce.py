@@ -1,0 +1,40 @@
+"""`rnnsearch reproduce`: a study, and its report as the paper's Section 5."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Annotated
+
+import typer
+
+from rnnsearch.cli.options import Set, TrustCode, progress_bar
+from rnnsearch.cli.study_options import Data, DryRun, Only, Out, SideBySide, Status, describe, read, refuse_failures, run
+
+
+def reproduce(
+    out: Out,
+    study: Annotated[
+        str, typer.Argument(metavar="[STUDY]", help="A TOML file or a built-in study; the paper's if none is named.")
+    ] = "paper",
+    data: Data = None,
+    set_: Set = None,
+    side_by_side: SideBySide = 1,
+    only: Only = None,
+    status: Status = False,
+    dry_run: DryRun = False,
+    trust_code: TrustCode = False,
+) -> None:
+    """Reproduce the paper's experiment: prepare, train all, translate, report as its Section 5. After Ctrl-C the same call goes on."""
+    plan = read(study, data, set_)
+    if status or dry_run:
+        describe(plan, out, status, page=True)
+        return
+    finished = run(plan, out, side_by_side, only, trust_code, page=True)
+    print(finished.tables.markdown)
+    from rnnsearch.studies.study_page import make_page
+
+    command = shlex.join(["rnnsearch", *sys.argv[1:]])
+    with progress_bar() as progress:
+        print(make_page(plan, out, only=only or [], trust_code=trust_code, command=command, progress=progress))
+    refuse_failures(out, finished.failed)

@@ -1,0 +1,42 @@
+"""`rnnsearch score`: log p of given translations, and Moses n-best lists in a run's order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rnnsearch.cli.options import Device, Json, Threads, TrustCode
+from rnnsearch.cli.runs import load, runs_and_texts
+from rnnsearch.errors import InputError
+
+
+def score(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN... SRC TGT", help="Trained runs, source text, and its translations or a Moses n-best list.")
+    ],
+    json: Json = False,
+    batch_size: Annotated[int, typer.Option(min=1, help="Pairs scored together.")] = 64,
+    device: Device = "cpu",
+    threads: Threads = 0,
+    trust_code: TrustCode = False,
+) -> None:
+    """Print log p(y|x) of every pair, in nats; an n-best list comes back in the order of its scores."""
+    from rnnsearch.cli.output import as_json
+    from rnnsearch.text.formats.lines import read_lines, read_pairs
+    from rnnsearch.text.nbest import is_nbest, parse_nbest
+    from rnnsearch.translation.rerank import not_nbest, rerank
+
+    run, source, target = runs_and_texts(runs)
+    translator = load(run, device, threads, trust_code)
+    # What comes through a pipe can be read only once, so there is no looking ahead.
+    if Path(target).is_file() and is_nbest(next(read_lines(target), "")):
+        if json:
+            raise InputError("an n-best list comes back as an n-best list, not as JSON", file=target, remedy="leave out --json")
+        lines = list(read_lines(source))
+        for line in rerank(translator, lines, parse_nbest(read_lines(target), len(lines), target)):
+            print(line)
+        return
+    for result in translator.force(not_nbest(read_pairs(source, target), target), batch_size):
+        print(as_json(result) if json else f"{result.score:.5f}")

@@ -1,0 +1,33 @@
+"""`rnnsearch train`: a network from a recipe and a prepared dataset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rnnsearch.cli.options import Set
+from rnnsearch.errors import InputError
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A built-in recipe (see docs/reference/recipes.md) or a TOML file.")],
+    data: Annotated[Path, typer.Option(help="Folder that `rnnsearch prepare` made.")],
+    out: Annotated[Path, typer.Option(help="Folder of the run.")],
+    set_: Set = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run that is there.")] = False,
+) -> None:
+    """Train a network, with validation, checkpoints and a log for TensorBoard. Ctrl-C ends it so that --resume can go on."""
+    from rnnsearch.config import load_config
+
+    settings = load_config(recipe, tuple(set_ or ()))
+    if any(change.strip().startswith("data.") for change in set_ or ()):
+        raise InputError("the data settings of a prepared corpus are fixed", file=data, remedy="--set them for `rnnsearch prepare`")
+    from rnnsearch.system.machine import usable_device
+    from rnnsearch.text.store.corpus import Corpus
+    from rnnsearch.training.loop import train as train_run
+
+    usable_device(settings.training.device)
+    train_run(settings, Corpus.open(data), out, resume=resume)
+    print(out)

@@ -1,0 +1,214 @@
+"""Pictures of alignments as files: the paper's Figure 3, with gold links as boxes, and several of one sentence side by side."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsearch.drawing.characters import printable, shorten
+from rnnsearch.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+    from rnnsearch.word_links import GoldLinks
+
+SUFFIXES = (".png", ".svg", ".pdf")
+BOXES = "#e66100"
+"""Colour of the boxes of gold links: far from black, white and every grey, for colour-blind eyes too."""
+
+# Inches and points. A picture of up to 80 words a side has full-size cells and letters; a longer one shrinks both instead of growing.
+_CELL = 0.2
+_FONT = 9.0
+_PAD = 0.05
+_LARGEST = 16.0
+_DOTS_PER_INCH = 200
+# Fonts tried, where installed, for characters that the default font lacks.
+_FALLBACK_FONTS = (
+    "Noto Sans CJK JP", "Noto Sans CJK SC", "Source Han Sans", "WenQuanYi Zen Hei", "Hiragino Sans", "PingFang SC", "Malgun Gothic",
+    "Microsoft YaHei", "Arial Unicode MS", "Noto Sans Devanagari", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Thai",
+)  # fmt: skip
+
+_LONGEST_LABEL = 32
+_BETWEEN = 0.25  # inches between two pictures
+
+
+class Panel(NamedTuple):
+    """One picture of several. weights: (target, source) of `alignment_figure`."""
+
+    title: str
+    source_tokens: Sequence[str]
+    target_tokens: Sequence[str]
+    weights: NDArray[np.floating]
+
+
+def alignment_figure(
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    weights: NDArray[np.floating],
+    path: str | Path | None = None,
+    gold: GoldLinks | None = None,
+) -> Figure:
+    """Draws α as the paper's Figure 3: source words along the top, target words down the side, 0 black … 1 white.
+
+    weights: (target, source), each in [0, 1] (Eq. 6). A weight that is not a number is drawn red. The figure's size follows the number of
+    words; labels stay legible to about 80 words. A character that no installed font has is drawn as an empty box.
+    gold: drawn over it, a solid box around the cell of a sure link, a dashed one around that of a possible link.
+    path: where to write it, as .png, .svg or .pdf. Raises InputError for another suffix, a folder that does not exist, gold links outside
+    the words, or weights whose shape is not (len(target_tokens), len(source_tokens)).
+    """
+    return comparison_figure([Panel("", source_tokens, target_tokens, weights)], path, gold)
+
+
+def comparison_figure(panels: Sequence[Panel], path: str | Path | None = None, gold: GoldLinks | None = None) -> Figure:
+    """As `alignment_figure`, for several runs of one sentence, side by side, each under its title. Raises InputError as that does."""
+    from matplotlib.figure import Figure
+
+    matrices = [matrix_of(panel.source_tokens, panel.target_tokens, panel.weights, gold) for panel in panels]
+    if path is not None:
+        _require_writable(Path(path))
+    figure = Figure(dpi=_DOTS_PER_INCH)
+    sizes = []
+    for number, (panel, matrix) in enumerate(zip(panels, matrices, strict=True)):
+        axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), label=str(number))
+        sizes.append(_draw(axes, panel, matrix, gold))
+    with _empty_boxes_allowed():
+        _fit(figure, sizes)
+        if path is not None:
+            save_figure(figure, Path(path))
+    return figure
+
+
+def _draw(axes: Axes, panel: Panel, matrix: NDArray[np.float64], gold: GoldLinks | None) -> tuple[float, float]:
+    """Draws one matrix; the width and the height in inches that it should have."""
+    from matplotlib import colormaps
+
+    rows, columns = max(len(panel.target_tokens), 1), max(len(panel.source_tokens), 1)
+    scale = min(1.0, _LARGEST / (_CELL * max(rows, columns)))
+    if matrix.size:
+        grey = colormaps["gray"].with_extremes(bad="red")
+        axes.imshow(matrix, cmap=grey, vmin=0.0, vmax=1.0, interpolation="nearest", aspect="auto")
+    axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
+    _label(axes, panel.source_tokens, panel.target_tokens, _FONT * scale)
+    _rule(axes, columns, rows, 0.3 * scale)
+    if gold is not None:
+        _box(axes, gold, scale)
+    if panel.title:
+        _as_plain_text(axes.set_title(printable(panel.title), fontsize=_FONT, fontfamily=_font_families(), loc="left"))
+    return columns * _CELL * scale, rows * _CELL * scale
+
+
+def _box(axes: Axes, gold: GoldLinks, scale: float) -> None:
+    """Boxes a little smaller than their cells, so that those of neighbours stand apart."""
+    from matplotlib.patches import Rectangle
+
+    for source, target in sorted(gold.possible):
+        dashes = "-" if (source, target) in gold.sure else (0, (2.0, 1.5))
+        corner, size = (source - 0.4, target - 0.4), 0.8
+        axes.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=BOXES, linewidth=1.2 * scale, linestyle=dashes))
+
+
+def matrix_of(
+    source_tokens: Sequence[str], target_tokens: Sequence[str], weights: NDArray[np.floating], gold: GoldLinks | None = None
+) -> NDArray[np.float64]:
+    """The weights of a picture. Raises InputError if their shape is not (target, source), or gold links lie outside it."""
+    shape = (len(target_tokens), len(source_tokens))
+    for source, target in gold.possible if gold else ():
+        if source >= shape[1] or target >= shape[0]:
+            what = f"the gold link {source}-{target} (source-target) is outside the sentence of {shape[1]} by {shape[0]} words"
+            raise InputError(what, remedy="gold links count the words of the picture from 0")
+    matrix = np.asarray(weights, dtype=np.float64)
+    if matrix.size == 0 == shape[0] * shape[1]:
+        return np.zeros(shape)
+    if matrix.shape != shape:
+        raise InputError(f"the alignment has shape {matrix.shape}, its words ask for {shape}", remedy="one row a target word")
+    return matrix
+
+
+def _require_writable(path: Path) -> None:
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"cannot draw a {path.suffix or 'file without suffix'}", file=path, remedy=f"use one of {', '.join(SUFFIXES)}")
+    if not path.parent.is_dir():
+        raise InputError("its folder does not exist", file=path, remedy=f"make {path.parent} first")
+
+
+def _label(axes: Axes, source_tokens: Sequence[str], target_tokens: Sequence[str], font_size: float) -> None:
+    axes.xaxis.tick_top()
+    axes.set_xticks(range(len(source_tokens)), [shorten(printable(token), _LONGEST_LABEL) for token in source_tokens], rotation=90)
+    axes.set_yticks(range(len(target_tokens)), [shorten(printable(token), _LONGEST_LABEL) for token in target_tokens])
+    axes.tick_params(length=0, pad=3)
+    families = _font_families()
+    for text in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+        _as_plain_text(text)
+        text.set(fontsize=font_size, fontfamily=families)
+
+
+def _rule(axes: Axes, columns: int, rows: int, width: float) -> None:
+    """Hairlines between the cells: without them the eye cannot follow a dark row from its word to its weights in a long sentence."""
+    axes.set_xticks([column + 0.5 for column in range(columns - 1)], minor=True)
+    axes.set_yticks([row + 0.5 for row in range(rows - 1)], minor=True)
+    axes.tick_params(which="minor", length=0)
+    axes.grid(which="minor", color="0.27", linewidth=width)
+
+
+def _as_plain_text(text: Text) -> None:
+    """Words are text, whatever they hold: `$x_1$` is four characters and a blank price, never mathematics."""
+    text.set_parse_math(False)
+    text.set_usetex(False)
+
+
+def _font_families() -> list[str]:
+    from matplotlib import rcParams
+    from matplotlib.font_manager import fontManager
+
+    installed = set(fontManager.get_font_names())
+    return [*rcParams["font.family"], *(font for font in _FALLBACK_FONTS if font in installed)]
+
+
+@contextmanager
+def _empty_boxes_allowed() -> Iterator[None]:
+    """Without matplotlib's warning for every character that no font has, at every measurement: the boxes are seen well enough."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        yield
+
+
+def _fit(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
+    """Gives every matrix its size in inches and the figure exactly the room that their labels need around them; their tops are level."""
+    margins = []
+    for axes, (width, height) in zip(figure.axes, sizes, strict=True):
+        figure.set_size_inches(width, height)
+        inner, outer = axes.get_window_extent(), axes.get_tightbbox()
+        assert outer is not None
+        sides = (inner.x0 - outer.x0, outer.x1 - inner.x1, inner.y0 - outer.y0, outer.y1 - inner.y1)
+        margins.append([max(pixels, 0.0) / figure.dpi + _PAD for pixels in sides])
+    above = max(margin[3] for margin in margins)
+    whole_height = above + max(height + margin[2] for (_, height), margin in zip(sizes, margins, strict=True))
+    whole_width = sum(width + left + right for (width, _), (left, right, *_) in zip(sizes, margins, strict=True))
+    whole_width += _BETWEEN * (len(sizes) - 1)
+    figure.set_size_inches(whole_width, whole_height)
+    begin = 0.0
+    for axes, (width, height), (left, right, *_) in zip(figure.axes, sizes, margins, strict=True):
+        bottom = whole_height - above - height
+        axes.set_position(((begin + left) / whole_width, bottom / whole_height, width / whole_width, height / whole_height))
+        begin += left + width + right + _BETWEEN
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    from matplotlib import rc_context
+
+    # Type 42 fonts, since many conferences refuse Type 3; no date and no random ids, so that the same alignment is the same file.
+    dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    with rc_context({"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "rnnsearch"}):
+        try:
+            figure.savefig(path, metadata=dates.get(path.suffix.lower(), {}))
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", file=path) from None

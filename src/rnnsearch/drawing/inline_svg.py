@@ -1,0 +1,74 @@
+"""matplotlib's pictures for the inside of a page: real text, colours that follow light and dark, and words for those who cannot see."""
+
+from __future__ import annotations
+
+import io
+import re
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnnsearch.drawing.curves import COLOURS, DIM, RULE, TEXT
+from rnnsearch.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SALT = "rnnsearch"
+"""Without one the names inside an SVG file are drawn at random."""
+NO_DATE = {".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None}}
+
+VARIABLES = {TEXT: "--text", DIM: "--dim", RULE: "--rule"} | {colour: f"--system-{place}" for place, colour in enumerate(COLOURS)}
+"""The page's custom property for each colour that charts are drawn in."""
+
+_ATTRIBUTE = re.compile(r'((?:xlink:)?href="#|url\(#|\bid=")')
+_FONT = re.compile(r"font(?:-family)?: *[^;\"]*(?:;|(?=\"))")
+_SIZE = re.compile(r"([0-9.]+)px")
+
+
+def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
+    """The figure as an <svg> element: no colour of its own where a page's custom property stands for it, the page's own letters.
+
+    name: put before every id, since a page holds several pictures. title, description: what a screen reader says.
+    """
+    from matplotlib import rc_context
+
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": SALT}):
+        file = io.StringIO()
+        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    drawn = file.getvalue()
+    body = drawn[drawn.index(">", drawn.index("<svg")) + 1 :]
+    box = re.search(r'viewBox="([0-9. -]+)"', drawn)
+    assert box is not None
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<!--.*?-->\n?", "", body, flags=re.DOTALL)
+    body = re.sub(r"<style.*?</style>", "", body, flags=re.DOTALL)  # it would hold for the whole page
+    body = _ATTRIBUTE.sub(lambda match: match[1] + name + "-", body)
+    for colour, variable in VARIABLES.items():
+        body = body.replace(colour, f"var({variable})")
+    body = re.sub(r'style="([^"]*)"', lambda match: f'style="{_FONT.sub(_only_size, match[1])}"', body)
+    width = float(box[1].split()[2])
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="{box[1]}" '
+        f'style="--width: {width:.0f}px" role="img" aria-labelledby="{name}-title {name}-description">'
+    )
+    words = f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-description">{escape(description)}</desc>'
+    return opening + words + body.strip()
+
+
+def _only_size(match: re.Match[str]) -> str:
+    size = _SIZE.search(match[0])
+    return f"font-size: {size[1]}px;" if size else ""
+
+
+def write_figure(figure: Figure, folder: Path, name: str) -> None:
+    """Writes NAME.svg and NAME.pdf, for other papers: letters as outlines in the one and as Type 42 fonts in the other; no date."""
+    from matplotlib import rc_context
+
+    with rc_context({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}):
+        for suffix, metadata in NO_DATE.items():
+            path = folder / f"{name}{suffix}"
+            try:
+                figure.savefig(path, metadata=metadata)
+            except OSError as error:
+                raise InputError(f"cannot be written: {error.strerror}", file=path) from None

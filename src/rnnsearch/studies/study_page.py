@@ -1,0 +1,55 @@
+"""The last stage of a reproduction: the report on its runs and on the outside systems of its test sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.systems import hypotheses_of
+from rnnsearch.report.inputs import NamedRun, read_test_sets
+from rnnsearch.report.make import make_report
+from rnnsearch.studies.result_rows import Results
+from rnnsearch.studies.study import Plan
+from rnnsearch.studies.study_folder import StudyFolder
+from rnnsearch.studies.test_sets import SetFiles, set_files
+from rnnsearch.system.machine import set_up_cpu
+from rnnsearch.system.progress import Progress
+
+
+def make_page(plan: Plan, out: Path, *, only: Sequence[str] = (), trust_code: bool = False, command: str = "", progress: Progress) -> Path:
+    """Writes OUT/report from all runs that are done, for the test sets that are translated; returns its page.
+
+    command: shown as what made it. Raises InputError if no run is done.
+    """
+    folder = StudyFolder(out)
+    results = Results(folder / "results.jsonl")
+    done = [
+        run for run in folder.runs(plan) if not run.reverse and results.status(run.name) == "done" and (not only or run.variant in only)
+    ]
+    if not done:
+        raise InputError("no run is done, so there is nothing to report on", file=out)
+    sets = {name: test for name, test in set_files(plan, folder).items() if test.translate}
+    tests = read_test_sets([word for name, test in sets.items() for word in (f"{name}={test.source}", str(test.reference))])
+    first = plan.of_seed(done[0].variant, done[0].seed).training
+    set_up_cpu(first.threads)
+    return make_report(
+        [NamedRun(run.name, run.path) for run in done],
+        tests,
+        folder.page,
+        systems=_systems(sets, {test.name: len(test.source) for test in tests}),
+        device=first.device,
+        trust_code=trust_code,
+        title=plan.study.title,
+        command=command,
+        progress=progress,
+    )
+
+
+def _systems(sets: dict[str, SetFiles], sizes: dict[str, int]) -> dict[str, dict[str, list[str]]]:
+    """name → test set → hypotheses"""
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, test in sets.items():
+        for system, path in test.systems.items():
+            found.setdefault(system, {})[name] = hypotheses_of(path, sizes[name], system).hypotheses
+    return found

@@ -1,0 +1,1 @@
+"""The machine below everything else: files, folders, worker processes, threads."""

@@ -1,0 +1,66 @@
+"""The machine: its threads, its memory allocator, its name, its devices."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+from pathlib import Path
+
+import torch
+
+from rnnsearch.errors import InputError
+
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+"""What the settings call the dtypes of products."""
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+KEPT_ALLOCATION, KEPT_IN_ALL = 64 << 20, 512 << 20
+"""Bytes. Freed allocations up to the first are kept for the next ones, as long as no more than the second lies idle at the heap's end."""
+SHAPES_KEPT = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64"}
+"""How many shapes of bfloat16 products oneDNN and torch's interface to it (ideep) each keep prepared."""
+
+
+def set_up_cpu(threads: int, processes: int = 1) -> int:
+    """Sets the number of threads (0: the cores that this process may use, over `processes`), keeps freed memory at hand, and bounds
+    what is kept for every shape of a product, unless the environment says how much.
+
+    Returns the number. Call it before the first product in bfloat16: how many shapes to keep is read then, once.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    chosen = threads or max(1, cores // processes)
+    torch.set_num_threads(chosen)
+    for variable, shapes in SHAPES_KEPT.items():
+        # Each shape costs half a MiB in the two caches together, and real sentences bring new ones with every batch. By default a
+        # thousand are kept; those that come back within an update, its time steps, are few.
+        os.environ.setdefault(variable, shapes)
+    if platform.libc_ver()[0] == "glibc":
+        # By default every large tensor goes back to the system when it is freed, and its successor comes page by faulting page:
+        # a fifth of the time of an update.
+        libc = ctypes.CDLL(None)
+        libc.mallopt(M_MMAP_THRESHOLD, KEPT_ALLOCATION)
+        libc.mallopt(M_TRIM_THRESHOLD, KEPT_IN_ALL)
+    return chosen
+
+
+def hardware(device: str) -> str:
+    """Its name, for the learning statistics."""
+    if device.startswith("cuda") and torch.cuda.is_available():
+        return torch.cuda.get_device_name(device)
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n")
+        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        name = platform.processor() or platform.machine()
+    threads = torch.get_num_threads()
+    return f"{name}, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def usable_device(name: str) -> torch.device:
+    """Raises InputError for a device that this machine, or this torch, does not have."""
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # the latter from a torch built for processors only
+        raise InputError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}", remedy="cpu, cuda or cuda:N") from None
+    return device

@@ -1,0 +1,33 @@
+"""How long work says what it has done: a callback, and the bar on stderr that is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Self
+
+Progress = Callable[[str, int, int | None], None]
+"""Told what is being done, how many are done, and of how many, or None where that is not known."""
+
+
+class ProgressBar:
+    """Called with (what is being done, how many are done, of how many or None); shows nothing where there is no terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress as Bar
+
+        console = Console(stderr=True)
+        self.bar = Bar(console=console, transient=True, disable=not console.is_terminal)
+        self.tasks: dict[str, object] = {}
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def __call__(self, text: str, done: int, total: int | None) -> None:
+        if text not in self.tasks:
+            self.tasks[text] = self.bar.add_task(text, total=total)
+        self.bar.update(self.tasks[text], completed=done, total=total)  # type: ignore[arg-type]

@@ -1,0 +1,140 @@
+"""Lines of real files. A line ends at a line feed and nowhere else, so that the N-th line stays the N-th whatever it holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rnnsearch.errors import InputError
+from rnnsearch.text.formats.entities import ENTITY
+from rnnsearch.text.formats.opening import MAGIC, opened
+
+LONGEST_LINE = 1 << 24
+"""Bytes. A longer line is no sentence: the file is binary, or its lines do not end in line feeds."""
+
+_BOM = "\ufeff"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_LINE_BREAK = re.compile("\r\n|\r|\n")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_WHITE = re.compile("[\t\n\r]")
+_SEPARATORS = frozenset("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")  # what str.splitlines() and some editors take for the end of a line
+
+
+@dataclass(slots=True)
+class Oddities:
+    """What was odd in a file: the number of lines with each kind of oddity, and the first such line (1-based).
+
+    Where records are no lines, the line in which one begins stands for it; in Parquet files and datasets, its row.
+    """
+
+    lines: dict[str, int] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)
+
+    def note(self, kind: str, line: int) -> None:
+        self.lines[kind] = self.lines.get(kind, 0) + 1
+        self.first.setdefault(kind, line)
+
+    def clear(self) -> None:
+        self.lines.clear()
+        self.first.clear()
+
+
+@dataclass(slots=True)
+class Untouched(Oddities):
+    """Oddities of lines that keep their control characters, for a filter that drops them; only tabs and line breaks become blanks."""
+
+
+def read_lines(path: str | Path, oddities: Oddities | None = None) -> Iterator[str]:
+    """The lines of a UTF-8 text, one by one: a plain file, a .gz, .xz or .zst file, or standard input for `-`.
+
+    A byte order mark at the start and a carriage return at the end of a line are dropped; other control characters and Unicode's own
+    line ends become blanks. What was found is noted in `oddities`. A last line without line feed counts; an empty line is a line.
+    Raises InputError, with the line where there is one, for a file that cannot be read, damaged compression, and anything but UTF-8.
+    """
+    for number, line in enumerate(raw_lines(path, oddities), 1):
+        yield plain(line, number, oddities)
+
+
+def raw_lines(path: str | Path, oddities: Oddities | None = None) -> Iterator[str]:
+    """As `read_lines`, but for the formats whose columns or quotes must be found first: control characters are still in the lines."""
+    with opened(path) as stream:
+        for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
+            if len(raw) > LONGEST_LINE:
+                raise InputError(f"the line is longer than {LONGEST_LINE:,} bytes", file=path, line=number, remedy="is this a text file?")
+            line = _decoded(raw, path, number)
+            if number == 1 and line.startswith(_BOM):
+                line = line.removeprefix(_BOM)
+                if oddities is not None:
+                    oddities.note("byte order mark", number)
+                if not line:  # the mark was all there is: an empty file
+                    return
+            yield line.removesuffix("\n")
+
+
+def read_pairs(
+    source: str | Path, target: str | Path, source_oddities: Oddities | None = None, target_oddities: Oddities | None = None
+) -> Iterator[tuple[str, str]]:
+    """The lines of two files side by side. Raises InputError as `read_lines` does, and, at the end, if one file has more lines."""
+    if str(source) == str(target) == "-":
+        raise InputError("both sides cannot come from standard input", remedy="name a file for one of them")
+    sources, targets = read_lines(source, source_oddities), read_lines(target, target_oddities)
+    pairs = 0
+    while True:
+        left, right = next(sources, None), next(targets, None)
+        if left is None or right is None:
+            break
+        yield left, right
+        pairs += 1
+    more_left, more_right = (0 if left is None else 1 + sum(1 for _ in sources)), (0 if right is None else 1 + sum(1 for _ in targets))
+    if more_left or more_right:
+        what = f"{source} has {pairs + more_left:,} lines and {target} has {pairs + more_right:,}, so they are not parallel"
+        raise InputError(what, remedy="give files in which line N of one translates line N of the other")
+
+
+def _decoded(raw: bytes, path: str | Path, number: int) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        what = f"byte {error.start + 1} of the line is not UTF-8"
+    if number == 1 and raw.startswith(_UTF16):
+        what, remedy = "the file is UTF-16", "convert it with `iconv -f utf-16 -t utf-8`"
+    elif number == 1 and (suffix := next((suffix for magic, suffix in MAGIC.items() if raw.startswith(magic)), "")):
+        what, remedy = "the file is compressed", f"give it a name that ends in {suffix}"
+    else:
+        remedy = "convert the file, for example with `iconv -f latin1 -t utf-8`, or mend the line"
+    raise InputError(what, file=path, line=number, remedy=remedy)
+
+
+def plain_field(text: str, number: int, oddities: Oddities | None) -> str:
+    """As `plain`, for text that does not come from a line of its own: the line breaks that it may hold become blanks as well."""
+    if "\n" in text or "\r" in text:
+        if oddities is not None:
+            oddities.note("line break inside the text", number)
+        text = _LINE_BREAK.sub(" ", text)
+    return plain(text, number, oddities)
+
+
+def plain(line: str, number: int = 0, oddities: Oddities | None = None) -> str:
+    """The line with its carriage return dropped and its control characters turned into blanks."""
+    kept = line.removesuffix("\r")
+    if oddities is not None:
+        if kept != line:
+            oddities.note("carriage return at the end", number)
+        if "&" in kept and ENTITY.search(kept):
+            oddities.note("HTML entity", number)
+    if kept.isprintable():
+        return kept
+    if oddities is not None:
+        for kind in sorted({_kind(character) for character in _CONTROL.findall(kept)}):
+            oddities.note(kind, number)
+    return (_WHITE if isinstance(oddities, Untouched) else _CONTROL).sub(" ", kept)
+
+
+def _kind(character: str) -> str:
+    if character == "\t":
+        return "tab"
+    if character == "\0":
+        return "NUL character"
+    return "line separator inside the line" if character in _SEPARATORS else "control character"

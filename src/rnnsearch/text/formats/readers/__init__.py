@@ -1,0 +1,110 @@
+"""Parallel texts in whatever files they come: each becomes pairs of lines, and the N-th pair is the N-th record, whatever that holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from rnnsearch.errors import InputError
+from rnnsearch.text.formats.lines import Oddities, read_pairs
+from rnnsearch.text.formats.opening import COMPRESSIONS, STDIN
+from rnnsearch.text.formats.readers.arrow import read_dataset, read_parquet
+from rnnsearch.text.formats.readers.columns import read_csv, read_tsv
+from rnnsearch.text.formats.readers.json_lines import read_json_lines
+from rnnsearch.text.formats.readers.layout import Format, Layout, LinePair
+from rnnsearch.text.formats.readers.tmx import read_tmx
+
+__all__ = ["FORMATS", "Format", "Layout", "LinePair", "ParallelText", "parallel_texts"]
+
+FORMATS: dict[Format, Callable[[str | Path, Layout, Oddities, Oddities], Iterator[LinePair]]] = {
+    "tsv": read_tsv,
+    "csv": read_csv,
+    "tmx": read_tmx,
+    "jsonl": read_json_lines,
+    "parquet": read_parquet,
+    "dataset": read_dataset,
+}
+"""Format of a bilingual file → its reader."""
+
+_SUFFIXES: dict[str, Format] = {f".{name}": name for name in FORMATS} | {".arrow": "dataset"}
+
+
+@dataclass(slots=True)
+class ParallelText:
+    """One parallel text. name: what reports and messages call it. source_oddities, target_oddities: of the pairs read so far."""
+
+    name: str
+    reader: Callable[[Oddities, Oddities], Iterator[LinePair]]
+    source_oddities: Oddities = field(default_factory=Oddities)
+    target_oddities: Oddities = field(default_factory=Oddities)
+
+    def pairs(self) -> Iterator[LinePair]:
+        """Reads the pairs from the first on, and begins the oddities anew. Neither side holds a control character or a line break.
+
+        Raises InputError, with the file and the line or row, for whatever cannot be read.
+        """
+        self.source_oddities.clear()
+        self.target_oddities.clear()
+        return self.reader(self.source_oddities, self.target_oddities)
+
+
+def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None) -> list[ParallelText]:
+    """The parallel texts that the arguments of a command name, in their order.
+
+    A bilingual file (as its name or the layout says) or the folder of a dataset stands for itself; any other name is a source file, and the
+    next one its target. Raises InputError for a name without its other side, files that do not exist, and standard input named twice.
+    """
+    layout = layout or Layout()
+    _check(names, layout)
+    texts, rest = [], [str(name) for name in names]
+    while rest:
+        source = rest.pop(0)
+        format = _format(source, layout)
+        if format != "lines":
+            texts.append(ParallelText(source, partial(FORMATS[format], source, layout)))
+        elif rest and _format(rest[0], layout) == "lines":
+            target = rest.pop(0)
+            texts.append(ParallelText(f"{source} | {target}", partial(read_pairs, source, target)))
+        else:
+            raise _without_target(source, rest)
+    return texts
+
+
+def _format(name: str, layout: Layout) -> Format:
+    """The format of a file; "lines" for what is not bilingual, as far as its name says."""
+    if layout.format:
+        return layout.format
+    path = Path(name)
+    if name != STDIN and path.is_dir():
+        return "dataset"
+    suffix = path.suffix.lower()
+    if suffix in COMPRESSIONS:
+        suffix = Path(path.stem).suffix.lower()
+    return _SUFFIXES.get(suffix, "lines")
+
+
+def _without_target(source: str, rest: list[str]) -> InputError:
+    remedy = f"name source and target by turns, or a bilingual file ({', '.join(_SUFFIXES)}, or any with its format)"
+    what = f"has no target text: the next name, {rest[0]}, is that of a bilingual file" if rest else "is a source text without its target"
+    return InputError(what, file=source, remedy=remedy)
+
+
+def _check(names: Sequence[str | Path], layout: Layout) -> None:
+    """What can be known before anything is read; the last of several corpora may be read hours later."""
+    if layout.format not in ("", "lines", *FORMATS):
+        raise InputError(f"there is no format '{layout.format}'", remedy=f"name one of: lines, {', '.join(FORMATS)}")
+    if not names:
+        raise InputError("no corpus is named", remedy="name a source and a target file, or a bilingual file")
+    if sum(str(name) == STDIN for name in names) > 1:
+        raise InputError("standard input can be read only once", remedy="name a file in place of one `-`")
+    if layout.format in ("parquet", "dataset") and STDIN in map(str, names):
+        raise InputError(f"{layout.format} cannot be read from standard input", remedy="name a file")
+    for name in names:
+        if str(name) != STDIN and not Path(name).exists():
+            raise InputError("no such file", file=name, remedy="check the path")
+    if bool(layout.source) != bool(layout.target) or (layout.source and layout.source == layout.target):
+        raise InputError("source and target need a column, key or language each", remedy="name both, and not the same, or neither")
+    if "0" in (layout.source, layout.target):
+        raise InputError("columns are counted from 1", remedy="name another one")

@@ -1,0 +1,1 @@
+"""Pairs of lines to a prepared dataset: cleaned, filtered, encoded, shuffled, and described."""

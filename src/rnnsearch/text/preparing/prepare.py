@@ -1,0 +1,136 @@
+"""Raw parallel texts → cleaned, tokenised, numbered, shuffled and stored pairs, in a few passes that hold little in memory.
+
+Worker processes clean the lines, a few thousand pairs at a time; what stays lies in temporary files beside the store in the making.
+From them come the repetitions, the vocabularies, then the ids, each pair's in a random bucket, and at last the shuffled store.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from rnnsearch.config import DataSettings, TrainingSettings
+from rnnsearch.errors import InputError
+from rnnsearch.system.folders import whole_folder
+from rnnsearch.system.progress import Progress
+from rnnsearch.text.codec import SIDES, Codec, Side
+from rnnsearch.text.formats.readers import Layout, ParallelText, parallel_texts
+from rnnsearch.text.links.words import LinkWords
+from rnnsearch.text.preparing.development import encode_dev, read_dev
+from rnnsearch.text.preparing.passes import clean, count, make_codec, number
+from rnnsearch.text.preparing.preparation_page import page
+from rnnsearch.text.preparing.preparation_report import Padding, PreparationReport, SideReport
+from rnnsearch.text.store.order import BatchOrder
+from rnnsearch.text.store.store import Contents, is_store, map_array, write_contents
+
+_MEASURED = 1 << 18
+_BATCHES: dict[str, dict[str, object]] = {
+    "batches of 80 from sorted pools of 1,600 (the paper's)": {},
+    "batches of 4,080 positions from sorted pools of 1,600": {"batch_tokens": 4080},
+    "batches of 80 in the order of the store": {"pool_batches": 1},
+}
+"""What is measured for the report, with the settings of [training] that differ from the paper's."""
+
+
+def prepare(
+    source: str | Path,
+    target: str | Path,
+    out: str | Path,
+    *,
+    dev: tuple[str | Path, str | Path] | None = None,
+    links: str | Path | None = None,
+    settings: DataSettings,
+    overwrite: bool = False,
+    workers: int = 1,
+    progress: Progress = lambda text, done, total: None,
+) -> PreparationReport:
+    """`prepare_texts` for two files of lines, and two more for development."""
+    texts, dev_texts = (parallel_texts(names, layout=Layout(format="lines")) if names else [] for names in ((source, target), dev))
+    return prepare_texts(
+        texts,
+        out,
+        dev=dev_texts,
+        links=[] if links is None else [links],
+        settings=settings,
+        overwrite=overwrite,
+        workers=workers,
+        progress=progress,
+    )
+
+
+def prepare_texts(
+    texts: Sequence[ParallelText],
+    out: str | Path,
+    *,
+    dev: Sequence[ParallelText] = (),
+    links: Sequence[str | Path] = (),
+    links_reversed: bool = False,
+    link_words: LinkWords | Literal["auto"] = "auto",
+    settings: DataSettings,
+    overwrite: bool = False,
+    workers: int = 1,
+    progress: Progress = lambda text, done, total: None,
+) -> PreparationReport:
+    """Makes the store `out` from parallel texts, whole or not at all; the same input and settings give the same bytes.
+
+    dev: development texts; all their pairs are kept, in order. links: Pharaoh files, one for each text, one line for each pair;
+    links_reversed: they are written target-source; link_words: what they count, by default what the first pairs of each text show.
+    overwrite: replace `out` if it is a store.
+    workers: processes that clean. More than one are spawned, so a script that asks for them needs `if __name__ == "__main__":`.
+    Raises InputError for texts and links that cannot be read or are not parallel, an `out` that is in the way, a full disk, and
+    nothing kept.
+    """
+    if links and len(links) != len(texts):
+        raise InputError(f"{len(links)} files of links for {len(texts)} corpora", remedy="give one for each corpus, in the same order")
+    with whole_folder(Path(out), lambda folder: overwrite and is_store(folder)) as folder:
+        development = read_dev(dev) if dev else None  # first: its faults should not come to light after minutes of work
+        work = folder / "work"
+        work.mkdir()
+        kept = clean(texts, links, (links_reversed, link_words), settings, work, workers, progress)
+        codecs: dict[Side, Codec] = {}
+        sides: dict[Side, SideReport] = {}
+        for side in SIDES:
+            counts, sides[side] = count(side, kept, work, progress)
+            codecs[side] = make_codec(folder, side, counts, settings, progress)
+            del counts  # one table at a time
+        numbered = number(kept, codecs, sides, bool(links), settings, folder, work, progress)
+        shutil.rmtree(work)
+        dev_reports = None if development is None else encode_dev(development, folder, codecs)
+        report = PreparationReport(
+            pairs_read=sum(text.pairs_read for text in kept.texts),
+            pairs_kept=kept.pairs,
+            dropped=kept.dropped,
+            unit="words" if settings.subwords == "none" else "pieces",
+            source_vocabulary=len(codecs["source"].vocabulary),
+            target_vocabulary=len(codecs["target"].vocabulary),
+            texts=kept.texts,
+            source=sides["source"],
+            target=sides["target"],
+            ratios=numbered.ratios,
+            padding=padding(folder),
+            samples=numbered.samples,
+            links=numbered.links,
+            dev=[] if development is None else development.texts,
+            dev_source=dev_reports["source"] if dev_reports else None,
+            dev_target=dev_reports["target"] if dev_reports else None,
+        )
+        (folder / "report.json").write_text(report.json(), encoding="utf-8")
+        (folder / "report.txt").write_text(report.text(), encoding="utf-8")
+        (folder / "report.html").write_text(page(report), encoding="utf-8")
+        write_contents(folder, Contents(settings, numbered.shards, bool(links)))
+    return report
+
+
+def padding(folder: Path) -> list[Padding]:
+    """What the paper's batches waste, and others; from the first pairs of the store, which are a random part of it."""
+    lengths = [map_array(folder / f"train.{side}.lengths.npy")[:_MEASURED] for side in SIDES]
+    found = []
+    for name, values in _BATCHES.items():
+        try:
+            order = BatchOrder(lengths[0], lengths[1], TrainingSettings.model_validate(values))
+        except InputError:  # every pair is too long for the paper
+            return []
+        found.append(Padding(name, round(order.padding_share(), 6), order.pairs))
+    return found

@@ -1,0 +1,190 @@
+"""The scores of a pool of pairs: a file of eight bytes a pair, and the cut that keeps the best of them, in memory that does not grow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsearch.errors import InputError
+from rnnsearch.system.files import written_whole
+from rnnsearch.text.formats.readers.layout import Layout
+
+RECORD = np.dtype([("score", "<f4"), ("words", "<u4")])
+"""One pair: its score, the lower the better, infinite for a pair that is never kept; and the words of its target side."""
+
+Records = NDArray[Any]  # of RECORD, one a pair
+
+Unit = Literal["words", "pairs"]
+
+_FORMAT = "rnnsearch scores 1"
+_CHUNK = 1 << 18  # pairs looked at at once
+_LOW = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What was scored, and how.
+
+    in_domain, pool: the names of the files. layout: how they were read. words: of the source and of the target.
+    vocabularies: the words that the models know, likewise. pairs, checksum: of the pool's text, the latter CRC-32.
+    """
+
+    pool: list[str]
+    in_domain: list[str]
+    layout: Layout
+    tokeniser: str
+    order: int
+    seed: int
+    in_domain_pairs: int
+    in_domain_words: list[int]
+    sample_pairs: int
+    sample_words: list[int]
+    vocabularies: list[int]
+    pairs: int = 0
+    checksum: int = 0
+
+
+class Scores(NamedTuple):
+    """An opened file of scores; the records stay on the disk until they are asked for."""
+
+    about: About
+    records: Records
+
+
+@contextmanager
+def written_scores(path: Path, about: About) -> Iterator[Callable[[Records, int], None]]:
+    """Writes a file of scores, whole or not at all. The value takes the next records and the checksum of the pool's text up to there."""
+    size = len(_header(about, 10**15, 2**32))
+    size += -size % RECORD.itemsize
+    pairs = checksum = 0
+    with written_whole(path) as temporary, temporary.open("wb") as file:
+
+        def write(records: Records, checksum_so_far: int) -> None:
+            nonlocal pairs, checksum
+            file.write(records.tobytes())
+            pairs, checksum = pairs + len(records), checksum_so_far
+
+        file.write(bytes(size))  # the header's place: it counts the pairs, so it is written last
+        yield write
+        file.seek(0)
+        file.write(_header(about, pairs, checksum)[:-1].ljust(size - 1) + b"\n")
+
+
+def open_scores(path: Path) -> Scores:
+    """Opens what `written_scores` wrote. Raises InputError if it is something else, or cut short."""
+    remedy = "name a file that `rnnsearch select --scores` wrote"
+    try:
+        with path.open("rb") as file:
+            header = file.readline(1 << 24)
+            length = path.stat().st_size - len(header)
+        content = json.loads(header)
+        if content.pop("format") != _FORMAT:
+            raise ValueError
+        about = About(**content | {"layout": Layout(**content["layout"])})
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror}", file=path, remedy="name a file that `rnnsearch select --scores` wrote"
+        ) from None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise InputError("is no file of scores", file=path, remedy=remedy) from None
+    if length != about.pairs * RECORD.itemsize or not about.pairs:
+        raise InputError("the file of scores is damaged or cut short", file=path, remedy="copy it again, or score again") from None
+    return Scores(about, np.memmap(path, RECORD, mode="r", offset=len(header)))
+
+
+class Cut(NamedTuple):
+    """The best pairs: those with a lower score than `score`, and the first `ties` of those with this very score."""
+
+    score: float
+    ties: int
+
+
+def best(records: Records, limit: int, unit: Unit) -> Cut:
+    """The cut that keeps as many of the best pairs as make at most `limit` words or pairs: best first, equally good ones by position.
+
+    Scores are sorted into buckets by the upper half of their bits, then those of the one bucket where the limit falls by the lower half:
+    exact, and 65,536 sums are all that is held.
+    """
+    high = _totals(records, unit, lambda keys: (keys // _LOW, None))
+    bucket, left = _overflow(high, limit)
+    if bucket is None:
+        return Cut(np.inf, 0)
+    low = _totals(records, unit, lambda keys: (keys % _LOW, keys // _LOW == bucket))
+    place, left = _overflow(low, left)
+    key = np.uint32(bucket * _LOW + cast(int, place))
+    ties = 0
+    for chunk in _chunks(records):
+        sizes = np.cumsum(_sizes(chunk, unit)[_keys(chunk) == key])
+        fitting = int(np.searchsorted(sizes, left, side="right"))
+        ties += fitting
+        if fitting < len(sizes):
+            break
+        left -= int(sizes[-1]) if len(sizes) else 0
+    return Cut(_score(key), ties)
+
+
+def kept(records: Records, cut: Cut) -> Iterator[bool]:
+    """Whether each pair is kept, in the pool's order."""
+    ties = cut.ties
+    for chunk in _chunks(records):
+        tied = chunk["score"] == cut.score
+        chosen = (chunk["score"] < cut.score) | (tied & (np.cumsum(tied) <= ties))
+        ties = max(ties - int(tied.sum()), 0)
+        yield from (chosen & np.isfinite(chunk["score"])).tolist()
+
+
+def total_words(records: Records) -> int:
+    """Target words of the whole pool."""
+    return sum(int(chunk["words"].sum(dtype=np.int64)) for chunk in _chunks(records))
+
+
+def _header(about: About, pairs: int, checksum: int) -> bytes:
+    return json.dumps({"format": _FORMAT} | asdict(about) | {"pairs": pairs, "checksum": checksum}).encode() + b"\n"
+
+
+def _chunks(records: Records) -> Iterator[Records]:
+    for start in range(0, len(records), _CHUNK):
+        yield np.asarray(records[start : start + _CHUNK])
+
+
+def _sizes(chunk: Records, unit: Unit) -> NDArray[np.int64]:
+    return chunk["words"].astype(np.int64) if unit == "words" else np.ones(len(chunk), np.int64)
+
+
+def _keys(chunk: Records) -> NDArray[np.uint32]:
+    """Numbers in the order of the scores: the bits of a float, the negative ones turned round."""
+    bits = (chunk["score"] + np.float32(0)).view(np.uint32)  # + 0: there is a negative zero, equal to the other
+    return np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
+
+
+def _score(key: np.uint32) -> float:
+    """The score that has this key."""
+    bits = key & np.uint32(0x7FFFFFFF) if key >> 31 else ~key
+    return float(bits.view(np.float32))
+
+
+def _totals(
+    records: Records, unit: Unit, bucket_of: Callable[[NDArray[np.uint32]], tuple[NDArray[np.uint32], NDArray[np.bool_] | None]]
+) -> NDArray[np.float64]:
+    """Words or pairs in each bucket; `bucket_of` gives each key's bucket, and which keys count at all."""
+    totals = np.zeros(_LOW)
+    for chunk in _chunks(records):
+        buckets, counted = bucket_of(_keys(chunk))
+        counted = np.isfinite(chunk["score"]) if counted is None else counted & np.isfinite(chunk["score"])
+        totals += np.bincount(buckets[counted], _sizes(chunk, unit)[counted], _LOW)
+    return totals
+
+
+def _overflow(totals: NDArray[np.float64], limit: int) -> tuple[int | None, int]:
+    """The first bucket that does not fit as a whole, or None, and what the buckets before it leave of the limit."""
+    sums = np.cumsum(totals)
+    bucket = int(np.searchsorted(sums, limit, side="right"))
+    left = limit - int(sums[bucket - 1]) if bucket else limit
+    return (bucket, left) if bucket < len(sums) else (None, left)

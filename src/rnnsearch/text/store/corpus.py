@@ -1,0 +1,192 @@
+"""The prepared store as training reads it: both sides' codecs, and sentences as memory-mapped ids."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsearch.config import DataSettings
+from rnnsearch.errors import InputError
+from rnnsearch.text.codec import Codec, Side
+from rnnsearch.text.store.blocks import offsets_of
+from rnnsearch.text.store.store import AGAIN, Contents, check_store, map_array, map_rows, read_contents, shard_name
+
+Ids = NDArray[np.unsignedinteger[Any]]
+Lengths = NDArray[np.integer[Any]]
+
+
+class SentenceRows(Protocol):
+    """Sentences of ids by their number. lengths: (sentences,) int32, the end of sentence included."""
+
+    @property
+    def lengths(self) -> Lengths: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int, /) -> Ids: ...
+
+
+class Sentences:
+    """Sentences of ids end to end: sentence i is ids[offsets[i] : offsets[i + 1]], its end of sentence included."""
+
+    def __init__(self, ids: Ids, offsets: NDArray[np.int64]) -> None:
+        self.ids, self.offsets = ids, offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, number: int) -> Ids:
+        return self.ids[self.offsets[number] : self.offsets[number + 1]]
+
+    @cached_property
+    def lengths(self) -> Lengths:
+        return np.diff(self.offsets).astype(np.int32)
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sequence[int]]) -> Self:
+        """Sentences held in memory; each must end with its end of sentence."""
+        rows = list(sentences)
+        ids = np.array([number for row in rows for number in row], dtype=np.uint32)
+        return cls(ids, offsets_of(np.array([len(row) for row in rows], dtype=np.int64)))
+
+
+class Shards:
+    """Sentences in several files, each after the other."""
+
+    def __init__(self, parts: Sequence[Sentences], lengths: Lengths) -> None:
+        self.parts, self.lengths = parts, lengths
+        self._starts = [0, *accumulate(len(part) for part in parts)]
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def __getitem__(self, number: int) -> Ids:
+        part = bisect_right(self._starts, number) - 1
+        return self.parts[part][number - self._starts[part]]
+
+
+class Pairs:
+    """Sentence pairs as ids. source_lengths, target_lengths: (pairs,) int32, the end of sentence included; of a store, mapped from it."""
+
+    def __init__(self, source: SentenceRows, target: SentenceRows, links: SentenceRows | None = None) -> None:
+        """links: rows of positions, source and target by turns."""
+        if len(source) != len(target):
+            raise ValueError(f"{len(source)} source sentences, {len(target)} target sentences")
+        self._source, self._target, self._links = source, target, links
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    @property
+    def source_lengths(self) -> Lengths:
+        return self._source.lengths
+
+    @property
+    def target_lengths(self) -> Lengths:
+        return self._target.lengths
+
+    @property
+    def linked(self) -> bool:
+        """Whether the pairs have word links."""
+        return self._links is not None
+
+    def source(self, number: int) -> Ids:
+        """(source_lengths[number],) ids, the end of sentence last: a view into the store."""
+        return self._source[number]
+
+    def target(self, number: int) -> Ids:
+        """(target_lengths[number],) ids, the end of sentence last: a view into the store."""
+        return self._target[number]
+
+    def links(self, number: int) -> Ids:
+        """(links, 2) positions in source and target ids, sorted; the ends of sentence have none. Raises InputError without links."""
+        if self._links is None:
+            raise InputError("the corpus has no word links", remedy="give them to `rnnsearch prepare` with --links")
+        return self._links[number].reshape(-1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A store made by `prepare`.
+
+    train: the training pairs, shuffled once. dev: every development pair, in the order of its files; None if there are none.
+    dev_source_lines, dev_target_lines: the raw text of dev, for BLEU.
+    """
+
+    path: Path
+    settings: DataSettings
+    source: Codec
+    target: Codec
+    train: Pairs
+    dev: Pairs | None
+    dev_source_lines: list[str]
+    dev_target_lines: list[str]
+
+    @classmethod
+    def open(cls, path: str | Path, *, check: bool = False) -> Corpus:
+        """Opens a store; ids and lengths stay on disk until they are read, so any number of processes may open it.
+
+        Files are compared with the sizes they had, and with `check` with their checksums, which reads all of them.
+        Raises InputError if the store is missing, damaged or of another format.
+        """
+        folder = Path(path)
+        contents = read_contents(folder)
+        if check:
+            check_store(folder)
+        dev = _read_dev(folder) if any(folder.glob("dev.*")) else None
+        return cls(
+            path=folder,
+            settings=contents.settings,
+            source=Codec.load(folder, "source", contents.settings),
+            target=Codec.load(folder, "target", contents.settings),
+            train=_read_train(folder, contents),
+            dev=dev,
+            dev_source_lines=_read_lines(folder, "source", dev),
+            dev_target_lines=_read_lines(folder, "target", dev),
+        )
+
+
+def _read_train(folder: Path, contents: Contents) -> Pairs:
+    source, target = (_read_shards(folder, side, contents) for side in ("source", "target"))
+    links = _read_shards(folder, "links", contents) if contents.links else None
+    return Pairs(source, target, links)
+
+
+def _read_shards(folder: Path, kind: str, contents: Contents) -> Shards:
+    parts = [Sentences(*map_rows(folder, shard_name(kind, number))) for number in range(len(contents.shards))]
+    for number, (part, pairs) in enumerate(zip(parts, contents.shards, strict=True)):
+        if len(part) != pairs:
+            file = folder / f"{shard_name(kind, number)}.offsets.npy"
+            raise InputError(f"is damaged: it has {len(part):,} sentences, and {pairs:,} were written", file=file, remedy=AGAIN)
+    lengths = np.zeros(0, dtype=np.int32) if kind == "links" else map_array(folder / f"train.{kind}.lengths.npy")
+    if kind != "links" and len(lengths) != sum(contents.shards):
+        raise InputError("does not fit its shards", file=folder / f"train.{kind}.lengths.npy", remedy=f"the store is damaged: {AGAIN}")
+    return Shards(parts, lengths)
+
+
+def _read_dev(folder: Path) -> Pairs:
+    source, target = (Sentences(*map_rows(folder, f"dev.{side}")) for side in ("source", "target"))
+    if len(source) != len(target):
+        raise InputError(f"is damaged: {len(source)} source and {len(target)} target sentences in dev", file=folder, remedy=AGAIN)
+    return Pairs(source, target)
+
+
+def _read_lines(folder: Path, side: Side, dev: Pairs | None) -> list[str]:
+    if dev is None:
+        return []
+    path = folder / f"dev.{side}.txt"
+    try:
+        lines = path.read_bytes().decode("utf-8").split("\n")[:-1]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", file=path, remedy=AGAIN) from None
+    if len(lines) != len(dev):
+        raise InputError(f"has {len(lines)} lines for {len(dev)} pairs", file=path, remedy=f"the store is damaged: {AGAIN}")
+    return lines

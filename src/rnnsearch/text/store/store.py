@@ -1,0 +1,150 @@
+"""The files of a prepared corpus: how they are named, written, checked and mapped into memory."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import tomli_w
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from rnnsearch.config import DataSettings
+from rnnsearch.errors import InputError
+from rnnsearch.system.checksums import file_checksum
+from rnnsearch.text.store.blocks import Integers, offsets_of
+
+FORMAT = 2
+"""Number of the store's layout; raised when an older program could misread a newer store, or the other way round."""
+
+CHECKSUMS = "checksums.sha256"
+
+REMEDY = "make it with `rnnsearch prepare`"
+AGAIN = "prepare the corpus again"
+
+
+class Contents(NamedTuple):
+    """What data.toml says of a store. shards: training pairs in each; links: whether they have word links."""
+
+    settings: DataSettings
+    shards: list[int]
+    links: bool
+
+
+def shard_name(kind: str, number: int) -> str:
+    """kind: source, target or links. number: of the shard, from 0."""
+    return f"train.{kind}.{number:04d}"
+
+
+def write_rows(folder: Path, name: str, lengths: Integers, values: Iterable[Integers], dtype: np.dtype[Any]) -> None:
+    """<name>.ids.npy (of links: <name>.positions.npy), which the chunks of `values` make together, and <name>.offsets.npy."""
+    offsets = offsets_of(lengths)
+    write_array(folder / f"{name}.offsets.npy", offsets.dtype, len(offsets), [offsets])
+    write_array(_values(folder, name), dtype, int(offsets[-1]), values)
+
+
+def write_array(path: Path, dtype: np.dtype[Any], length: int, chunks: Iterable[Integers]) -> None:
+    # Plain writes: on a full disk they raise an OSError that says so; a memory map would end the process, and np.save gives no reason.
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (length,)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for chunk in chunks:
+            file.write(chunk.astype(dtype, copy=False).tobytes())
+
+
+def map_rows(folder: Path, name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """(values, offsets) as `write_rows` wrote them. Raises InputError if a file is missing or damaged."""
+    values, offsets = map_array(_values(folder, name)), map_array(folder / f"{name}.offsets.npy")
+    if not len(offsets) or int(offsets[-1]) != len(values):
+        raise InputError("does not fit its offsets", file=_values(folder, name), remedy=f"the store is damaged: {AGAIN}")
+    return values, offsets
+
+
+def _values(folder: Path, name: str) -> Path:
+    return folder / f"{name}.{'positions' if '.links.' in name else 'ids'}.npy"
+
+
+def map_array(path: Path) -> NDArray[Any]:
+    try:
+        # A plain array over the map: slices of np.memmap cost ten times as much.
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path, remedy=AGAIN) from None
+    except (ValueError, EOFError) as error:
+        raise InputError(f"is damaged: {error}", file=path, remedy=AGAIN) from None
+
+
+def write_contents(folder: Path, contents: Contents) -> None:
+    """The checksums, and data.toml with the size of every file: without it a folder is no store, so it is written last."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    (folder / CHECKSUMS).write_text("".join(f"{_sha256(path)}  {path.name}\n" for path in files), encoding="utf-8")
+    sizes = {path.name: path.stat().st_size for path in [*files, folder / CHECKSUMS]}
+    train = {"shards": contents.shards, "links": contents.links}
+    table = {"format": FORMAT, "data": contents.settings.model_dump(), "train": train, "bytes": sizes}
+    (folder / "data.toml").write_text(tomli_w.dumps(table), encoding="utf-8")
+
+
+def read_contents(folder: Path) -> Contents:
+    """Raises InputError unless this is a store of this format, whose files have the sizes that they were written with."""
+    if not folder.is_dir():
+        raise InputError("is not a folder" if folder.exists() else "does not exist", file=folder, remedy=REMEDY)
+    path = folder / "data.toml"
+    try:
+        table = tomllib.loads(path.read_bytes().decode("utf-8"))
+    except FileNotFoundError:
+        raise InputError("is not a prepared corpus: it has no data.toml", file=folder, remedy=REMEDY) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"is damaged: {error}", file=path, remedy=AGAIN) from None
+    if table.get("format") != FORMAT:
+        what = f"is a prepared corpus of format {table.get('format')}, and this version reads format {FORMAT}"
+        raise InputError(what, file=folder, remedy="prepare it again with this version")
+    try:
+        contents = Contents(DataSettings.model_validate(table.get("data")), list(table["train"]["shards"]), bool(table["train"]["links"]))
+        sizes = {str(name): int(size) for name, size in table["bytes"].items()}
+    except ValidationError as error:
+        raise InputError(f"is damaged: {error.errors()[0]['msg']}", file=path, remedy=AGAIN) from None
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(f"is damaged: {error!r}", file=path, remedy=AGAIN) from None
+    _check_sizes(folder, sizes)
+    return contents
+
+
+def is_store(folder: Path) -> bool:
+    """Whether this folder is a store of any format."""
+    return (folder / "data.toml").is_file() and any(folder.glob("train.source.*"))
+
+
+def check_store(folder: Path) -> int:
+    """Compares every file with its checksum; the number of files. Raises InputError for the first that is not what was written."""
+    read_contents(folder)
+    try:
+        lines = (folder / CHECKSUMS).read_text(encoding="utf-8").split("\n")[:-1]
+        expected = {name: checksum for checksum, name in (line.split("  ", 1) for line in lines)}
+    except (OSError, ValueError):
+        raise InputError("is damaged", file=folder / CHECKSUMS, remedy=AGAIN) from None
+    for name, checksum in expected.items():
+        if _sha256(folder / name) != checksum:
+            raise InputError("is not what was written: its checksum differs", file=folder / name, remedy=AGAIN)
+    return len(expected)
+
+
+def _check_sizes(folder: Path, sizes: dict[str, int]) -> None:
+    for name, size in sizes.items():
+        try:
+            found = (folder / name).stat().st_size
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", file=folder / name, remedy=AGAIN) from None
+        if found != size:
+            raise InputError(f"is damaged: it has {found:,} bytes, and {size:,} were written", file=folder / name, remedy=AGAIN)
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return file_checksum(path)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path, remedy=AGAIN) from None

@@ -1,0 +1,136 @@
+"""Word links of given sentence pairs by forced decoding: of one run, of two runs of opposite directions, against gold links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import tee
+from typing import NamedTuple
+
+import numpy as np
+
+from rnnsearch.errors import InputError
+from rnnsearch.records import Translation
+from rnnsearch.text.links.symmetrise import DEFAULT, METHODS, symmetrise
+from rnnsearch.text.links.words import Counted, LinkWords, given_words, recognise, tokeniser_ranges
+from rnnsearch.translation.translator import END, Translator
+from rnnsearch.word_links import GoldLinks, Link, hard_links, threshold_links
+
+Pair = tuple[str, str]
+PRODUCT = "product"
+"""Links where the weights of both directions agree (Liang, Taskar & Klein 2006): of matrices, so for runs only."""
+WAYS = (*METHODS, PRODUCT)
+AGREEMENT = 0.4
+"""√(w→ w←) that a link of PRODUCT has if no threshold is named."""
+
+
+class Aligned(NamedTuple):
+    """One pair. reverse: of the run of the other direction: its tokens are the source words. beside: of further runs, for comparison.
+
+    links: (source, target), sorted; those of both directions made one if there are two. forward_links: of `result` alone.
+    reverse_links: of `reverse`, (source, target) too.
+    """
+
+    result: Translation
+    links: list[Link]
+    forward_links: list[Link]
+    reverse: Translation | None = None
+    reverse_links: list[Link] | None = None
+    beside: tuple[Translation, ...] = ()
+
+
+@dataclass(frozen=True)
+class WordAligner:
+    """How links are made. reverse: a model from the target language to the source language, whose links are symmetrised with the others.
+
+    threshold: links are the weights that reach it, several for a word or none; without one each word has its strongest.
+    method: one of WAYS; `product` links what has √(w→ w←) ≥ threshold, w→ and w← being the weights of the two directions.
+    words: what the links count, the tokeniser's words or the given ones. posterior: weights are those that each word has once it is
+    known (translation/posterior.py), not α.
+    """
+
+    translator: Translator
+    reverse: Translator | None = None
+    beside: Sequence[Translator] = ()
+    threshold: float | None = None
+    method: str = DEFAULT
+    words: LinkWords = "tokenised"
+    batch_size: int = 64
+    posterior: bool = False
+
+    def align(self, pairs: Iterable[Pair]) -> Iterator[Aligned]:
+        """One result for each pair, in order. Raises InputError, with the pair's number, where two runs cut a pair into other words."""
+        others = len(self.beside)
+        lines, given, swapped, *copies = tee(pairs, 3 + others)
+        results = self.translator.force(given, self.batch_size, posterior=self.posterior)
+        beside = [other.force(copy, self.batch_size, posterior=self.posterior) for other, copy in zip(self.beside, copies, strict=True)]
+        if self.reverse is None:
+            for number, (pair, result, *rest) in enumerate(zip(lines, results, *beside, strict=True), 1):
+                yield self._aligned(number, pair, result, None, rest)
+            return
+        back = self.reverse.force(((target, source) for source, target in swapped), self.batch_size, posterior=self.posterior)
+        for number, (pair, result, reverse, *rest) in enumerate(zip(lines, results, back, *beside, strict=True), 1):
+            yield self._aligned(number, pair, result, reverse, rest)
+
+    def _aligned(self, number: int, pair: Pair, result: Translation, reverse: Translation | None, beside: list[Translation]) -> Aligned:
+        if self.words == "given":
+            result, *beside = (in_given_words(one, *pair, number) for one in (result, *beside))
+            reverse = None if reverse is None else in_given_words(reverse, *pair[::-1], number)
+        links = self._links(result)
+        if reverse is None:
+            return Aligned(result, links, links, beside=tuple(beside))
+        if (reverse.tokens, reverse.source_tokens[:-1]) != (result.source_tokens[:-1], result.tokens):
+            raise InputError(f"pair {number}: the run of the other direction cuts it into other words", remedy="--words given")
+        back = sorted((source, target) for target, source in self._links(reverse))
+        if self.method == PRODUCT:
+            agreed = np.sqrt(result.alignment[:, :-1] * reverse.alignment[:, :-1].T)
+            both = threshold_links(agreed, AGREEMENT if self.threshold is None else self.threshold, end_of_sentence=False)
+        else:
+            both = symmetrise(links, back, self.method)
+        return Aligned(result, both, links, reverse, back, tuple(beside))
+
+    def _links(self, result: Translation) -> list[Link]:
+        if self.threshold is None or self.method == PRODUCT:
+            return hard_links(result.alignment)
+        return threshold_links(result.alignment, self.threshold)
+
+
+def in_given_words(result: Translation, source: str, target: str, number: int) -> Translation:
+    """The result with the words that stand between blanks in the two lines in place of the tokeniser's, and their alignment.
+
+    A tokeniser's word of several given words shares its weight among them; a given word of several has the mean of their rows.
+    Raises InputError, with the pair's number, for a line whose letters the tokeniser changes.
+    """
+    sides = []
+    for line, words in ((source, result.source_tokens[:-1]), (target, result.tokens)):
+        given = given_words(line)
+        ranges = tokeniser_ranges(given, words, resolves=False)
+        if ranges is None:
+            raise InputError(f"pair {number}: the tokeniser changes letters of it: {line[:60]!r}", remedy="--words tokenised")
+        belongs = np.zeros((len(given), len(words)))
+        for place, (first, end) in enumerate(ranges):
+            belongs[place, first:end] = 1.0
+        sides.append((given, belongs))
+    (source_given, on_source), (target_given, on_target) = sides
+    weights = np.zeros((len(target_given), len(source_given) + 1))
+    shares = on_source / np.maximum(on_source.sum(axis=0, keepdims=True), 1.0)
+    rows = on_target / np.maximum(on_target.sum(axis=1, keepdims=True), 1.0)
+    weights[:, :-1] = rows @ result.alignment[:, :-1] @ shares.T
+    weights[:, -1] = 1.0 - weights[:, :-1].sum(axis=1)  # also of a word that is no letter to the tokeniser: no link
+    return replace(result, tokens=target_given, source_tokens=[*source_given, END], alignment=np.clip(weights, 0.0, 1.0).astype(np.float32))
+
+
+def counted_by(gold: Sequence[GoldLinks], pairs: Sequence[Pair], translator: Translator) -> LinkWords:
+    """Which words gold links count: the tokeniser's if they fit those of every pair and not the given ones. Raises InputError if there
+    are not as many pairs as gold sentences."""
+    if len(gold) != len(pairs):
+        raise InputError(
+            f"{len(pairs)} pairs but {len(gold)} sentences of gold links", remedy="sentence n of the gold file belongs to line n"
+        )
+    cut = translator.source.tokeniser.words, translator.target.tokeniser.words
+
+    def counted(links: GoldLinks, source: str, target: str) -> Counted:
+        given = len(given_words(source)), len(given_words(target))
+        return Counted(sorted(links.possible), given, (len(cut[0](source)), len(cut[1](target))))
+
+    return recognise(counted(links, *pair) for links, pair in zip(gold, pairs, strict=True))

@@ -1,0 +1,94 @@
+"""Word links as plain data: what they are, which an alignment has, and how a line of Pharaoh format spells them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsearch.errors import InputError
+
+Link = tuple[int, int]
+"""A word link (source position, target position), both 0-based: the order of a Pharaoh `i-j` pair."""
+
+# At most nine digits: no text has a longer position, and a mistaken file stays one clear error.
+_PHARAOH_ITEM = re.compile("([0-9]{1,9})([-?p])([0-9]{1,9})")
+
+
+@dataclass(frozen=True, slots=True)
+class GoldLinks:
+    """One sentence's reference links (Och & Ney 2003): S, which no annotator doubts, and P, which always includes S."""
+
+    sure: frozenset[Link]
+    possible: frozenset[Link] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "possible", self.possible | self.sure)
+
+    def reversed(self) -> GoldLinks:
+        """The same links, source and target exchanged."""
+        return GoldLinks(frozenset(link[::-1] for link in self.sure), frozenset(link[::-1] for link in self.possible))
+
+
+def parse_links(line: str, file: object, number: int, *, swapped: bool = False) -> list[Link]:
+    """A line of Pharaoh format, `0-0 1-2`, as [(0, 0), (1, 2)], in its order; an empty line has no links.
+
+    swapped: the file is written target-source. file, number: named in the InputError that anything else raises.
+    """
+    links = []
+    for source, marker, target in _items(line, file, number):
+        if marker != "-":
+            raise _not_a_link(f"{source}{marker}{target}", file, number)
+        links.append((target, source) if swapped else (source, target))
+    return links
+
+
+def parse_gold_links(line: str, file: object, number: int) -> GoldLinks:
+    """A line of Pharaoh format whose possible links are written `3?4` or `3p4`. Raises InputError for anything else."""
+    sure: set[Link] = set()
+    possible: set[Link] = set()
+    for source, marker, target in _items(line, file, number):
+        (sure if marker == "-" else possible).add((source, target))
+    return GoldLinks(frozenset(sure), frozenset(possible))
+
+
+def format_links(links: Sequence[Link]) -> str:
+    """Pharaoh format: `0-0 1-2`, source-target, 0-based."""
+    return " ".join(f"{j}-{i}" for j, i in links)
+
+
+def hard_links(weights: NDArray[np.float32], end_of_sentence: bool = True) -> list[Link]:
+    """The (source, target) pairs of each target row's strongest source position, sorted by source position.
+
+    weights: (target, source). With `end_of_sentence` the last column is `</s>`, and a row that is strongest there has no link.
+    """
+    if weights.size == 0:
+        return []
+    last = weights.shape[1] - 1 if end_of_sentence else weights.shape[1]
+    return sorted((int(j), i) for i, j in enumerate(np.argmax(weights, axis=1)) if j < last)
+
+
+def threshold_links(weights: NDArray[np.float32], threshold: float, end_of_sentence: bool = True) -> list[Link]:
+    """The (source, target) pairs whose weight is at least the threshold, sorted: any number for a word.
+
+    weights: (target, source). With `end_of_sentence` the last column is `</s>`, which is no word.
+    """
+    words = weights[:, :-1] if end_of_sentence else weights
+    return sorted((int(source), int(target)) for target, source in np.argwhere(words >= threshold))
+
+
+def _items(line: str, file: object, number: int) -> Iterator[tuple[int, str, int]]:
+    for item in line.split():
+        match = _PHARAOH_ITEM.fullmatch(item)
+        if match is None:
+            raise _not_a_link(item, file, number)
+        yield int(match[1]), match[2], int(match[3])
+
+
+def _not_a_link(item: str, file: object, number: int) -> InputError:
+    remedy = "links are written source-target, as 0-0 1-2, counted from 0; 3?4, a possible link, stands in gold files only"
+    shown = item if len(item) <= 30 else item[:29] + "…"
+    return InputError(f"{shown!r} is not a link", file=str(file), line=number, remedy=remedy)

@@ -1,0 +1,84 @@
+"""Measures without gold links, against matrices and links that were counted by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from rnnsearch.evaluation.alignment_behaviour import Behaviour, agreement, coverage, jumps, whole
+from rnnsearch.word_links import Link
+
+# Three source words and the end of sentence. Coverage by hand: 1.7, 0.4, 0.7, 0.2.
+WEIGHTS = np.array([[0.9, 0.1, 0.0, 0.0], [0.8, 0.2, 0.0, 0.0], [0.0, 0.1, 0.7, 0.2]])
+LINKS = [(0, 0), (0, 1), (2, 2)]
+ENTROPIES = [
+    -0.9 * math.log(0.9) - 0.1 * math.log(0.1),
+    -0.8 * math.log(0.8) - 0.2 * math.log(0.2),
+    -0.1 * math.log(0.1) - 0.7 * math.log(0.7) - 0.2 * math.log(0.2),
+]
+
+
+def test_coverage_is_what_a_word_gets_from_all_target_words() -> None:
+    assert coverage(WEIGHTS) == pytest.approx([1.7, 0.4, 0.7, 0.2])
+    assert coverage(np.zeros((0, 3))).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("links", "expected"),
+    [
+        ([], []),
+        ([(3, 1)], []),
+        ([(0, 0), (2, 1), (1, 2), (1, 3)], [2, -1, 0]),
+        ([(5, 4), (0, 0)], [5]),  # unlinked words between them are passed over
+        ([(0, 0), (1, 1), (4, 1), (2, 2)], [2.5, -0.5]),  # target word 1 stands at 2.5
+        ([(0, 0), (1, 1), (1, 1)], [1]),  # a link counts once
+    ],
+)
+def test_jumps(links: list[Link], expected: list[float]) -> None:
+    assert jumps(links) == expected
+
+
+@pytest.mark.parametrize(
+    ("links", "others", "expected"),
+    [
+        ([], [], 1.0),
+        ([(0, 0)], [], 0.0),
+        ([(0, 0), (1, 1)], [(0, 0), (1, 1)], 1.0),
+        ([(0, 0), (1, 1), (2, 2)], [(0, 0)], 2 / 4),
+        ([(0, 1)], [(1, 0)], 0.0),
+    ],
+)
+def test_agreement(links: list[Link], others: list[Link], expected: float) -> None:
+    assert agreement(links, others) == pytest.approx(expected)
+
+
+def test_one_sentence() -> None:
+    found = Behaviour.of(WEIGHTS, LINKS, reverse=[(0, 0), (1, 1)])
+    assert (found.source_words, found.target_words, found.under, found.over) == (3, 3, 1, 1)  # the end of sentence is no word
+    assert found.shares() == pytest.approx(
+        {
+            "entropy": sum(ENTROPIES) / 3,
+            "under_translated": 1 / 3,
+            "over_translated": 1 / 3,
+            "monotone": 1.0,
+            "agreement": 2 * 1 / (3 + 2),
+        }
+    )
+    assert "agreement" not in Behaviour.of(WEIGHTS, LINKS).shares()
+
+
+def test_sums_over_sentences_weigh_words_not_sentences() -> None:
+    hard = np.array([[0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    other = Behaviour.of(hard, [(2, 0), (0, 1), (1, 2), (1, 3)])  # jumps −2, 1, 0; coverage 1, 2, 1
+    together = whole([Behaviour.of(WEIGHTS, LINKS), other])
+    assert together.shares() == pytest.approx(
+        {"entropy": sum(ENTROPIES) / 8, "under_translated": 1 / 6, "over_translated": 2 / 6, "monotone": 4 / 5}
+    )
+
+
+def test_nothing_at_all() -> None:
+    empty = Behaviour.of(np.zeros((0, 1)), [])
+    assert empty == whole([]) == Behaviour()
+    assert empty.shares() == {"entropy": 0.0, "under_translated": 0.0, "over_translated": 0.0, "monotone": 1.0}

@@ -1,0 +1,124 @@
+"""Alignment error against tables computed by hand, and the entropy of known distributions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error, entropy
+from rnnsearch.word_links import GoldLinks, Link
+
+links = st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 4)))
+golds = st.builds(GoldLinks, links, links)
+
+
+def gold(sure: str, possible: str = "") -> GoldLinks:
+    return GoldLinks(frozenset(pairs(sure)), frozenset(pairs(possible)))
+
+
+def pairs(text: str) -> list[Link]:
+    return [(int(item[0]), int(item[2])) for item in text.split()]
+
+
+# A, S, P∖S by sentence; then |A∩P|/|A|, |A∩S|/|S| and 1 − (|A∩S| + |A∩P|)/(|A| + |S|), counted by hand.
+TABLE = [
+    pytest.param([("0-0 1-1", "0-0 1-1", "")], 2 / 2, 2 / 2, 1 - 4 / 4, id="all right"),
+    pytest.param([("0-1 1-0", "0-0 1-1", "")], 0 / 2, 0 / 2, 1 - 0 / 4, id="all wrong"),
+    pytest.param([("0-0 2-1", "0-0 1-1", "2-1 2-2")], 2 / 2, 1 / 2, 1 - 3 / 4, id="a possible link is no error"),
+    pytest.param([("0-0 1-1 2-1", "0-0 1-1", "2-1 2-2")], 3 / 3, 2 / 2, 1 - 5 / 5, id="possible links need not be found"),
+    pytest.param([("0-0 1-1 3-3 4-4", "0-0 2-2", "1-1")], 2 / 4, 1 / 2, 1 - 3 / 6, id="both kinds of error"),
+    pytest.param([("0-0", "0-0", ""), ("0-1 1-0 2-2", "0-0", "2-2")], 2 / 4, 1 / 2, 1 - 3 / 6, id="counts of the corpus, not a mean"),
+    pytest.param([("0-0 0-0", "0-0 1-1", "")], 1 / 1, 1 / 2, 1 - 2 / 3, id="a link counts once"),
+    pytest.param([("", "0-0", "")], 1.0, 0.0, 1.0, id="no links"),
+    pytest.param([("0-0", "", "0-0")], 1.0, 1.0, 0.0, id="nothing sure, link possible"),
+    pytest.param([("0-0", "", "")], 0.0, 1.0, 1.0, id="nothing sure, link wrong"),
+    pytest.param([("", "", "0-0")], 1.0, 1.0, 0.0, id="neither links nor sure links"),
+]
+
+
+@pytest.mark.parametrize(("sentences", "precision", "recall", "aer"), TABLE)
+def test_against_the_table(sentences: list[tuple[str, str, str]], precision: float, recall: float, aer: float) -> None:
+    score = alignment_error([pairs(found) for found, _, _ in sentences], [gold(sure, possible) for _, sure, possible in sentences])
+    assert (score.precision, score.recall, score.aer) == pytest.approx((precision, recall, aer))
+
+
+def test_counts_stand_beside_the_rates() -> None:
+    score = alignment_error([pairs("0-0 1-1 3-3"), pairs("0-0")], [gold("0-0", "1-1 2-2"), gold("0-1")])
+    assert (score.links, score.sure, score.possible) == (4, 2, 4)
+
+
+def test_a_score_prints_per_cent_and_counts() -> None:
+    score = AlignmentScore(precision=0.9, recall=0.75, aer=0.12345, links=4, sure=3, possible=5)
+    assert str(score) == "AER 12.35 (precision 90.00, recall 75.00, F 81.82; |A| = 4, |S| = 3, |P| = 5)"
+
+
+@pytest.mark.parametrize(
+    ("precision", "recall", "alpha", "expected"),
+    [
+        (0.5, 0.5, 0.5, 0.5),
+        (0.8, 0.4, 0.5, 2 * 0.8 * 0.4 / (0.8 + 0.4)),
+        (0.8, 0.4, 1.0, 0.8),
+        (0.8, 0.4, 0.0, 0.4),
+        (0.8, 0.4, 0.2, 1 / (0.2 / 0.8 + 0.8 / 0.4)),
+        (0.0, 0.4, 0.5, 0.0),
+        (0.0, 0.0, 0.5, 0.0),
+    ],
+)
+def test_f_measure(precision: float, recall: float, alpha: float, expected: float) -> None:
+    score = AlignmentScore(precision, recall, aer=0.5, links=1, sure=1, possible=1)
+    assert score.f_measure(alpha) == pytest.approx(expected)
+
+
+@given(st.lists(st.tuples(links, links), min_size=1))
+def test_without_possible_links_the_error_is_what_the_balanced_f_measure_lacks(
+    sentences: list[tuple[frozenset[Link], frozenset[Link]]],
+) -> None:
+    """1 − AER = F_0.5 where S = P (Fraser & Marcu 2007)."""
+    score = alignment_error([found for found, _ in sentences], [GoldLinks(sure) for _, sure in sentences])
+    if score.links and score.sure:
+        assert score.f_measure() == pytest.approx(1 - score.aer)
+
+
+@given(st.lists(st.tuples(links, golds), min_size=1))
+def test_rates_are_shares_and_the_error_lies_between_those_of_precision_and_recall(
+    sentences: list[tuple[frozenset[Link], GoldLinks]],
+) -> None:
+    score = alignment_error([found for found, _ in sentences], [reference for _, reference in sentences])
+    worst, best = 1 - min(score.precision, score.recall), 1 - max(score.precision, score.recall)
+    assert best - 1e-12 <= score.aer <= worst + 1e-12
+    assert 0 <= score.aer <= 1
+
+
+@given(st.lists(golds, min_size=1))
+def test_sure_links_alone_and_possible_links_alone_have_no_error(reference: list[GoldLinks]) -> None:
+    assert alignment_error([sentence.sure for sentence in reference], reference).aer == 0
+    assert alignment_error([sentence.possible for sentence in reference], reference).aer == 0
+
+
+@pytest.mark.parametrize(("found", "reference", "message"), [([[]], [], "1 sentences of links but 0"), ([], [], "no sentence to score")])
+def test_other_counts_and_nothing_at_all_are_refused(found: list[list[Link]], reference: list[GoldLinks], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        alignment_error(found, reference)
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]], 0.0),
+        ([[0.25] * 4], math.log(4)),
+        ([[0.5, 0.5], [1.0, 0.0]], math.log(2) / 2),
+        ([[0.9, 0.1]], -0.9 * math.log(0.9) - 0.1 * math.log(0.1)),
+    ],
+)
+def test_entropy_of_known_rows(weights: list[list[float]], expected: float) -> None:
+    assert entropy(np.array(weights, dtype=np.float32)) == pytest.approx(expected, abs=1e-6)
+    assert math.copysign(1, entropy(np.array(weights))) == 1
+
+
+def test_entropy_of_no_rows_is_zero() -> None:
+    assert entropy(np.zeros((0, 5))) == 0

@@ -1,0 +1,111 @@
+"""The page to browse: it holds its data as given, nothing from outside, and no text can break out of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rnnsearch.drawing.alignment_figure import Panel
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.alignment_page import MEASURES, BrowsedRun, BrowsedSentence, alignment_page
+from rnnsearch.word_links import GoldLinks
+
+NASTY = "</script><script>alert('1')</script><!-- &amp; \u2028 \u0000 \"'"
+WEIGHTS = np.array([[1.0, 0.0], [0.25, 0.75]])
+
+
+def page(title: str = "title", word: str = "a", gold: GoldLinks | None = None, **measures: float) -> str:
+    run = BrowsedRun(Panel("run", [word, "</s>"], ["x", word], WEIGHTS), [(0, 0)], measures)
+    return alignment_page([BrowsedSentence(1, [run], gold)], title, word)
+
+
+class Elements(HTMLParser):
+    """Tags with their attributes, and the text of the scripts, as a browser would find them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] == "script":
+            self.scripts[-1] += data
+
+
+def data(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Elements(text).scripts[0])
+    return found
+
+
+def test_words_weights_links_gold_and_measures_are_in_the_page() -> None:
+    found = data(page(gold=GoldLinks(frozenset([(0, 0)]), frozenset([(1, 1)])), aer=0.25, entropy=1.23456))
+    (sentence,) = found["sentences"]
+    assert (sentence["number"], sentence["gold"]) == (1, {"sure": [[0, 0]], "possible": [[1, 1]]})
+    (run,) = sentence["runs"]
+    assert (run["title"], run["source"], run["target"], run["links"]) == ("run", ["a", "</s>"], ["x", "a"], [[0, 0]])
+    assert list(base64.b64decode(run["weights"])) == [255, 0, 64, 191]  # row by row, in 255ths
+    assert run["measures"] == {"aer": 0.25, "entropy": 1.2346}
+    assert found["measures"] == MEASURES
+
+
+def test_no_text_can_break_out_of_the_page() -> None:
+    plain, nasty = Elements(page()), Elements(page(title=NASTY, word=NASTY))
+    assert nasty.tags == plain.tags
+    assert nasty.scripts[1] == plain.scripts[1]
+    found = data(page(title=NASTY, word=NASTY))
+    assert (found["title"], found["note"], found["sentences"][0]["runs"][0]["source"][0]) == (NASTY, NASTY, NASTY)
+
+
+def test_the_script_builds_text_and_never_markup() -> None:
+    script = Elements(page()).scripts[1]
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(|fetch\(|XMLHttp|import\(", script)
+
+
+def test_nothing_comes_from_outside() -> None:
+    text = page()
+    assert set(re.findall(r"https?://[^\s\"'<>]+", text)) <= {"http://www.w3.org/2000/svg"}
+    for tag, attributes in Elements(text).tags:
+        assert tag not in ("link", "img", "iframe", "object", "embed", "base")
+        assert "src" not in attributes
+    assert "default-src 'none'" in text
+
+
+def test_light_dark_and_narrow_are_thought_of() -> None:
+    text = page()
+    assert "prefers-color-scheme: dark" in text
+    assert "max-width: 700px" in text
+    assert 'name="viewport"' in text
+
+
+def test_every_control_has_a_label() -> None:
+    tags = Elements(page()).tags
+    labelled = {attributes.get("for") for tag, attributes in tags if tag == "label"}
+    text = page()
+    for tag, attributes in tags:
+        if tag in ("input", "select"):
+            name = attributes["id"]
+            assert name in labelled or re.search(rf'<label[^>]*>(?:(?!</label>).)*id="{name}"', text)
+
+
+def test_weights_that_do_not_fit_are_refused() -> None:
+    run = BrowsedRun(Panel("run", ["a"], ["x"], WEIGHTS), [], {})
+    with pytest.raises(InputError, match="shape"):
+        alignment_page([BrowsedSentence(1, [run])], "title")
+
+
+def test_no_sentences_and_empty_ones() -> None:
+    assert data(alignment_page([], "title"))["sentences"] == []
+    empty = BrowsedRun(Panel("run", ["</s>"], [], np.zeros((0, 1))), [], {})
+    assert data(alignment_page([BrowsedSentence(1, [empty])], "title"))["sentences"][0]["runs"][0]["weights"] == ""

@@ -1,0 +1,165 @@
+"""Link files: what each line means, and that nothing malformed passes."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable, Sized
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
+from rnnsearch.word_links import GoldLinks, Link, format_links
+
+links = st.sets(st.tuples(st.integers(0, 200), st.integers(0, 200)), max_size=8)
+
+
+def written(folder: Path, text: str, name: str = "links.txt") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode("utf-8"))
+    return path
+
+
+def outcome(read: Callable[[Path], Sized], path: Path) -> Sized | str:
+    try:
+        return read(path)
+    except InputError as error:
+        return str(error)
+
+
+def gold(sure: set[Link], possible: set[Link] | None = None) -> GoldLinks:
+    return GoldLinks(frozenset(sure), frozenset(possible or ()))
+
+
+def test_possible_always_includes_sure() -> None:
+    assert gold({(0, 0)}, {(1, 1)}).possible == {(0, 0), (1, 1)}
+    assert gold({(0, 0)}).possible == {(0, 0)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0-0 1-2\n", [{(0, 0), (1, 2)}]),
+        ("0-0 0-0\n", [{(0, 0)}]),
+        ("\n3-4\n\n", [set(), {(3, 4)}, set()]),
+        ("  0-0\t1-1 \r\n", [{(0, 0), (1, 1)}]),
+        ("0-0 1?2 3p4\n", [{(0, 0), (1, 2), (3, 4)}]),
+        ("0-0\u20281-1\n2-2", [{(0, 0), (1, 1)}, {(2, 2)}]),
+        ("", []),
+    ],
+)
+def test_pharaoh_lines(tmp_path: Path, text: str, expected: list[set[Link]]) -> None:
+    assert read_pharaoh(written(tmp_path, text)) == expected
+
+
+@pytest.mark.parametrize(
+    "item", ["3", "3-", "-3", "3--4", "3-4-5", "a-b", "3_4", "3-4?", "3 - 4", "0-0,1-1", "1.0-2", "-1-2", "३-४", "9" * 5000 + "-0"]
+)
+def test_a_malformed_item_is_refused_with_its_line(tmp_path: Path, item: str) -> None:
+    path = written(tmp_path, f"0-0\n\n1-1 {item}\n")
+    with pytest.raises(InputError, match=re.escape(f"{path}:3: ") + ".*is not a link"):
+        read_pharaoh(path)
+
+
+@given(st.lists(links))
+def test_pharaoh_reads_what_format_links_writes(tmp_path_factory: pytest.TempPathFactory, sentences: list[set[Link]]) -> None:
+    text = "".join(format_links(sorted(sentence)) + "\n" for sentence in sentences)
+    assert read_pharaoh(written(tmp_path_factory.mktemp("pharaoh"), text)) == sentences
+
+
+@given(st.text(st.sampled_from("0123456789-?pSP \t\n\r\u2028\x0bé")))
+def test_any_text_is_read_or_refused_with_one_line(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    path = written(tmp_path_factory.mktemp("fuzz"), text)
+    for read in (read_pharaoh, read_gold):
+        found = outcome(read, path)
+        if isinstance(found, str):
+            assert found.startswith(str(path))
+            assert "\n" not in found
+        else:
+            assert len(found) <= text.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1 1 1 S\n1 2 3 P\n", {1: gold({(0, 0)}, {(1, 2)})}),
+        ("0001 1 1\n", {1: gold({(0, 0)})}),
+        ("1 1 1 P\n1 1 1 S\n", {1: gold({(0, 0)})}),
+        ("1 2 0 S\n1 0 2 P\n", {1: gold(set())}),
+        ("1 1 1 S 0.8\n1 2 2 0.5\n", {1: gold({(0, 0), (1, 1)})}),
+        ("2 1 1 S\n\n1 2 2 P\n", {1: gold(set(), {(1, 1)}), 2: gold({(0, 0)})}),
+        ("", {}),
+    ],
+)
+def test_naacl_lines(tmp_path: Path, text: str, expected: dict[int, GoldLinks]) -> None:
+    found = read_gold(written(tmp_path, text, "gold.wa"))
+    assert dict(enumerate(found, 1)) == expected
+
+
+@pytest.mark.parametrize("line", ["1 1", "1 1 1 X", "1 1 1 S P", "0 1 1 S", "1 -1 1 S", "1-1", "1 1 1 s", "one 1 1", "1 1 1 S 0.5 0.5"])
+def test_a_malformed_naacl_line_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
+    path = written(tmp_path, f"1 1 1 S\n{line}\n", "gold.wa")
+    with pytest.raises(InputError, match=re.escape(f"{path}:2: ") + ".*is not a NAACL link"):
+        read_gold(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("gold.wa", "1 1 2 S\n2 1 1 P\n", [gold({(0, 1)}), gold(set(), {(0, 0)})]),
+        ("gold.txt", "1 1 2 S\n2 1 1 P\n", [gold({(0, 1)}), gold(set(), {(0, 0)})]),
+        ("gold.txt", "\n0-1 2?3\n", [gold(set()), gold({(0, 1)}, {(2, 3)})]),
+        ("gold.wa", "2 1 1 S\n1 0 0\n", [gold(set()), gold({(0, 0)})]),
+        ("gold.txt", "", []),
+    ],
+)
+def test_gold_is_read_in_sentence_order_whatever_the_format(tmp_path: Path, name: str, text: str, expected: list[GoldLinks]) -> None:
+    assert read_gold(written(tmp_path, text, name)) == expected
+
+
+def test_gold_may_be_compressed(tmp_path: Path) -> None:
+    path = tmp_path / "gold.wa.gz"
+    path.write_bytes(gzip.compress(b"1 1 2 S\n"))
+    assert read_gold(path) == [gold({(0, 1)})]
+
+
+def test_gold_that_leaves_out_a_sentence_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"sentence 2 has no line, but sentence 3 has.*'2 0 0'"):
+        read_gold(written(tmp_path, "1 1 1 S\n3 1 1 S\n", "gold.wa"))
+
+
+@pytest.mark.parametrize("name", ["gold.wa", "gold.wa.gz"])
+def test_a_file_of_another_kind_named_wa_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b"0-0 1-1\n") if name.endswith(".gz") else b"0-0 1-1\n")
+    with pytest.raises(InputError, match="is not a NAACL link"):
+        read_gold(path)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="none"):
+        read_gold(tmp_path / "none.wa")
+
+
+@pytest.mark.parametrize(("name", "sentences"), [("dev", 37), ("test", 200)])
+def test_the_shared_tasks_gold_links(shared_data: Path, name: str, sentences: int) -> None:
+    path = shared_data / "wpt03" / f"{name}.wa"
+    found = read_gold(path)
+    assert len(found) == sentences
+    lines = path.read_text(encoding="ascii").split("\n")[:-1]
+    assert sum(len(sentence.possible) for sentence in found) == len(lines)
+    assert sum(len(sentence.sure) for sentence in found) == sum(line.endswith("S") for line in lines)
+    assert all(sentence.sure <= sentence.possible for sentence in found)
+    lengths = [
+        [
+            len(line.split(" "))
+            for line in gzip.decompress((shared_data / "wpt03" / f"{name}.{language}.gz").read_bytes()).decode().split("\n")
+        ]
+        for language in ("en", "fr")
+    ]
+    for sentence, source_length, target_length in zip(found, lengths[0], lengths[1], strict=False):
+        assert all(source < source_length and target < target_length for source, target in sentence.possible)

@@ -1,0 +1,272 @@
+"""A whole study: its tables say what its files say, and nothing that ends it changes them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.alignment_error import alignment_error
+from rnnsearch.evaluation.bleu import bleu
+from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
+from rnnsearch.studies import processes
+from rnnsearch.studies.measuring import read_forced
+from rnnsearch.studies.run_study import Finished, current_states, run_study
+from rnnsearch.studies.study import Plan, read_plan
+from rnnsearch.studies.study_folder import StudyFolder
+from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.training.checkpoint import read_progress
+from rnnsearch.translation.translator import Translator
+from rnnsearch.word_links import format_links
+
+STUDY = """
+title = "Tiny"
+recipe = "demo"
+
+[corpus]
+builtin = true
+pairs = 300
+held_out = 70
+
+[settings]
+model = {embedding_size = 8, hidden_size = 8, alignment_size = 8, maxout_size = 8}
+search = {beam = 2, max_length_ratio = 1.2, min_length_ratio = 0.5, batch_size = 1}
+
+[settings.training]
+max_updates = 60
+validate_every = 30
+batch_size = 10
+samples = 0
+threads = 1
+save_every = 5
+validate_bleu = false
+select_by = "nll"
+
+[variants.additive]
+
+[variants.broken]
+training.learning_rate = 1e30
+
+[variants.general]
+model.alignment = "general"
+"""
+# Tests that run in the background of a shell were told to ignore Ctrl-C, and so would be what they start.
+HEEDING_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import rnnsearch.cli; rnnsearch.cli.main()"
+
+
+def plan(folder: Path, text: str = STUDY) -> Plan:
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+    return read_plan(str(folder / "study.toml"))
+
+
+def silent(text: str) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Finished]:
+    """A folder with study.toml and out, and what came out."""
+    folder = tmp_path_factory.mktemp("study")
+    return folder, run_study(plan(folder), folder / "out", side_by_side=2, say=silent)
+
+
+@pytest.fixture
+def copy(finished: tuple[Path, Finished], tmp_path: Path) -> Path:
+    """As `finished` left it, to be changed."""
+    shutil.copytree(finished[0], tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def untimed(folder: Path, name: str = "additive") -> dict[str, Any]:
+    """The last row of a run, without what depends on the clock."""
+    rows = [json.loads(line) for line in (folder / "results.jsonl").read_text("utf-8").split("\n")[:-1]]
+    row: dict[str, Any] = [row for row in rows if row["run"] == name][-1]
+    row.pop("hours")
+    for scores in row["tests"].values():
+        scores.pop("seconds")
+    return row
+
+
+def test_rows_say_what_the_files_say(finished: tuple[Path, Finished]) -> None:
+    out = finished[0] / "out"
+    for name in ("additive", "general"):
+        row = untimed(out, name)
+        assert (row["status"], row["updates"], row["seed"]) == ("done", 60, 1)
+        references = list(read_lines(out / "corpus" / "test.fr"))
+        scores = row["tests"]["test"]
+        assert scores["bleu"] == bleu(list(read_lines(out / "translations" / name / "test.txt")), references).value
+        forced = read_forced(out / "forced" / name / "test.tsv")
+        assert scores["nll"] == pytest.approx(-sum(pair.log_probability for pair in forced) / 70)
+        (out / "links").write_text("".join(f"{format_links(pair.links)}\n" for pair in forced), encoding="utf-8")
+        expected = alignment_error(read_pharaoh(out / "links"), read_gold(out / "corpus" / "test.links"))
+        assert (scores["aer"], scores["precision"], scores["recall"]) == pytest.approx((expected.aer, expected.precision, expected.recall))
+
+
+def test_tables_say_what_the_rows_say(finished: tuple[Path, Finished]) -> None:
+    out, table = finished[0] / "out", finished[1].tables.table
+    assert table == json.loads((out / "table.json").read_text("utf-8"))
+    for picture in re.findall(r"\]\(<(.*)>\)", (out / "table.md").read_text("utf-8")):
+        assert "<svg" in (out / picture).read_text("utf-8")
+    for name in ("additive", "general"):
+        for metric in ("bleu", "chrf", "nll_per_word", "aer"):
+            value = untimed(out, name)["tests"]["test"][metric]
+            assert table["tests"]["test"]["variants"][name][metric] == {"mean": value, "spread": None, "runs": 1}
+    with (out / "results.csv").open(encoding="utf-8") as file:
+        found = {row["run"]: float(row["test.bleu"]) for row in csv.DictReader(file)}
+    assert found == {name: untimed(out, name)["tests"]["test"]["bleu"] for name in ("additive", "general")}
+    (difference,) = [entry for entry in table["comparisons"]["test"] if entry["metric"] == "bleu"]
+    assert difference["difference"] == pytest.approx(found["general"] - found["additive"])
+
+
+def test_a_failing_run_is_recorded_and_the_others_go_on(finished: tuple[Path, Finished]) -> None:
+    out, result = finished[0] / "out", finished[1]
+    assert list(result.failed) == ["broken"]
+    assert "gradients in a row were not finite" in result.failed["broken"]
+    assert result.tables.table["failed"] == result.failed
+    assert "- broken failed: " in (out / "table.md").read_text("utf-8")
+    assert list(result.tables.table["tests"]["test"]["variants"]) == ["additive", "general"]
+
+
+def test_what_is_finished_is_not_done_again(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr(processes, "_start", refuse)
+    before = {path: path.read_bytes() for path in (copy / "out").rglob("*") if path.is_file()}
+    run_study(plan(copy), copy / "out", only=["additive", "general"], say=silent)
+    assert {path: path.read_bytes() for path in (copy / "out").rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("hidden_size = 8", "hidden_size = 9", r"runs/additive: was trained with model\.hidden_size = 8, which is now 9"),
+        ("[settings]", "[settings]\ndata = {shortlist = 9}", r"store: was prepared with data\.shortlist = 30000, which is now 9"),
+        ("pairs = 300", "pairs = 301", r"store: was prepared with corpus\.pairs = 300, which is now 301"),
+    ],
+)
+def test_other_settings_are_refused(copy: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run_study(plan(copy, STUDY.replace(old, new)), copy / "out", say=silent)
+
+
+def test_more_updates_are_more_to_do(copy: Path) -> None:
+    longer = plan(copy, STUDY.replace("max_updates = 60", "max_updates = 90"))
+    states = {state.run.name: state for state in current_states(longer, StudyFolder(copy / "out"))}
+    assert (states["general"].trained, states["general"].share) == (False, pytest.approx(2 / 3))
+    assert states["general"].left == pytest.approx(states["general"].minutes / 2)
+
+
+def test_a_folder_of_others_is_adopted(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Store and runs that were made by hand: the runs are measured, not trained."""
+    out = copy / "out"
+    expected = untimed(out)
+    for path in list(out.iterdir()):
+        if path.name not in ("store", "runs", "corpus"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    weights = (out / "runs" / "additive" / "checkpoints" / "last.safetensors").read_bytes()
+    with pytest.raises(InputError, match=r"was prepared from 300 pairs, and corpus\.pairs is 290"):
+        run_study(plan(copy, STUDY.replace("pairs = 300", "pairs = 290")), out, say=silent)
+    run_study(plan(copy), out, only=["additive"], say=silent)
+    assert untimed(out) == expected
+    assert (out / "runs" / "additive" / "checkpoints" / "last.safetensors").read_bytes() == weights
+
+
+def test_two_commands_in_one_folder(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rnnsearch.studies.study_folder.WAIT", 0.2)
+    said: list[str] = []
+    with StudyFolder(copy / "out").locked(silent), pytest.raises(InputError, match="another command is at work here"):
+        run_study(plan(copy), copy / "out", say=said.append)
+    assert "waiting" in said[0]
+
+
+def test_ended_in_every_way_and_gone_on_with(finished: tuple[Path, Finished], tmp_path: Path) -> None:
+    """Ctrl-C and kill -9 while training, kill -9 while translating: the row is that of an undisturbed run."""
+    plan(tmp_path)
+    out = tmp_path / "out"
+    checkpoint = out / "runs" / "additive" / "checkpoints" / "last.safetensors"
+
+    def start() -> subprocess.Popen[str]:
+        words = [sys.executable, "-c", HEEDING_CTRL_C, "experiment", "study.toml", "--out", "out", "--only", "additive"]
+        return subprocess.Popen(words, cwd=tmp_path, encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def when(process: subprocess.Popen[str], ready: Callable[[], bool], sent: signal.Signals) -> int:
+        while not ready():
+            assert process.poll() is None, f"it ended before it could be ended: {process.communicate()[1]}"
+            time.sleep(0.002)
+        process.send_signal(sent)
+        process.communicate(timeout=120)
+        return process.returncode
+
+    assert when(start(), checkpoint.exists, signal.SIGINT) == 130
+    interrupted_at = read_progress(checkpoint).update
+    assert 5 <= interrupted_at < 60
+    before = checkpoint.stat().st_mtime_ns
+    assert when(start(), lambda: checkpoint.stat().st_mtime_ns > before, signal.SIGKILL) == -signal.SIGKILL
+    partial = out / "translations" / "additive"
+    assert when(start(), lambda: any(path.stat().st_size for path in partial.glob(".*")), signal.SIGKILL) == -signal.SIGKILL
+    assert read_progress(checkpoint).finished
+    process = start()
+    table, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert table.startswith("# Tiny\n")
+    assert untimed(out) == untimed(finished[0] / "out")
+
+
+def test_the_command(copy: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(copy)
+    status = command("experiment", "study.toml", "--out", "out", "--status")
+    assert re.fullmatch(r"additive: done, 60 updates in \d+ (s|min)", status.lines[0])
+    assert (status.lines[1][:6], status.lines[-1][:16]) == ("broken", "2 of 3 runs done")
+    planned = command("experiment", "study.toml", "--out", "new", "--dry-run").lines
+    assert not Path("new").exists()
+    assert [line.split()[1] for line in planned if line.startswith("rnnsearch")] == ["prepare", *["train", "translate"] * 3]
+    assert "--set model.alignment=general" in planned[-2]
+    *same, page = command("reproduce", "study.toml", "--out", "new", "--dry-run").lines
+    assert same == planned
+    assert page.startswith("rnnsearch report additive=new/runs/additive ")
+    assert page.endswith(" --out new/report")
+    done = command("experiment", "study.toml", "--out", "out", "--only", "general")
+    assert (done.code, done.lines[0]) == (0, "# Tiny")
+    refused = command("experiment", "study.toml", "--out", "out", "--only", "nosuch")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    failed = command("experiment", "study.toml", "--out", "out", "--only", "broken")
+    assert failed.code == 2
+    assert failed.err.split("\n")[-2].startswith("rnnsearch: out/logs/broken.log: the run broken failed (out/runs/broken: 10 gradients")
+
+
+def test_a_system_may_not_have_a_run_s_name(tmp_path: Path) -> None:
+    """Found before anything is trained, since the table and the report could not tell them apart."""
+    text = f'{STUDY}\n[tests.other]\nsource = "a.en"\nreference = "a.fr"\nsystems = {{general = "b.fr"}}\n'
+    with pytest.raises(InputError, match="the system general has the name of a run"):
+        run_study(plan(tmp_path, text), tmp_path / "out", say=silent)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_reproduction_ends_in_a_report(copy: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that trained a run translates for the page, too: the page itself asks no network again."""
+    monkeypatch.chdir(copy)
+    before = Path("out/translations/general/test.txt").read_text("utf-8")
+    shutil.rmtree("out/translations/general")
+
+    def refuse(*arguments: object, **named: object) -> None:
+        raise AssertionError("translated again")
+
+    monkeypatch.setattr(Translator, "translate", refuse)
+    monkeypatch.setattr(Translator, "force", refuse)
+    done = command("reproduce", "study.toml", "--out", "out", "--only", "general")
+    assert (done.code, done.lines[0], done.lines[-1]) == (0, "# Tiny", "out/report/report.html"), done.err
+    assert "general" in Path("out/report/report.html").read_text("utf-8")
+    assert Path("out/translations/general/test.txt").read_text("utf-8") == before
+    assert Path("out/report/translations/general.test.txt").read_text("utf-8") == before

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from rnnsearch.errors import InputError
+from rnnsearch.system.folders import whole_folder
+
+
+def write(out: Path, text: str, replaceable: bool = False, fault: BaseException | None = None) -> None:
+    with whole_folder(out, lambda folder: replaceable) as folder:
+        (folder / "file").write_text(text)
+        if fault is not None:
+            raise fault
+
+
+def test_the_folder_appears_at_the_end_only(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    with whole_folder(out, lambda folder: False) as folder:
+        (folder / "file").write_text("a")
+        assert not out.exists()
+    assert (out / "file").read_text() == "a"
+    assert [path.name for path in out.parent.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt, InputError])
+@pytest.mark.parametrize("before", [None, "old"])
+def test_after_a_fault_everything_is_as_before(tmp_path: Path, fault: type[BaseException], before: str | None) -> None:
+    out = tmp_path / "out"
+    if before:
+        write(out, before)
+    with pytest.raises(fault):
+        write(out, "new", replaceable=True, fault=fault("stop"))
+    assert [path.name for path in tmp_path.iterdir()] == (["out"] if before else [])
+    assert not before or (out / "file").read_text() == before
+
+
+def test_an_empty_folder_is_taken_and_a_full_one_is_not(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    write(out, "a")
+    with pytest.raises(InputError, match=r"out: exists and is not empty \(name another folder"):
+        write(out, "b")
+    assert (out / "file").read_text() == "a"
+
+
+def test_a_replaceable_folder_is_replaced_whole(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write(out, "a")
+    (out / "more").touch()
+    write(out, "b", replaceable=True)
+    assert [(path.name, path.read_text()) for path in out.iterdir()] == [("file", "b")]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_a_dead_process_left_is_removed(tmp_path: Path) -> None:
+    write(tmp_path / "out", "before")
+    for name in (".out.1a.partial", ".out.1b.old", ".output.1c.partial", ".out.notes"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+    write(tmp_path / "out", "after", replaceable=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.notes", ".output.1c.partial", "out"]
+    assert (tmp_path / "out" / "file").read_text() == "after"
+
+
+def test_a_process_that_died_between_two_renames_loses_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    (tmp_path / "out").rename(tmp_path / ".out.1a.old")
+    (tmp_path / ".out.1a.partial").mkdir()
+    with pytest.raises(InputError, match="exists and is not empty"):
+        write(tmp_path / "out", "new")
+    assert (tmp_path / "out" / "file").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_the_work_of_a_living_process_is_left_alone(tmp_path: Path) -> None:
+    with whole_folder(tmp_path / "out", lambda folder: True) as folder:
+        (folder / "file").write_text("first")
+        write(tmp_path / "out", "second")
+        assert (folder / "file").exists()
+    assert (tmp_path / "out" / "file").read_text() == "first"
+
+
+def test_names_with_signs_of_patterns_are_names(tmp_path: Path) -> None:
+    (tmp_path / ".a.1a.partial").mkdir()
+    (tmp_path / ".[a]*.1a.partial").mkdir()
+    write(tmp_path / "[a]*", "x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".a.1a.partial", "[a]*"]
+
+
+def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "file", tmp_path / "file" / "out"):
+        with pytest.raises(InputError):
+            write(out, "a")
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [(errno.ENOSPC, "no space left on the disk .free some"), (errno.EDQUOT, "no space left"), (errno.EIO, "cannot be written")],
+)
+def test_a_fault_of_the_disk_is_one_clear_line(tmp_path: Path, number: int, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        write(tmp_path / "out", "a", fault=OSError(number, "fault"))
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,33 @@
+"""The progress bar shows itself on a terminal only."""
+
+from __future__ import annotations
+
+import pytest
+
+from rnnsearch.system.progress import ProgressBar
+
+
+def work(bar: ProgressBar) -> None:
+    with bar as progress:
+        progress("reading", 0, None)
+        progress("reading", 5, None)
+        progress("numbering", 1, 2)
+        progress("numbering", 2, 2)
+
+
+def test_silent_where_there_is_no_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    work(ProgressBar())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_on_a_terminal_it_counts_on_stderr(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    bar = ProgressBar()
+    work(bar)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "numbering" in err
+    assert "reading" in err
+    assert [(task.completed, task.total) for task in bar.bar.tasks] == [(5, None), (2, 2)]

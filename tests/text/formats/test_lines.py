@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsearch.errors import InputError
+from rnnsearch.text.formats import lines as reading
+from rnnsearch.text.formats.lines import Oddities, read_lines, read_pairs
+
+try:
+    zstandard = import_module("compression.zstd")
+except ImportError:
+    zstandard = import_module("backports.zstd")
+
+PACK: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    return tmp_path / "text.en"
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"", []),
+        (b"\n", [""]),
+        (b"a", ["a"]),
+        (b"a\n", ["a"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\n\n\nb\n\n", ["a", "", "", "b", ""]),
+        (b"a\r\nb\r\n\r\n", ["a", "b", ""]),
+        (b"a\rb\n", ["a b"]),  # a lone carriage return ends no line
+        (b"\xef\xbb\xbfa\nb", ["a", "b"]),
+        (b"\xef\xbb\xbf", []),
+        (b"\xef\xbb\xbf\n", [""]),
+        (b"a\n\xef\xbb\xbfb", ["a", "\ufeffb"]),  # no mark of the file
+        ("a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\n".encode(), ["a b c d e f g"]),
+        (b"a\tb\0c\x1bd\x7f\n", ["a b c d "]),
+        ("un\u00a0été \U0001f600\n".encode(), ["un\u00a0été \U0001f600"]),
+    ],
+)
+@pytest.mark.parametrize("packed", PACK)
+def test_lines(tmp_path: Path, content: bytes, lines: list[str], packed: str) -> None:
+    path = tmp_path / f"text{packed}"
+    path.write_bytes(PACK[packed](content))
+    assert list(read_lines(path)) == lines
+
+
+def test_what_is_odd_is_counted_by_line(text: Path) -> None:
+    text.write_bytes("\ufeffa\tb\tc\nx\ny\tz\0\r\nQ&amp;A &#39; &lt;\nA & B; AT&T\nu\u2028v\x0bw\x1b\n".encode())
+    oddities = Oddities()
+    list(read_lines(text, oddities))
+    assert oddities.lines == {
+        "byte order mark": 1,
+        "tab": 2,
+        "NUL character": 1,
+        "carriage return at the end": 1,
+        "HTML entity": 1,
+        "line separator inside the line": 1,
+        "control character": 1,
+    }
+    assert oddities.first["tab"] == 1
+    assert oddities.first["NUL character"] == oddities.first["carriage return at the end"] == 3
+    assert oddities.first["HTML entity"] == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a\nb\nd\xe9j\xe0\n", r"text\.en:3: byte 2 of the line is not UTF-8 \(convert the file"),
+        ("é".encode("utf-16"), r"text\.en:1: the file is UTF-16 \(convert"),
+        (gzip.compress(b"a\n"), r"text\.en:1: the file is compressed \(give it a name that ends in \.gz"),
+        (lzma.compress(b"a\n"), r"text\.en:1: the file is compressed \(give it a name that ends in \.xz"),
+        (zstandard.compress(b"a\n"), r"text\.en:1: the file is compressed \(give it a name that ends in \.zst"),
+        (b"\xed\xa0\x80\n", "not UTF-8"),  # a surrogate
+    ],
+)
+def test_text_that_is_not_utf8_is_refused(text: Path, content: bytes, message: str) -> None:
+    text.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        list(read_lines(text))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"plain text", "is not a sound gzip file.*drop .gz"),
+        (gzip.compress(b"a line of text\n" * 1000)[:-12], "damaged or cut short"),
+        (gzip.compress(bytes(range(128)) * 1000)[:60] + b"\xff" * 50, "damaged or cut short|is not a sound"),
+    ],
+)
+def test_a_damaged_gzip_file_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "text.gz").write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        list(read_lines(tmp_path / "text.gz"))
+
+
+@pytest.mark.parametrize("suffix", [".xz", ".zst"])
+@pytest.mark.parametrize("damage", [lambda packed: b"plain text", lambda packed: packed[:-9], lambda packed: packed[:20] + b"\xff" * 99])
+def test_other_damaged_files_are_refused(tmp_path: Path, suffix: str, damage: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(damage(PACK[suffix](bytes(range(128)) * 1000)))
+    with pytest.raises(InputError, match=rf"text\{suffix}: the compressed file is damaged or cut short: .* \(copy or download it again"):
+        list(read_lines(path))
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_a_download_that_left_nothing_is_refused(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / f"text{suffix}").touch()
+    with pytest.raises(InputError, match="damaged or cut short"):
+        list(read_lines(tmp_path / f"text{suffix}"))
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_files_packed_in_parts_are_one(tmp_path: Path, suffix: str) -> None:
+    """As `cat a.gz b.gz` joins them."""
+    (tmp_path / f"text{suffix}").write_bytes(PACK[suffix](b"a\nb") + PACK[suffix](b"c\nd"))
+    assert list(read_lines(tmp_path / f"text{suffix}")) == ["a", "bc", "d"]
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, text: Path) -> None:
+    with pytest.raises(InputError, match=r"text\.en: no such file \(check the path\)"):
+        list(read_lines(text))
+    with pytest.raises(InputError, match="is a folder"):
+        list(read_lines(tmp_path))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
+def test_a_file_without_permission_is_refused(text: Path) -> None:
+    text.touch(mode=0)
+    with pytest.raises(InputError, match="may not be read"):
+        list(read_lines(text))
+
+
+def test_a_line_without_end_is_refused(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "LONGEST_LINE", 100)
+    text.write_bytes(b"a" * 99 + b"\n" + b"a" * 100 + b"\n")
+    with pytest.raises(InputError, match=r"text\.en:2: the line is longer than 100 bytes"):
+        list(read_lines(text))
+
+
+def test_a_dash_is_standard_input(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text.write_bytes(b"1\n2\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\r\nb")))
+    assert list(read_pairs("-", text)) == [("a", "1"), ("b", "2")]
+    with pytest.raises(InputError, match="both sides cannot come from standard input"):
+        next(read_pairs("-", "-"))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "counts"),
+    [(b"1\n2\n3\n", b"1\n", "3.*1"), (b"1\n", b"1\n2\n3", "1.*3"), (b"", b"\n", "0.*1"), (b"1\n", b"1\n\n", "1.*2")],
+)
+def test_files_that_are_not_parallel_are_refused(tmp_path: Path, source: bytes, target: bytes, counts: str) -> None:
+    (tmp_path / "s").write_bytes(source)
+    (tmp_path / "t").write_bytes(target)
+    one, other = counts.split(".*")
+    with pytest.raises(InputError, match=rf"s has {one} lines and .*t has {other}, so they are not parallel"):
+        list(read_pairs(tmp_path / "s", tmp_path / "t"))
+
+
+def test_pairs_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "s").write_bytes(b"1\n\xff")
+    (tmp_path / "t").write_bytes(b"a\n")
+    pairs = read_pairs(tmp_path / "s", tmp_path / "t")
+    assert next(pairs) == ("1", "a")
+    with pytest.raises(InputError):
+        next(pairs)
+
+
+# Bytes that are special to some reader somewhere, thrown in among any others.
+CONTENT = st.lists(
+    st.one_of(
+        st.binary(max_size=4),
+        st.sampled_from(["\n", "\r", "\r\n", "\0", "\t", "\ufeff", "\u2028", "\u2029", "\x85", "\x0b", "\x1e", "é", "日", "a b"]).map(
+            str.encode
+        ),
+    ),
+    max_size=30,
+).map(b"".join)
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzz")
+
+
+def read(path: Path) -> list[str] | InputError:
+    try:
+        return list(read_lines(path, Oddities()))
+    except InputError as error:
+        return error
+
+
+@given(content=CONTENT, packed=st.sampled_from(sorted(PACK)))
+def test_no_bytes_put_lines_out_of_step(scratch: Path, content: bytes, packed: str) -> None:
+    path = scratch / f"fuzz{packed}"
+    path.write_bytes(PACK[packed](content))
+    raw_lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    if raw_lines[-1] == b"":
+        raw_lines.pop()
+    lines = read(path)
+    broken = [number for number, raw in enumerate(raw_lines, 1) if raw.decode("utf-8", "ignore").encode() != raw]
+    if isinstance(lines, InputError):
+        assert f"{path}:{broken[0]}: " in str(lines)
+        return
+    assert not broken
+    assert len(lines) == len(raw_lines)
+    for line, raw in zip(lines, raw_lines, strict=True):
+        assert not any(character in line for character in "\n\r\0\t\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
+        assert [character for character in line if character.isalnum()] == [character for character in raw.decode() if character.isalnum()]
+
+
+@given(content=st.binary(max_size=200), cut=st.integers(0, 30), suffix=st.sampled_from([".gz", ".xz", ".zst"]))
+def test_no_damage_to_a_packed_file_gives_another_error(scratch: Path, content: bytes, cut: int, suffix: str) -> None:
+    path = scratch / f"damaged{suffix}"
+    packed = PACK[suffix](b"a line\n" * 50)
+    path.write_bytes(packed[: len(packed) - cut] + content)
+    lines = read(path)
+    assert str(path) in str(lines) if isinstance(lines, InputError) else lines == ["a line"] * 50
+
+
+@given(source=CONTENT, target=CONTENT)
+def test_pairs_never_slip(scratch: Path, source: bytes, target: bytes) -> None:
+    (scratch / "s").write_bytes(source)
+    (scratch / "t").write_bytes(target)
+    try:
+        pairs = list(read_pairs(scratch / "s", scratch / "t"))
+    except InputError:
+        return
+    assert [left for left, _ in pairs] == list(read_lines(scratch / "s"))
+    assert [right for _, right in pairs] == list(read_lines(scratch / "t"))
+
+
+def test_real_files(shared_data: Path) -> None:
+    oddities = {language: Oddities() for language in ("en", "de")}
+    lines = {language: list(read_lines(shared_data / "multi30k" / f"train.{language}.gz", found)) for language, found in oddities.items()}
+    assert {language: len(all_lines) for language, all_lines in lines.items()} == {"en": 29000, "de": 29000}
+    assert oddities["en"].lines == {"HTML entity": 16}
+    assert (oddities["de"].lines["tab"], oddities["de"].first["tab"]) == (1, 7366)

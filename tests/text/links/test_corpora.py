@@ -1,0 +1,210 @@
+"""Links of corpora: what the aligner is given, what is written, and what `prepare` makes of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rnnsearch.config import DataSettings
+from rnnsearch.errors import InputError
+from rnnsearch.text.formats.readers import parallel_texts
+from rnnsearch.text.links import corpora as linking
+from rnnsearch.text.links import eflomal as aligner
+from rnnsearch.text.links.corpora import NONE, Direction, link_files, link_texts
+from rnnsearch.text.links.words import given_words, tokeniser_ranges
+from rnnsearch.text.preparing.prepare import prepare_texts
+from rnnsearch.text.store.corpus import Corpus
+
+ENGLISH = ["The man can't see it.", "", "He (really) sleeps!", "Rest."]
+FRENCH = ["L'homme ne le voit pas.", "", "Il dort (vraiment) !", ""]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "a.en").write_text("\n".join(ENGLISH) + "\n", encoding="utf-8")
+    (tmp_path / "a.fr").write_text("\n".join(FRENCH) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def diagonal(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """In place of eflomal: words at the same place belong together; the last link of a line is of one direction only."""
+    seen: list[list[str]] = []
+
+    def run(source: Path, target: Path, forward: Path, reverse: Path) -> None:
+        sides = [path.read_text(encoding="utf-8").split("\n")[:-1] for path in (source, target)]
+        seen.extend(sides)
+        both = [min(len(left.split()), len(right.split())) for left, right in zip(*sides, strict=True)]
+        forward.write_text("".join(" ".join(f"{i}-{i}" for i in range(size)) + "\n" for size in both))
+        reverse.write_text("".join(" ".join(f"{i}-{i}" for i in range(size - 1)) + "\n" for size in both))
+
+    monkeypatch.setattr(linking, "run_eflomal", run)
+    monkeypatch.setattr(linking, "require_eflomal", lambda: None)
+    return seen
+
+
+def stored_links(folder: Path, **options: Any) -> list[list[tuple[str, str]]]:
+    """What `prepare` makes of the links, in words, by source text."""
+    texts = parallel_texts(["a.en", "a.fr"])
+    prepare_texts(texts, folder / "store", links=["a.links"], settings=DataSettings(), overwrite=True, **options)
+    corpus = Corpus.open(folder / "store")
+    train = corpus.train
+    found = []
+    for i in range(len(train)):
+        source, target = train.source(i), train.target(i)
+        words = [(corpus.source.vocabulary.word(source[a]), corpus.target.vocabulary.word(target[b])) for a, b in train.links(i).tolist()]
+        found.append(words)
+    return sorted(found)
+
+
+def test_the_aligner_sees_the_tokenisers_words_and_links_count_them(folder: Path, diagonal: list[list[str]]) -> None:
+    report = link_texts(parallel_texts(["a.en", "a.fr"]), [Path("a.links")], settings=DataSettings(), method="forward")
+    assert diagonal[0][0] == "The man can 't see it ."
+    assert diagonal[1] == ["L' homme ne le voit pas .", "", "Il dort ( vraiment ) !", ""]
+    assert Path("a.links").read_text() == "0-0 1-1 2-2 3-3 4-4 5-5 6-6\n\n0-0 1-1 2-2 3-3 4-4 5-5\n\n"
+    assert (report.pairs, report.without, report.forward, report.reverse, report.both, report.written) == (4, 2, 13, 11, 11, 13)
+    assert "agreement 91.7 %" in report.text()
+
+
+def test_prepare_understands_both_counts(folder: Path, diagonal: list[list[str]]) -> None:
+    texts = parallel_texts(["a.en", "a.fr"])
+    link_texts(texts, [Path("a.links")], settings=DataSettings(), method="forward")
+    exact = stored_links(folder)
+    assert ("'t", "le") in exact[1]
+    assert ("can", "le") not in exact[1]
+    link_texts(texts, [Path("a.links")], settings=DataSettings(), method="forward", words="given")
+    # `can't` and `see` are linked with `ne`, `le` and `voit`; now `can` and `'t` share them.
+    assert Path("a.links").read_text().split("\n")[0] == "0-0 1-0 2-1 2-2 3-3 4-4"
+    coarse = stored_links(folder)
+    assert {("can", "ne"), ("can", "le"), ("'t", "ne"), ("'t", "le")} <= set(coarse[1])
+    for one, other in zip(exact, coarse, strict=True):
+        assert set(one) <= set(other)
+
+
+def test_what_links_count_may_be_said(folder: Path, diagonal: list[list[str]]) -> None:
+    """`auto` takes links that fit both for the given words; whoever knows better can say so."""
+    (folder / "a.links").write_text("2-1\n\n\n\n")
+    assert stored_links(folder)[1] == [("can", "ne"), ("'t", "ne")]
+    assert stored_links(folder, link_words="tokenised")[1] == [("can", "homme")]
+    (folder / "a.links").write_text("6-6\n\n\n\n")
+    assert stored_links(folder)[1] == [(".", ".")]
+    with pytest.raises(InputError, match=r"a.links:1: the link 6-6 .* the line has 5 words"):
+        stored_links(folder, link_words="given")
+
+
+def test_links_that_fit_neither_count_are_refused(folder: Path) -> None:
+    (folder / "a.links").write_text("6-6\n\n\n7-0\n")
+    with pytest.raises(InputError, match=r"a.links:1: the link 6-6 .* names source word 6, and the line has 5 words \(.*between blanks"):
+        stored_links(folder)
+
+
+def test_every_corpus_has_its_file_and_all_are_aligned_together(folder: Path, diagonal: list[list[str]]) -> None:
+    Path("b.tsv").write_text("one two\tun deux\n")
+    outs = [Path("a.links"), Path("b.links")]
+    report = link_texts(parallel_texts(["a.en", "a.fr", "b.tsv"]), outs, settings=DataSettings(), method=NONE)
+    assert len(diagonal[0]) == 5
+    assert [path.name for path in sorted(folder.glob("*.links.*"))] == [f"{x}.links.{way}" for x in "ab" for way in ("forward", "reverse")]
+    assert Path("b.links.forward").read_text() == "0-0 1-1\n"
+    assert Path("b.links.reverse").read_text() == "0-0\n"
+    assert report.written == 24 + 3
+    with pytest.raises(InputError, match="1 files to write for 2 corpora"):
+        link_texts(parallel_texts(["a.en", "a.fr", "b.tsv"]), outs[:1], settings=DataSettings())
+
+
+def test_files_of_other_aligners(folder: Path) -> None:
+    Path("f").write_text("0-0 1-1\n\n0-1\n")
+    Path("r").write_text("0-0 1-1\n\n1-0\n")
+    report = link_files(Direction("f"), Direction("r", swapped=True), folder / "out", method="intersection")
+    assert (folder / "out").read_text() == "0-0 1-1\n\n0-1\n"
+    assert (report.pairs, report.both, report.without) == (3, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("forward", "reverse", "message"),
+    [
+        ("0-0\n", "0-0\n\n", "f: has fewer lines than r"),
+        ("0-0\n1-1\n", "0-0\n", "r: has fewer lines than f"),
+        ("0-0\nx\n", "0-0\n\n", "f:2: 'x' is not a link"),
+    ],
+)
+def test_faulty_files_leave_nothing_behind(folder: Path, forward: str, reverse: str, message: str) -> None:
+    Path("f").write_text(forward)
+    Path("r").write_text(reverse)
+    before = sorted(folder.iterdir())
+    with pytest.raises(InputError, match=message):
+        link_files(Direction("f"), Direction("r"), folder / "out")
+    assert sorted(folder.iterdir()) == before
+
+
+def test_empty_texts_are_refused(folder: Path, diagonal: list[list[str]]) -> None:
+    for text, message in (("", "the texts hold no lines"), ("\n\n", "all lines are empty")):
+        Path("e").write_text(text)
+        Path("f").write_text(text)
+        with pytest.raises(InputError, match=message):
+            link_texts(parallel_texts(["e", "f"]), [Path("out")], settings=DataSettings())
+
+
+def test_the_extra_is_named_where_it_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aligner, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"needs the package eflomal \(pip install 'rnnsearch\[align\]'"):
+        link_texts(parallel_texts(["a.en", "a.fr"]), [Path("out")], settings=DataSettings())
+
+
+@pytest.mark.skipif(find_spec("eflomal") is None, reason="needs the extra `align`")
+def test_eflomal_learns_words(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The target is the source backwards, word for word: nearly all links are found. A pair without words has none, nor one too long."""
+    words = [f"{letter}{number}" for letter in "abcdefgh" for number in range(5)]
+    pairs = [[words[(7 * i + 11 * k * k) % 40] for k in range(3 + i % 4)] for i in range(300)]
+    source = [*(" ".join(pair) for pair in pairs), "", " ".join(words * 30), "a0 \u2028 b1"]
+    target = [*(" ".join(f"{word}x" for word in reversed(pair)) for pair in pairs), "", " ".join(words * 30), "b1x a0x"]
+    for name, lines in (("s", source), ("t", target)):
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    done = command("links", "s", "t", "--out", "links", "--symmetrise", "intersection")
+    assert (done.code, done.err) == (0, "")
+    found = [{tuple(map(int, item.split("-"))) for item in line.split()} for line in Path("links").read_text().split("\n")[:-1]]
+    assert len(found) == 303
+    assert found[300] == found[301] == set()
+    assert "1 of them too long" in done.out
+    gold = [{(k, len(pair) - 1 - k) for k in range(len(pair))} for pair in pairs]
+    right = sum(len(one & other) for one, other in zip(found, gold, strict=False))
+    assert right > 0.9 * sum(map(len, gold))
+    assert right > 0.9 * sum(map(len, found[:300]))
+
+
+def test_the_command(folder: Path, command: Callable[..., Any], diagonal: list[list[str]]) -> None:
+    done = command("links", "a.en", "a.fr", "--out", "new/a.links", "--symmetrise", "union")
+    assert (done.code, done.err) == (0, "")
+    assert done.lines[0] == "pairs    4, 2 without links"
+    assert Path("new/a.links").read_text().count("\n") == 4
+    for words, message in [
+        (["a.en", "a.fr", "--out", "new/a.links"], "new/a.links: is there already"),
+        (["a.en", "a.fr"], "where to write"),
+        (["--out", "x"], "a corpus, or the files of an aligner"),
+        (["--forward", "a.en", "--out", "x"], "both directions are needed"),
+        (["a.en", "a.fr", "--forward", "f", "--reverse", "r", "--out", "x"], "a corpus, or the files of an aligner"),
+        (["a.en", "a.fr", "--out", "x", "--symmetrise", "best"], "--symmetrise knows no 'best' \\(one of: grow-diag-final-and"),
+        (["a.en", "a.fr", "--out", "x", "--words", "all"], "--words knows no 'all'"),
+        (["a.en", "--out", "x"], "a.en: is a source text without its target"),
+    ]:
+        refused = command("links", *words)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+        assert re.search(message, refused.err), refused.err
+    assert not Path("x").exists()
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_ranges_of_real_lines_cover_every_word(language: str) -> None:
+    from rnnsearch.text.tokenise import Tokeniser
+
+    for line in ENGLISH + FRENCH:
+        words = Tokeniser("moses", language).words(line)
+        ranges = tokeniser_ranges(given_words(line), words, resolves=False)
+        assert ranges is not None
+        assert {word for span in ranges for word in range(*span)} == set(range(len(words)))

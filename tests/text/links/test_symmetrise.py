@@ -1,0 +1,124 @@
+"""Symmetrised links against cases worked out by hand, and against another writing of the algorithm of Moses's symal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsearch.text.links.symmetrise import METHODS, symmetrise
+from rnnsearch.word_links import Link
+
+
+def pairs(text: str) -> list[Link]:
+    return [(int(source), int(target)) for source, target in (item.split("-") for item in text.split())]
+
+
+# forward, reverse; then grow-diag, grow-diag-final, grow-diag-final-and. Rows of CASES were drawn on paper.
+CASES = [
+    pytest.param("0-0 1-1", "0-0 1-1", "0-0 1-1", "0-0 1-1", "0-0 1-1", id="they agree"),
+    pytest.param("0-0", "", "", "0-0", "0-0", id="nothing to grow from"),
+    pytest.param("0-0 0-1", "0-0 1-0", "0-0 0-1 1-0", "0-0 0-1 1-0", "0-0 0-1 1-0", id="neighbours on both sides"),
+    # 1-1 touches 0-0 at a corner only, and links two words without any.
+    pytest.param("0-0 1-1", "0-0", "0-0 1-1", "0-0 1-1", "0-0 1-1", id="a diagonal neighbour"),
+    # 3-3 touches nothing: `final` adds it, in both forms, since its words have no link.
+    pytest.param("0-0 3-3", "0-0", "0-0", "0-0 3-3", "0-0 3-3", id="an island"),
+    # 3-0 touches nothing, and its target word has a link: only `final` without `and` adds it.
+    pytest.param("0-0", "0-0 3-0", "0-0", "0-0 3-0", "0-0", id="a half covered island"),
+    # 1-0 goes in from 0-0; then 1-1 too, because target word 1 has no link yet.
+    pytest.param("0-0 1-1", "0-0 1-0", "0-0 1-0 1-1", "0-0 1-0 1-1", "0-0 1-0 1-1", id="a chain"),
+    # 0-1 and 1-0 give both words of 1-1 links before the corner 1-1 is asked.
+    pytest.param("0-0 0-1", "0-0 1-0 1-1", "0-0 0-1 1-0", "0-0 0-1 1-0", "0-0 0-1 1-0", id="straight neighbours before corners"),
+    # Two islands share source word 4. The forward one comes first and takes the word; the reverse one finds it covered.
+    pytest.param("0-0 4-6", "0-0 4-2", "0-0", "0-0 4-2 4-6", "0-0 4-6", id="forward islands before reverse ones"),
+    # Both of one direction: the smaller target comes first, whatever the source.
+    pytest.param("0-0 7-3 3-3 3-9", "0-0", "0-0", "0-0 3-3 3-9 7-3", "0-0 3-3", id="islands by target, then source"),
+]
+
+
+@pytest.mark.parametrize(("forward", "reverse", "grown", "final", "final_and"), CASES)
+def test_by_hand(forward: str, reverse: str, grown: str, final: str, final_and: str) -> None:
+    given = pairs(forward), pairs(reverse)
+    assert symmetrise(*given, "grow-diag") == pairs(grown)
+    assert symmetrise(*given, "grow-diag-final") == pairs(final)
+    assert symmetrise(*given) == symmetrise(*given, "grow-diag-final-and") == pairs(final_and)
+
+
+def test_plain_methods() -> None:
+    forward, reverse = pairs("2-2 0-0 0-1"), pairs("0-0 1-0")
+    expected = {"intersection": "0-0", "union": "0-0 0-1 1-0 2-2", "forward": "0-0 0-1 2-2", "reverse": "0-0 1-0"}
+    for method, links in expected.items():
+        assert symmetrise(forward, reverse, method) == pairs(links)
+    assert symmetrise(pairs("0-0 1-1"), pairs("0-0"), "grow") == pairs("0-0")  # no corners
+
+
+def symal(a: list[int], b: list[int], diagonal: bool, final: bool, both: bool) -> list[Link]:
+    """The algorithm as symal has it: a[j] is the target of source word j, b[i] the source of target word i, from 1, 0 for none; a matrix
+    instead of sets, and a scan of the whole matrix instead of an ordered set."""
+    m, n = len(a), len(b)
+    kind = {(i, j): 0 for i in range(1, n + 1) for j in range(1, m + 1)}
+    for j, i in enumerate(a, 1):
+        if i:
+            kind[i, j] = 2 if b[i - 1] == j else -1
+    for i, j in enumerate(b, 1):
+        if j and a[j - 1] != i:
+            kind[i, j] = 1
+    covered_target = {i for (i, _), value in kind.items() if value == 2}
+    covered_source = {j for (_, j), value in kind.items() if value == 2}
+    neighbours = [(-1, 0), (0, -1), (1, 0), (0, 1)] + ([(-1, -1), (-1, 1), (1, -1), (1, 1)] if diagonal else [])
+    added = True
+    while added:
+        added = False
+        for cell in list(kind):  # by target, then source; one that becomes 2 on the way is seen if it comes later
+            if kind[cell] != 2:
+                continue
+            for step in neighbours:
+                point = cell[0] + step[0], cell[1] + step[1]
+                if kind.get(point) and not (point[0] in covered_target and point[1] in covered_source):
+                    kind[point] = 2
+                    covered_target.add(point[0])
+                    covered_source.add(point[1])
+                    added = True
+    for direction in (1, -1) if final else ():
+        for i, j in [cell for cell, value in kind.items() if value == direction]:
+            one, other = i in covered_target, j in covered_source
+            if not (one or other) if both else not (one and other):
+                kind[i, j] = 2
+                covered_target.add(i)
+                covered_source.add(j)
+    return sorted((j - 1, i - 1) for (i, j), value in kind.items() if value == 2)
+
+
+OPTIONS = {
+    "grow": (False, False, False),
+    "grow-diag": (True, False, False),
+    "grow-diag-final": (True, True, False),
+    "grow-diag-final-and": (True, True, True),
+}
+
+
+@st.composite
+def directions(draw: st.DrawFn) -> tuple[list[int], list[int]]:
+    m, n = draw(st.integers(1, 7)), draw(st.integers(1, 7))
+    a = draw(st.lists(st.integers(0, n), min_size=m, max_size=m))
+    # Half of the links of one direction are those of the other, else there would be nothing to grow from.
+    b = [a.index(i) + 1 if i in a and draw(st.booleans()) else draw(st.integers(0, m)) for i in range(1, n + 1)]
+    return a, b
+
+
+@given(directions())
+def test_against_symal(words: tuple[list[int], list[int]]) -> None:
+    a, b = words
+    forward, reverse = [(j - 1, i) for i, j in enumerate(b) if j], [(j, i - 1) for j, i in enumerate(a) if i]
+    for method, options in OPTIONS.items():
+        assert symmetrise(forward, reverse, method) == symal(a, b, *options), method
+
+
+links = st.frozensets(st.tuples(st.integers(0, 6), st.integers(0, 6)))
+
+
+@given(links, links)
+def test_any_links_give_something_between_intersection_and_union(forward: frozenset[Link], reverse: frozenset[Link]) -> None:
+    for method in METHODS:
+        found = set(symmetrise(forward, reverse, method))
+        assert forward & reverse <= found <= forward | reverse

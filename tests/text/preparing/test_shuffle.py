@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnnsearch.text.preparing import shuffle
+from rnnsearch.text.preparing.shuffle import Buckets, gathered
+from rnnsearch.text.store.blocks import Ragged
+
+IDS = np.dtype(np.uint16)
+
+
+def rows(start: int, end: int) -> Ragged:
+    """Row i says i, i % 4 times."""
+    numbers = np.arange(start, end)
+    return Ragged(np.repeat(numbers, numbers % 4).astype(np.uint16), (numbers % 4).astype(np.int32))
+
+
+def shuffled(folder: Path, pairs: int, *, seed: int = 1, block: int = 10, expected: int = 1) -> list[list[int]]:
+    """The numbers of the pairs in each shard, by their order there; every second number has no words, so lengths stand for them too."""
+    work = folder / "work"
+    work.mkdir(parents=True)
+    with Buckets(work, expected, seed, (IDS, IDS)) as buckets:
+        for start in range(0, pairs, block):
+            end = min(start + block, pairs)
+            ones = Ragged(np.arange(start, end).astype(np.uint16), np.ones(end - start, dtype=np.int32))
+            buckets.add(ones, rows(start, end))
+        sizes = list(buckets.write_shards(folder, linked=False))
+    assert not list(work.iterdir())
+    shards = []
+    for number, size in enumerate(sizes):
+        ones = np.load(folder / f"train.source.{number:04d}.ids.npy").tolist()
+        offsets = np.load(folder / f"train.target.{number:04d}.offsets.npy")
+        targets = np.load(folder / f"train.target.{number:04d}.ids.npy")
+        for place, one in enumerate(ones):
+            assert targets[offsets[place] : offsets[place + 1]].tolist() == [one] * (one % 4), "a pair was torn apart"
+        assert len(ones) == size
+        shards.append(ones)
+    assert np.load(folder / "train.target.lengths.npy").tolist() == [one % 4 for shard in shards for one in shard]
+    return shards
+
+
+def test_every_pair_lies_in_one_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shuffle, "SHARD_BYTES", 100)
+    shards = shuffled(tmp_path, 200, expected=450)
+    assert len(shards) == 5
+    assert sorted(one for shard in shards for one in shard) == list(range(200))
+    assert all(shard != sorted(shard) and 15 < len(shard) < 75 for shard in shards)
+
+
+def test_empty_buckets_make_no_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shuffle, "SHARD_BYTES", 1)
+    shards = shuffled(tmp_path, 7, expected=50)
+    assert all(shards)
+    assert sorted(one for shard in shards for one in shard) == list(range(7))
+
+
+@pytest.mark.parametrize("expected", [1, 900])
+def test_the_order_is_a_function_of_the_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: int) -> None:
+    monkeypatch.setattr(shuffle, "SHARD_BYTES", 300)
+    first = shuffled(tmp_path / "a", 100, block=10, expected=expected)
+    assert first == shuffled(tmp_path / "b", 100, block=33, expected=expected)
+    assert first != shuffled(tmp_path / "c", 100, block=10, expected=expected, seed=2)
+
+
+def test_every_order_is_about_equally_likely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three pairs, in one bucket or several: each of the six orders in a sixth of 300 shuffles, give or take five deviations."""
+    monkeypatch.setattr(shuffle, "SHARD_BYTES", 1)
+    orders = Counter(
+        tuple(one for shard in shuffled(tmp_path / str(seed), 3, seed=seed, expected=3) for one in shard) for seed in range(300)
+    )
+    assert len(orders) == 6
+    assert all(50 - 5 * 6.5 < count < 50 + 5 * 6.5 for count in orders.values())
+
+
+@pytest.mark.parametrize("at_a_time", [1, 3, 1000])
+def test_rows_in_another_order(monkeypatch: pytest.MonkeyPatch, at_a_time: int) -> None:
+    monkeypatch.setattr(shuffle, "_GATHERED", at_a_time)
+    order = np.random.default_rng(0).permutation(11)
+    found = np.concatenate(list(gathered(rows(0, 11), order))).tolist()
+    assert found == [one for one in order.tolist() for _ in range(one % 4)]

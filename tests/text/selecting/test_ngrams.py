@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsearch.text.selecting.ngrams import FALLBACK, NgramModel, Text, as_text, discounts
+from rnnsearch.text.vocabulary import Vocabulary
+
+Sentence = tuple[str, ...]
+
+WORDS = Vocabulary(["a", "b", "c"])
+"""Five symbols can be predicted: those three, the unknown word, and the end of sentence."""
+
+sentences_ = st.lists(st.lists(st.sampled_from("abcx"), max_size=6).map(tuple), min_size=1, max_size=12)
+
+
+def learnt(sentences: list[Sentence], order: int, vocabulary: Vocabulary = WORDS) -> NgramModel:
+    return NgramModel.estimate(as_text(sentences, vocabulary), len(vocabulary), order)
+
+
+def probability(model: NgramModel, context: list[int], word: int) -> float:
+    """p(word | <s> context)."""
+    ids = np.array([model.words, *context, word])
+    return math.exp(model.log_probabilities(Text(ids, np.array([0, len(ids)])))[-1])
+
+
+class PlainKneserNey:
+    """The same model from its definition, one probability at a time, on words as strings; `predicted` are the words of the vocabulary."""
+
+    def __init__(self, sentences: list[Sentence], order: int, known: str, predicted: int) -> None:
+        self.order, self.predicted = order, predicted
+        lines = [("<s>", *(word if word in known else "<unk>" for word in sentence), "</s>") for sentence in sentences]
+        self.counts: dict[Sentence, int] = {}
+        for length in range(1, order + 1):
+            occurrences = Counter(gram for line in lines for gram in grams(line, length))
+            left = defaultdict(set)
+            for line in lines:
+                for longer in grams(line, length + 1):
+                    left[longer[1:]].add(longer[0])
+            for gram, count in occurrences.items():
+                self.counts[gram] = count if length == order or gram[0] == "<s>" else len(left[gram])
+        self.counts.pop(("<s>",), None)
+        self.discounts = {length: self._discounts(length) for length in range(1, order + 1)}
+
+    def _discounts(self, length: int) -> list[float]:
+        n = [sum(len(gram) == length and count == times for gram, count in self.counts.items()) for times in range(5)]
+        if all(n[1:]):
+            y = n[1] / (n[1] + 2 * n[2])
+            found = [times - (times + 1) * y * n[times + 1] / n[times] for times in (1, 2, 3)]
+            if all(0 < found[times - 1] <= times for times in (1, 2, 3)):
+                return [0, *found]
+        return [0, *FALLBACK]
+
+    def probability(self, context: Sentence, word: str) -> float:
+        """p(word | context), where only the last order − 1 words of the context matter."""
+        context = context[max(0, len(context) - self.order + 1) :]
+        followers = {gram[-1]: count for gram, count in self.counts.items() if len(gram) == len(context) + 1 and gram[:-1] == context}
+        shorter = self.probability(context[1:], word) if context else 1 / self.predicted
+        if not followers:
+            return shorter
+        amount = {follower: self.discounts[len(context) + 1][min(count, 3)] for follower, count in followers.items()}
+        own = max(followers.get(word, 0) - amount.get(word, 0), 0)
+        return (own + sum(amount.values()) * shorter) / sum(followers.values())
+
+
+def grams(line: Sentence, length: int) -> list[Sentence]:
+    return [line[start : start + length] for start in range(len(line) - length + 1)]
+
+
+@given(sentences_, st.lists(st.sampled_from("abcx"), max_size=5), st.integers(1, 5))
+def test_every_probability_is_that_of_the_definition(sentences: list[Sentence], asked: list[str], order: int) -> None:
+    model, plain = learnt(sentences, order), PlainKneserNey(sentences, order, "abc", len(WORDS))
+    line = ["<s>", *(word if word in "abc" else "<unk>" for word in asked), "</s>"]
+    expected = [plain.probability(tuple(line[:place]), line[place]) for place in range(1, len(line))]
+    found = model.log_probabilities(as_text([asked], WORDS))
+    assert found[0] == 0
+    np.testing.assert_allclose(np.exp(found[1:]), expected, rtol=2e-6)
+
+
+def test_every_probability_is_that_of_the_definition_with_estimated_discounts() -> None:
+    """On a text large enough that no order falls back on fixed discounts."""
+    random = np.random.default_rng(3)
+    words = [chr(number) for number in range(ord("a"), ord("a") + 26)]
+    weights = 1 / np.arange(1, 27) ** 1.2
+    sentences = [tuple(random.choice(words, random.integers(1, 9), p=weights / weights.sum())) for _ in range(150)]
+    vocabulary = Vocabulary(words[:22])
+    model, plain = learnt(sentences[:120], 3, vocabulary), PlainKneserNey(sentences[:120], 3, "".join(words[:22]), len(vocabulary))
+    assert all(plain.discounts[length][1:] != list(FALLBACK) for length in (2, 3))
+    for sentence in sentences[120:]:
+        line = ("<s>", *(word if word in words[:22] else "<unk>" for word in sentence), "</s>")
+        expected = [plain.probability(line[:place], line[place]) for place in range(1, len(line))]
+        np.testing.assert_allclose(np.exp(model.log_probabilities(as_text([sentence], vocabulary))[1:]), expected, rtol=2e-6)
+
+
+@given(sentences_, st.integers(1, 4))
+def test_probabilities_sum_to_one_after_every_context(sentences: list[Sentence], order: int) -> None:
+    model = learnt(sentences, order)
+    for length in range(3):
+        for context in product(range(1, len(WORDS)), repeat=length):
+            total = sum(probability(model, list(context), word) for word in range(len(WORDS)))
+            assert total == pytest.approx(1, abs=1e-5)
+
+
+@given(st.lists(sentences_, min_size=1, max_size=3))
+def test_a_sentence_scores_the_same_alone_and_among_others(parts: list[list[Sentence]]) -> None:
+    model = learnt(parts[0], 3)
+    everything = [sentence for part in parts for sentence in part]
+    together = model.cross_entropies(as_text(everything, WORDS))
+    alone = np.concatenate([model.cross_entropies(as_text([sentence], WORDS)) for sentence in everything])
+    assert together.tolist() == alone.tolist()
+
+
+def test_cross_entropy_is_bits_a_word_and_perplexity_that_of_the_whole_text() -> None:
+    model = learnt([("a", "b"), ("a", "c")], 2)
+    text = as_text([("a", "b"), ()], WORDS)
+    logs = model.log_probabilities(text)
+    assert text.ids.tolist() == [5, *WORDS.ids("ab"), 0, 5, 0]
+    assert model.cross_entropies(text).tolist() == pytest.approx([-logs[:4].sum() / math.log(2) / 3, -logs[5] / math.log(2)])
+    assert model.perplexity(text) == pytest.approx(math.exp(-logs.sum() / 4))
+
+
+def test_what_was_read_often_is_more_probable_than_what_was_not() -> None:
+    model = learnt([("a", "b", "c")] * 5 + [("c", "b", "a")], 3)
+    assert model.cross_entropies(as_text([("a", "b", "c")], WORDS)) < model.cross_entropies(as_text([("b", "a", "c")], WORDS))
+
+
+def test_a_word_in_one_company_only_is_rare_elsewhere() -> None:
+    """The mark of Kneser–Ney: `c` is frequent, but only ever follows b, so after a context never seen it is less probable than `a`."""
+    model = learnt([("b", "c")] * 20 + [("a",), ("b", "a"), ("x", "a")], 2)
+    a, c = WORDS.ids("ac")
+    assert probability(model, [c], c) < probability(model, [c], a)
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([1] * 8 + [2] * 4 + [3] * 2 + [4], [0, 0.5, 1.25, 2.0]),  # y = 8 / 16
+        ([1] * 8 + [2] * 4 + [3] * 2, [0, *FALLBACK]),  # nothing was counted four times
+        ([1] * 2 + [2] * 2 + [3] * 9 + [4], [0, *FALLBACK]),  # D_2 would be negative
+        ([], [0, *FALLBACK]),
+    ],
+)
+def test_discounts(counts: list[int], expected: list[float]) -> None:
+    assert discounts(np.array([*counts, 7, 9], dtype=np.int64)).tolist() == pytest.approx(expected)
+
+
+def test_what_was_saved_is_opened(tmp_path: Path) -> None:
+    text = as_text([("a", "b", "c"), ("b",), ("a", "b", "a", "x", "x")], WORDS)
+    for order in (1, 2, 4):
+        folder = tmp_path / str(order)
+        folder.mkdir()
+        model = NgramModel.estimate(text, len(WORDS), order)
+        model.save(folder)
+        opened = NgramModel.open(folder)
+        assert opened.order == order
+        assert opened.log_probabilities(text).tolist() == model.log_probabilities(text).tolist()

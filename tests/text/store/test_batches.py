@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsearch.config import TrainingSettings
+from rnnsearch.errors import InputError
+from rnnsearch.text.store.batches import BatchOrder, Position, collate, pad
+from rnnsearch.text.store.corpus import Pairs, Sentences
+
+
+def lengths(pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths from 1 to 30, the end of sentence included."""
+    random = np.random.default_rng(seed)
+    return random.integers(1, 31, pairs), random.integers(1, 31, pairs)
+
+
+def settings(**values: object) -> TrainingSettings:
+    return TrainingSettings.model_validate({"max_length": 24, "batch_size": 4, "pool_batches": 3, **values})
+
+
+def epoch(order: BatchOrder, number: int = 0) -> list[list[int]]:
+    """All batches of an epoch."""
+    batches = []
+    for batch, position in order.batches(Position(number)):
+        batches.append(batch.tolist())
+        if position.epoch > number:
+            return batches
+    raise AssertionError("the order ended")
+
+
+VARIANTS = [{}, {"reshuffle": True}, {"batch_tokens": 60}, {"batch_tokens": 60, "reshuffle": True}, {"batch_size": 1}, {"pool_batches": 1}]
+variants = pytest.mark.parametrize("variant", VARIANTS, ids=str)
+
+
+def test_the_papers_procedure() -> None:
+    """B.2, written out: read, drop what is too long, sort every 3 × 4 pairs, cut."""
+    source, target = lengths(100)
+    read = [i for i in range(100) if source[i] - 1 <= 24 and target[i] - 1 <= 24]
+    expected = []
+    for start in range(0, len(read), 12):
+        pool = sorted(read[start : start + 12], key=lambda i: max(source[i], target[i]))
+        expected += [pool[i : i + 4] for i in range(0, len(pool), 4)]
+    order = BatchOrder(source, target, settings())
+    assert epoch(order) == epoch(order, 1) == expected
+    assert len(order) == len(expected)
+
+
+@variants
+@pytest.mark.parametrize("pairs", [1, 4, 11, 12, 13, 100])
+def test_an_epoch_holds_every_short_pair_once(variant: dict[str, object], pairs: int) -> None:
+    source, target = lengths(pairs, seed=5)
+    source[0] = target[0] = 25  # exactly the limit, with the end of sentence
+    order = BatchOrder(source, target, settings(**variant))
+    kept = [i for i in range(pairs) if max(source[i], target[i]) <= 25]
+    assert order.kept.tolist() == kept
+    for number in (0, 1, 7):
+        assert sorted(i for batch in epoch(order, number) for i in batch) == kept
+    assert len(order) == len(epoch(order))
+
+
+@variants
+def test_the_order_is_a_function_of_settings_and_epoch(variant: dict[str, object]) -> None:
+    first, second = (BatchOrder(*lengths(90), settings(**variant)) for _ in range(2))
+    assert [epoch(first, number) for number in (0, 1, 2)] == [epoch(second, number) for number in (0, 1, 2)]
+
+
+@variants
+def test_it_resumes_at_every_position(variant: dict[str, object]) -> None:
+    order = BatchOrder(*lengths(50), settings(**variant))
+    whole = [(batch.tolist(), position) for batch, position in islice(order.batches(), 2 * len(order) + 5)]
+    for done, (_, position) in enumerate(whole[:-1], 1):
+        resumed = BatchOrder(*lengths(50), settings(**variant)).batches(Position(*position))
+        assert [(batch.tolist(), after) for batch, after in islice(resumed, len(whole) - done)] == whole[done:]
+
+
+def test_positions_count_batches_and_end_with_the_next_epoch() -> None:
+    order = BatchOrder(*lengths(50), settings())
+    positions = [position for _, position in islice(order.batches(), len(order) + 1)]
+    assert positions == [*(Position(0, done) for done in range(1, len(order))), Position(1, 0), Position(1, 1)]
+
+
+@variants
+def test_a_position_beyond_its_epoch_is_refused(variant: dict[str, object]) -> None:
+    order = BatchOrder(*lengths(50), settings(**variant))
+    with pytest.raises(InputError, match="epoch 0 has fewer than 1001 batches"):
+        next(order.batches(Position(0, 1000)))
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=60), st.integers(9, 40))
+def test_batches_by_tokens_are_as_full_as_they_may_be(pairs: list[tuple[int, int]], tokens: int) -> None:
+    source, target = np.array(pairs).T
+    order = BatchOrder(source, target, settings(batch_tokens=tokens, batch_size=30, pool_batches=1))
+    batches = epoch(order)
+    for number, batch in enumerate(batches):
+        assert len(batch) * source[batch].max() <= tokens
+        assert len(batch) * target[batch].max() <= tokens
+        if number + 1 < len(batches) and len(pairs) <= 30:  # one pool: the next pair would have been too much
+            more = [*batch, batches[number + 1][0]]
+            assert len(more) * max(source[more].max(), target[more].max()) > tokens
+
+
+def test_reshuffling_changes_every_epoch_and_the_order_within_pools() -> None:
+    source, target = lengths(600)
+    order = BatchOrder(source, target, settings(reshuffle=True, batch_size=5, pool_batches=20))
+    assert epoch(order, 0) != epoch(order, 1)
+    assert epoch(order, 0) != epoch(BatchOrder(source, target, settings(reshuffle=True, batch_size=5, pool_batches=20, seed=2)), 0)
+    longest = [max(source[batch].max(), target[batch].max()) for batch in epoch(order)[:20]]
+    assert longest != sorted(longest)
+    for batch in epoch(order)[:20]:  # pools are still sorted before they are cut
+        assert np.ptp(np.maximum(source[batch], target[batch])) <= 6
+
+
+def test_sorting_saves_padding() -> None:
+    source, target = lengths(400)
+    order = BatchOrder(source, target, settings(pool_batches=20))
+    padded = sum(len(batch) * (source[batch].max() + target[batch].max()) for batch in epoch(order))
+    assert order.padding_share() == pytest.approx(1 - (source[order.kept].sum() + target[order.kept].sum()) / padded)
+    assert order.padding_share() < BatchOrder(source, target, settings(pool_batches=1)).padding_share()
+
+
+def test_rounded_lengths_count_as_padding() -> None:
+    """In the budget of a batch, in the share of padding, and for a single pair."""
+    source, target = lengths(200, seed=3)
+    order = BatchOrder(source, target, settings(batch_tokens=64, length_multiple=8))
+    shapes = [(len(batch), *(-(-int(side[batch].max()) // 8) * 8 for side in (source, target))) for batch in epoch(order)]
+    assert all(pairs * max(positions) <= 64 for pairs, *positions in shapes)
+    assert max(pairs * max(positions) for pairs, *positions in shapes) == 64
+    padded = sum(pairs * sum(positions) for pairs, *positions in shapes)
+    assert order.padding_share() == pytest.approx(1 - (source[order.kept].sum() + target[order.kept].sum()) / padded)
+    with pytest.raises(InputError, match="batch_tokens = 13 cannot hold a pair of 16 positions"):
+        BatchOrder(np.array([3, 12]), np.array([3, 5]), settings(batch_tokens=13, length_multiple=8))
+
+
+def test_no_pair_short_enough_is_refused() -> None:
+    with pytest.raises(InputError, match=r"none of the 2 pairs .* training.max_length = 24 \(raise training.max_length"):
+        BatchOrder(np.array([26, 3]), np.array([3, 26]), settings())
+    with pytest.raises(InputError, match="none of the 0 pairs"):
+        BatchOrder(np.array([], dtype=int), np.array([], dtype=int), settings())
+
+
+def test_a_pair_that_no_batch_can_hold_is_refused() -> None:
+    with pytest.raises(InputError, match="batch_tokens = 10 cannot hold a pair of 12 positions"):
+        BatchOrder(np.array([3, 12, 30]), np.array([3, 5, 30]), settings(batch_tokens=10))
+
+
+def test_collating_pads_on_the_right_and_keeps_the_order() -> None:
+    pairs = Pairs(Sentences.of([[5, 0], [6, 7, 0], [0]]), Sentences.of([[8, 9, 2, 0], [3, 0], [4, 0]]))
+    batch = collate(pairs, np.array([2, 1]))
+    assert batch.source.tolist() == [[0, 0, 0], [6, 7, 0]]
+    assert batch.source_lengths.tolist() == [1, 3]
+    assert batch.target.tolist() == [[4, 0], [3, 0]]
+    assert batch.target_lengths.tolist() == [2, 2]
+    assert batch.source.dtype == batch.target_lengths.dtype == torch.int64
+    assert batch.to("cpu").target.tolist() == batch.target.tolist()
+
+
+@pytest.mark.parametrize(("multiple", "positions"), [(1, (3, 4)), (2, (4, 4)), (3, (3, 6)), (5, (5, 5)), (8, (8, 8))])
+def test_lengths_are_rounded_up_to_a_multiple(multiple: int, positions: tuple[int, int]) -> None:
+    pairs = Pairs(Sentences.of([[5, 0], [6, 7, 0]]), Sentences.of([[8, 9, 2, 0], [3, 0]]), Sentences.of([[0, 1], []]))
+    batch, plain = collate(pairs, [0, 1], linked=True, multiple=multiple), collate(pairs, [0, 1], linked=True)
+    assert (batch.source.shape[1], batch.target.shape[1]) == positions
+    assert (batch.source_lengths.tolist(), batch.target_lengths.tolist()) == ([2, 3], [4, 2])
+    assert batch.source[:, :3].equal(plain.source)
+    assert batch.target[:, :4].equal(plain.target)
+    assert batch.known_alignment is not None
+    assert plain.known_alignment is not None
+    assert batch.known_alignment.shape == (2, positions[1], positions[0])
+    assert batch.known_alignment[:, :4, :3].equal(plain.known_alignment)
+    assert batch.known_alignment.sum() == plain.known_alignment.sum()
+
+
+def test_links_become_rows_that_share_1() -> None:
+    source, target = Sentences.of([[5, 6, 7, 0], [5, 0], [6, 7, 0]]), Sentences.of([[8, 9, 3, 4, 0], [4, 0], [3, 0]])
+    links = Sentences.of([[0, 0, 0, 2, 1, 2, 2, 3], [], [1, 0]])  # source and target by turns
+    batch = collate(Pairs(source, target, links), np.array([2, 0, 1]), linked=True)
+    assert batch.known_alignment is not None
+    assert batch.known_alignment.tolist() == [
+        [[0, 1, 0, 0], [0, 0, 1, 0], [0] * 4, [0] * 4, [0] * 4],  # its end is linked to the source's; then padding
+        [[1, 0, 0, 0], [0] * 4, [0.5, 0.5, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]],
+        [[0] * 4] * 5,  # a pair without links: nothing is known, not even of its end
+    ]
+    assert batch.known_alignment.dtype == torch.float32
+    assert batch.to("cpu").known_alignment is not None
+    assert collate(Pairs(source, target, links), [0]).known_alignment is None
+    with pytest.raises(InputError, match="no word links"):
+        collate(Pairs(source, target), [0], linked=True)
+
+
+def test_padding_takes_lists_and_arrays() -> None:
+    ids, lengths = pad([[1, 2, 0], np.array([3, 0], dtype=np.uint16)])
+    assert ids.tolist() == [[1, 2, 0], [3, 0, 0]]
+    assert lengths.tolist() == [3, 2]

@@ -1,0 +1,177 @@
+"""Search over candidate words is search over all words whose other probabilities are taken away, and the rest of them scaled to 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from rnnsearch import Corpus, Hypothesis, InputError, Translator
+from rnnsearch.config import ModelSettings, SearchSettings
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.model.sequence_linear import Maps, sequence
+from rnnsearch.system.machine import PRECISIONS
+from rnnsearch.text.lexicon.table import Entries, Lexicon
+from rnnsearch.text.vocabulary import EOS, UNK
+from rnnsearch.translation.beam import StepResult, beam_search
+from rnnsearch.translation.lexical_shortlist import candidate_words
+
+LINES = ["The man sees the horse.", "She sleeps.", "The European woman, who is old, does not often sing in Paris.", "Nobody xyzzy.", ""]
+
+
+@pytest.fixture(scope="module")
+def table(tiny_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two translations of each word of the tiny store, drawn at random: the search must follow the table, not its quality."""
+    corpus = Corpus.open(tiny_store)
+    source, target = corpus.source.vocabulary, corpus.target.vocabulary
+    random = np.random.default_rng(5)
+    sources = np.repeat(np.arange(len(source)), 2)
+    entries = Entries(sources, random.integers(2, len(target), len(sources)), random.random(len(sources)))
+    path = tmp_path_factory.mktemp("table") / "lexicon.gz"
+    Lexicon(entries, len(source)).write(path, source, target)
+    return path
+
+
+def lexicon_of(translations: dict[int, list[int]], source_words: int) -> Lexicon:
+    rows = [(source, target, 1 / rank) for source, targets in translations.items() for rank, target in enumerate(targets, 1)]
+    return Lexicon(Entries(*(np.array(column) for column in zip(*rows, strict=True))), source_words)
+
+
+@pytest.mark.parametrize(
+    ("frequent", "per_word", "expected"),
+    [
+        (0, 1, [EOS, UNK, 7, 9, 12]),
+        (3, 1, [EOS, UNK, 2, 3, 4, 7, 9, 12]),
+        (0, 2, [EOS, UNK, 3, 7, 8, 9, 12]),
+        (500, 2, list(range(20))),
+    ],
+)
+def test_which_words_are_candidates(frequent: int, per_word: int, expected: list[int]) -> None:
+    """The specials, the first words, the best of every source word of the batch, the end of sentence's row among them."""
+    lexicon = lexicon_of({EOS: [12], 4: [7, 8], 5: [9, 3], 6: [15, 16]}, 10)
+    batch = np.array([[4, 5, 4, EOS], [8, EOS, EOS, EOS]])
+    settings = SearchSettings(frequent_candidates=frequent, candidates_per_word=per_word)
+    assert candidate_words(batch, lexicon, 20, settings).tolist() == expected
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("settings", [{}, {"factored_output": True}, {"factored_output": True, "tie_output": True}])
+def test_the_rows_of_candidates_are_those_of_all_words(settings: dict[str, Any], precision: str) -> None:
+    sizes = {f"{name}_size": 8 for name in ("embedding", "hidden", "alignment", "maxout")}
+    output = TranslationNetwork(ModelSettings.model_validate(sizes | settings), 9, 40).output
+    torch.nn.init.normal_(output.weight)
+    torch.nn.init.normal_(output.bias)
+    ids, readout = torch.tensor([0, 1, 5, 39]), torch.randn(2, 3, 8)
+    with torch.no_grad(), sequence(Maps(PRECISIONS[precision])):
+        torch.testing.assert_close(output.of_words(ids)(readout), output(readout)[..., ids])
+    torch.testing.assert_close(output.of_words(ids)(readout), output(readout)[..., ids])
+
+
+def masked_search(translator: Translator, line: str, words: list[int], settings: SearchSettings) -> list[Hypothesis]:
+    """Search over all words, the mean of the members' probabilities being 0 outside `words` and each member's scaled to 1 within."""
+    everything = Translator(translator.networks, translator.source, translator.target, settings)
+    members = [Translator([network], translator.source, translator.target, settings) for network in everything.networks]
+    begun = [member._begin([translator.source.encode(line)], settings) for member in members]
+    readers = [one.readers[0] for one in begun]
+    inside = torch.zeros(len(translator.target.vocabulary), dtype=torch.bool).index_fill(0, torch.tensor(words), True)
+
+    class States(tuple[Any, ...]):
+        def select(self, sentences: Tensor | None, hypotheses: Tensor) -> States:
+            return States(state.select(sentences, hypotheses) for state in self)
+
+    def step(previous: Tensor | None, states: States) -> StepResult:
+        results = [one.step(previous, state) for one, state in zip(readers, states, strict=True)]
+        scaled = [torch.log_softmax(result.log_probabilities.masked_fill(~inside, -torch.inf), -1).exp() for result in results]
+        weights = torch.stack([result.weights for result in results]).mean(0)
+        return StepResult(torch.stack(scaled).mean(0).log(), weights, States(result.state for result in results))
+
+    return beam_search(step, States(one.state for one in readers), begun[0].lengths, settings)[0]
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one run", "ensemble"])
+def translator(request: pytest.FixtureRequest, tiny_run: Path, other_tiny_run: Path, table: Path) -> Translator:
+    return Translator.load(*[tiny_run, other_tiny_run][: request.param], candidates=table)
+
+
+@pytest.mark.parametrize("changes", [{}, {"no_unk": True}, {"min_length_ratio": 1.0, "normalise": "length"}])
+def test_search_over_candidates(translator: Translator, changes: dict[str, Any]) -> None:
+    assert translator.lexicon is not None
+    chosen = {"beam": 4, "nbest": 3, "frequent_candidates": 5, "candidates_per_word": 2} | changes
+    settings = SearchSettings.model_validate(translator.search.model_dump() | chosen)
+    for line in LINES[:4]:
+        ids = np.array([translator.source.encode(line).ids])
+        words = candidate_words(ids, translator.lexicon, len(translator.target.vocabulary), settings).tolist()
+        assert len(words) < len(translator.target.vocabulary) / 2
+        [found] = translator.translate([line], **settings.model_dump())
+        expected = masked_search(translator, line, words, settings)
+        for one, other in zip((found, *found.alternatives), expected, strict=True):
+            assert one.tokens == translator.target.decode(other.ids).words
+            assert one.log_probabilities == pytest.approx(other.log_probabilities, abs=1e-4)
+            np.testing.assert_allclose(one.alignment, other.weights[: len(one.tokens)], atol=1e-4)
+
+
+def test_a_batch_shares_its_candidates(translator: Translator) -> None:
+    """So together a sentence may use what another's words allow; one by one it may not. Empty lines stay where they are."""
+    together = translator.translate(LINES, frequent_candidates=0, candidates_per_word=1)
+    alone = [translator.translate([line], frequent_candidates=0, candidates_per_word=1)[0] for line in LINES]
+    target = translator.target.vocabulary
+    assert translator.lexicon is not None
+    for results, lines in ((together, [LINES[:4]] * 4), (alone, [[line] for line in LINES[:4]])):
+        assert results[4].tokens == []
+        for result, batch in zip(results, lines, strict=False):
+            ids = np.concatenate([translator.source.encode(line).ids for line in batch])
+            allowed = {target.word(int(number)) for number in translator.lexicon.best(ids, 1)} | {"<unk>"}
+            assert set(result.tokens) <= allowed
+
+
+def test_when_all_words_are_candidates_nothing_changes(tiny_run: Path, table: Path) -> None:
+    with_table = Translator.load(tiny_run, candidates=table).translate(LINES, frequent_candidates=10**6, nbest=3)
+    without = Translator.load(tiny_run).translate(LINES, nbest=3)
+    for one, other in zip(with_table, without, strict=True):
+        assert (one.tokens, one.log_probabilities, one.score) == (other.tokens, other.log_probabilities, other.score)
+        assert np.array_equal(one.alignment, other.alignment)
+
+
+def test_samples_are_of_candidates_too(translator: Translator) -> None:
+    [result] = translator.sample(LINES[:1], samples=20, frequent_candidates=0, candidates_per_word=1)
+    assert translator.lexicon is not None
+    best = translator.lexicon.best(np.array(translator.source.encode(LINES[0]).ids), 1)
+    allowed = {translator.target.vocabulary.word(int(number)) for number in best} | {"<unk>"}
+    written = {word for one in (result, *result.alternatives) for word in one.tokens}
+    assert written <= allowed
+    assert len(written) > 2
+
+
+def test_command(command: Any, tiny_run: Path, tiny_store: Path, tmp_path: Path) -> None:
+    table = tmp_path / "lexicon.gz"
+    assert command("lexicon", tiny_store, "--out", table).code == 0
+    text = "\n".join(LINES).encode()
+    plain = command("translate", tiny_run, stdin=text)
+    everything = command("translate", tiny_run, "--candidates", table, "--frequent-candidates", 10**6, stdin=text)
+    assert everything == plain
+    few = command("translate", tiny_run, "--candidates", table, "--frequent-candidates", 0, "--candidates-per-word", 1, stdin=text)
+    assert (few.code, len(few.lines)) == (0, len(plain.lines))
+    assert few.out != plain.out
+
+
+def test_pieces_are_words_like_any_other(tiny_subword_run: Path, tmp_path: Path, command: Any) -> None:
+    store = tiny_subword_run.parent / "pieces"
+    table = tmp_path / "lexicon"
+    assert command("lexicon", store, "--out", table).code == 0
+    assert any(line.startswith("▁") for line in table.read_text().split("\n"))
+    assert len(Translator.load(tiny_subword_run, candidates=table).translate(LINES)) == len(LINES)
+
+
+def test_a_table_that_does_not_fit_is_one_line(command: Any, tiny_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad").write_text("le the 0.5\nle the\n")
+    (tmp_path / "foreign").write_text("xyzzy yzzyx 0.5\n")
+    for name, said in (("bad", "bad:2: is not two words and a probability"), ("foreign", "has no word pair"), ("no", "no such file")):
+        done = command("translate", tiny_run, "--candidates", tmp_path / name, stdin=b"The man.\n")
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert said in done.err
+    with pytest.raises(InputError, match="frequent_candidates"):
+        Translator.load(tiny_run).translate(LINES, frequent_candidates=-1)

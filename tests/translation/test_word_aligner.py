@@ -1,0 +1,177 @@
+"""Links of forced decoding: thresholds, two directions, given words; with matrices that are known in place of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rnnsearch.errors import InputError
+from rnnsearch.records import Translation
+from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.translation.alignment_measures import browsed, measured, table, together
+from rnnsearch.translation.word_aligner import WordAligner, counted_by, in_given_words
+from rnnsearch.word_links import GoldLinks, threshold_links
+
+Pair = tuple[str, str]
+WEIGHTS = np.array([[0.6, 0.4, 0.0, 0.0], [0.3, 0.3, 0.4, 0.0], [0.1, 0.1, 0.1, 0.7]], dtype=np.float32)
+"""Three target words over three source words and the end of sentence."""
+
+
+class Side:
+    def __init__(self, kind: str) -> None:
+        self.tokeniser = Tokeniser(kind, "en")  # type: ignore[arg-type]
+
+
+class Known:
+    """A translator whose alignment of a pair is known."""
+
+    def __init__(self, weights: dict[Pair, np.ndarray[Any, Any]], kind: str = "space") -> None:
+        self.weights, self.source, self.target = weights, Side(kind), Side(kind)
+
+    def force(self, pairs: Iterable[Pair], batch_size: int, *, posterior: bool) -> Iterator[Translation]:
+        for source, target in pairs:
+            words, tokens = self.source.tokeniser.words(source), self.target.tokeniser.words(target)
+            yield Translation(target, tokens, [*words, "</s>"], -6.0, [], self.weights[source, target].astype(np.float32))
+
+
+FORWARD = Known({("a b c", "x y z"): WEIGHTS, ("a", ""): np.zeros((0, 2))})
+# Source words as targets: a → x, b → z (0.5), c → y; the end of the target sentence is the last column.
+REVERSE = Known(
+    {
+        ("x y z", "a b c"): np.array([[0.9, 0.1, 0.0, 0.0], [0.2, 0.3, 0.5, 0.0], [0.0, 0.8, 0.2, 0.0]]),
+        ("", "a"): np.array([[1.0]]),
+    }
+)
+PAIRS = [("a b c", "x y z"), ("a", "")]
+
+
+def aligner(**options: Any) -> WordAligner:
+    return WordAligner(FORWARD, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "expected"),
+    [
+        (0.0, [(i, j) for i in range(3) for j in range(3)]),
+        (0.3, [(0, 0), (0, 1), (1, 0), (1, 1), (2, 1)]),
+        (0.4, [(0, 0), (1, 0), (2, 1)]),
+        (0.7, []),  # the end of sentence is no word
+    ],
+)
+def test_a_threshold_gives_a_word_any_number_of_links(threshold: float, expected: list[tuple[int, int]]) -> None:
+    assert threshold_links(WEIGHTS, threshold) == expected
+    assert [found.links for found in aligner(threshold=threshold).align(PAIRS)] == [expected, []]
+
+
+def test_one_direction_links_the_strongest_word() -> None:
+    first, second = aligner().align(PAIRS)
+    assert first.links == first.forward_links == [(0, 0), (2, 1)]
+    assert (first.reverse, first.reverse_links) == (None, None)
+    assert second.links == []
+
+
+# √(0.6·0.9) = 0.73, √(0.4·0.2) = 0.28, √(0.3·0.1) = 0.17, √(0.3·0.3) = 0.3, √(0.4·0.8) = 0.57, √(0.1·0.5) = 0.22
+@pytest.mark.parametrize(("threshold", "expected"), [(None, [(0, 0), (2, 1)]), (0.25, [(0, 0), (1, 0), (1, 1), (2, 1)])])
+def test_the_product_links_what_both_directions_weigh(threshold: float | None, expected: list[tuple[int, int]]) -> None:
+    first, second = aligner(reverse=REVERSE, method="product", threshold=threshold).align(PAIRS)
+    assert first.links == expected
+    assert first.forward_links == [(0, 0), (2, 1)]  # of one direction they stay the strongest
+    assert second.links == []
+
+
+def test_two_directions_are_symmetrised_as_source_target() -> None:
+    expected = {
+        "forward": [(0, 0), (2, 1)],
+        "reverse": [(0, 0), (1, 2), (2, 1)],
+        "intersection": [(0, 0), (2, 1)],
+        "union": [(0, 0), (1, 2), (2, 1)],
+        "grow-diag-final-and": [(0, 0), (1, 2), (2, 1)],  # 1-2 touches 2-1 at a corner
+        "grow": [(0, 0), (2, 1)],
+    }
+    for method, links in expected.items():
+        first, second = aligner(reverse=REVERSE, method=method).align(PAIRS)
+        assert first.links == links, method
+        assert first.forward_links == [(0, 0), (2, 1)]
+        assert first.reverse_links == [(0, 0), (1, 2), (2, 1)]
+        assert second.links == []
+
+
+def test_runs_that_cut_into_other_words_are_refused() -> None:
+    other = Known({("a.", "x"): np.array([[0.5, 0.5, 0.0]])}, "moses"), Known({("x", "a."): np.array([[0.5, 0.5]])}, "space")
+    with pytest.raises(InputError, match=r"pair 1: .* other words \(--words given\)"):
+        list(WordAligner(other[0], other[1]).align([("a.", "x")]))  # type: ignore[arg-type]
+    (found,) = WordAligner(other[0], other[1], words="given").align([("a.", "x")])  # type: ignore[arg-type]
+    assert (found.links, found.result.source_tokens, found.reverse_links) == ([(0, 0)], ["a.", "</s>"], [(0, 0)])
+
+
+def test_given_words_take_the_weights_of_their_parts() -> None:
+    """Source `c.` is `c` and `.`; target `y!` is `y` and `!`; the tokeniser sees nothing of the soft hyphen."""
+    source, target = "b c.", "x y! \xad"
+    result = Translation(target, ["x", "y", "!"], ["b", "c", ".", "</s>"], -1.0, [], WEIGHTS)
+    found = in_given_words(result, source, target, 1)
+    assert (found.source_tokens, found.tokens) == (["b", "c.", "</s>"], ["x", "y!", "\xad"])
+    np.testing.assert_allclose(found.alignment, [[0.6, 0.4, 0.0], [0.2, 0.45, 0.35], [0.0, 0.0, 1.0]], atol=1e-6)
+    assert found.score == result.score
+
+
+def test_a_word_of_several_given_words_shares_its_weight_among_them() -> None:
+    result = Translation("x", ["x"], ["ab", "</s>"], -1.0, [], np.array([[0.8, 0.2]], dtype=np.float32))
+    np.testing.assert_allclose(in_given_words(result, "a b", "x", 1).alignment, [[0.4, 0.4, 0.2]], atol=1e-6)
+    changed = Translation("x", ["x"], ["q", "</s>"], -1.0, [], np.array([[0.8, 0.2]], dtype=np.float32))
+    with pytest.raises(InputError, match=r"pair 7: the tokeniser changes letters of it: 'a b'"):
+        in_given_words(changed, "a b", "x", 7)
+
+
+def test_what_gold_links_count() -> None:
+    translator: Any = Known({}, "moses")
+    pairs = [("It stops.", "Stop."), ("No", "Non")]
+
+    def gold(*links: tuple[int, int]) -> list[GoldLinks]:
+        return [GoldLinks(frozenset(links)), GoldLinks(frozenset())]
+
+    assert counted_by(gold((0, 0), (1, 0)), pairs, translator) == "given"
+    assert counted_by(gold((0, 0), (2, 1)), pairs, translator) == "tokenised"
+    assert counted_by(gold((0, 0), (9, 9)), pairs, translator) == "given"  # it fits neither, and is refused there
+    with pytest.raises(InputError, match="2 pairs but 1 sentences of gold links"):
+        counted_by(gold()[:1], pairs, translator)
+
+
+def test_measures_of_pairs_and_of_all() -> None:
+    gold = [GoldLinks(frozenset([(0, 0), (1, 2)])), GoldLinks(frozenset())]
+    found = [measured(one, truth) for one, truth in zip(aligner(reverse=REVERSE).align(PAIRS), gold, strict=True)]
+    first, all_of_them = found[0].values(), together(found).values()
+    assert (first["source_words"], first["target_words"]) == (3, 3)
+    assert first["log_probability"] == pytest.approx(-6 / 4)  # the end of sentence is one more
+    assert first["under_translated"] == 0  # coverage 1.0, 0.8, 0.5
+    assert first["agreement"] == pytest.approx(2 * 2 / 5)
+    assert first["monotone"] == 1  # of the links of this direction alone: 0 → 2
+    # |A| 3 of which two are among the |S| 2.
+    assert (first["aer"], first["precision"], first["recall"]) == pytest.approx((1 - 4 / 5, 2 / 3, 1.0))
+    assert all_of_them["log_probability"] == pytest.approx(-12 / 5)
+    assert all_of_them["under_translated"] == pytest.approx(1 / 4)  # a word that nothing was made of
+    lines = [line.split("\t") for line in table(found)]
+    assert [line[0] for line in lines] == ["pair", "1", "2", "all"]
+    assert len({len(line) for line in lines}) == 1
+    assert lines[1][lines[0].index("aer")] == "0.2"
+
+
+def test_without_gold_and_second_direction_their_columns_are_empty() -> None:
+    lines = [line.split("\t") for line in table([measured(one, None) for one in aligner().align(PAIRS)])]
+    for name in ("aer", "precision", "recall", "agreement"):
+        assert {line[lines[0].index(name)] for line in lines[1:]} == {""}
+    assert [line.split("\t")[0] for line in table([])] == ["pair"]
+
+
+def test_the_page_has_every_run_with_its_own_links() -> None:
+    found = list(aligner(reverse=REVERSE, beside=[FORWARD], method="union").align(PAIRS))
+    gold = GoldLinks(frozenset([(0, 0)]))
+    sentence = browsed(1, found[0], ["forward", "reverse", "further"], gold)
+    assert [run.panel.title for run in sentence.runs] == ["forward", "reverse", "further"]
+    assert [len(run.links) for run in sentence.runs] == [3, 3, 2]
+    turned = sentence.runs[1].panel
+    assert (turned.source_tokens, turned.target_tokens) == (["a", "b", "c"], ["x", "y", "z"])
+    np.testing.assert_allclose(turned.weights, [[0.9, 0.2, 0.0], [0.1, 0.3, 0.8], [0.0, 0.5, 0.2]], atol=1e-6)
+    assert [round(run.measures["precision"], 3) for run in sentence.runs] == [0.333, 0.333, 0.5]
