@@ -1,16 +1,18 @@
 # One environment for everything, built on first use and again when pyproject.toml or constraints.txt changes.
 PYTHON ?= python3
 PYTEST_ARGS ?=
+# Test processes, each on one thread: as many as there are cores, and no more than the tests' memory allows.
+JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 8 ? n : 8)))
 BIN := .venv/bin
 MADE := .venv/.made
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check clean
+.PHONY: help demo test test-slow check clean
 
 help:
 	@echo "make demo      train, translate, score and draw an alignment on the built-in corpus"
 	@echo "make test      the tests (PYTEST_ARGS='-k beam' for some of them)"
-	@echo "make test-all  the tests and the slow studies"
+	@echo "make test-slow the tests that take minutes"
 	@echo "make check     ruff, mypy and the direction of imports"
 	@echo "make clean     remove the environment and every cache"
 
@@ -18,10 +20,10 @@ demo: $(MADE)
 	@$(BIN)/rnnsearch demo
 
 test: $(MADE)
-	@$(BIN)/pytest -q $(PYTEST_ARGS)
+	@$(BIN)/pytest -q -n $(JOBS) $(PYTEST_ARGS)
 
-test-all: $(MADE)
-	@$(BIN)/pytest -q -m "slow or not slow" $(PYTEST_ARGS)
+test-slow: $(MADE)
+	@$(BIN)/pytest -q -m slow $(PYTEST_ARGS)
 
 check: $(MADE)
 	$(BIN)/ruff check

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import sys
@@ -61,88 +62,111 @@ TINY = [
 
 
 @pytest.fixture(scope="session")
-def tiny_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
+    """made_once(name, make): the path `name`, which `make(path)` made; the processes that share the tests make it once between them."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    shared.mkdir(exist_ok=True)
+
+    def get(name: str, make: Callable[[Path], None]) -> Path:
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = shared / f"{name}.done"
+            if not done.exists():
+                make(shared / name)
+                done.touch()
+        return shared / name
+
+    return get
+
+
+MadeOnce = Callable[[str, Callable[[Path], None]], Path]
+
+
+@pytest.fixture(scope="session")
+def tiny_corpus(made_once: MadeOnce) -> Path:
     """A folder with train, dev and test of the built-in corpus, each as .en, .fr and .links: 300, 20 and 20 pairs."""
     from rnnsearch.builtin.generate import write
 
-    folder = tmp_path_factory.mktemp("tiny") / "corpus"
-    write(folder, 300, 20)
-    return folder
+    return made_once("corpus", lambda folder: write(folder, 300, 20))
 
 
 @pytest.fixture(scope="session")
-def tiny_store(tiny_corpus: Path) -> Path:
+def tiny_store(made_once: MadeOnce, tiny_corpus: Path) -> Path:
     """`tiny_corpus`, prepared."""
-    return _prepared(tiny_corpus, "store")
+    return _prepared(made_once, "store", tiny_corpus)
 
 
 @pytest.fixture(scope="session")
-def tiny_run(tiny_store: Path) -> Path:
+def tiny_run(made_once: MadeOnce, tiny_store: Path) -> Path:
     """A small RNNsearch that was trained on `tiny_store` for a moment. Copy it before changing anything in it."""
-    return _trained(tiny_store, "run")
+    return _trained(made_once, "run", tiny_store)
 
 
 @pytest.fixture(scope="session")
-def other_tiny_run(tiny_store: Path) -> Path:
+def other_tiny_run(made_once: MadeOnce, tiny_store: Path) -> Path:
     """As `tiny_run`, from another seed."""
-    return _trained(tiny_store, "other", "training.seed=2")
+    return _trained(made_once, "other", tiny_store, "training.seed=2")
 
 
 @pytest.fixture(scope="session")
-def tiny_backward_run(tiny_store: Path) -> Path:
+def tiny_backward_run(made_once: MadeOnce, tiny_store: Path) -> Path:
     """As `tiny_run`, with a decoder that reads from right to left."""
-    return _trained(tiny_store, "backward-run", "model.decoder=backward")
+    return _trained(made_once, "backward-run", tiny_store, "model.decoder=backward")
 
 
 @pytest.fixture(scope="session")
-def tiny_bidirectional_run(tiny_store: Path) -> Path:
+def tiny_bidirectional_run(made_once: MadeOnce, tiny_store: Path) -> Path:
     """As `tiny_run`, with a decoder for each direction."""
-    return _trained(tiny_store, "bidirectional-run", "model.decoder=bidirectional")
+    return _trained(made_once, "bidirectional-run", tiny_store, "model.decoder=bidirectional")
 
 
 @pytest.fixture(scope="session")
-def tiny_subword_run(tiny_corpus: Path) -> Path:
-    """As `tiny_run`, on pieces of words; source and target vocabulary differ from those of the other runs."""
-    return _trained(_prepared(tiny_corpus, "pieces", "data.subwords=bpe", "data.shortlist=80"), "pieces-run", "training.max_updates=5")
+def tiny_subword_run(made_once: MadeOnce, tiny_corpus: Path) -> Path:
+    """As `tiny_run`, on subwords; source and target vocabulary differ from those of the other runs."""
+    store = _prepared(made_once, "subword-store", tiny_corpus, "data.subwords=bpe", "data.shortlist=80")
+    return _trained(made_once, "subword-run", store, "training.max_updates=5")
 
 
 @pytest.fixture(scope="session")
-def tiny_unknown_run(tiny_corpus: Path) -> Path:
+def tiny_unknown_run(made_once: MadeOnce, tiny_corpus: Path) -> Path:
     """As `tiny_run`, with so short a shortlist that most words are unknown."""
-    return _trained(_prepared(tiny_corpus, "short", "data.shortlist=30"), "short-run", "training.max_updates=10")
+    store = _prepared(made_once, "short-store", tiny_corpus, "data.shortlist=30")
+    return _trained(made_once, "short-run", store, "training.max_updates=10")
 
 
 @pytest.fixture(scope="session")
-def tiny_reverse_run(tiny_corpus: Path) -> Path:
+def tiny_reverse_run(made_once: MadeOnce, tiny_corpus: Path) -> Path:
     """As `tiny_run`, of the other direction: French to English."""
-    turned = tiny_corpus.parent / "turned"
-    turned.mkdir()
-    for name in ("train", "dev"):
-        for old, new in (("en", "fr"), ("fr", "en")):
-            (turned / f"{name}.{new}").symlink_to(tiny_corpus / f"{name}.{old}")
-    store = _prepared(turned, "reverse-store", "data.source_language=fr", "data.target_language=en")
-    return _trained(store, "reverse-run", "training.max_updates=10")
+
+    def turn(folder: Path) -> None:
+        folder.mkdir()
+        for name in ("train", "dev"):
+            for old, new in (("en", "fr"), ("fr", "en")):
+                (folder / f"{name}.{new}").symlink_to(tiny_corpus / f"{name}.{old}")
+
+    turned = made_once("turned", turn)
+    store = _prepared(made_once, "reverse-store", turned, "data.source_language=fr", "data.target_language=en")
+    return _trained(made_once, "reverse-run", store, "training.max_updates=10")
 
 
-def _prepared(corpus: Path, name: str, *changes: str) -> Path:
+def _prepared(made_once: MadeOnce, name: str, corpus: Path, *changes: str) -> Path:
     from rnnsearch.config import load_config
     from rnnsearch.text.preparing.prepare import prepare
 
-    store = corpus.parent / name
     settings = load_config(overrides=changes).data
-    prepare(corpus / "train.en", corpus / "train.fr", store, dev=(corpus / "dev.en", corpus / "dev.fr"), settings=settings)
-    return store
+    files, dev = (corpus / "train.en", corpus / "train.fr"), (corpus / "dev.en", corpus / "dev.fr")
+    return made_once(name, lambda store: prepare(*files, store, dev=dev, settings=settings) and None)
 
 
-def _trained(store: Path, name: str, *changes: str) -> Path:
+def _trained(made_once: MadeOnce, name: str, store: Path, *changes: str) -> Path:
     from rnnsearch.config import load_config
     from rnnsearch.text.store.corpus import Corpus
     from rnnsearch.training.display import Display
     from rnnsearch.training.loop import train
 
-    run = store.parent / name
-    train(load_config(overrides=[*TINY, *changes]), Corpus.open(store), run, display=Display(0, quiet=True))
-    return run
+    settings = load_config(overrides=[*TINY, *changes])
+    return made_once(name, lambda run: train(settings, Corpus.open(store), run, display=Display(0, quiet=True)) and None)
 
 
 @dataclass(frozen=True)
