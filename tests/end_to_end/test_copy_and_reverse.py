@@ -13,7 +13,7 @@ from rnnsearch import Corpus, Settings, Translator, load_config, prepare, train
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.training.display import Display
 
-WORDS = [f"{first}{second}" for first in "bdfgk" for second in "aeiou"]
+WORDS = [f"{first}{second}" for first in "bdfg" for second in "aei"]
 SMALL = [
     "model.embedding_size=32",
     "model.hidden_size=48",
@@ -21,13 +21,13 @@ SMALL = [
     "model.maxout_size=32",
     'model.initialisation="glorot"',
     "training.optimiser=adam",
-    "training.learning_rate=0.005",
+    "training.learning_rate=0.01",
     "training.epsilon=1e-8",
     "training.schedule=linear",
     "training.clip_norm=5",
     "training.batch_size=32",
-    "training.max_updates=500",
-    "training.validate_every=500",
+    "training.max_updates=250",
+    "training.validate_every=250",
     "training.validate_bleu=false",
     "training.threads=1",
     "data.tokeniser=space",
@@ -36,11 +36,11 @@ SMALL = [
 
 def sentences(count: int, seed: int) -> list[list[str]]:
     random = Random(seed)
-    return [[random.choice(WORDS) for _ in range(random.randint(3, 9))] for _ in range(count)]
+    return [[random.choice(WORDS) for _ in range(random.randint(2, 6))] for _ in range(count)]
 
 
 def learn(folder: Path, task: Callable[[list[str]], list[str]], *model: str) -> Translator:
-    for name, count, seed in (("train", 3000, 1), ("dev", 50, 2)):
+    for name, count, seed in (("train", 2000, 1), ("dev", 50, 2)):
         pairs = sentences(count, seed)
         (folder / f"{name}.source").write_text("".join(" ".join(words) + "\n" for words in pairs))
         (folder / f"{name}.target").write_text("".join(" ".join(task(words)) + "\n" for words in pairs))
