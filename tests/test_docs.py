@@ -245,9 +245,14 @@ def test_small_toml_is_the_demo_recipe() -> None:
 
 
 def test_python_of_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    exec("\n".join(blocks((DOCS / "tutorial.md").read_text(encoding="utf-8"), "python")), {"__name__": "tutorial"})
-    assert "pairs    300 read" in capsys.readouterr().out
+    """Each block by itself, in their order: a block has only the files of those before it, none of their names."""
+    for block in blocks((DOCS / "tutorial.md").read_text(encoding="utf-8"), "python"):
+        exec(block, {"__name__": "__main__"})
+    said = capsys.readouterr().out
+    assert "pairs    300 read" in said
+    assert "\nBLEU " in said
     assert (reader / "alignment.png").exists()
+    assert (reader / "little-store").is_dir()
 
 
 def scorer_page() -> tuple[str, str]:
