@@ -75,7 +75,7 @@ def called(words: list[str]) -> Iterator[list[str]]:
 def understood(words: list[str]) -> None:
     """Parses a command as the program does, and its recipe and settings, without running it."""
     if not words or words[0].startswith("-"):
-        assert words in (["--help"], ["-h"])
+        assert words in (["--help"], ["-h"], ["--version"])
         return
     assert words[0] in COMMANDS, f"there is no `rnnsearch {words[0]}`"
     try:
@@ -113,7 +113,8 @@ def test_options_exist(name: str) -> None:
     """Those named in running text: `--option` or `--option VALUE`."""
     options = {option for command in COMMANDS.values() for parameter in command.params for option in parameter.opts}
     named = set(re.findall(r"`(--[a-z-]+)", re.sub(r"^```.*?^```$", "", PAGES[name].read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)))
-    assert named <= options | {"--debug", "--help"}
+    everywhere = {"--debug", "--help", "--quiet", "--version", "--install-completion", "--show-completion"}
+    assert named <= options | everywhere
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -172,9 +172,9 @@ class Settings(_Section):
             raise ValueError(f"search.nbest = {search.nbest} is more than search.beam = {search.beam}")
         return self
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Writes the resolved settings as TOML."""
-        path.write_text(tomli_w.dumps(self.model_dump(exclude_none=True)), encoding="utf-8")
+        Path(path).write_text(tomli_w.dumps(self.model_dump(exclude_none=True)), encoding="utf-8")
 
 
 def changed(settings: SearchSettings, overrides: dict[str, Any]) -> SearchSettings:

@@ -26,7 +26,7 @@ LIMITS = ["--set", "training.max_updates=6", "--set", "training.validate_every=1
 
 @pytest.fixture
 def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], list[int]]:
-    """Lets a training get a signal after an update; what is returned fills with the numbers of the updates that were made."""
+    """Lets a training get a signal after an update, once; what is returned fills with the numbers of the updates that were made."""
     update = loop.Session.update
 
     def arrange(at: int, number: int) -> list[int]:
@@ -35,7 +35,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], list[in
         def interrupting(session: loop.Session, *arguments: Any) -> None:
             update(session, *arguments)
             made.append(session.progress.update)
-            if session.progress.update == at:
+            if session.progress.update == at and made.count(at) == 1:
                 os.kill(os.getpid(), number)
 
         monkeypatch.setattr(loop.Session, "update", interrupting)

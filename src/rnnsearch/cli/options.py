@@ -51,6 +51,7 @@ Quiet = Annotated[
         "--quiet",
         "-q",
         callback=lambda value: _set(QUIET, value),
+        is_eager=True,
         expose_value=False,
         help="Show no progress, warnings or notes; results and errors remain.",
     ),

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnnsearch.errors import InputError
-from rnnsearch.records import Translation
-from rnnsearch.word_links import format_links
 
-if TYPE_CHECKING:  # it would load torch
+if TYPE_CHECKING:  # they would load numpy and torch
+    from rnnsearch.records import Translation
     from rnnsearch.translation.word_aligner import Aligned
 
 
@@ -39,6 +38,8 @@ def as_nbest(number: int, result: Translation) -> str:
 
 def as_links(result: Translation) -> str:
     """Pharaoh format, source-target, 0-based."""
+    from rnnsearch.word_links import format_links
+
     return format_links(result.links())
 
 
