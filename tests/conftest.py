@@ -194,7 +194,8 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
         with monkeypatch.context() as patch:
             patch.setattr(sys, "argv", ["rnnsearch", *map(str, words)])
             patch.setattr(os, "sched_getaffinity", lambda process: {0}, raising=False)  # one thread, as everywhere here
-            patch.setenv("RNNSEARCH_DEBUG", "")  # --debug sets it, and must not outlive its command
+            for option in ("RNNSEARCH_DEBUG", "RNNSEARCH_QUIET"):  # --debug and --quiet set them, and they must not outlive their command
+                patch.setenv(option, "")
             for name, stream in streams.items():
                 patch.setattr(sys, name, stream)
             with pytest.raises(SystemExit) as leaving:

@@ -96,6 +96,15 @@ def test_wrong_candidates_are_one_line(command: Any) -> None:
         assert said in done.err
 
 
+def test_threads_are_an_option(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(bench, "set_up_cpu", lambda threads, processes: asked.append(threads))
+    settings = [part for override in SMALL for part in ("--set", override)]
+    arguments = ["bench", "translate", "--words", "20", "--length", "2", "--repetitions", "1", *settings, "--set", "training.threads=5"]
+    assert [command(*arguments, *more).code for more in ([], ["--threads", "3"], ["--threads", "0"])] == [0, 0, 0]
+    assert asked == [5, 3, 0]
+
+
 @pytest.mark.parametrize("work", ["train", "translate"])
 def test_command(work: str, command: Any) -> None:
     settings = [part for override in SMALL for part in ("--set", override)]

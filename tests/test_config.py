@@ -108,7 +108,10 @@ def test_a_wrong_override_is_refused(override: str, said: str) -> None:
     [
         ("[model\n", "mine.toml: is not TOML"),
         ("model = 3\n", "mine.toml: model: Input should be a valid dictionary"),
-        ("[model]\nhiden_size = 3\n", "mine.toml: unknown setting model.hiden_size (see docs/reference/settings.md)"),
+        (
+            "[model]\nhiden_size = 3\n",
+            "mine.toml: unknown setting model.hiden_size (did you mean 'model.hidden_size'? `rnnsearch settings` lists them all)",
+        ),
         ("hidden_size = 3\n", "mine.toml: unknown setting hidden_size"),
     ],
 )

@@ -75,7 +75,7 @@ def called(words: list[str]) -> Iterator[list[str]]:
 def understood(words: list[str]) -> None:
     """Parses a command as the program does, and its recipe and settings, without running it."""
     if not words or words[0].startswith("-"):
-        assert words in (["--help"], ["-h"])
+        assert words in (["--help"], ["-h"], ["--version"])
         return
     assert words[0] in COMMANDS, f"there is no `rnnsearch {words[0]}`"
     try:
@@ -113,7 +113,8 @@ def test_options_exist(name: str) -> None:
     """Those named in running text: `--option` or `--option VALUE`."""
     options = {option for command in COMMANDS.values() for parameter in command.params for option in parameter.opts}
     named = set(re.findall(r"`(--[a-z-]+)", re.sub(r"^```.*?^```$", "", PAGES[name].read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)))
-    assert named <= options | {"--debug", "--help"}
+    everywhere = {"--debug", "--help", "--quiet", "--version", "--install-completion", "--show-completion"}
+    assert named <= options | everywhere
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -245,9 +246,14 @@ def test_small_toml_is_the_demo_recipe() -> None:
 
 
 def test_python_of_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    exec("\n".join(blocks((DOCS / "tutorial.md").read_text(encoding="utf-8"), "python")), {"__name__": "tutorial"})
-    assert "pairs    300 read" in capsys.readouterr().out
+    """Each block by itself, in their order: a block has only the files of those before it, none of their names."""
+    for block in blocks((DOCS / "tutorial.md").read_text(encoding="utf-8"), "python"):
+        exec(block, {"__name__": "__main__"})
+    said = capsys.readouterr().out
+    assert "pairs    300 read" in said
+    assert "\nBLEU " in said
     assert (reader / "alignment.png").exists()
+    assert (reader / "little-store").is_dir()
 
 
 def scorer_page() -> tuple[str, str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -95,3 +98,33 @@ def test_the_version_is_that_of_the_installed_package() -> None:
         expected = "0 (not installed)"
     assert package_version() == expected
     assert package_version()[0].isdigit()
+    assert rnnsearch.__version__ == package_version()
+
+
+def public_functions() -> Iterator[tuple[str, Callable[..., object]]]:
+    for name in PUBLIC:
+        found = getattr(rnnsearch, name)
+        if inspect.isclass(found):
+            for method, _ in inspect.getmembers(found, lambda each: inspect.isfunction(each) or inspect.ismethod(each)):
+                if not method.startswith("_") and getattr(found, method).__module__.startswith("rnnsearch"):
+                    yield f"{name}.{method}", getattr(found, method)
+        elif inspect.isfunction(found):
+            yield name, found
+
+
+def test_whoever_takes_a_path_takes_a_string() -> None:
+    taking = {
+        f"{name}({parameter.name})": str(parameter.annotation)
+        for name, function in public_functions()
+        for parameter in inspect.signature(function).parameters.values()
+        if re.search(r"\bPath\b|\bLines\b", str(parameter.annotation))
+    }
+    assert taking.keys() >= {
+        "Translator.load(runs)",
+        "Corpus.open(path)",
+        "train(path)",
+        "prepare(out)",
+        "prepare(source)",
+        "load_config(recipe)",
+    }
+    assert [name for name, annotation in taking.items() if not re.search(r"\bstr\b|\bLines\b", annotation)] == []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -74,6 +76,43 @@ def test_records_are_not_changed_and_do_not_share_their_alternatives() -> None:
         Hypothesis((0,), 0.0, (0.0,), weights([1.0]), True).ids = ()  # type: ignore[misc]
     result.alternatives.append(result)
     assert translation(weights([1.0, 0.0, 0.0]), ["x"]).alternatives == []
+
+
+def test_translations_are_equal_if_everything_is() -> None:
+    one = translation(weights([1.0, 0.0, 0.0]), ["x"])
+    assert one == translation(weights([1.0, 0.0, 0.0]), ["x"])
+    assert one != translation(weights([0.5, 0.5, 0.0]), ["x"])
+    assert one != translation(weights([1.0, 0.0, 0.0], [1.0, 0.0, 0.0]), ["x"])
+    assert one != translation(weights([1.0, 0.0, 0.0]), ["y"])
+    assert one != dataclasses.replace(one, alternatives=[one])
+    assert dataclasses.replace(one, alternatives=[one]) == dataclasses.replace(
+        one, alternatives=[translation(weights([1.0, 0.0, 0.0]), ["x"])]
+    )
+    assert one != "x"
+    assert pickle.loads(pickle.dumps(one)) == one
+    hypothesis = Hypothesis((0,), 0.0, (0.0,), weights([1.0]), True)
+    assert hypothesis == Hypothesis((0,), 0.0, (0.0,), weights([1.0]), True)
+    assert hypothesis != Hypothesis((0,), 0.0, (0.0,), weights([0.5]), True)
+
+
+def test_a_translation_is_shown_in_one_short_line() -> None:
+    short = translation(weights([1.0, 0.0, 0.0]), ["x"])
+    assert repr(short) == "<Translation 'x', score -1.0000, 1 tokens, 3 source tokens>"
+    long = dataclasses.replace(short, text="word " * 1000, alternatives=[short, short])
+    assert len(repr(long)) < 150
+    assert repr(long).endswith("2 alternatives>")
+
+
+def test_a_notebook_shows_the_alignment_with_everything_escaped() -> None:
+    shown = Translation("<script>", ["<b>", "&"], ['"', "</td>"], -1.0, [], weights([0.25, 0.75], [np.nan, 2.0]))._repr_html_()
+    element = ElementTree.fromstring(shown)
+    assert element.tag == "div"
+    cells = list(element.iter("td"))
+    assert [cell.get("title") for cell in cells] == ['<b> – " 0.25', "<b> – </td> 0.75", '& – " 0.00', "& – </td> 1.00"]
+    assert ["0.25)" in str(cell.get("style")) for cell in cells] == [True, False, False, False]
+    assert [head.text for head in element.iter("th")] == [None, '"', "</td>", "<b>", "&"]
+    assert next(element.iter("p")).text == "<script> (-1.000)"
+    assert ElementTree.fromstring(translation(np.zeros((0, 3), np.float32), [])._repr_html_()) is not None
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rnnsearch.translation.translator import Translator
     from rnnsearch.word_links import Link
 
+    __version__: str
+
 _LAZY = {
     "Translator": "rnnsearch.translation.translator",
     "train": "rnnsearch.training.loop",
@@ -47,6 +49,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from rnnsearch.system.version import package_version
+
+        return package_version()
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_LAZY[name]), name)

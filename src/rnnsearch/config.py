@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, did_you_mean
+from rnnsearch.schema import meant
 
 Positive = Annotated[int, Field(gt=0)]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -171,9 +172,9 @@ class Settings(_Section):
             raise ValueError(f"search.nbest = {search.nbest} is more than search.beam = {search.beam}")
         return self
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Writes the resolved settings as TOML."""
-        path.write_text(tomli_w.dumps(self.model_dump(exclude_none=True)), encoding="utf-8")
+        Path(path).write_text(tomli_w.dumps(self.model_dump(exclude_none=True)), encoding="utf-8")
 
 
 def changed(settings: SearchSettings, overrides: dict[str, Any]) -> SearchSettings:
@@ -200,18 +201,19 @@ def load_config(recipe: str | Path = "", overrides: list[str] | tuple[str, ...] 
 
 def validated(table: dict[str, Any], where: str) -> Settings:
     """Settings of a table as TOML gives it; `where` is named in the InputError that an unknown key or a wrong value raises."""
-    return checked(Settings, table, where, "see docs/reference/settings.md")
+    return checked(Settings, table, where, "`rnnsearch settings` lists them all")
 
 
 def checked(kind: type[Table], table: dict[str, Any], where: str, remedy: str) -> Table:
-    """A table as TOML gives it, validated; its first fault becomes an InputError. remedy: for an unknown key."""
+    """A table as TOML gives it, validated; its first fault becomes an InputError. remedy: for an unknown key, after a likely one."""
     try:
         return kind.model_validate(table)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            raise InputError(f"unknown setting {key}", file=where, remedy=remedy) from None
+            likely = meant(kind, [str(part) for part in first["loc"]])
+            raise InputError(f"unknown setting {key}", file=where, remedy=f"{likely} {remedy}".strip()) from None
         message = first["msg"].removeprefix("Value error, ")
         raise InputError(f"{key}: {message}" if key else message, file=where) from None
 
@@ -225,7 +227,8 @@ def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
         name = str(recipe).replace("*", "-star")  # the paper's RNNsearch-50*
         built_in = resources.files("rnnsearch") / "recipes" / f"{name}.toml"
         if not built_in.is_file():
-            raise InputError(f"no recipe {str(recipe)!r}", remedy=f"name a TOML file or one of {', '.join(recipe_names())}")
+            names = f"name a TOML file or one of {', '.join(recipe_names())}"
+            raise InputError(f"no recipe {str(recipe)!r}", remedy=f"{did_you_mean(name, recipe_names())} {names}".strip())
         return f"recipe {recipe}", tomllib.loads(built_in.read_text(encoding="utf-8"))
     try:
         return str(path), tomllib.loads(path.read_text(encoding="utf-8"))
@@ -240,7 +243,8 @@ def apply_override(table: dict[str, Any], override: str) -> None:
     key, separator, text = override.partition("=")
     section, dot, name = key.strip().partition(".")
     if not separator or not dot:
-        raise InputError(f"--set {override!r} is not section.key=value", remedy="for example --set model.hidden_size=512")
+        likely = meant(Settings, [section]) if separator else ""
+        raise InputError(f"--set {override!r} is not section.key=value", remedy=likely or "for example --set model.hidden_size=512")
     try:
         value = tomllib.loads(f"value = {text.strip()}")["value"]
     except tomllib.TOMLDecodeError:

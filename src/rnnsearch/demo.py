@@ -7,22 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rnnsearch.builtin.generate import write
-from rnnsearch.config import load_config
+from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.evaluation.gold_links import read_gold
 from rnnsearch.evaluation.statistics import Score
 from rnnsearch.records import Translation
+from rnnsearch.run import Run
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.display import Display
-from rnnsearch.training.loop import train
+from rnnsearch.training.loop import train_to_the_end
 from rnnsearch.translation.translator import Translator
 
 TRAIN_PAIRS, HELD_OUT_PAIRS = 12_000, 500
 NOTE = "made-by-demo.txt"
+WAY_ON = "the same command goes on"
+"""What a person is told who has ended a demo."""
 SHOWN = "The European Economic Area does not protect the man."
 
 
@@ -37,26 +40,37 @@ class Demo:
     picture: Path
 
 
-def run_demo(folder: Path, overrides: tuple[str, ...] = (), display: Display | None = None) -> Demo:
-    """Writes corpus, store, run and picture into `folder` (what an earlier demo left there is replaced), and measures on held-out pairs.
+def run_demo(folder: str | Path, overrides: tuple[str, ...] = (), display: Display | None = None) -> Demo:
+    """Writes corpus, store, run and picture into `folder`, and measures on held-out pairs.
 
-    Raises InputError if the folder holds anything that no demo made.
+    A demo with the same settings that was ended before its picture was drawn goes on with its training; else what an earlier demo left is
+    replaced. Raises InputError if the folder holds anything that no demo made, and TrainingInterrupted after Ctrl-C while it trains.
     """
-    settings = load_config("demo", overrides)
-    clear(folder)
-    corpus, store, run = folder / "corpus", folder / "store", folder / "run"
-    write(corpus, TRAIN_PAIRS, HELD_OUT_PAIRS)
-    dev, links = (corpus / "dev.en", corpus / "dev.fr"), corpus / "train.links"  # links: read only if the settings learn from them
-    prepare(corpus / "train.en", corpus / "train.fr", store, dev=dev, links=links, settings=settings.data)
-    train(settings, Corpus.open(store), run, display=display)
+    settings, folder = load_config("demo", overrides), Path(folder)
+    corpus, store, run, picture = folder / "corpus", folder / "store", folder / "run", folder / "alignment.png"
+    if not was_training(folder, settings):
+        clear(folder)
+        write(corpus, TRAIN_PAIRS, HELD_OUT_PAIRS)
+        dev, links = (corpus / "dev.en", corpus / "dev.fr"), corpus / "train.links"  # links: read only if the settings learn from them
+        prepare(corpus / "train.en", corpus / "train.fr", store, dev=dev, links=links, settings=settings.data)
+    train_to_the_end(settings, Corpus.open(store), run, resume=True, display=display, way_on=WAY_ON)
     translator = Translator.load(run)
     source, target = list(read_lines(corpus / "test.en")), list(read_lines(corpus / "test.fr"))
     score = bleu([result.text for result in translator.translate(source)], target)
     forced = [result.links() for result in translator.force(zip(source, target, strict=True))]
     shown = translator.translate([SHOWN])[0]
-    picture = folder / "alignment.png"
     shown.plot(picture)
     return Demo(folder, score, alignment_error(forced, read_gold(corpus / "test.links")), shown, picture)
+
+
+def was_training(folder: Path, settings: Settings) -> bool:
+    """Whether an earlier demo with these settings was ended after its training had begun, and before its picture was drawn."""
+    if not (folder / NOTE).exists() or (folder / "alignment.png").exists():
+        return False
+    try:
+        return Run.open(folder / "run").settings == settings
+    except InputError:  # there is no run yet, or none that this version can read
+        return False
 
 
 def clear(folder: Path) -> None:
@@ -67,4 +81,6 @@ def clear(folder: Path) -> None:
             raise InputError("is not a folder that a demo made", file=folder, remedy="name a new one with --out")
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
-    (folder / NOTE).write_text("`rnnsearch demo` made this folder, and replaces all of it when it runs again.\n", encoding="utf-8")
+    (folder / NOTE).write_text(
+        "`rnnsearch demo` made this folder. The next one replaces all of it, or goes on where this one was interrupted.\n", encoding="utf-8"
+    )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,11 @@ from rnnsearch.word_links import Link, hard_links
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_DIGITS = 5
+_SHOWN = 60
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Hypothesis:
     """What search returns for one sentence: ids, never words.
 
@@ -33,8 +36,11 @@ class Hypothesis:
     weights: NDArray[np.float32]
     finished: bool
 
+    def __eq__(self, other: object) -> bool:
+        return _same_fields(self, other)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Translation:
     """One translated sentence, in words.
 
@@ -56,6 +62,37 @@ class Translation:
     finished: bool = True
     alternatives: list[Translation] = field(default_factory=list)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether all fields are equal, every number of them."""
+        return _same_fields(self, other)
+
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= _SHOWN else f"{self.text[: _SHOWN - 1]}…"
+        sizes = f"{len(self.tokens)} tokens, {len(self.source_tokens)} source tokens"
+        more = f", {len(self.alternatives)} alternatives" if self.alternatives else ""
+        return f"<Translation {text!r}, score {self.score:.4f}, {sizes}{more}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the text, its score and its alignment."""
+        from rnnsearch.drawing.alignment_table import alignment_table
+
+        return alignment_table(self.source_tokens, self.tokens, self.alignment, f"{self.text} ({self.score:.3f})")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints: plain lists, numbers to five decimals, the alternatives without alternatives of their own."""
+        return self._fields() | {"alternatives": [other._fields() for other in self.alternatives]}
+
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "tokens": list(self.tokens),
+            "source_tokens": list(self.source_tokens),
+            "score": round(self.score, _DIGITS),
+            "log_probabilities": [round(value, _DIGITS) for value in self.log_probabilities],
+            "finished": self.finished,
+            "alignment": [[round(float(weight), _DIGITS) for weight in row] for row in self.alignment],
+        }
+
     def links(self) -> list[Link]:
         """Hard word links: every target word to its strongest source word, unless that is the end of sentence."""
         return hard_links(self.alignment)
@@ -65,3 +102,11 @@ class Translation:
         from rnnsearch.drawing.alignment_figure import alignment_figure
 
         return alignment_figure(self.source_tokens, self.tokens, self.alignment, path)
+
+
+def _same_fields(one: Hypothesis | Translation, other: object) -> bool:
+    """Whether both are of one class and have equal fields; arrays are equal in shape and in every number."""
+    if type(one) is not type(other):
+        return False
+    pairs = ((getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
+    return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)

@@ -47,8 +47,9 @@ class Run:
         return self.path / "log"
 
     @classmethod
-    def create(cls, path: Path, settings: Settings, source: Codec, target: Codec) -> Run:
+    def create(cls, path: str | Path, settings: Settings, source: Codec, target: Codec) -> Run:
         """Makes the folder and writes settings and vocabularies. Raises InputError if it holds a run already."""
+        path = Path(path)
         if (path / "config.toml").exists():
             raise InputError("holds a run already", file=path, remedy="--resume to go on with it, or name another folder for --out")
         if path.exists() and not path.is_dir():
@@ -66,8 +67,9 @@ class Run:
         return run
 
     @classmethod
-    def open(cls, path: Path) -> Run:
+    def open(cls, path: str | Path) -> Run:
         """Reads settings and vocabularies. Raises InputError if there is no run, or one of another format."""
+        path = Path(path)
         file = path / "config.toml"
         try:
             table = tomllib.loads(file.read_text(encoding="utf-8"))

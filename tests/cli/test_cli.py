@@ -155,8 +155,11 @@ MISTAKES = [
     ("train {folder} --data {store} --out {here}/r", "folder' (name a TOML file or one of"),
     ("train {here}/nosuch.toml --data {store} --out {here}/r", "nosuch.toml: cannot be read: No such file or directory"),
     ("train {torn} --data {store} --out {here}/r", "torn.toml: is not TOML"),
-    ("train {wrong} --data {store} --out {here}/r", "wrong.toml: unknown setting model.hiden_size (see docs/reference/settings.md)"),
-    ("train demo --data {store} --out {here}/r --set hidden_size=3", "--set 'hidden_size=3' is not section.key=value (for example"),
+    ("train {wrong} --data {store} --out {here}/r", "wrong.toml: unknown setting model.hiden_size (did you mean 'model.hidden_size'?"),
+    (
+        "train demo --data {store} --out {here}/r --set hidden_size=3",
+        "--set 'hidden_size=3' is not section.key=value (did you mean 'model.hidden_size'?)",
+    ),
     ("train demo --data {store} --out {here}/r --set model.hidden_size", "--set 'model.hidden_size' is not section.key=value"),
     ("train demo --data {store} --out {here}/r --set model.depth=3", "recipe demo: unknown setting model.depth"),
     ("train demo --data {store} --out {here}/r --set modell.hidden_size=3", "recipe demo: unknown setting modell"),

@@ -36,6 +36,12 @@ def test_json_holds_everything_on_one_line() -> None:
     assert "alternatives" not in alternative
 
 
+def test_json_is_what_to_dict_gives() -> None:
+    both = translation(alternatives=[translation("été", -2.0)])
+    assert json.loads(as_json(both)) == both.to_dict()
+    assert all(isinstance(weight, float) for row in both.to_dict()["alignment"] for weight in row)
+
+
 def test_json_survives_odd_words() -> None:
     odd = 'a"b\\c\u2028d\u0085e</s>'
     line = as_json(translation(odd))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -85,6 +86,14 @@ def test_every_metric_is_tested(everything: Evaluation) -> None:
     assert [(one.metric, one.system, one.other) for one in everything.significance] == [
         (metric, "erste", "zweite") for metric in ("BLEU", "chrF2", "TER")
     ]
+
+
+def test_a_small_p_value_is_no_zero_for_a_person_and_a_number_for_a_program(everything: Evaluation) -> None:
+    sure = [replace(one, p_bootstrap=1e-4, p_randomisation=2e-4) for one in everything.significance[:1]]
+    table = as_text(replace(everything, significance=sure)).partition("Significance:")[2].split("\n\n")[1]
+    assert table.count("< 0.001") == 2
+    assert "0.000" not in table
+    assert "\t0.0001\t0.0002" in as_tsv(replace(everything, significance=sure))
 
 
 def test_nothing_is_measured_that_nobody_asked_for() -> None:

@@ -66,6 +66,8 @@ def test_a_difference_in_every_sentence_is_no_chance(command: Command, tmp_path:
     found = json.loads(command("aer", "--links", "good", "bad", "same", "--gold", "gold", "--json").out)["differences"]
     assert [(one["aer"], one["p"] < 0.001) for one in found] == [(1, True), (0, False), (-1, True)]
     assert found[1]["p"] == 1
+    said = command("aer", "--links", "good", "bad", "same", "--gold", "gold").out
+    assert (said.count("(p < 0.001)"), said.count("(p = 1.000)"), "p = 0.000" in said) == (2, 1, False)
 
 
 def test_statistics_add_up_to_the_score() -> None:

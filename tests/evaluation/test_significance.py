@@ -12,7 +12,7 @@ from sacrebleu.significance import PairedTest
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.bleu import METRICS, bleu_statistics, chrf_statistics
-from rnnsearch.evaluation.significance import compare, comparisons, exchanged_differences
+from rnnsearch.evaluation.significance import compare, comparisons, exchanged_differences, p_number, p_statement
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 
 RANDOM = np.random.default_rng(11)
@@ -91,3 +91,18 @@ def test_what_cannot_be_compared() -> None:
         compare(("a", mean([1.0, 2.0])), ("b", mean([1.0, 2.0, 3.0])))
     with pytest.raises(InputError, match=r"a has BLEU .* b has chrF2"):
         compare(("a", bleu_statistics(BETTER, REFERENCES)), ("b", chrf_statistics(WORSE, REFERENCES)))
+
+
+@pytest.mark.parametrize(
+    ("p", "number", "statement"),
+    [
+        (1e-4, "< 0.001", "p < 0.001"),
+        (0.0, "< 0.001", "p < 0.001"),
+        (0.000999, "< 0.001", "p < 0.001"),
+        (0.001, "0.001", "p = 0.001"),
+        (0.04219, "0.042", "p = 0.042"),
+        (1.0, "1.000", "p = 1.000"),
+    ],
+)
+def test_no_p_value_is_written_as_zero(p: float, number: str, statement: str) -> None:
+    assert (p_number(p), p_statement(p)) == (number, statement)

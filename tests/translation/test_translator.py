@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,70 @@ def test_forced_decoding_repeats_what_search_found(translator: Translator) -> No
     for one, again in agreeing:
         assert same(one, again)
         assert again.log_probabilities == pytest.approx(one.log_probabilities, abs=1e-4)
+
+
+PAIRS = [(LINES[0], "L'homme voit le cheval."), ("", ""), (LINES[2], "Elle dort.")]
+
+
+def test_pairs_are_scored_and_aligned(translator: Translator) -> None:
+    forced = list(translator.force(PAIRS))
+    assert translator.score(iter(PAIRS)) == [result.score for result in forced]
+    assert translator.align(PAIRS) == forced
+    assert all(isinstance(score, float) for score in translator.score(PAIRS))
+    assert translator.align(PAIRS, posterior=True, batch_size=1)[0].alignment.shape == forced[0].alignment.shape
+    assert not np.allclose(translator.align(PAIRS, posterior=True)[0].alignment, forced[0].alignment)
+    assert (translator.score([]), translator.align([])) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (None, "what was given is None, and lines are expected (give a list of them)"),
+        (b"The man.", "bytes were given where lines are expected"),
+        (3, "what was given is of type int, and lines are expected"),
+        (["The man.", None], "line 2 is None, not text (give strings; an empty line is '')"),
+        (["The man.", b"The man."], "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))"),
+        ([["The", "man"]], "line 1 is of type list, not text"),
+        ([float("nan")], "line 1 is of type float, not text"),
+    ],
+)
+def test_what_is_no_text_is_one_line(translator: Translator, lines: Any, said: str) -> None:
+    for use in (translator.translate, lambda given: list(translator.sample(given))):
+        with pytest.raises(InputError) as error:
+            use(lines)
+        assert str(error.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        (None, "what was given is None, and pairs are expected"),
+        ("ab", "one text was given where pairs are expected"),
+        (["ab"], "pair 1 is of type str, not a source and a target line (give tuples of two strings)"),
+        ([("a", "b"), ("a", "b", "c")], "pair 2 is of type tuple, not a source and a target line"),
+        ([("a", None)], "the target of pair 1 is None, not text"),
+        ([(b"a", "b")], "the source of pair 1 is bytes, not text (decode it"),
+    ],
+)
+def test_what_are_no_pairs_is_one_line(translator: Translator, pairs: Any, said: str) -> None:
+    for use in (translator.score, translator.align):
+        with pytest.raises(InputError) as error:
+            use(pairs)
+        assert str(error.value).startswith(said)
+
+
+def test_a_translator_that_was_used_is_pickled(tiny_run: Path, tiny_subword_run: Path) -> None:
+    for run in (tiny_run, tiny_subword_run):
+        used = Translator.load(run, dictionary={"horse": "cheval"})
+        used.translate(LINES[:1], precision="int8")
+        used.translate(LINES[:1], precision="bfloat16")
+        used.score(PAIRS)
+        expected = used.translate(LINES, beam=2, max_length_ratio=1.0)
+        again = pickle.loads(pickle.dumps(used))
+        assert again.translate(LINES, beam=2, max_length_ratio=1.0) == expected
+        assert again.translate(LINES[:1], precision="int8") == used.translate(LINES[:1], precision="int8")
+        assert (again.search, again.dictionary) == (used.search, used.dictionary)
+        assert used._maps  # what was converted is still there
 
 
 def test_forced_decoding_takes_words_that_the_vocabulary_lacks(translator: Translator) -> None:

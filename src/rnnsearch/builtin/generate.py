@@ -71,8 +71,9 @@ def split(train: int, held_out: int, seed: int = 1) -> tuple[list[Example], list
     return [next(unseen) for _ in range(train)], held[:held_out], held[held_out:]
 
 
-def write(folder: Path, train: int, held_out: int, seed: int = 1) -> None:
+def write(folder: str | Path, train: int, held_out: int, seed: int = 1) -> None:
     """Writes `split` as plain text: train.en, train.fr, train.links (Pharaoh `i-j`), and the same for dev and test."""
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, examples in zip(("train", "dev", "test"), split(train, held_out, seed), strict=True):
         write_examples(folder, name, examples)

@@ -6,7 +6,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Annotated
 
 import typer
 
@@ -18,18 +17,22 @@ from rnnsearch.cli.evaluate import evaluate
 from rnnsearch.cli.experiment import experiment
 from rnnsearch.cli.lexicon import lexicon
 from rnnsearch.cli.links import links
-from rnnsearch.cli.options import SeveralValues, say
+from rnnsearch.cli.options import DEBUG, Command, Debug, Quiet, SeveralValues, Version
 from rnnsearch.cli.prepare import prepare
 from rnnsearch.cli.report import report
 from rnnsearch.cli.reproduce import reproduce
 from rnnsearch.cli.score import score
 from rnnsearch.cli.select import select
+from rnnsearch.cli.settings import settings
 from rnnsearch.cli.train import train
 from rnnsearch.cli.translate import translate
 from rnnsearch.errors import InputError
 
+PROGRAM = "rnnsearch"
+COMPLETION = f"_{PROGRAM.upper()}_COMPLETE"
+"""The environment variable by which a shell asks for completions."""
+
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -52,20 +55,19 @@ EXAMPLES: dict[Callable[..., None], str] = {
     report: "rnnsearch report rnnsearch-50 rnnencdec-50 --test news.en news.fr --system Moses=moses.fr --out report",
     reproduce: "rnnsearch reproduce europarl-small --data corpora --out study",
     experiment: "rnnsearch experiment study.toml --out study --jobs 2",
+    settings: "rnnsearch settings training",
     bench: "rnnsearch bench translate --recipe multi30k --words 6000 --length 15 --set training.threads=1",
 }
 """The commands, in the order of the help, each with the example that its help shows."""
 
 for command, example in EXAMPLES.items():
     several = command in (prepare, select, evaluate, report, aer)
-    app.command(epilog=f"Example: {example}", cls=SeveralValues if several else None)(command)
+    app.command(epilog=f"Example: {example}", cls=SeveralValues if several else Command)(command)
 
 
 @app.callback()
-def common(debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False) -> None:
-    """Options for every command."""
-    if debug:
-        os.environ["RNNSEARCH_DEBUG"] = "1"
+def common(quiet: Quiet = False, debug: Debug = False, version: Version = False) -> None:
+    """The options of all commands; their callbacks have done what they ask for."""
 
 
 def main() -> None:
@@ -78,9 +80,9 @@ def main() -> None:
         sys.stdout.flush()
     except InputError as error:
         code = failed(str(error))
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort) as error:
         code = 130
-        say("rnnsearch: interrupted")
+        complain(f"interrupted; {error}" if str(error) else "interrupted")
     except BrokenPipeError:  # whoever read the output has seen enough
         code = 0
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -97,8 +99,10 @@ def main() -> None:
 
 def run_command() -> int:
     """Runs the command that was typed. Not `app()`: that answers Ctrl-C and a reader who has gone in its own way."""
+    if COMPLETION in os.environ:
+        app(prog_name=PROGRAM)  # answers the shell, and exits
     try:
-        with typer.main.get_command(app).make_context("rnnsearch", sys.argv[1:]) as context:
+        with typer.main.get_command(app).make_context(PROGRAM, sys.argv[1:]) as context:
             context.command.invoke(context)
     except typer.Exit as leaving:  # --help has been shown
         return leaving.exit_code
@@ -114,7 +118,12 @@ def open_missing_streams() -> None:
 
 def failed(line: str) -> int:
     """Says what is wrong and returns the exit code for it."""
-    if os.environ.get("RNNSEARCH_DEBUG"):
+    if os.environ.get(DEBUG):
         traceback.print_exc()
-    say(f"rnnsearch: {line}")
+    complain(line)
     return 2
+
+
+def complain(line: str) -> None:
+    """An error is shown even where notes are unwanted."""
+    print(f"{PROGRAM}: {line}", file=sys.stderr)

@@ -26,6 +26,9 @@ def bench(
     repetitions: Annotated[int, typer.Option(min=1, help="Batches that are timed, after one that warms up.")] = 5,
     candidates: Annotated[int, typer.Option(min=0, help="Of translate: target words that are searched, drawn at random; 0 = all.")] = 0,
     set_: Set = None,
+    threads: Annotated[
+        int | None, typer.Option(min=0, help="CPU threads; 0 = one for each core. Short for --set training.threads=N.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Measure how fast this machine trains or translates, on synthetic sentences of one length."""
@@ -35,7 +38,8 @@ def bench(
     from rnnsearch.config import load_config
     from rnnsearch.system.machine import usable_device
 
-    settings = load_config(recipe, tuple(set_ or ()))
+    changes = [*(set_ or ()), *([] if threads is None else [f"training.threads={threads}"])]
+    settings = load_config(recipe, changes)
     usable_device(settings.training.device)
     if work is Work.TRAIN and candidates:
         raise InputError("training has no candidate words", remedy="leave out --candidates")

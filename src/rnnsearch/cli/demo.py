@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -25,15 +30,46 @@ def demo(
             write(folder, TRAIN_PAIRS, HELD_OUT_PAIRS)
         say(f"corpus   {out} ({TRAIN_PAIRS} training pairs, {HELD_OUT_PAIRS} each for development and test, with gold links)")
         return
-    from rnnsearch.demo import SHOWN, run_demo
+    from rnnsearch.demo import SHOWN, WAY_ON, run_demo
     from rnnsearch.drawing.alignment_text import alignment_text
+    from rnnsearch.training.interrupt import TrainingInterrupted
 
-    result = run_demo(out, tuple(set_ or ()))
+    try:
+        result = run_demo(out, tuple(set_ or ()))
+    except TrainingInterrupted as ended:
+        raise typer.Exit(128 + ended.signal) from None
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(WAY_ON) from None
     shown = result.shown
     print(f"\n{SHOWN}\n{shown.text}\nscore {shown.score:.3f}\n")
     print(alignment_text(shown.source_tokens, shown.tokens, shown.alignment))
     print(f"\nheld out  {result.bleu}\nheld out  {result.alignment}\npicture   {result.picture}\n")
-    print("What to type next:")
-    print(f'  echo "The old man sees the house." | rnnsearch translate {out}/run')
-    print("  rnnsearch prepare train.en train.fr --dev dev.en dev.fr --out store --recipe multi30k")
-    print("  rnnsearch train multi30k --data store --out run")
+    for line in what_next(out):
+        print(line)
+
+
+def what_next(folder: Path) -> Iterator[str]:
+    """Commands that do as they stand, in the directory and with the PATH of whoever typed this one."""
+    program = typed()
+    at = {name: shlex.quote(str(folder / name)) for name in ("run", "corpus/train", "corpus/dev", "corpus/test")}
+    run, train, dev, test = at.values()
+    yield "What to type next:"
+    yield f'  echo "The old man sees the house." | {program} translate {run}'
+    yield f"  {program} report {run} --test {test}.en {test}.fr --out demo-report"
+    yield "What to type for a corpus of your own, shown with that of the demo:"
+    yield f"  {program} prepare {train}.en {train}.fr --dev {dev}.en {dev}.fr --out store --recipe demo"
+    yield f"  {program} train demo --data store --out run"
+    activate = Path(program).parent / "activate"
+    if activate.exists():
+        yield f"After `source {activate}` the program is called rnnsearch."
+
+
+def typed() -> str:
+    """How the program that is running is called from here: by its name if the shell finds it so, else by its path."""
+    called = sys.argv[0]
+    if Path(called).name != "rnnsearch":  # python -m rnnsearch
+        return f"{shlex.quote(sys.executable)} -m rnnsearch"
+    found = shutil.which("rnnsearch")
+    if found and os.path.realpath(found) == os.path.realpath(shutil.which(called) or called):
+        return "rnnsearch"
+    return shlex.quote(called)

@@ -11,7 +11,7 @@ from rnnsearch.cli.study_options import Data, DryRun, Only, Out, SideBySide, Sta
 
 
 def experiment(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="A TOML file (see docs/how-to/experiments.md) or a built-in study.")],
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="A built-in study (`rnnsearch settings` names them) or a TOML file.")],
     out: Out,
     data: Data = None,
     set_: Set = None,

@@ -2,19 +2,77 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, did_you_mean
+from rnnsearch.system.progress import QUIET, note
+from rnnsearch.system.version import package_version
 
+DEBUG = "RNNSEARCH_DEBUG"
+"""The environment variable that `--debug` sets."""
+
+
+def _set(variable: str, value: bool) -> None:
+    if value:
+        os.environ[variable] = "1"
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"rnnsearch {package_version()}")
+        raise typer.Exit
+
+
+def _settings_like(beginning: str) -> Iterator[str]:
+    """For the shell's completion of --set."""
+    from rnnsearch.config import Settings
+
+    for section in Settings.model_fields:
+        for key in type(getattr(Settings(), section)).model_fields:
+            if f"{section}.{key}=".startswith(beginning):
+                yield f"{section}.{key}="
+
+
+def recipes_like(beginning: str) -> list[str]:
+    """For the shell's completion of a recipe's name."""
+    from rnnsearch.config import recipe_names
+
+    return [name for name in recipe_names() if name.startswith(beginning)]
+
+
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        callback=lambda value: _set(QUIET, value),
+        is_eager=True,
+        expose_value=False,
+        help="Show no progress, warnings or notes; results and errors remain.",
+    ),
+]
+Debug = Annotated[
+    bool,
+    typer.Option("--debug", callback=lambda value: _set(DEBUG, value), expose_value=False, help="Show the whole traceback of an error."),
+]
+Version = Annotated[
+    bool, typer.Option("--version", callback=_show_version, is_eager=True, expose_value=False, help="Show the version and exit.")
+]
 SourceFile = Annotated[str, typer.Argument(metavar="SRC", help="Source text, one sentence a line; .gz is read as is, - is stdin.")]
 TargetFile = Annotated[str, typer.Argument(metavar="TGT", help="Target text, line by line.")]
 Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one setting of the recipe; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="SECTION.KEY=VALUE",
+        autocompletion=_settings_like,
+        help="Change one setting of the recipe; may be repeated. `rnnsearch settings` lists them.",
+    ),
 ]
 TrustCode = Annotated[bool, typer.Option("--trust-code", help="Import the code outside rnnsearch that the run names.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")]
@@ -27,7 +85,16 @@ Format = Annotated[str, typer.Option("--format", help="lines, tsv, csv, tmx, jso
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, with tokens, score and alignment matrix.")]
 
 
-class SeveralValues(TyperCommand):
+class Command(TyperCommand):
+    """A command that takes the options of all commands after its name, too: `rnnsearch -q prepare` is `rnnsearch prepare -q`."""
+
+    EVERYWHERE = ("quiet", "debug")
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return [*super().get_params(ctx), *(option for option in ctx.find_root().command.params if option.name in self.EVERYWHERE)]
+
+
+class SeveralValues(Command):
     """A command some of whose options take as many values as there are up to the next option: `--dev A B` is `--dev A --dev B`."""
 
     SPREAD = ("--dev", "--links", "--in-domain", "--pool", "--test", "--hyp", "--run", "--system", "--gold")
@@ -53,13 +120,13 @@ def progress_bar() -> Any:
 
 
 def say(text: str) -> None:
-    """Everything that is not a result goes to stderr."""
-    print(text, file=sys.stderr)
+    """A warning or a note: what is neither a result nor an error."""
+    note(text)
 
 
 def one_of(word: str, option: str, allowed: Iterable[str]) -> str:
     """The word, if it is one of the allowed ones. Raises InputError else."""
     allowed = tuple(allowed)
     if word not in allowed:
-        raise InputError(f"{option} knows no '{word}'", remedy=f"one of: {', '.join(allowed)}")
+        raise InputError(f"{option} knows no '{word}'", remedy=f"{did_you_mean(word, allowed)} one of: {', '.join(allowed)}".strip())
     return word

@@ -9,24 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnnsearch.errors import InputError
-from rnnsearch.records import Translation
-from rnnsearch.word_links import format_links
 
-if TYPE_CHECKING:  # it would load torch
+if TYPE_CHECKING:  # they would load numpy and torch
+    from rnnsearch.records import Translation
     from rnnsearch.translation.word_aligner import Aligned
 
 
 def as_json(result: Translation) -> str:
     """One line of JSON: text, tokens, score, the alignment matrix (target × source) and what else is known."""
-    return json.dumps(_fields(result) | {"alternatives": [_fields(other) for other in result.alternatives]}, ensure_ascii=False)
+    return json.dumps(result.to_dict(), ensure_ascii=False)
 
 
 def as_aligned_json(aligned: Aligned, measures: Mapping[str, float]) -> str:
     """As `as_json`, without alternatives, but with the links made, the measures, and the matrix of the other direction, if any."""
     more: dict[str, Any] = {"links": aligned.links, "measures": {name: round(value, 5) for name, value in measures.items()}}
     if aligned.reverse is not None:
-        more["reverse_alignment"] = _rounded(aligned.reverse)
-    return json.dumps(_fields(aligned.result) | more, ensure_ascii=False)
+        more["reverse_alignment"] = aligned.reverse.to_dict()["alignment"]
+    one = aligned.result.to_dict()
+    del one["alternatives"]
+    return json.dumps(one | more, ensure_ascii=False)
 
 
 def as_nbest(number: int, result: Translation) -> str:
@@ -37,23 +38,9 @@ def as_nbest(number: int, result: Translation) -> str:
 
 def as_links(result: Translation) -> str:
     """Pharaoh format, source-target, 0-based."""
+    from rnnsearch.word_links import format_links
+
     return format_links(result.links())
-
-
-def _fields(result: Translation) -> dict[str, Any]:
-    return {
-        "text": result.text,
-        "tokens": result.tokens,
-        "source_tokens": result.source_tokens,
-        "score": round(result.score, 5),
-        "log_probabilities": [round(value, 5) for value in result.log_probabilities],
-        "finished": result.finished,
-        "alignment": _rounded(result),
-    }
-
-
-def _rounded(result: Translation) -> list[list[float]]:
-    return [[round(float(weight), 5) for weight in row] for row in result.alignment]
 
 
 def also_written(results: Iterable[Any], links: Path | None, plots: Path | None) -> Iterator[Any]:

@@ -7,12 +7,17 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Set
+from rnnsearch.cli.options import Set, recipes_like
 from rnnsearch.errors import InputError
 
 
 def train(
-    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A built-in recipe (see docs/reference/recipes.md) or a TOML file.")],
+    recipe: Annotated[
+        str,
+        typer.Argument(
+            metavar="RECIPE", autocompletion=recipes_like, help="A built-in recipe (`rnnsearch settings` names them) or a TOML file."
+        ),
+    ],
     data: Annotated[Path, typer.Option(help="Folder that `rnnsearch prepare` made.")],
     out: Annotated[Path, typer.Option(help="Folder of the run.")],
     set_: Set = None,
@@ -26,8 +31,14 @@ def train(
         raise InputError("the data settings of a prepared corpus are fixed", file=data, remedy="--set them for `rnnsearch prepare`")
     from rnnsearch.system.machine import usable_device
     from rnnsearch.text.store.corpus import Corpus
-    from rnnsearch.training.loop import train as train_run
+    from rnnsearch.training.interrupt import TrainingInterrupted
+    from rnnsearch.training.loop import train_to_the_end
 
     usable_device(settings.training.device)
-    train_run(settings, Corpus.open(data), out, resume=resume)
+    try:
+        train_to_the_end(settings, Corpus.open(data), out, resume=resume)
+        code = 0
+    except TrainingInterrupted as ended:
+        code = 128 + ended.signal  # as a shell says it: 130 after Ctrl-C
     print(out)
+    raise typer.Exit(code)

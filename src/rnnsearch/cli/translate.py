@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rnnsearch.cli.options import Device, Json, Threads, TrustCode
+from rnnsearch.cli.options import Device, Json, Threads, TrustCode, say
 from rnnsearch.cli.output import also_written
 from rnnsearch.cli.runs import load
 
@@ -52,6 +52,7 @@ def translate(
     """Translate text line by line: the N-th line out belongs to the N-th line in."""
     from rnnsearch.cli.output import as_json, as_nbest
     from rnnsearch.text.formats.lines import read_lines
+    from rnnsearch.translation.unknown_source_words import unknown_words_noted
 
     file = "-" if runs[-1].is_dir() or (len(runs) == 1 and str(runs[0]) != "-") else str(runs.pop())
     translator = load(runs, device, threads, trust_code, dictionary, candidates)
@@ -66,5 +67,6 @@ def translate(
         results: Iterable[Any] = translator.sample(lines, samples=samples, temperature=temperature, seed=seed, **(search | {"nbest": 1}))
     else:
         results = translator.stream(lines, **search)
+    results = unknown_words_noted(results, translator.source, say)
     for number, result in enumerate(also_written(results, links, alignment_plots)):
         print(as_json(result) if json else as_nbest(number, result) if nbest > 1 else result.text)

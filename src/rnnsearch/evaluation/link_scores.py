@@ -9,7 +9,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_behaviour import jumps
 from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error, alignment_statistics
 from rnnsearch.evaluation.gold_links import read_pharaoh
-from rnnsearch.evaluation.significance import Comparison, comparisons
+from rnnsearch.evaluation.significance import Comparison, comparisons, p_statement
 from rnnsearch.word_links import GoldLinks, Link
 
 
@@ -56,7 +56,9 @@ def as_table(systems: Sequence[System], differences: Sequence[Comparison], alpha
         for other in systems[place + 1 :]:
             lines.append(f"agreement {100 * _agreement(one, other):.2f}: {one.name}, {other.name}")
     for found in differences:
-        lines.append(f"difference {100 * found.difference:+.2f} (p = {found.p_randomisation:.3f}): AER of {found.other} - {found.system}")
+        lines.append(
+            f"difference {100 * found.difference:+.2f} ({p_statement(found.p_randomisation)}): AER of {found.other} - {found.system}"
+        )
     return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from rnnsearch.drawing.characters import display_width, pad_left, pad_right
 from rnnsearch.evaluation.evaluation import ALL, WITHOUT_UNKNOWN, Evaluation, LengthScore, SystemScore
+from rnnsearch.evaluation.significance import p_number
 
 COLUMNS = (
     *("table", "system", "other", "metric", "pairs", "shortest", "longest", "sentences", "value", "low", "high"),
@@ -114,7 +115,7 @@ def _significance(evaluation: Evaluation) -> str:
     rows = [
         [
             *(comparison.metric, comparison.system, comparison.other, f"{comparison.difference:+.2f}"),
-            *(f"{comparison.p_randomisation:.4f}", f"{comparison.p_bootstrap:.4f}", f"{100 * comparison.share_better:.1f} %"),
+            *(p_number(comparison.p_randomisation), p_number(comparison.p_bootstrap), f"{100 * comparison.share_better:.1f} %"),
         ]
         for comparison in evaluation.significance
     ]

@@ -16,6 +16,18 @@ RESAMPLES, TRIALS, SEED = 1000, 10_000, 12345
 """sacreBLEU's own, so that the p-values are those which `sacrebleu --paired-bs` and `--paired-ar` print."""
 
 Named = tuple[str, SufficientStatistics]
+SMALLEST = 0.001
+"""p-values below it are not written as numbers: so many trials say no more."""
+
+
+def p_number(p: float) -> str:
+    """A p-value for a person: `0.042`, or `< 0.001`; never 0.000."""
+    return f"< {SMALLEST}" if p < SMALLEST else f"{p:.3f}"
+
+
+def p_statement(p: float) -> str:
+    """`p = 0.042`, or `p < 0.001`."""
+    return f"p {p_number(p)}" if p < SMALLEST else f"p = {p_number(p)}"
 
 
 @dataclass(frozen=True, slots=True)

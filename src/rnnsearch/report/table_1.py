@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rnnsearch.evaluation.likelihood import perplexity
-from rnnsearch.evaluation.significance import TRIALS, Comparison, comparisons
+from rnnsearch.evaluation.significance import TRIALS, Comparison, comparisons, p_statement
 from rnnsearch.report.document import Block, Column, Section, Table, Value
 from rnnsearch.report.measures import Measures, Statistics
 from rnnsearch.report.outputs import RunOutput
@@ -117,8 +117,7 @@ def significance(measures: Measures, found: Sequence[Comparison], prefix: str) -
 
 def _cell(difference: float, comparison: Comparison) -> str:
     p = comparison.p_randomisation
-    written = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-    return f"{difference:+.2f}{'*' if p < SIGNIFICANT else ''} ({written})".replace("-", "−")
+    return f"{difference:+.2f}{'*' if p < SIGNIFICANT else ''} ({p_statement(p)})".replace("-", "−")
 
 
 def _tests(found: Sequence[Comparison], prefix: str) -> Table:

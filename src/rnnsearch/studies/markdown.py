@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rnnsearch.evaluation.significance import p_statement
 from rnnsearch.studies.metrics import LEARNING_METRICS, TEST_METRICS, Metric, Summary
 from rnnsearch.studies.study import LONG
-
-SMALLEST = 0.001
-"""p-values below are shown as such."""
 
 
 def markdown(table: dict[str, Any], drawn: dict[str, str]) -> str:
@@ -46,17 +44,13 @@ def _comparisons(entries: Sequence[dict[str, Any]]) -> list[str]:
     found: dict[tuple[str, str], dict[str, str]] = {}
     for entry in entries:
         difference = f"{entry['difference'] * metrics[entry['metric']].factor:+.{metrics[entry['metric']].digits}f}"
-        found.setdefault((entry["other"], entry["system"]), {})[entry["metric"]] = f"{difference} ({_chance(entry['p_randomisation'])})"
+        found.setdefault((entry["other"], entry["system"]), {})[entry["metric"]] = f"{difference} ({p_statement(entry['p_randomisation'])})"
     if not found:
         return []
     shown = [metric for metric in TEST_METRICS if any(metric.key in values for values in found.values())]
     cells = [[f"{other} − {baseline}", *(values.get(metric.key, "") for metric in shown)] for (other, baseline), values in found.items()]
     note = "Difference, and p by approximate randomisation: paired by sentence, two-sided, of the mean over the seeds."
     return [*_table(["difference", *(metric.heading for metric in shown)], cells), "", note, ""]
-
-
-def _chance(p: float) -> str:
-    return f"p < {SMALLEST}" if p < SMALLEST else f"p = {p:.3f}"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rnnsearch.studies.job import INTERRUPTED, Job, describe
+from rnnsearch.system.progress import QUIET
 
 POLL = 0.1
 """Seconds between two looks at the processes."""
@@ -86,6 +87,7 @@ def _start(task: Task, lock: int) -> subprocess.Popen[str]:
             encoding="utf-8",
             start_new_session=True,
             pass_fds=(lock,),
+            env={name: value for name, value in os.environ.items() if name != QUIET},  # a log holds all that there is to say
         )
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError):  # it has ended already: its exit code says so

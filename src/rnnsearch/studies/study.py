@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rnnsearch.config import DataSettings, Positive, Seed, Settings, apply_override, checked, read_recipe, validated
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, did_you_mean
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 """Of a variant, a test set or a system: it names folders and columns."""
@@ -144,14 +144,14 @@ def study_names() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
-def read_plan(name: str, data: Path | None = None, overrides: Sequence[str] = ()) -> Plan:
+def read_plan(name: str | Path, data: str | Path | None = None, overrides: Sequence[str] = ()) -> Plan:
     """Reads a study, by the name of a built-in one or as a TOML file, and resolves the settings of its variants.
 
     data: the folder that its paths are relative to; else that of the study file, or the current one for a built-in study.
     overrides: `section.key=value`, for all variants. Raises InputError for a study that does not exist, is not TOML or does not fit.
     """
-    where, beside, table = _read(name)
-    study = checked(Study, table, where, "see docs/how-to/experiments.md")
+    where, beside, table = _read(str(name))
+    study = checked(Study, table, where, "`rnnsearch settings --study alignment` shows an example")
     unknown = sorted(set(study.settings) - set(Settings.model_fields))
     if unknown:
         raise InputError(f"unknown section settings.{unknown[0]}", file=where, remedy=f"one of {', '.join(Settings.model_fields)}")
@@ -165,7 +165,7 @@ def read_plan(name: str, data: Path | None = None, overrides: Sequence[str] = ()
         seed = {"seed": study.seeds[0]}
         settings[variant] = settings[variant].model_copy(update={"training": settings[variant].training.model_copy(update=seed)})
     corpus = _resolved([study.settings], recipe_beside(study, beside), overrides, where).data
-    return Plan(study, where, beside, data or beside, corpus, settings)
+    return Plan(study, where, beside, Path(data) if data else beside, corpus, settings)
 
 
 def _read(name: str) -> tuple[str, Path, dict[str, Any]]:
@@ -175,7 +175,8 @@ def _read(name: str) -> tuple[str, Path, dict[str, Any]]:
         if path.suffix != ".toml" and not path.is_file():
             built_in = resources.files("rnnsearch.studies") / "builtin" / f"{name}.toml"
             if not built_in.is_file():
-                raise InputError(f"no study {name!r}", remedy=f"name a TOML file or one of {', '.join(study_names())}")
+                names = f"name a TOML file or one of {', '.join(study_names())}"
+                raise InputError(f"no study {name!r}", remedy=f"{did_you_mean(name, study_names())} {names}".strip())
             return f"study {name}", Path(), tomllib.loads(built_in.read_text(encoding="utf-8"))
         return str(path), path.parent, tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

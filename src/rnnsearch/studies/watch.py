@@ -12,6 +12,7 @@ from rich.text import Text
 
 from rnnsearch.studies.processes import Task, last_line
 from rnnsearch.studies.run_states import RunState, time_left
+from rnnsearch.system.progress import is_quiet
 
 LOOK = 1.0
 """Seconds between two looks at the logs on a terminal."""
@@ -24,7 +25,8 @@ class Watch:
 
     def __init__(self, runs: int, states: Callable[[], list[RunState]], side_by_side: int, say: Callable[[str], None]) -> None:
         self.console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self.live = Live(console=self.console, transient=True, auto_refresh=False) if self.console.is_terminal else None
+        is_live = self.console.is_terminal and not is_quiet()
+        self.live = Live(console=self.console, transient=True, auto_refresh=False) if is_live else None
         self.runs, self.states, self.side_by_side, self._say = runs, states, side_by_side, say
         self.done, self.next_look = 0, 0.0
         self.shown: dict[str, str] = {}

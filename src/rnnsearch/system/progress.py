@@ -1,23 +1,39 @@
-"""How long work says what it has done: a callback, and the bar on stderr that is one."""
+"""How long work says what it has done, on stderr and only if it may: a callback, the bar that is one, and notes."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from typing import Self
 
 Progress = Callable[[str, int, int | None], None]
 """Told what is being done, how many are done, and of how many, or None where that is not known."""
 
+QUIET = "RNNSEARCH_QUIET"
+"""The environment variable that `--quiet` sets."""
+
+
+def is_quiet() -> bool:
+    """Whether progress, warnings and notes are unwanted. Results and errors are always shown."""
+    return bool(os.environ.get(QUIET))
+
+
+def note(text: str) -> None:
+    """Prints a warning or a note to stderr, unless they are unwanted."""
+    if not is_quiet():
+        print(text, file=sys.stderr)
+
 
 class ProgressBar:
-    """Called with (what is being done, how many are done, of how many or None); shows nothing where there is no terminal."""
+    """Called with (what is being done, how many are done, of how many or None); nothing is shown without a terminal or if unwanted."""
 
     def __init__(self) -> None:
         from rich.console import Console
         from rich.progress import Progress as Bar
 
         console = Console(stderr=True)
-        self.bar = Bar(console=console, transient=True, disable=not console.is_terminal)
+        self.bar = Bar(console=console, transient=True, disable=is_quiet() or not console.is_terminal)
         self.tasks: dict[str, object] = {}
 
     def __enter__(self) -> Self:

@@ -8,7 +8,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.text.formats.lines import read_lines
 
 
-def read_dictionary(path: Path) -> dict[str, str]:
+def read_dictionary(path: str | Path) -> dict[str, str]:
     """The first translation of every word. Raises InputError for a line that is not two words."""
     entries: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), 1):

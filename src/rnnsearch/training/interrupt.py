@@ -7,12 +7,24 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rnnsearch.run import Run
+
+
+class TrainingInterrupted(KeyboardInterrupt):
+    """Training was ended by a signal, and has saved what it needs to go on. run: as far as it is trained; signal: the number."""
+
+    def __init__(self, run: Run, number: int) -> None:
+        super().__init__()
+        self.run, self.signal = run, number
 
 
 class Interrupt:
-    """asked: whether somebody wants training to end."""
+    """signal: the number of the one by which somebody wants training to end; 0 while nobody does."""
 
-    asked = False
+    signal = 0
 
 
 @contextmanager
@@ -24,9 +36,9 @@ def interruptible() -> Iterator[Interrupt]:
         return
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if interrupt.asked:
+        if interrupt.signal:
             raise KeyboardInterrupt
-        interrupt.asked = True
+        interrupt.signal = number
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

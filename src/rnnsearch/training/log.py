@@ -91,7 +91,7 @@ def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
     }
 
 
-def read_statistics(run: Path) -> dict[str, Any]:
+def read_statistics(run: str | Path) -> dict[str, Any]:
     """Of a run folder; empty if it has none yet."""
-    path = run / "log" / "statistics.json"
+    path = Path(run) / "log" / "statistics.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

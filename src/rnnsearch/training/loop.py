@@ -20,7 +20,7 @@ from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.alignment_loss import needs_links
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.display import Display
-from rnnsearch.training.interrupt import interruptible
+from rnnsearch.training.interrupt import TrainingInterrupted, interruptible
 from rnnsearch.training.log import Log, statistics
 from rnnsearch.training.optimiser import total_updates
 from rnnsearch.training.team import Team
@@ -36,14 +36,30 @@ MAY_CHANGE = {"max_updates", "max_epochs", "max_minutes", "patience", "processes
 """Training settings that may differ when a run is resumed: they do not change what an update computes."""
 
 
-def train(settings: Settings, corpus: Corpus, path: Path, *, resume: bool = False, display: Display | None = None) -> Run:
+def train(settings: Settings, corpus: Corpus, path: str | Path, *, resume: bool = False, display: Display | None = None) -> Run:
     """Trains a network on `corpus` into the folder `path`, until a limit of the settings, patience or Ctrl-C ends it.
 
     resume: go on with the run in `path`; what comes out equals an uninterrupted training, bit for bit on a processor with the
     same number of threads. Without a run there, it begins one. Raises InputError for settings, corpus or run that do not fit,
     and when non-finite gradients repeat.
     """
-    session = Session.begin(settings, corpus, path, resume)
+    try:
+        return train_to_the_end(settings, corpus, path, resume=resume, display=display)
+    except TrainingInterrupted as ended:
+        return ended.run
+
+
+def train_to_the_end(
+    settings: Settings,
+    corpus: Corpus,
+    path: str | Path,
+    *,
+    resume: bool = False,
+    display: Display | None = None,
+    way_on: str = "go on with --resume",
+) -> Run:
+    """As `train`, but raises TrainingInterrupted after Ctrl-C. way_on: what a person is told then."""
+    session = Session.begin(settings, corpus, Path(path), resume)
     with display or Display(session.trainer.total_updates, session.progress.update) as shown, interruptible() as interrupt:
         session.log.warn = shown.say
         if session.corpus.dev is None:
@@ -51,15 +67,17 @@ def train(settings: Settings, corpus: Corpus, path: Path, *, resume: bool = Fals
         try:
             for batches, position in session.batches():
                 session.progress.finished = reason_to_stop(settings.training, session.progress)
-                if session.progress.finished or interrupt.asked:
+                if session.progress.finished or interrupt.signal:
                     break
                 session.update(batches, position, shown)
             if session.progress.finished:
                 session.validate(shown)
             session.save(shown, must=True)
-            shown.say(session.closing_words())
+            shown.say(session.closing_words(way_on))
         finally:
             session.close()
+    if interrupt.signal and not session.progress.finished:
+        raise TrainingInterrupted(session.run, interrupt.signal)
     return session.run
 
 
@@ -161,6 +179,7 @@ class Session:
         progress.alignment_sum, progress.linked_rows = 0.0, 0
         self.log.statistics(progress)
         shown.say(describe(row, result, better))
+        shown.samples([] if result is None else result.samples)
 
     def save(self, shown: Display, must: bool = False) -> None:
         """A checkpoint to resume from. A full disk leaves the previous one, and ends the training only if this one is the last."""
@@ -185,11 +204,11 @@ class Session:
         if self.team is not None:
             self.team.close()
 
-    def closing_words(self) -> str:
+    def closing_words(self, way_on: str) -> str:
         progress = self.progress
         done = f"{progress.update} updates, {progress.epochs:.2f} epochs, {progress.seconds / 60:.1f} minutes"
         if not progress.finished:
-            return f"interrupted after {done}; go on with --resume"
+            return f"interrupted after {done}; {way_on}"
         best = statistics(self.run, progress)
         score = "" if best["dev_nll"] is None else f"; best at update {progress.best_update}: development NLL {best['dev_nll']:.2f}"
         score += "" if best["dev_bleu"] is None else f", BLEU {best['dev_bleu']:.2f}"
@@ -277,7 +296,7 @@ def check_links(corpus: Corpus, training: TrainingSettings) -> None:
 
 
 def describe(row: dict[str, float], result: Validation | None, better: bool) -> str:
-    """A validation in a few lines for a person."""
+    """A validation in a line for a person."""
     text = f"update {row['update']:.0f}  epoch {row['epochs']:.2f}  {row['seconds'] / 60:.1f} min"
     text += f"  train nll/word {row['train_nll_per_word']:.3f}"
     if "train_alignment_loss" in row:
@@ -285,7 +304,4 @@ def describe(row: dict[str, float], result: Validation | None, better: bool) -> 
     if result is None:
         return text
     bleu = "" if result.bleu is None else f"  BLEU {result.bleu:.2f}"
-    text += f"  dev nll {result.nll:.2f}  nll/word {result.nll_per_word:.3f}{bleu}{'  (best so far)' if better else ''}"
-    for source, reference, translation in result.samples:
-        text += f"\n  source       {source}\n  reference    {reference}\n  translation  {translation}"
-    return text
+    return f"{text}  dev nll {result.nll:.2f}  nll/word {result.nll_per_word:.3f}{bleu}{'  (best so far)' if better else ''}"

@@ -19,6 +19,7 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
 from rnnsearch.text.codec import Codec, Encoded
+from rnnsearch.text.formats.given import given_lines, given_pairs
 from rnnsearch.text.lexicon.table import Lexicon
 from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.text.vocabulary import SPECIALS, UNK
@@ -130,23 +131,36 @@ class Translator:
 
         return self._in_order(lines, lambda encoded: self._in_words(encoded, draw(encoded), settings), settings.batch_size)
 
+    def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 64) -> list[float]:
+        """log p(y | x) of each pair of a source line and its translation, in nats; of both directions the mean, if the decoder has two."""
+        return [result.score for result in self.force(pairs, batch_size)]
+
+    def align(self, pairs: Iterable[tuple[str, str]], *, posterior: bool = False, batch_size: int = 64) -> list[Translation]:
+        """The pairs with their alignments: `links()` and `alignment` of each say which words belong together.
+
+        posterior: as in `force`, which does the same for text of any length.
+        """
+        return list(self.force(pairs, batch_size, posterior=posterior))
+
     def force(self, pairs: Iterable[tuple[str, str]], batch_size: int = 64, *, posterior: bool = False) -> Iterator[Translation]:
         """Scores and aligns given translations: score is log p(y | x), alignment is that of forced decoding.
 
         posterior: the alignment that each word has once it is known, in place of α (translation/posterior.py).
         """
-        encode = ((self.source.encode(source), self.target.encode(target)) for source, target in pairs)
+        encode = ((self.source.encode(source), self.target.encode(target)) for source, target in given_pairs(pairs))
         while ahead := list(islice(encode, READ_AHEAD * batch_size)):
             yield from batched_by_length(ahead, lambda pair: len(pair[1].ids), batch_size, partial(self._force_batch, posterior=posterior))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: all but the converted weights, which are made again."""
+        return self.__dict__ | {"_maps": {}}
 
     @property
     def _device(self) -> torch.device:
         return self.networks[0].output.weight.device
 
     def _in_order(self, lines: Iterable[str], work: Any, batch_size: int) -> Iterator[Translation]:
-        if isinstance(lines, str):  # which is iterable too, letter by letter
-            raise InputError("one text was given where lines are expected", remedy="put it into a list")
-        encoded = (self.source.encode(line) for line in lines)
+        encoded = (self.source.encode(line) for line in given_lines(lines))
         while ahead := list(islice(encoded, READ_AHEAD * batch_size)):
             full = [sentence for sentence in ahead if sentence.words]
             done = iter(batched_by_length(full, lambda sentence: len(sentence.ids), batch_size, work))

@@ -79,7 +79,11 @@ def read_pairs(
     """The lines of two files side by side. Raises InputError as `read_lines` does, and, at the end, if one file has more lines."""
     if str(source) == str(target) == "-":
         raise InputError("both sides cannot come from standard input", remedy="name a file for one of them")
-    sources, targets = read_lines(source, source_oddities), read_lines(target, target_oddities)
+    yield from side_by_side(read_lines(source, source_oddities), read_lines(target, target_oddities), str(source), str(target))
+
+
+def side_by_side(sources: Iterator[str], targets: Iterator[str], source: str, target: str) -> Iterator[tuple[str, str]]:
+    """The lines of both sides. Raises InputError, at the end, if one side has more lines; source, target: what it calls them."""
     pairs = 0
     while True:
         left, right = next(sources, None), next(targets, None)

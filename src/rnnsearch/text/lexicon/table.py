@@ -70,11 +70,12 @@ class Lexicon:
         sources = np.repeat(np.arange(len(lengths)), lengths)
         return Lexicon(Entries(sources[keep], self.targets[keep], self.probabilities[keep]), len(lengths))
 
-    def write(self, path: Path, source: Vocabulary, target: Vocabulary) -> None:
+    def write(self, path: str | Path, source: Vocabulary, target: Vocabulary) -> None:
         """Writes the table, whole or not at all; a name that ends in .gz makes a compressed file.
 
         Raises InputError for another compression, and for a file that cannot be written.
         """
+        path = Path(path)
         if path.suffix in COMPRESSIONS and path.suffix != ".gz":
             raise InputError(f"a table is not written as {path.suffix}", file=path, remedy="name a file that ends in .gz, or a plain one")
         try:
@@ -96,7 +97,7 @@ class Lexicon:
                 yield from (f"{target.word(other)} {word} {probability:.7f}\n".encode() for other, probability in entries)
 
     @classmethod
-    def read(cls, path: Path, source: Vocabulary, target: Vocabulary) -> Self:
+    def read(cls, path: str | Path, source: Vocabulary, target: Vocabulary) -> Self:
         """Reads a table that `write` or another tool made; words outside the vocabularies are passed over.
 
         Raises InputError, with the line, for one that is not two words and a probability, and for a table that shares no words with

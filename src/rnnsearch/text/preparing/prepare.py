@@ -7,7 +7,8 @@ From them come the repetitions, the vocabularies, then the ids, each pair's in a
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.folders import whole_folder
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import SIDES, Codec, Side
+from rnnsearch.text.formats.given import Lines, is_file, name_of, read_given
 from rnnsearch.text.formats.readers import Layout, ParallelText, parallel_texts
 from rnnsearch.text.links.words import LinkWords
 from rnnsearch.text.preparing.development import encode_dev, read_dev
@@ -35,23 +37,28 @@ _BATCHES: dict[str, dict[str, object]] = {
 
 
 def prepare(
-    source: str | Path,
-    target: str | Path,
+    source: Lines | Iterable[tuple[str, str]],
+    target: Lines | None,
     out: str | Path,
     *,
-    dev: tuple[str | Path, str | Path] | None = None,
+    dev: tuple[Lines | Iterable[tuple[str, str]], Lines | None] | None = None,
     links: str | Path | None = None,
     settings: DataSettings,
     overwrite: bool = False,
     workers: int = 1,
     progress: Progress = lambda text, done, total: None,
 ) -> PreparationReport:
-    """`prepare_texts` for two files of lines, and two more for development."""
-    texts, dev_texts = (parallel_texts(names, layout=Layout(format="lines")) if names else [] for names in ((source, target), dev))
+    """`prepare_texts` for one parallel text, and another one for development.
+
+    source, target: each a file of lines, or the lines themselves, from a list or any iterator, which is read once. Or source gives pairs
+    of lines, and target is None. dev: the same two. Raises InputError as `prepare_texts` does, and for lines that are not text.
+    """
+    if dev is not None and (isinstance(dev, str) or len(dev) != 2):
+        raise InputError("dev is not the two sides of a text", remedy="give dev=(source, target), or dev=(pairs, None)")
     return prepare_texts(
-        texts,
+        [_text(source, target)],
         out,
-        dev=dev_texts,
+        dev=[] if dev is None else [_text(*dev)],
         links=[] if links is None else [links],
         settings=settings,
         overwrite=overwrite,
@@ -121,6 +128,14 @@ def prepare_texts(
         (folder / "report.html").write_text(page(report), encoding="utf-8")
         write_contents(folder, Contents(settings, numbered.shards, bool(links)))
     return report
+
+
+def _text(source: Lines | Iterable[tuple[str, str]], target: Lines | None) -> ParallelText:
+    if is_file(source) and is_file(target):
+        [text] = parallel_texts((source, target), layout=Layout(format="lines"))  # type: ignore[arg-type]
+        return text
+    name = "pairs in memory" if target is None else f"{name_of(source)} | {name_of(target)}"
+    return ParallelText(name, partial(read_given, source, target))
 
 
 def padding(folder: Path) -> list[Padding]:

@@ -1,0 +1,68 @@
+"""`rnnsearch settings`: what a recipe may hold, and what the built-in recipes hold."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterator
+from importlib import resources
+from typing import Annotated
+
+import typer
+
+from rnnsearch.cli.options import one_of, recipes_like
+from rnnsearch.errors import InputError
+
+
+def settings(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="[SECTION[.KEY]]", help="Only this section or this setting: data, model, training, search, model.cell, …"),
+    ] = "",
+    recipe: Annotated[str, typer.Option(metavar="NAME", autocompletion=recipes_like, help="Print this built-in recipe instead.")] = "",
+    study: Annotated[str, typer.Option(metavar="NAME", help="Print this built-in study instead.")] = "",
+) -> None:
+    """List all settings with their defaults and meanings, and the built-in recipes and studies."""
+    from rnnsearch.config import recipe_names
+    from rnnsearch.studies.study import study_names
+
+    if recipe:
+        print(built_in("rnnsearch.recipes", one_of(recipe, "--recipe", recipe_names())), end="")
+    elif study:
+        print(built_in("rnnsearch.studies.builtin", one_of(study, "--study", study_names())), end="")
+    else:
+        for line in listed(name, min(100, shutil.get_terminal_size((100, 24)).columns)):
+            print(line)
+        if not name:
+            print(f"Built-in recipes (print one with --recipe NAME): {', '.join(recipe_names())}")
+            print(f"Built-in studies (print one with --study NAME): {', '.join(study_names())}")
+
+
+def built_in(folder: str, name: str) -> str:
+    """The text of a TOML file that comes with the package."""
+    return (resources.files(folder) / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def listed(name: str, width: int) -> Iterator[str]:
+    """The settings of this name, of this section, or all. Raises InputError for a name that there is not."""
+    from rnnsearch.config import Settings
+    from rnnsearch.schema import described_keys, meant
+
+    wanted_key = name.partition(".")[2]
+    found = False
+    for section in Settings.model_fields:
+        table = type(getattr(Settings(), section))
+        keys = [key for key in described_keys(table) if name in ("", section, f"{section}.{key.name}")]
+        if not keys:
+            continue
+        found = True
+        if not wanted_key:
+            yield from [*textwrap.wrap(f"[{section}] {table.__doc__}", width), ""]
+        for key in keys:
+            yield f"{section}.{key.name} = {key.default}    # {key.allowed}"
+            yield from textwrap.wrap(key.description, width, initial_indent="    ", subsequent_indent="    ")
+        if not wanted_key:
+            yield ""
+    if not found:
+        likely = meant(Settings, name.split("."))
+        raise InputError(f"there is no setting '{name}'", remedy=f"{likely} sections: {', '.join(Settings.model_fields)}".strip())

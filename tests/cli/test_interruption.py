@@ -1,0 +1,142 @@
+"""Ctrl-C and SIGTERM while a command trains: an exit code that says so, and a line that says how to go on."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import rnnsearch.demo
+from rnnsearch.cli import app
+from rnnsearch.cli import demo as demo_command
+from rnnsearch.training import loop
+from rnnsearch.training.log import read_statistics
+
+Command = Callable[..., Any]
+
+SMALL = [word for size in ("embedding", "hidden", "alignment", "maxout") for word in ("--set", f"model.{size}_size=4")]
+LIMITS = ["--set", "training.max_updates=6", "--set", "training.validate_every=100", "--set", "training.samples=0"]
+
+
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], list[int]]:
+    """Lets a training get a signal after an update, once; what is returned fills with the numbers of the updates that were made."""
+    update = loop.Session.update
+
+    def arrange(at: int, number: int) -> list[int]:
+        made: list[int] = []
+
+        def interrupting(session: loop.Session, *arguments: Any) -> None:
+            update(session, *arguments)
+            made.append(session.progress.update)
+            if session.progress.update == at and made.count(at) == 1:
+                os.kill(os.getpid(), number)
+
+        monkeypatch.setattr(loop.Session, "update", interrupting)
+        return made
+
+    return arrange
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_training_says_so_by_its_exit_code(
+    command: Command, interrupted: Any, tiny_store: Path, tmp_path: Path, number: int, code: int
+) -> None:
+    made = interrupted(2, number)
+    words = ["train", "demo", "--data", tiny_store, "--out", tmp_path / "run", *SMALL, *LIMITS]
+    stopped = command(*words)
+    assert (stopped.code, stopped.out) == (code, f"{tmp_path / 'run'}\n")
+    assert stopped.err.startswith("interrupted after 2 updates, ")
+    assert stopped.err.endswith("; go on with --resume\n")
+    finished = command(*words, "--resume")
+    assert finished.code == 0
+    assert made == [1, 2, 3, 4, 5, 6]
+    assert "reached training.max_updates" in finished.err
+
+
+@pytest.fixture
+def demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """A demo of a second, in a folder whose name must be quoted."""
+    monkeypatch.setattr(rnnsearch.demo, "TRAIN_PAIRS", 120)
+    monkeypatch.setattr(rnnsearch.demo, "HELD_OUT_PAIRS", 5)
+    monkeypatch.chdir(tmp_path)
+    return ["demo", "--out", "my demo", *SMALL, *LIMITS, "--set", "search.max_length_ratio=1.0"]
+
+
+def test_the_demo_goes_on_where_it_was_interrupted(command: Command, interrupted: Any, demo: list[str]) -> None:
+    made = interrupted(2, signal.SIGINT)
+    stopped = command(*demo)
+    assert (stopped.code, stopped.out) == (130, "")
+    assert stopped.err.count("\n") == 1
+    assert stopped.err.startswith("interrupted after 2 updates, ")
+    assert stopped.err.endswith("; the same command goes on\n")
+    finished = command(*demo)
+    assert finished.code == 0, finished.err
+    assert made == [1, 2, 3, 4, 5, 6]
+    assert read_statistics(Path("my demo/run"))["updates"] == 6
+    assert Path("my demo/alignment.png").exists()
+    assert command(*demo).code == 0
+    assert made == [1, 2, 3, 4, 5, 6] * 2  # a demo that is whole begins anew
+
+
+def test_other_settings_begin_another_demo(command: Command, interrupted: Any, demo: list[str]) -> None:
+    made = interrupted(2, signal.SIGINT)
+    command(*demo)
+    interrupted(100, signal.SIGINT)
+    assert command(*demo, "--set", "training.seed=7").code == 0
+    assert made == [1, 2]
+    assert read_statistics(Path("my demo/run"))["seed"] == 7
+
+
+def test_the_demo_says_before_it_trains_that_it_goes_on(command: Command, demo: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupting(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rnnsearch.demo, "prepare", interrupting)
+    stopped = command(*demo)
+    assert (stopped.code, stopped.err) == (130, "rnnsearch: interrupted; the same command goes on\n")
+    monkeypatch.undo()
+
+
+def test_the_demos_last_lines_do_as_they_stand(command: Command, demo: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two are run; of the others the words are parsed and the files looked for."""
+    lines = command(*demo).out.split("What to type next:")[1].split("\n")
+    shown = [shlex.split(line) for line in lines if line.startswith("  ")]
+    monkeypatch.setattr(demo_command, "typed", lambda: "rnnsearch")
+    echoed, report, prepare, train = shown
+    assert echoed[:1] + echoed[2:4] == ["echo", "|", "rnnsearch"]
+    assert command(*echoed[4:], stdin=f"{echoed[1]}\n".encode()).code == 0
+    assert command(*prepare[1:]).code == 0
+    for _, name, *words in (report, train):
+        parameters = typer.main.get_command(app).commands[name].make_context(name, words).params  # type: ignore[attr-defined]
+        assert parameters
+        assert all(Path(word).exists() for word in words if word.startswith("my demo/") or word == "store")
+
+
+@pytest.mark.parametrize(
+    ("called", "on_path", "expected"),
+    [
+        ("{here}/bin/rnnsearch", "{here}/bin", "rnnsearch"),  # an environment that is activated
+        ("bin/rnnsearch", "/nowhere", "bin/rnnsearch"),  # make demo
+        ("bin/rnnsearch", "{here}/other", "bin/rnnsearch"),  # another one would be found
+        ("{here}/rnnsearch/__main__.py", "{here}/bin", "{python} -m rnnsearch"),
+    ],
+)
+def test_the_program_is_named_as_the_shell_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, called: str, on_path: str, expected: str
+) -> None:
+    import sys
+
+    for folder in ("bin", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rnnsearch").touch(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [called.format(here=tmp_path), "demo"])
+    monkeypatch.setenv("PATH", on_path.format(here=tmp_path))
+    assert demo_command.typed() == expected.format(python=shlex.quote(sys.executable))

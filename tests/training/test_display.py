@@ -1,0 +1,81 @@
+"""What a person sees of a training, at any width of the terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from rnnsearch.training.display import Display
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name, value in {"TTY_COMPATIBLE": "1", "FORCE_COLOR": "1", "TERM": "xterm", "RNNSEARCH_QUIET": ""}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TTY_INTERACTIVE", "1")
+    return monkeypatch
+
+
+def shown(stream: io.StringIO) -> list[str]:
+    """The lines of a terminal, without its control sequences."""
+    return re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue()))
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100, 200])
+def test_the_time_left_is_in_the_live_line(terminal: pytest.MonkeyPatch, columns: int) -> None:
+    terminal.setenv("COLUMNS", str(columns))
+    stream = io.StringIO()
+    with Display(150_000, 0, stream) as display:
+        display.started -= 3600
+        display.update(12_345, 0.37, 4.5678, 12_345.6)
+        display.live.refresh()
+    lines = [line.rstrip() for line in shown(stream) if "12,345/150,000" in line]
+    assert lines
+    for line in lines:
+        assert re.search(r"\b11:0[0-9]:[0-9]{2} left", line), line
+        assert len(line) <= columns
+    assert ("nll/word 4.568" in lines[-1]) == (columns >= 60)
+    assert ("tokens/s" in lines[-1]) == (columns >= 80)
+
+
+def test_without_an_end_the_time_so_far_is_shown(terminal: pytest.MonkeyPatch) -> None:
+    terminal.setenv("COLUMNS", "60")
+    stream = io.StringIO()
+    with Display(0, 0, stream) as display:
+        display.update(7, 0.1, 2.0, 100.0)
+        display.live.refresh()
+    assert any("7 updates  0:00:0" in line and "elapsed" in line for line in shown(stream))
+
+
+SAMPLE = ("wörd " * 40, "短い文 " * 40, "short\x1b[2J")
+
+
+def test_samples_take_a_line_each_on_a_terminal(terminal: pytest.MonkeyPatch) -> None:
+    terminal.setenv("COLUMNS", "60")
+    stream = io.StringIO()
+    Display(0, 0, stream).samples([SAMPLE])
+    source, reference, translation = [line for line in shown(stream) if line.strip()]
+    assert source.startswith("  source       wörd wörd")
+    assert len(source) == 60
+    assert source.endswith("…")
+    assert len(reference.encode("utf-16-le")) // 2 < 60  # wide letters take two columns
+    assert reference.endswith("…")
+    assert translation == "  translation  short\N{REPLACEMENT CHARACTER}[2J"
+
+
+def test_samples_are_whole_in_a_file() -> None:
+    stream = io.StringIO()
+    Display(0, 0, stream).samples([SAMPLE])
+    assert stream.getvalue().startswith(f"  source       {SAMPLE[0]}\n  reference    {SAMPLE[1]}\n")
+
+
+def test_quiet_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for quiet, variable in ((True, ""), (None, "1")):
+        monkeypatch.setenv("RNNSEARCH_QUIET", variable)
+        stream = io.StringIO()
+        display = Display(10, 0, stream, quiet=quiet)
+        display.say("update 5")
+        display.samples([SAMPLE])
+        assert stream.getvalue() == ""
