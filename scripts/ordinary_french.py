@@ -17,11 +17,10 @@ from pathlib import Path
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.gold_links import read_gold
-from rnnsearch.word_links import GoldLinks
-from rnnsearch.word_links import Link
 from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.text.links.words import Range, project, tokeniser_ranges
 from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.word_links import GoldLinks, Link
 
 CONTRACTED = {("de", "le"): "du", ("de", "les"): "des", ("à", "le"): "au", ("à", "les"): "aux"}
 ELIDED = frozenset(("je", "ne", "de", "le", "la", "que", "se", "ce", "me", "te", "jusque", "lorsque", "puisque", "quoique", "quelque"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -11,6 +10,7 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from rnnsearch.errors import InputError
+from rnnsearch.system.parsing import parse_toml, read_toml
 
 Positive = Annotated[int, Field(gt=0)]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -226,12 +226,12 @@ def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
         built_in = resources.files("rnnsearch") / "recipes" / f"{name}.toml"
         if not built_in.is_file():
             raise InputError(f"no recipe {str(recipe)!r}", remedy=f"name a TOML file or one of {', '.join(recipe_names())}")
-        return f"recipe {recipe}", tomllib.loads(built_in.read_text(encoding="utf-8"))
+        return f"recipe {recipe}", parse_toml(built_in.read_text(encoding="utf-8"))
     try:
-        return str(path), tomllib.loads(path.read_text(encoding="utf-8"))
+        return str(path), read_toml(path)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise InputError(f"is not TOML: {error}", file=path) from None
 
 
@@ -242,8 +242,8 @@ def apply_override(table: dict[str, Any], override: str) -> None:
     if not separator or not dot:
         raise InputError(f"--set {override!r} is not section.key=value", remedy="for example --set model.hidden_size=512")
     try:
-        value = tomllib.loads(f"value = {text.strip()}")["value"]
-    except tomllib.TOMLDecodeError:
+        value = parse_toml(f"value = {text.strip()}")["value"]
+    except ValueError:
         value = text.strip()
     table.setdefault(section, {})
     if not isinstance(table[section], dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from rnnsearch.model.initialise import undrawn
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.files import write_text
 from rnnsearch.system.machine import usable_device
+from rnnsearch.system.parsing import read_toml
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.system.version import package_version
 from rnnsearch.text.codec import Codec
@@ -70,10 +70,10 @@ class Run:
         """Reads settings and vocabularies. Raises InputError if there is no run, or one of another format."""
         file = path / "config.toml"
         try:
-            table = tomllib.loads(file.read_text(encoding="utf-8"))
+            table = read_toml(file)
         except OSError as error:
             raise InputError(f"is not a run: {error.strerror}", file=file, remedy="name a folder that `rnnsearch train` made") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except ValueError as error:
             raise InputError(f"is damaged: {error}", file=file) from None
         header = table.pop("run", {})
         header = header if isinstance(header, dict) else {}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -16,6 +17,7 @@ from rnnsearch.cli.bench import bench
 from rnnsearch.cli.demo import demo
 from rnnsearch.cli.evaluate import evaluate
 from rnnsearch.cli.experiment import experiment
+from rnnsearch.cli.faults import BAD_INPUT, fault_of
 from rnnsearch.cli.lexicon import lexicon
 from rnnsearch.cli.links import links
 from rnnsearch.cli.options import SeveralValues, say
@@ -26,7 +28,7 @@ from rnnsearch.cli.score import score
 from rnnsearch.cli.select import select
 from rnnsearch.cli.train import train
 from rnnsearch.cli.translate import translate
-from rnnsearch.errors import InputError
+from rnnsearch.errors import one_line
 
 app = typer.Typer(
     add_completion=False,
@@ -69,29 +71,27 @@ def common(debug: Annotated[bool, typer.Option("--debug", help="Show the whole t
 
 
 def main() -> None:
-    """Runs the command line: exit code 0, or 2 with one clear line for bad usage or bad input, or 130 after Ctrl-C."""
+    """Runs the command line: exit code 0, or 2 with one clear line for bad usage, bad input or a machine that is too small, or 130
+    after Ctrl-C, or 1 with one line for an error inside rnnsearch.
+    """
     open_missing_streams()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="surrogateescape" if stream is sys.stdin else "backslashreplace", newline="\n")  # type: ignore[union-attr]
     try:
         code = run_command()
         sys.stdout.flush()
-    except InputError as error:
-        code = failed(str(error))
     except (KeyboardInterrupt, typer.Abort):
         code = 130
         say("rnnsearch: interrupted")
     except BrokenPipeError:  # whoever read the output has seen enough
         code = 0
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        code = failed(f"{error.filename or 'the output cannot be written'}: {error.strerror or error}")
     except Exception as error:
-        if not hasattr(error, "format_message"):  # not a usage error
-            raise
-        context, message = getattr(error, "ctx", None), error.format_message()
-        command = context.command_path if context else "rnnsearch"
-        code = failed(f"{message} (see {command} --help)") if message else 2  # no command: the help has been shown
+        code = failed(error)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # said already, or nobody can be told: the interpreter would try again as it ends, and say more
+            leave_to_nobody(stream)
     sys.exit(code)
 
 
@@ -112,9 +112,24 @@ def open_missing_streams() -> None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
 
 
-def failed(line: str) -> int:
+def failed(error: Exception) -> int:
     """Says what is wrong and returns the exit code for it."""
     if os.environ.get("RNNSEARCH_DEBUG"):
-        traceback.print_exc()
-    say(f"rnnsearch: {line}")
-    return 2
+        say("".join(traceback.format_exception(error)).rstrip("\n"))
+    if hasattr(error, "format_message"):  # of usage
+        context, message = getattr(error, "ctx", None), error.format_message()
+        command = context.command_path if context else "rnnsearch"
+        if message:  # else no command was given, and the help has been shown
+            say(one_line(f"rnnsearch: {message} (see {command} --help)"))
+        return BAD_INPUT
+    fault = fault_of(error)
+    say(f"rnnsearch: {fault.line}")
+    return fault.code
+
+
+def leave_to_nobody(stream: TextIO) -> None:
+    """What is written to the stream from here on, and what it still holds, goes nowhere: whoever read it has gone, or its disk is full."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterable
 from typing import Annotated, Any
@@ -53,8 +54,9 @@ def progress_bar() -> Any:
 
 
 def say(text: str) -> None:
-    """Everything that is not a result goes to stderr."""
-    print(text, file=sys.stderr)
+    """Everything that is not a result goes to stderr; if nobody can be told, it stays unsaid."""
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def one_of(word: str, option: str, allowed: Iterable[str]) -> str:

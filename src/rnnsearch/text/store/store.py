@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from pydantic import ValidationError
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.checksums import file_checksum
+from rnnsearch.system.parsing import read_toml
 from rnnsearch.text.store.blocks import Integers, offsets_of
 
 FORMAT = 2
@@ -93,12 +93,12 @@ def read_contents(folder: Path) -> Contents:
         raise InputError("is not a folder" if folder.exists() else "does not exist", file=folder, remedy=REMEDY)
     path = folder / "data.toml"
     try:
-        table = tomllib.loads(path.read_bytes().decode("utf-8"))
+        table = read_toml(path)
     except FileNotFoundError:
         raise InputError("is not a prepared corpus: it has no data.toml", file=folder, remedy=REMEDY) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise InputError(f"is damaged: {error}", file=path, remedy=AGAIN) from None
     if table.get("format") != FORMAT:
         what = f"is a prepared corpus of format {table.get('format')}, and this version reads format {FORMAT}"
