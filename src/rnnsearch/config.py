@@ -209,11 +209,16 @@ def checked(kind: type[Table], table: dict[str, Any], where: str, remedy: str) -
         return kind.model_validate(table)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            raise InputError(f"unknown setting {key}", file=where, remedy=remedy) from None
-        message = first["msg"].removeprefix("Value error, ")
-        raise InputError(f"{key}: {message}" if key else message, file=where) from None
+            raise InputError(f"unknown setting {'.'.join(map(str, first['loc']))}", file=where, remedy=remedy) from None
+        raise InputError(first_fault(error), file=where) from None
+
+
+def first_fault(error: ValidationError) -> str:
+    """What pydantic has found first, as `key: message`."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    key, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    return f"{key}: {message}" if key else message
 
 
 def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:

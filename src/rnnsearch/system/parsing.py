@@ -47,7 +47,7 @@ def read_text(path: Path) -> str:
 
 
 def check_regular(path: Path) -> None:
-    """Raises OSError if nothing is there, and for a folder, a pipe, a device or a socket, which would make whoever reads it wait or fail."""
+    """Raises OSError if nothing is there, and for a folder, a pipe, a device or a socket: whoever read one would wait or fail."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

@@ -11,7 +11,7 @@ from rnnsearch.run import Run
 from rnnsearch.system.files import write_text
 from rnnsearch.system.machine import hardware
 from rnnsearch.system.version import package_version
-from rnnsearch.training.checkpoint import TrainingProgress
+from rnnsearch.training.progress import TrainingProgress
 from rnnsearch.training.trainer import Update
 from rnnsearch.training.validation import Validation
 

@@ -18,11 +18,12 @@ from rnnsearch.system.tensors import save_tensors
 from rnnsearch.text.store.batches import BatchOrder, Indices, Position, collate
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.alignment_loss import needs_links
-from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
+from rnnsearch.training.checkpoint import load_checkpoint, save_checkpoint
 from rnnsearch.training.display import Display
 from rnnsearch.training.interrupt import interruptible
 from rnnsearch.training.log import Log, statistics
 from rnnsearch.training.optimiser import total_updates
+from rnnsearch.training.progress import TrainingProgress
 from rnnsearch.training.team import Team
 from rnnsearch.training.trainer import Trainer, Update
 from rnnsearch.training.validation import Validation, validate
