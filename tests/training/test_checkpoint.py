@@ -98,7 +98,10 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "half a state": (without("optimiser.3.acc_delta"), "Adadelta's state of parameter 3 is square_avg, and acc_delta, square_avg"),
     "half a sparse state": (without("optimiser.0.step"), "state of parameter 0 is acc_delta, square_avg, updates"),
     "another optimiser's": (instead("optimiser.1.exp_avg", torch.zeros(4)), "exp_avg"),
-    "a misshapen state": (instead("optimiser.1.acc_delta", torch.zeros(5)), "Adadelta's acc_delta of parameter 1 is [5], torch.float32, and"),
+    "a misshapen state": (
+        instead("optimiser.1.acc_delta", torch.zeros(5)),
+        "Adadelta's acc_delta of parameter 1 is [5], torch.float32",
+    ),
     "a misshapen count": (instead("optimiser.0.updates", torch.zeros(1)), "Adadelta's updates of parameter 0 is [1]"),
     "a state of another type": (instead("optimiser.1.acc_delta", torch.zeros(4).int()), "acc_delta of parameter 1 is [4], torch.int32"),
     "a state of no parameter": (instead("optimiser.99.acc_delta", torch.zeros(4)), "state of parameter 99, and there are"),
