@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from typing import Self, TextIO
+from typing import Self, TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from rnnsearch.system.streams import LastingStream
 
 PLAIN_INTERVAL = 30.0
 """Seconds between progress lines where there is no terminal."""
@@ -16,7 +19,8 @@ class Display:
     """total: updates in all, 0 if unknown. Everything goes to `stream`, which is stderr unless a caller says otherwise."""
 
     def __init__(self, total: int, done: int = 0, stream: TextIO | None = None, quiet: bool = False) -> None:
-        self.console = Console(file=stream, stderr=stream is None, highlight=False, soft_wrap=True, quiet=quiet)
+        lasting = cast(TextIO, LastingStream(stream or sys.stderr))  # training outlives whoever watches it
+        self.console = Console(file=lasting, highlight=False, soft_wrap=True, quiet=quiet)
         self.total, self.started, self.last_line = total, time.monotonic(), time.monotonic()
         self.done_before = done
         columns = (

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor, nn
 
+from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
 
 LIKE, ROWS, NUMBER = "like the parameter", "a number for each row", "one number"
@@ -20,6 +21,12 @@ SLOTS: dict[str, dict[str, str]] = {
 
 SPARSE_SLOTS: dict[str, dict[str, str]] = {"Adadelta": {"step": ROWS, "updates": NUMBER}}
 """What comes to it where gradients are sparse."""
+
+
+def copies_in_memory(settings: TrainingSettings) -> int:
+    """How many times training holds as much as the parameters: these, their gradients, what the optimiser remembers, the average."""
+    class_name = {"adadelta": "Adadelta", "adam": "Adam", "adamw": "AdamW", "sgd": "SGD"}[settings.optimiser]
+    return 2 + sum(kind == LIKE for kind in SLOTS[class_name].values()) + (settings.average_decay > 0)
 
 
 def stateless(state: Mapping[int, Mapping[str, Tensor]], parameters: Sequence[nn.Parameter], optimiser: str) -> list[int]:

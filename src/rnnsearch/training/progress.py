@@ -38,6 +38,8 @@ class TrainingProgress:
     skipped_in_a_row: Count = 0
     best_score: float | None = None
     best_update: Count = 0
+    unsaved_update: Count = 0
+    """Whose weights are better still, and could not be saved; 0 if there is none."""
     validations_since_best: Count = 0
     finished: str = ""
     """Why training ended, if it did."""
