@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -12,8 +11,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.schema import meant
+from rnnsearch.system.parsing import parse_toml, read_toml
 
-Positive = Annotated[int, Field(gt=0)]
+LARGEST = 10**9
+"""Of a number that counts sentences, words or updates; where less is sensible, its own bound says so."""
+
+Positive = Annotated[int, Field(gt=0, le=LARGEST)]
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
+Size = Annotated[int, Field(gt=0, le=100_000)]
+Hypotheses = Annotated[int, Field(gt=0, le=1_000)]
+Length = Annotated[int, Field(gt=0, le=100_000)]
+Language = Annotated[str, Field(pattern=r"^[\w-]{0,40}$")]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Table = TypeVar("Table", bound=BaseModel)
@@ -26,14 +34,14 @@ class _Section(BaseModel):
 class DataSettings(_Section):
     """How text becomes numbers (`rnnsearch prepare`); fixed for the life of a corpus and of every run trained on it."""
 
-    source_language: str = Field("en", description="language code for the tokeniser")
-    target_language: str = Field("fr", description="language code for the tokeniser")
+    source_language: Language = Field("en", description="language code for the tokeniser")
+    target_language: Language = Field("fr", description="language code for the tokeniser")
     tokeniser: Literal["moses", "space"] = Field("moses", description="Moses's tokeniser, or words already separated by blanks")
     lowercase: bool = Field(False, description="words, and so translations, in small letters, as aligners see them")
     subwords: Literal["none", "unigram", "bpe"] = Field("none", description="sentencepiece pieces of words instead of a shortlist")
     shortlist: Positive = Field(30_000, description="most frequent words kept a side (Sec. 4.1), or number of pieces with subwords")
     minimum_count: Positive = Field(1, description="a word must occur this often to enter the shortlist")
-    max_words: Positive = Field(200, description="pairs with a longer side are dropped, and counted")
+    max_words: Length = Field(200, description="pairs with a longer side are dropped, and counted")
     max_ratio: float = Field(9.0, ge=0, description="pairs with more than this many times as many words on one side are dropped; 0 = never")
     drop_identical: bool = Field(False, description="drop pairs whose sides have the same words")
     drop_duplicates: bool = Field(False, description="drop pairs that occurred before; the first is kept")
@@ -66,11 +74,11 @@ class ModelSettings(_Section):
     decoder: Literal["forward", "backward", "bidirectional"] = Field(
         "forward", description="reads the target from left to right, from right to left, or one decoder each over one encoder"
     )
-    embedding_size: Positive = Field(620, description="m")
-    hidden_size: Positive = Field(1000, description="n, of the decoder and of each encoder direction")
-    encoder_size: Positive | None = Field(None, description="hidden units of each encoder direction, if not hidden_size")
-    alignment_size: Positive = Field(1000, description="n', of the recurrent score d")
-    maxout_size: Positive = Field(500, description="l")
+    embedding_size: Size = Field(620, description="m")
+    hidden_size: Size = Field(1000, description="n, of the decoder and of each encoder direction")
+    encoder_size: Size | None = Field(None, description="hidden units of each encoder direction, if not hidden_size")
+    alignment_size: Size = Field(1000, description="n', of the recurrent score d")
+    maxout_size: Size = Field(500, description="l")
     factored_output: bool = Field(False, description="l → m → K as the released implementation, instead of l → K as the paper")
     initialisation: Literal["paper", "glorot"] = Field("paper", description="B.1, or Glorot & Bengio 2010's variances")
     tie_output: bool = Field(False, description="one matrix for target embeddings and output layer (needs factored_output or l = m)")
@@ -79,15 +87,18 @@ class ModelSettings(_Section):
 class TrainingSettings(_Section):
     """The procedure (appendix B); everything that later practice added is off by default."""
 
-    max_length: Positive = Field(50, description="both sides at most this many words or pieces, end of sentence not counted (4.2)")
-    batch_size: Positive = Field(80, description="sentence pairs of one update (B.2)")
+    max_length: Length = Field(50, description="both sides at most this many words or pieces, end of sentence not counted (4.2)")
+    batch_size: int = Field(80, gt=0, le=100_000, description="sentence pairs of one update (B.2)")
     batch_tokens: Positive | None = Field(None, description="instead: at most this many source or target positions, padding counted")
-    length_multiple: Positive = Field(
-        1, description="sentences are padded to a multiple of it: fewer shapes, for GPUs that repeat a graph per shape; padding costs time"
+    length_multiple: int = Field(
+        1,
+        gt=0,
+        le=1_024,
+        description="sentences are padded to a multiple of it: fewer shapes, for GPUs that repeat a graph per shape; padding costs time",
     )
-    pool_batches: Positive = Field(20, description="batches cut from one length-sorted pool (B.2)")
+    pool_batches: int = Field(20, gt=0, le=100_000, description="batches cut from one length-sorted pool (B.2)")
     reshuffle: bool = Field(False, description="a new order every epoch; the paper shuffles once")
-    accumulate: Positive = Field(1, description="batches whose gradients are summed for one update")
+    accumulate: int = Field(1, gt=0, le=10_000, description="batches whose gradients are summed for one update")
     optimiser: Literal["adadelta", "adam", "adamw", "sgd"] = Field("adadelta", description="Adadelta (B.2), or a later one")
     learning_rate: float = Field(1.0, gt=0, description="factor of every step; 1 for Adadelta, which has none")
     rho: Probability = Field(0.95, description="Adadelta's decay (B.2)")
@@ -95,7 +106,7 @@ class TrainingSettings(_Section):
     betas: tuple[Probability, Probability] = Field((0.9, 0.999), description="Adam's decays")
     weight_decay: float = Field(0.0, ge=0, description="of the optimiser")
     schedule: Literal["constant", "inverse_sqrt", "cosine", "linear"] = Field("constant", description="of the learning rate after warm-up")
-    warmup: int = Field(0, ge=0, description="updates over which the learning rate rises from 0")
+    warmup: Count = Field(0, description="updates over which the learning rate rises from 0")
     clip_norm: float = Field(1.0, ge=0, description="largest L2 norm of a gradient (B.2); 0 = never clip")
     dropout_embedding: Probability = Field(0.0, description="on the embeddings of both sides")
     dropout_recurrent: Probability = Field(0.0, description="one mask a sequence on the states inside the recurrences (Gal & Ghahramani)")
@@ -105,7 +116,7 @@ class TrainingSettings(_Section):
         "none", description="second loss that pulls α towards the corpus's word links: −Σ a log α, Σ (a − α)², −log Σ a α"
     )
     alignment_weight: float = Field(1.0, ge=0, description="factor of the alignment loss, which is summed over words as the NLL is")
-    alignment_annealing: int = Field(0, ge=0, description="updates over which alignment_weight becomes alignment_final_weight; 0 = never")
+    alignment_annealing: Count = Field(0, description="updates over which alignment_weight becomes alignment_final_weight; 0 = never")
     alignment_final_weight: float = Field(0.0, ge=0, description="factor of the alignment loss after the annealing")
     alignment_forcing: Literal["none", "known", "mixed"] = Field(
         "none", description="contexts made of the word links instead of α in training: never, always, or in a share of the sentences"
@@ -113,28 +124,36 @@ class TrainingSettings(_Section):
     alignment_forcing_probability: Probability = Field(0.5, description="of each sentence, with alignment_forcing = mixed")
     average_decay: Probability = Field(0.0, description="exponential average of the weights, used for validation and the saved model")
     precision: Literal["float32", "bfloat16"] = Field("float32", description="of the matrix products; states and weights stay float32")
-    processes: Positive = Field(1, description="that share each batch's pairs and the parameters, on one machine without a GPU")
-    threads: int = Field(0, ge=0, description="processor threads of each process; 0 = as many as there are cores for it")
+    processes: int = Field(1, gt=0, le=256, description="that share each batch's pairs and the parameters, on one machine without a GPU")
+    threads: int = Field(0, ge=0, le=1_024, description="processor threads of each process; 0 = as many as there are cores for it")
     device: str = Field("cpu", description="cpu, cuda or cuda:N")
     seed: Seed = Field(1, description="of the first weights, dropout and the order of batches")
-    max_updates: int = Field(0, ge=0, description="stop after this many updates; 0 = no such limit")
-    max_epochs: float = Field(0.0, ge=0, description="stop after this many passes over the corpus; 0 = no such limit")
-    max_minutes: float = Field(0.0, ge=0, description="stop after this much training time, validation included; 0 = no such limit")
-    patience: int = Field(0, ge=0, description="stop after this many validations without a better score; 0 = never")
+    max_updates: Count = Field(0, description="stop after this many updates; 0 = no such limit")
+    max_epochs: float = Field(0.0, ge=0, le=LARGEST, description="stop after this many passes over the corpus; 0 = no such limit")
+    max_minutes: float = Field(
+        0.0, ge=0, le=LARGEST, description="stop after this much training time, validation included; 0 = no such limit"
+    )
+    patience: Count = Field(0, description="stop after this many validations without a better score; 0 = never")
     validate_every: Positive = Field(1000, description="updates")
-    validate_beam: Positive = Field(1, description="beam of the development translations")
+    validate_beam: Hypotheses = Field(1, description="beam of the development translations")
     validate_bleu: bool = Field(True, description="translate the development set too, not only its NLL")
     select_by: Literal["bleu", "nll"] = Field("bleu", description="development score that decides which checkpoint is best")
-    samples: int = Field(3, ge=0, description="development translations shown at each validation")
+    samples: int = Field(3, ge=0, le=1_000, description="development translations shown at each validation")
     save_every: Positive = Field(500, description="updates between checkpoints to resume from")
 
 
 class SearchSettings(_Section):
     """Beam search; the defaults are the paper's plain search for the most probable translation."""
 
-    beam: Positive = Field(12, description="hypotheses kept of a sentence")
-    nbest: Positive = Field(1, description="translations returned of a sentence")
-    batch_size: Positive = Field(64, description="sentences translated together")
+    beam: Hypotheses = Field(12, description="hypotheses kept of a sentence")
+    nbest: Hypotheses = Field(1, description="translations returned of a sentence")
+    batch_size: int = Field(64, gt=0, le=10_000, description="sentences translated together")
+    max_source_length: int = Field(
+        400,
+        ge=10,
+        le=5_000,
+        description="words or subwords searched at once; a longer line is cut at ends of sentences, and its parts joined",
+    )
     precision: Literal["float32", "bfloat16", "int8"] = Field(
         "float32", description="of the matrix products; scores and states stay float32"
     )
@@ -143,7 +162,7 @@ class SearchSettings(_Section):
     )
     length_alpha: float = Field(0.6, ge=0, description="GNMT's exponent")
     coverage_beta: float = Field(0.0, ge=0, description="weight of GNMT's coverage penalty at the final choice")
-    frequent_candidates: int = Field(100, ge=0, description="with a lexical table: the target's first words are always candidates, so many")
+    frequent_candidates: Count = Field(100, description="with a lexical table: the target's first words are always candidates, so many")
     candidates_per_word: Positive = Field(50, description="with a lexical table: best translations of a source word that are candidates")
     no_unk: bool = Field(False, description="never write UNK (Table 1's last column)")
     min_length_ratio: float = Field(0.0, ge=0, le=100, description="no end of sentence before this share of |x| words (released: 0.5)")
@@ -210,12 +229,19 @@ def checked(kind: type[Table], table: dict[str, Any], where: str, remedy: str) -
         return kind.model_validate(table)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
             likely = meant(kind, [str(part) for part in first["loc"]])
-            raise InputError(f"unknown setting {key}", file=where, remedy=f"{likely} {remedy}".strip()) from None
-        message = first["msg"].removeprefix("Value error, ")
-        raise InputError(f"{key}: {message}" if key else message, file=where) from None
+            raise InputError(
+                f"unknown setting {'.'.join(map(str, first['loc']))}", file=where, remedy=f"{likely} {remedy}".strip()
+            ) from None
+        raise InputError(first_fault(error), file=where) from None
+
+
+def first_fault(error: ValidationError) -> str:
+    """What pydantic has found first, as `key: message`."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    key, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    return f"{key}: {message}" if key else message
 
 
 def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
@@ -229,12 +255,12 @@ def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
         if not built_in.is_file():
             names = f"name a TOML file or one of {', '.join(recipe_names())}"
             raise InputError(f"no recipe {str(recipe)!r}", remedy=f"{did_you_mean(name, recipe_names())} {names}".strip())
-        return f"recipe {recipe}", tomllib.loads(built_in.read_text(encoding="utf-8"))
+        return f"recipe {recipe}", parse_toml(built_in.read_text(encoding="utf-8"))
     try:
-        return str(path), tomllib.loads(path.read_text(encoding="utf-8"))
+        return str(path), read_toml(path)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise InputError(f"is not TOML: {error}", file=path) from None
 
 
@@ -246,8 +272,8 @@ def apply_override(table: dict[str, Any], override: str) -> None:
         likely = meant(Settings, [section]) if separator else ""
         raise InputError(f"--set {override!r} is not section.key=value", remedy=likely or "for example --set model.hidden_size=512")
     try:
-        value = tomllib.loads(f"value = {text.strip()}")["value"]
-    except tomllib.TOMLDecodeError:
+        value = parse_toml(f"value = {text.strip()}")["value"]
+    except ValueError:
         value = text.strip()
     table.setdefault(section, {})
     if not isinstance(table[section], dict):

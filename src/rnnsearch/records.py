@@ -51,6 +51,7 @@ class Translation:
     log_probabilities: one per target token of the model (subwords count singly), the end of sentence last if it was reached.
     alignment: (len(tokens), len(source_tokens)) float32, the α of Eq. 6 at word level; rows sum to 1.
     finished: False if the length limit cut it off. alternatives: the n-best list without this one, best first.
+    parts: in how many a line was translated that is longer than `search.max_source_length`; their ends of sentence all count.
     """
 
     text: str
@@ -61,6 +62,7 @@ class Translation:
     alignment: NDArray[np.float32]
     finished: bool = True
     alternatives: list[Translation] = field(default_factory=list)
+    parts: int = 1
 
     def __eq__(self, other: object) -> bool:
         """Whether all fields are equal, every number of them."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import tomli_w
 import torch
+from torch import Tensor
 
 from rnnsearch.config import Settings, validated
 from rnnsearch.errors import InputError
 from rnnsearch.model.initialise import undrawn
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.files import write_text
-from rnnsearch.system.machine import usable_device
-from rnnsearch.system.tensors import load_tensors
+from rnnsearch.system.machine import check_memory, usable_device
+from rnnsearch.system.parsing import read_toml
+from rnnsearch.system.tensors import difference, load_tensors, tensor_bytes
 from rnnsearch.system.version import package_version
 from rnnsearch.text.codec import Codec
 
@@ -72,10 +73,10 @@ class Run:
         path = Path(path)
         file = path / "config.toml"
         try:
-            table = tomllib.loads(file.read_text(encoding="utf-8"))
+            table = read_toml(file)
         except OSError as error:
             raise InputError(f"is not a run: {error.strerror}", file=file, remedy="name a folder that `rnnsearch train` made") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except ValueError as error:
             raise InputError(f"is damaged: {error}", file=file) from None
         header = table.pop("run", {})
         header = header if isinstance(header, dict) else {}
@@ -90,21 +91,48 @@ class Run:
         return cls(path, settings, Codec.load(path, "source", settings.data), Codec.load(path, "target", settings.data))
 
     def make_network(self, *, trust_code: bool = False, product_dtype: torch.dtype = torch.float32) -> TranslationNetwork:
-        """The network of these settings, with fresh parameters."""
+        """The network of these settings, with fresh parameters. Raises InputError for parts that cannot be made, or not in this memory."""
+        check_memory(tensor_bytes(self.shapes(trust_code=trust_code)), "the parameters of this network")
+        return self._network(trust_code, product_dtype)
+
+    def shapes(self, *, trust_code: bool = False) -> dict[str, Tensor]:
+        """The parameters of the network by name, with shapes and types, but without numbers: they take no memory."""
+        with undrawn():
+            try:
+                with torch.device("meta"):
+                    return self._network(trust_code).state_dict()
+            except InputError:
+                if self._foreign:  # code of the user's own may need numbers
+                    return self._network(trust_code).state_dict()
+                raise
+
+    @property
+    def _foreign(self) -> bool:
+        model = self.settings.model
+        return any(":" in part for part in (model.cell, model.encoder, model.alignment, model.readout))
+
+    def _network(self, trust_code: bool, product_dtype: torch.dtype = torch.float32) -> TranslationNetwork:
         sizes = len(self.source.vocabulary), len(self.target.vocabulary)
-        return TranslationNetwork(self.settings.model, *sizes, product_dtype=product_dtype, trust_code=trust_code)
+        try:
+            return TranslationNetwork(self.settings.model, *sizes, product_dtype=product_dtype, trust_code=trust_code)
+        except InputError:
+            raise
+        except Exception as error:
+            if not self._foreign:
+                raise
+            what = f"code outside rnnsearch that its settings name raised {type(error).__name__}: {error}"
+            raise InputError(what, file=self.path) from error
 
     def load_network(self, *, trust_code: bool = False, device: str = "cpu") -> TranslationNetwork:
         """The network with its best weights, ready for search. Raises InputError if they are missing or do not fit."""
         place = usable_device(device)
         tensors, _ = load_tensors(self.model_path, "train it first, or wait for its first validation")
+        if misfit := difference(tensors, self.shapes(trust_code=trust_code)):
+            raise InputError(f"does not fit config.toml: {misfit}", file=self.model_path)
         for name, tensor in tensors.items():
             if not tensor.isfinite().all():
                 raise InputError(f"is damaged: {name} holds values that are not numbers", file=self.model_path)
         with undrawn():
             network = self.make_network(trust_code=trust_code)
-        try:
-            network.load_state_dict(tensors)
-        except RuntimeError as error:
-            raise InputError(f"does not fit config.toml: {str(error).splitlines()[-1].strip()}", file=self.model_path) from None
+        network.load_state_dict(tensors)
         return network.to(place).eval()

@@ -102,3 +102,14 @@ def test_a_closed_stream_is_an_empty_one(tiny_corpus: Path, closed: int) -> None
     assert code == (2 if closed == 0 else 0)
     assert out.startswith("AER 0.00" if closed == 2 else "")
     assert "Traceback" not in err
+
+
+@needs_a_full_disk
+def test_training_needs_nobody_who_watches(tiny_store: Path, tmp_path: Path) -> None:
+    words = ["train", "demo", "--data", tiny_store, "--out", tmp_path / "run"]
+    for change in ("max_updates=2", "validate_every=1", "validate_bleu=false", "select_by=nll", "samples=1", "threads=1"):
+        words += ["--set", f"training.{change}"]
+    with FULL.open("w") as full:
+        process = subprocess.run([*MODULE, *map(str, words)], stderr=full, stdout=subprocess.PIPE, encoding="utf-8", timeout=120)
+    assert (process.returncode, process.stdout) == (0, f"{tmp_path / 'run'}\n")
+    assert (tmp_path / "run" / "model.safetensors").exists()

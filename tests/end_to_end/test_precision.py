@@ -2,7 +2,7 @@
 
 What agrees is the shape of learning, not a digit: rounding makes two runs drift apart, as another seed does at once. So the curves
 are means over 20 updates. The tolerance lies between what rounding the products does (0.003 at most when this was written) and what
-another seed (0.05) or too coarse a precision (0.27) does. A processor without bfloat16 emulates the products: slower, with the same results.
+another seed (0.05) or too coarse a precision (0.27) does. A CPU without bfloat16 emulates the products: slower, with the same results.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,17 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.folders import whole_folder
 
 
-def write(out: Path, text: str, replaceable: bool = False, fault: BaseException | None = None) -> None:
+def write(
+    out: Path,
+    text: str,
+    replaceable: bool = False,
+    fault: BaseException | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> None:
     with whole_folder(out, lambda folder: replaceable) as folder:
         (folder / "file").write_text(text)
+        meanwhile()
+        assert (folder / "file").read_text() == text
         if fault is not None:
             raise fault
 
@@ -68,24 +77,51 @@ def test_what_a_dead_process_left_is_removed(tmp_path: Path) -> None:
 def test_a_process_that_died_between_two_renames_loses_nothing(tmp_path: Path) -> None:
     write(tmp_path / "out", "old")
     (tmp_path / "out").rename(tmp_path / ".out.1a.old")
-    (tmp_path / ".out.1a.partial").mkdir()
+    (tmp_path / ".out.1a.partial" / "more").mkdir(parents=True)
     with pytest.raises(InputError, match="exists and is not empty"):
         write(tmp_path / "out", "new")
     assert (tmp_path / "out" / "file").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_the_work_of_a_living_process_is_left_alone(tmp_path: Path) -> None:
-    with whole_folder(tmp_path / "out", lambda folder: True) as folder:
-        (folder / "file").write_text("first")
-        write(tmp_path / "out", "second")
-        assert (folder / "file").exists()
-    assert (tmp_path / "out" / "file").read_text() == "first"
+@pytest.mark.parametrize(
+    ("before", "replaceable"), [("nothing", False), ("nothing", True), ("empty", False), ("empty", True), ("old", True)]
+)
+def test_what_appears_meanwhile_is_left_alone_and_what_is_finished_is_kept(tmp_path: Path, before: str, replaceable: bool) -> None:
+    """Of two that make the same folder at once the first to end has it, with or without leave to replace what was there before."""
+    out = tmp_path / "out"
+    if before == "empty":
+        out.mkdir()
+    elif before == "old":
+        write(out, "old")
+    with pytest.raises(InputError, match=r"out: appeared, or was replaced.*whole in .*finished .keep one") as refused:
+        write(out, "mine", replaceable, meanwhile=lambda: write(out, "theirs", replaceable=True))
+    kept = next(path for path in tmp_path.iterdir() if path != out)
+    assert str(kept) in str(refused.value)
+    assert not kept.name.startswith(".")
+    assert (kept / "file").read_text() == "mine"
+    assert (out / "file").read_text() == "theirs"
+    write(out, "again", replaceable=True)  # nor does the next one remove it
+    assert sorted(tmp_path.iterdir()) == [out, kept]
+
+
+def test_a_file_that_appears_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="appeared"):
+        write(tmp_path / "out", "mine", replaceable=True, meanwhile=lambda: (tmp_path / "out").write_text("theirs"))
+    assert (tmp_path / "out").read_text() == "theirs"
+    assert [path.read_text() for path in tmp_path.glob("out.*/file")] == ["mine"]
+
+
+def test_what_was_there_may_be_gone_at_the_end(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    write(tmp_path / "out", "new", replaceable=True, meanwhile=lambda: (tmp_path / "out").rename(tmp_path / "elsewhere"))
+    assert (tmp_path / "out" / "file").read_text() == "new"
+    assert (tmp_path / "elsewhere" / "file").read_text() == "old"
 
 
 def test_names_with_signs_of_patterns_are_names(tmp_path: Path) -> None:
     (tmp_path / ".a.1a.partial").mkdir()
-    (tmp_path / ".[a]*.1a.partial").mkdir()
+    (tmp_path / ".[a]*.1a.partial" / "more").mkdir(parents=True)
     write(tmp_path / "[a]*", "x")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".a.1a.partial", "[a]*"]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,13 @@ import torch
 from rnnsearch.builtin.generate import write
 from rnnsearch.config import DataSettings, ModelSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.system.tensors import load_tensors
+from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training import loop, trainer
+from rnnsearch.training import best_weights, curves, log, loop, trainer
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
+from rnnsearch.training.run_lock import run_lock
 
 MODEL = ModelSettings(embedding_size=12, hidden_size=16, alignment_size=12, maxout_size=12)
 
@@ -123,6 +126,144 @@ def test_a_full_disk_costs_no_earlier_checkpoint(corpus: Corpus, tmp_path: Path,
     assert "training goes on" in (tmp_path / "messages").read_text()
     _, notes = load_tensors(tmp_path / "run" / "checkpoints" / "last.safetensors", "")
     assert notes["progress"]["update"] == 5
+
+
+class Refusing:
+    """In place of `save_tensors`: a disk that is full for the weights of these updates."""
+
+    def __init__(self, *updates: int) -> None:
+        self.updates, self.refused = updates, 0
+
+    def __call__(self, path: Path, tensors: Any, notes: Any) -> None:
+        if notes["update"] in self.updates:
+            self.refused += 1
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save_tensors(path, tensors, notes)
+
+
+def falling_nll(*values: float) -> Callable[..., loop.Validation]:
+    nll = iter(values)
+    return lambda *_: loop.Validation(next(nll), 1.0, None, "", [])
+
+
+def weights_at(corpus: Corpus, path: Path, update: int) -> dict[str, torch.Tensor]:
+    train(corpus, path, max_updates=update, validate_bleu=False)
+    return load_tensors(path / "model.safetensors", "")[0]
+
+
+def test_the_best_weights_are_tried_again_until_the_disk_takes_them(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = weights_at(corpus, tmp_path / "five", 5)
+    disk = Refusing(5)
+    monkeypatch.setattr(best_weights, "save_tensors", disk)
+    monkeypatch.setattr(loop, "validate", falling_nll(30.0, 40.0, 50.0))
+    checkpoints: list[int] = []
+    honest = loop.save_checkpoint
+
+    def freed(*arguments: Any) -> None:
+        checkpoints.append(arguments[-1].best_update)
+        honest(*arguments)
+        disk.updates = ()
+
+    monkeypatch.setattr(loop, "save_checkpoint", freed)
+    _, messages = train(corpus, tmp_path / "run", max_updates=15, validate_bleu=False)
+    assert "the best weights, of update 5, could not be saved: No space left on device; they stay in memory" in messages
+    assert (disk.refused, checkpoints) == (2, [0, 5, 5, 5])
+    tensors, notes = load_tensors(tmp_path / "run" / "model.safetensors", "")
+    assert (notes["update"], read_statistics(tmp_path / "run")["best_update"]) == (5, 5)
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in tensors.items())
+
+
+@pytest.mark.parametrize(("full_at", "there"), [((5, 10), "there is no model"), ((10,), "it holds those of update 5")])
+def test_best_weights_that_are_never_saved_are_no_success(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_at: tuple[int, ...], there: str
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(best_weights, "save_tensors", Refusing(*full_at))
+        patch.setattr(loop, "validate", falling_nll(50.0, 40.0))
+        with pytest.raises(InputError, match=rf"of update 10, could not be saved: No space left on device; {there} .free some space"):
+            train(corpus, tmp_path / "run", validate_bleu=False)
+    monkeypatch.setattr(loop, "validate", falling_nll(40.0))
+    run = loop.train(settings(validate_bleu=False), corpus, tmp_path / "run", resume=True, display=Display(0, quiet=True))
+    assert load_tensors(run.model_path, "")[1]["update"] == 10
+    statistics = read_statistics(run.path)
+    assert (statistics["best_update"], len(statistics["validations"])) == (10, 2)
+
+
+class Gone(io.StringIO):
+    """A terminal that has gone, or a file on a full disk."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    def write(self, text: str) -> int:
+        raise self.error
+
+    def flush(self) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(), OSError(errno.ENOSPC, "full"), ValueError("I/O operation on closed file")])
+def test_nobody_has_to_watch(corpus: Corpus, tmp_path: Path, error: Exception) -> None:
+    run = loop.train(settings(max_updates=2), corpus, tmp_path / "run", display=Display(0, stream=Gone(error)))
+    assert run.model_path.exists()
+    assert read_statistics(run.path)["updates"] == 2
+
+
+@pytest.mark.parametrize(
+    ("fails", "error"),
+    [("scalars", RuntimeError("odd")), *((name, OSError(errno.ENOSPC, "No space left")) for name in ("texts", "close", "__init__"))],
+)
+def test_curves_and_statistics_are_not_needed(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str, error: Exception
+) -> None:
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(curves.Curves, fails, fail)
+    monkeypatch.setattr(log, "write_text", fail)
+    run, messages = train(corpus, tmp_path / "run", max_updates=1)
+    assert load_tensors(run.model_path, "")[1]["update"] == 1
+    assert messages.count("no more curves for TensorBoard, training goes on") == 1
+    assert "statistics.json: " in messages
+
+
+def test_tensorboard_reads_the_curves(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+    written = curves.Curves(tmp_path, purge_from=7)
+    written.scalars({"dev/nll": 2.5}, 7)
+    written.texts({"dev/sample_0": "né"}, 7)
+    written.close()
+    (file,) = tmp_path.glob("events.out.tfevents.*")
+    version, start, scalar, text = EventFileLoader(str(file)).Load()
+    assert version.file_version == "brain.Event:2"
+    assert (start.step, start.session_log.status) == (7, start.session_log.START)
+    assert (scalar.step, scalar.summary.value[0].tag, scalar.summary.value[0].tensor.float_val[0]) == (7, "dev/nll", 2.5)
+    assert text.summary.value[0].tensor.string_val[0].decode() == "né"
+
+
+def test_one_training_at_a_time_and_what_a_killed_one_left_is_removed(corpus: Corpus, tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    with run_lock(path), pytest.raises(InputError, match=r"run: another process \(\d+\) is training here \(wait for it or end it"):
+        train(corpus, path)
+    assert not path.exists()
+    train(corpus, path, max_updates=1)
+    for folder in (path, path / "checkpoints", path / "log"):
+        (folder / ".model.safetensors.12345.partial").write_text("half")
+    with run_lock(path), pytest.raises(InputError, match="is training here"):
+        loop.train(settings(), corpus, path, resume=True, display=Display(0, quiet=True))
+    loop.train(settings(max_updates=2), corpus, path, resume=True, display=Display(0, quiet=True))
+    assert not [file for file in path.rglob(".*") if file.name.startswith(".")]
+
+
+def test_a_network_that_the_machine_cannot_hold_is_refused(corpus: Corpus, tmp_path: Path) -> None:
+    sizes = MODEL.model_copy(update={"hidden_size": 60_000})
+    with pytest.raises(InputError, match=r"optimiser state of this network need [\d,.]+ GB of memory, and this machine has"):
+        loop.train(Settings(model=sizes, training=settings().training), corpus, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_statistics_are_those_of_table_2(corpus: Corpus, tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
 from collections.abc import Callable
+from typing import TextIO
 
 import typer
 
@@ -15,6 +17,7 @@ from rnnsearch.cli.bench import bench
 from rnnsearch.cli.demo import demo
 from rnnsearch.cli.evaluate import evaluate
 from rnnsearch.cli.experiment import experiment
+from rnnsearch.cli.faults import BAD_INPUT, fault_of
 from rnnsearch.cli.lexicon import lexicon
 from rnnsearch.cli.links import links
 from rnnsearch.cli.options import DEBUG, Command, Debug, Quiet, SeveralValues, Version
@@ -26,7 +29,7 @@ from rnnsearch.cli.select import select
 from rnnsearch.cli.settings import settings
 from rnnsearch.cli.train import train
 from rnnsearch.cli.translate import translate
-from rnnsearch.errors import InputError
+from rnnsearch.errors import one_line
 
 PROGRAM = "rnnsearch"
 COMPLETION = f"_{PROGRAM.upper()}_COMPLETE"
@@ -71,29 +74,27 @@ def common(quiet: Quiet = False, debug: Debug = False, version: Version = False)
 
 
 def main() -> None:
-    """Runs the command line: exit code 0, or 2 with one clear line for bad usage or bad input, or 130 after Ctrl-C."""
+    """Runs the command line: exit code 0, or 2 with one clear line for bad usage, bad input or a machine that is too small, or 130
+    after Ctrl-C, or 1 with one line for an error inside rnnsearch.
+    """
     open_missing_streams()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="surrogateescape" if stream is sys.stdin else "backslashreplace", newline="\n")  # type: ignore[union-attr]
     try:
         code = run_command()
         sys.stdout.flush()
-    except InputError as error:
-        code = failed(str(error))
     except (KeyboardInterrupt, typer.Abort) as error:
         code = 130
-        complain(f"interrupted; {error}" if str(error) else "interrupted")
+        complain(f"{PROGRAM}: interrupted; {error}" if str(error) else f"{PROGRAM}: interrupted")
     except BrokenPipeError:  # whoever read the output has seen enough
         code = 0
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        code = failed(f"{error.filename or 'the output cannot be written'}: {error.strerror or error}")
     except Exception as error:
-        if not hasattr(error, "format_message"):  # not a usage error
-            raise
-        context, message = getattr(error, "ctx", None), error.format_message()
-        command = context.command_path if context else "rnnsearch"
-        code = failed(f"{message} (see {command} --help)") if message else 2  # no command: the help has been shown
+        code = failed(error)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # said already, or nobody can be told: the interpreter would try again as it ends, and say more
+            leave_to_nobody(stream)
     sys.exit(code)
 
 
@@ -116,14 +117,30 @@ def open_missing_streams() -> None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
 
 
-def failed(line: str) -> int:
+def failed(error: Exception) -> int:
     """Says what is wrong and returns the exit code for it."""
     if os.environ.get(DEBUG):
-        traceback.print_exc()
-    complain(line)
-    return 2
+        complain("".join(traceback.format_exception(error)).rstrip("\n"))
+    if hasattr(error, "format_message"):  # of usage
+        context, message = getattr(error, "ctx", None), error.format_message()
+        command = context.command_path if context else PROGRAM
+        if message:  # else no command was given, and the help has been shown
+            complain(one_line(f"{PROGRAM}: {message} (see {command} --help)"))
+        return BAD_INPUT
+    fault = fault_of(error)
+    complain(f"{PROGRAM}: {fault.line}")
+    return fault.code
 
 
-def complain(line: str) -> None:
-    """An error is shown even where notes are unwanted."""
-    print(f"{PROGRAM}: {line}", file=sys.stderr)
+def complain(text: str) -> None:
+    """An error is shown even where notes are unwanted; if nobody can be told, it stays unsaid."""
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def leave_to_nobody(stream: TextIO) -> None:
+    """What is written to the stream from here on, and what it still holds, goes nowhere: whoever read it has gone, or its disk is full."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

@@ -34,6 +34,8 @@ def resolve(setting: str, name: str, built_in: Mapping[str, type[Part]], base: t
         part = getattr(importlib.import_module(module_name), class_name)
     except (ImportError, AttributeError) as error:
         raise InputError(f"{setting} = {name!r} cannot be imported: {error}") from error
+    except (Exception, SystemExit) as error:  # it is not our code: anything may happen
+        raise InputError(f"{setting} = {name!r} cannot be imported: it raised {type(error).__name__}: {error}") from error
     if not (isinstance(part, type) and issubclass(part, base)):
         raise InputError(f"{setting} = {name!r} is not a subclass of {base.__module__}:{base.__name__}")
     return part

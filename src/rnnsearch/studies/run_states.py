@@ -8,8 +8,9 @@ from pathlib import Path
 from rnnsearch.config import Settings, TrainingSettings
 from rnnsearch.studies.study import Plan
 from rnnsearch.studies.study_folder import StudyFolder, StudyRun
-from rnnsearch.training.checkpoint import TrainingProgress, read_progress
+from rnnsearch.training.checkpoint import read_progress
 from rnnsearch.training.loop import reason_to_stop
+from rnnsearch.training.progress import TrainingProgress
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rnnsearch.config import DataSettings, Positive, Seed, Settings, apply_override, checked, read_recipe, validated
 from rnnsearch.errors import InputError, did_you_mean
+from rnnsearch.system.parsing import parse_toml, read_toml
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 """Of a variant, a test set or a system: it names folders and columns."""
@@ -177,11 +177,11 @@ def _read(name: str) -> tuple[str, Path, dict[str, Any]]:
             if not built_in.is_file():
                 names = f"name a TOML file or one of {', '.join(study_names())}"
                 raise InputError(f"no study {name!r}", remedy=f"{did_you_mean(name, study_names())} {names}".strip())
-            return f"study {name}", Path(), tomllib.loads(built_in.read_text(encoding="utf-8"))
-        return str(path), path.parent, tomllib.loads(path.read_text(encoding="utf-8"))
+            return f"study {name}", Path(), parse_toml(built_in.read_text(encoding="utf-8"))
+        return str(path), path.parent, read_toml(path)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise InputError(f"is not TOML: {error}", file=path) from None
 
 
@@ -194,10 +194,12 @@ def recipe_beside(study: Study, folder: Path, variant: str = "") -> str:
 
 def _resolved(changes: Sequence[Changes], recipe: str, overrides: Sequence[str], where: str) -> Settings:
     """The recipe, then one set of changes after the other, then the overrides."""
-    _, table = read_recipe(recipe)
+    name, table = read_recipe(recipe)
     for change in changes:
         for section, values in change.items():
-            table.setdefault(section, {}).update(values)
+            if not isinstance(table.setdefault(section, {}), dict):
+                raise InputError(f"{section} is not a section", file=name)
+            table[section].update(values)
     for override in overrides:
         apply_override(table, override)
     return validated(table, where)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from rnnsearch.errors import InputError
 from rnnsearch.studies.study import Plan
+from rnnsearch.system.parsing import read_toml
 
 WAIT = 60.0
 """Seconds that a second command waits for the first to end: one that was killed is still saving its run."""
@@ -95,7 +95,7 @@ class StudyFolder:
     def _seed(run: Path) -> int | None:
         """That a run was trained with; None if there is none."""
         try:
-            table = tomllib.loads((run / "config.toml").read_text(encoding="utf-8"))
+            table = read_toml(run / "config.toml")
             return int(table["training"]["seed"])
         except (OSError, KeyError, ValueError, TypeError):
             return None

@@ -12,7 +12,7 @@ def file_checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def checksum(*parts: str | bytes | Path) -> str:
+def checksum(*parts: str | bytes | memoryview | Path) -> str:
     """SHA-256 of texts, bytes and the content of files, in hexadecimal; a length before each part keeps them apart."""
     total = hashlib.sha256()
     for part in parts:

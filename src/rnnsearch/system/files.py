@@ -4,31 +4,42 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from rnnsearch.errors import InputError
+from rnnsearch.system.locks import is_abandoned, lock
+
+PARTIAL = ".partial"
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; on success it is flushed to the disk and renamed, on any exception removed."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    """Yields a temporary path beside `path`; on success it is flushed to the disk and renamed, on any exception removed.
+
+    What a process that was killed left of the same file is removed first.
+    Raises InputError if `path` is a device, a pipe or a folder, which must not be replaced, and OSError as the system does.
+    """
+    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+        raise InputError("cannot be written: it is not a regular file", file=path, remedy="name another file")
+    remove_partial_files(path.parent, path.name)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}{PARTIAL}")
+    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
+        lock(handle)  # says, to whoever finds it, that somebody is at work on it
         yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
+        _flush(temporary)
         temporary.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        _flush(path.parent)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
         raise
+    finally:
+        os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -37,8 +48,25 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def remove_partial_files(folder: Path, name: str = "") -> None:
+    """Removes what killed processes left in `folder` of the file `name`, or of any file; what a living one writes stays."""
+    for path in folder.glob(f".*{PARTIAL}"):
+        of = path.name[1:].rpartition(".")[0].rpartition(".")[0]
+        if of and name in ("", of) and path.is_file() and is_abandoned(path):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
 def free(file: Path, overwrite: bool) -> None:
     """Makes the folder of a file to be written. Raises InputError if the file is there already and may not be replaced."""
     if file.is_dir() or (file.exists() and not overwrite):
         raise InputError("is there already", file=file, remedy="name another file, or give --overwrite")
     file.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -7,17 +7,15 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rnnsearch.errors import InputError
+from rnnsearch.system.locks import is_abandoned, lock
 
-try:
-    import fcntl
-except ImportError:  # no such locks on this system: nothing is then taken for left behind
-    fcntl = None  # type: ignore[assignment]
+PARTIAL, ASIDE, FINISHED = ".partial", ".old", ".finished"
 
-PARTIAL, ASIDE = ".partial", ".old"
+_TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
 
 @contextmanager
@@ -25,8 +23,9 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
     """A new folder to write into, which becomes `out` at the end, on disk to the last byte; on any exception nothing is left of it.
 
     After a kill -9 or a power cut its remains stay beside `out` under a hidden name; the next one that makes `out` removes them.
-    replaceable: whether an `out` that is there, and not empty, may be replaced.
-    Raises InputError if it may not, and for every fault of the file system on the way, a full disk above all.
+    replaceable: whether an `out` that is there, and not empty, may be replaced. Only the one that is there at the beginning ever is.
+    Raises InputError if it may not; if something else has taken its place meanwhile, and then the finished folder is kept beside it,
+    under the name that the message gives; and for every fault of the file system on the way, a full disk above all.
     """
     out = out.resolve()
     try:
@@ -35,14 +34,20 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
         _check(out, replaceable)
         unique = uuid.uuid4().hex[:8]
         folder = out.with_name(f".{out.name}.{unique}{PARTIAL}")
-        lock = _locked_folder(folder)
+        folder.mkdir()
+        handle = os.open(folder, os.O_RDONLY)
+        # While it is open, its number is nobody else's: at the end it tells whether `out` is still the folder that may be replaced.
+        before = os.open(out, os.O_RDONLY) if out.exists() else None
         try:
+            lock(handle)  # as long as this process lives
             yield folder
             _flush(folder)
-            _replace(out, folder, aside=out.with_name(f".{out.name}.{unique}{ASIDE}"))
+            _replace(out, folder, before, aside=out.with_name(f".{out.name}.{unique}{ASIDE}"), kept=f"{out.name}.{unique}{FINISHED}")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
+            os.close(handle)
+            if before is not None:
+                os.close(before)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise InputError("no space left on the disk", file=out, remedy="free some, or write to another disk") from None
@@ -58,50 +63,23 @@ def _check(out: Path, replaceable: Callable[[Path], bool]) -> None:
         raise InputError("exists and is not empty", file=out, remedy="name another folder, or remove this one")
 
 
-def _locked_folder(folder: Path) -> int:
-    """Makes the folder, locked by this process for as long as it lives; the handle that holds the lock."""
-    new = folder.with_suffix(".new")  # a folder is never seen under its name without its lock
-    new.mkdir()
-    handle = os.open(new, os.O_RDONLY)
-    if fcntl is not None:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    new.rename(folder)
-    return handle
-
-
 def _clear_left_behind(out: Path) -> None:
     """Removes what processes left behind that no longer live: the kernel has taken their locks."""
     for aside in out.parent.glob(f".{_literal(out.name)}.*{ASIDE}"):
         partial = aside.with_suffix(PARTIAL)
-        if not partial.exists() or _is_abandoned(partial):
+        if not partial.exists() or is_abandoned(partial):
             if out.exists():
                 shutil.rmtree(aside, ignore_errors=True)
             else:  # it ended between the two renames: the old folder is the only whole one
                 aside.rename(out)
     for folder in out.parent.glob(f".{_literal(out.name)}.*{PARTIAL}"):
-        if _is_abandoned(folder):
+        if folder.is_dir() and is_abandoned(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _literal(name: str) -> str:
     """The name as a pattern that only it matches."""
     return "".join(f"[{character}]" if character in "*?[" else character for character in name)
-
-
-def _is_abandoned(folder: Path) -> bool:
-    if fcntl is None:
-        return False
-    try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:  # gone meanwhile, or not ours
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # another process is at work in it
-        return False
-    finally:
-        os.close(handle)
-    return True
 
 
 def _flush(folder: Path) -> None:
@@ -117,9 +95,29 @@ def _fsync(path: Path) -> None:
         os.close(handle)
 
 
-def _replace(out: Path, folder: Path, aside: Path) -> None:
-    if out.exists() and any(out.iterdir()):  # a rename replaces an empty folder only
+def _replace(out: Path, folder: Path, before: int | None, aside: Path, kept: str) -> None:
+    """before: the folder that was `out` at the beginning, open; it goes aside, and is removed once the new one is there."""
+    if before is not None and _is(out, before) and any(out.iterdir()):  # a rename replaces an empty folder only
         out.rename(aside)
-    folder.rename(out)
+        if not _is(aside, before):  # another process was faster by a moment: what it made goes back
+            aside.rename(out if not out.exists() else out.with_name(f"{kept}.other"))
+    try:
+        folder.rename(out)
+    except OSError as error:
+        if error.errno not in _TAKEN:
+            with suppress(OSError):
+                aside.rename(out)
+            raise
+        place = out.with_name(kept)
+        folder.rename(place)
+        _fsync(out.parent)
+        what = f"appeared, or was replaced, while this was at work: it is left as it is, and what was made here is whole in {place}"
+        raise InputError(what, file=out, remedy="keep one of the two, and rename it if need be") from None
     _fsync(out.parent)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def _is(path: Path, handle: int) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.stat(path), os.fstat(handle))
+    return False

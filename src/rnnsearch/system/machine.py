@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
+import re
 from pathlib import Path
 
 import torch
@@ -56,8 +58,30 @@ def hardware(device: str) -> str:
     return f"{name}, {threads} thread{'s' if threads > 1 else ''}"
 
 
+def memory() -> int:
+    """Bytes that processes of this machine, or of this container, may use; swap space is not counted. 0 if nobody knows."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        total = 0
+    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):  # "max" is no number
+            total = min(total or 1 << 62, int(Path(file).read_text(encoding="ascii")))
+    return total
+
+
+def check_memory(needed: int, what: str) -> None:
+    """Raises InputError if `needed` bytes are more than the machine has: else the system would end the process without a word."""
+    there = memory()
+    if there and needed > there:
+        line = f"{what} need {needed / 1e9:,.1f} GB of memory, and this machine has {there / 1e9:,.1f}"
+        raise InputError(line, remedy="choose smaller sizes or a smaller vocabulary")
+
+
 def usable_device(name: str) -> torch.device:
-    """Raises InputError for a device that this machine, or this torch, does not have."""
+    """Raises InputError for a device that this machine, or this torch, does not have, and for kinds that rnnsearch is not made for."""
+    if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", name):
+        raise InputError(f"device {name!r} cannot be used", remedy="cpu, cuda or cuda:N")
     try:
         device = torch.device(name)
         torch.empty(0, device=device)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Self
+from typing import Self, TextIO, cast
+
+from rnnsearch.system.streams import LastingStream
 
 Progress = Callable[[str, int, int | None], None]
 """Told what is being done, how many are done, and of how many, or None where that is not known."""
@@ -32,7 +34,7 @@ class ProgressBar:
         from rich.console import Console
         from rich.progress import Progress as Bar
 
-        console = Console(stderr=True)
+        console = Console(file=cast(TextIO, LastingStream(sys.stderr)))
         self.bar = Bar(console=console, transient=True, disable=is_quiet() or not console.is_terminal)
         self.tasks: dict[str, object] = {}
 

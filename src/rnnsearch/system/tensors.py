@@ -1,48 +1,135 @@
-"""Tensors and JSON notes in one safetensors file, which is whole or absent."""
+"""Tensors and JSON notes in one safetensors file, which is whole or absent, with a checksum of both."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from rnnsearch.errors import InputError
+from rnnsearch.system.checksums import checksum
 from rnnsearch.system.files import written_whole
+from rnnsearch.system.parsing import check_regular, parse_json
+
+DTYPES = {
+    torch.float64: "F64",
+    torch.int64: "I64",
+    torch.float32: "F32",
+    torch.int32: "I32",
+    torch.bfloat16: "BF16",
+    torch.float16: "F16",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
+"""What the format calls them."""
+
+_UNREADABLE = (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, AttributeError)  # from a header that was made up
 
 
-def save_tensors(path: Path, tensors: dict[str, Tensor], notes: dict[str, Any]) -> None:
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: dict[str, Any]) -> None:
     """Writes tensors and JSON notes into one safetensors file, whole or not at all. Tensors that share memory are written each.
 
+    With them goes their SHA-256, which `load_tensors` compares. No second copy of a tensor is made, unless it is on a GPU.
     Raises OSError if the disk is full.
     """
-    own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    with written_whole(path) as temporary:
-        try:
-            save_file(own, temporary, metadata={"notes": json.dumps(notes)})
-        except SafetensorError as error:  # its name for what the system says of a write
-            raise OSError(str(error)) from None
+    # The format wants large numbers first, so that each lies where its size divides.
+    order = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
+    header: dict[str, Any] = {"__metadata__": {"notes": json.dumps(notes)}}
+    end = 0
+    for name in order:
+        start, end = end, end + tensors[name].numel() * tensors[name].element_size()
+        header[name] = {"dtype": DTYPES[tensors[name].dtype], "shape": list(tensors[name].shape), "data_offsets": [start, end]}
+    header["__metadata__"]["sha256"] = _checksum(tensors, header["__metadata__"]["notes"])
+    packed = json.dumps(header, separators=(",", ":")).encode()
+    packed += b" " * (-len(packed) % 8)
+    with written_whole(path) as temporary, temporary.open("wb") as file:
+        file.write(len(packed).to_bytes(8, "little") + packed)
+        for name in order:
+            file.write(_bytes(tensors[name]))
 
 
 def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What `save_tensors` wrote. Raises InputError for a file that is missing or damaged."""
-    if not path.exists():
-        raise InputError("is missing", file=path, remedy=remedy)
+    """What `save_tensors` wrote. Raises InputError for a file that is missing or damaged: one bit is enough.
+
+    Files of earlier versions have no checksum, and are read as they are.
+    """
+    with _opened(path, remedy) as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        metadata = file.metadata()
+        notes = _notes(metadata)
+        whole = "sha256" not in metadata or metadata["sha256"] == _checksum(tensors, metadata["notes"])
+    if not whole:
+        raise InputError("is damaged: it does not hold what was written (its checksum differs)", file=path)
+    return tensors, notes
+
+
+def load_notes(path: Path, remedy: str = "") -> dict[str, Any]:
+    """The notes of a file that `save_tensors` wrote; no tensor is read. Raises InputError if it is missing or damaged."""
+    with _opened(path, remedy) as file:
+        return _notes(file.metadata())
+
+
+def tensor_bytes(tensors: Mapping[str, Tensor]) -> int:
+    """The memory that they take, or would take."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+
+
+def difference(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str:
+    """The first difference in names, shapes and types, in words; "" if there is none."""
+    for name in [*expected, *found]:
+        if name not in found:
+            return f"there is no tensor {name}"
+        if name not in expected:
+            return f"there is a tensor {name}, which does not belong to it"
+        for what in ("shape", "dtype"):
+            one, other = getattr(found[name], what), getattr(expected[name], what)
+            if one != other:
+                shown = (list(one), list(other)) if what == "shape" else (one, other)
+                return f"the {what} of {name} is {shown[0]}, and {shown[1]} is expected"
+    return ""
+
+
+@contextmanager
+def _opened(path: Path, remedy: str) -> Iterator[Any]:
     try:
-        with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["notes"])  # noqa: SIM118
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        check_regular(path)
+        with path.open("rb") as named:
+            # The library takes no name that is not UTF-8.
+            place = str(path) if str(path).isprintable() else f"/proc/self/fd/{named.fileno()}"
+            with safe_open(place, framework="pt") as file:
+                yield file
+    except FileNotFoundError:
+        raise InputError("is missing", file=path, remedy=remedy) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+    except _UNREADABLE as error:
         raise InputError(f"is damaged: {error}", file=path) from None
 
 
-def load_notes(path: Path) -> dict[str, Any]:
-    """The notes of a file that `save_tensors` wrote. Raises InputError if it is missing or damaged."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            notes: dict[str, Any] = json.loads(file.metadata()["notes"])
-            return notes
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"is missing or damaged: {error}", file=path) from None
+def _notes(metadata: dict[str, str]) -> dict[str, Any]:
+    if strange := metadata.keys() - {"notes", "sha256"}:
+        raise ValueError(f"its metadata has {min(strange)!r}")
+    notes = parse_json(metadata["notes"])
+    if not isinstance(notes, dict):
+        raise TypeError("its notes are no table")
+    return notes
+
+
+def _checksum(tensors: Mapping[str, Tensor], notes: str) -> str:
+    """Of the notes and, in the order of their names, of each tensor's name, type, shape and numbers."""
+    parts: list[str | memoryview] = [notes]
+    for name in sorted(tensors):
+        parts += [name, str(tensors[name].dtype), str(list(tensors[name].shape)), _bytes(tensors[name])]
+    return checksum(*parts)
+
+
+def _bytes(tensor: Tensor) -> memoryview:
+    return tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data

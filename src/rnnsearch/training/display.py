@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Self, TextIO
+from typing import Self, TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -13,6 +14,7 @@ from rich.table import Column
 
 from rnnsearch.drawing.characters import printable, shorten
 from rnnsearch.system.progress import is_quiet
+from rnnsearch.system.streams import LastingStream
 
 PLAIN_INTERVAL = 30.0
 """Seconds between progress lines where there is no terminal."""
@@ -29,7 +31,8 @@ class Display:
 
     def __init__(self, total: int, done: int = 0, stream: TextIO | None = None, quiet: bool | None = None) -> None:
         quiet = is_quiet() if quiet is None else quiet
-        self.console = Console(file=stream, stderr=stream is None, highlight=False, soft_wrap=True, quiet=quiet)
+        lasting = cast(TextIO, LastingStream(stream or sys.stderr))  # training outlives whoever watches it
+        self.console = Console(file=lasting, highlight=False, soft_wrap=True, quiet=quiet)
         self.total, self.started, self.last_line = total, time.monotonic(), time.monotonic()
         self.done_before = done
         bar = [BarColumn(bar_width=BAR, table_column=Column(no_wrap=True))] if self.console.width >= WIDE else []

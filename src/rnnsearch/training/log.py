@@ -5,31 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rnnsearch.errors import one_line
 from rnnsearch.run import Run
 from rnnsearch.system.files import write_text
 from rnnsearch.system.machine import hardware
 from rnnsearch.system.version import package_version
-from rnnsearch.training.checkpoint import TrainingProgress
+from rnnsearch.training.curves import Curves
+from rnnsearch.training.progress import TrainingProgress
 from rnnsearch.training.trainer import Update
 from rnnsearch.training.validation import Validation
-
-if TYPE_CHECKING:
-    from torch.utils.tensorboard import SummaryWriter
 
 
 class Log:
     """Writes into RUN/log. What an interrupted session wrote after its last checkpoint is purged when it is resumed.
 
-    A disk that refuses costs curves or statistics, never the training: `warn` is told, once for the curves.
+    Whatever goes wrong costs curves or statistics, never the training: `warn` is told, once for the curves.
     """
 
     def __init__(self, run: Run, progress: TrainingProgress, warn: Callable[[str], None]) -> None:
-        from torch.utils.tensorboard import SummaryWriter
-
         self.run, self.warn = run, warn
-        self.writer: SummaryWriter | None = SummaryWriter(str(run.log_path), purge_step=progress.update + 1 if progress.update else None)
+        self._purge_from = progress.update + 1 if progress.update else None
+        self._curves: Curves | None = None
+        self._refused = False
 
     def update(self, update: Update, progress: TrainingProgress, tokens_per_second: float) -> None:
         if not update.applied:
@@ -37,35 +36,38 @@ class Log:
         scalars = {"train/nll_per_word": update.nll / update.target_tokens, "train/gradient_norm": update.gradient_norm}
         scalars |= {"train/learning_rate": update.learning_rate, "train/target_tokens_per_second": tokens_per_second}
         scalars |= {"train/alignment_loss": update.alignment_loss / update.linked_rows} if update.linked_rows else {}
-        self._curves(scalars, {}, progress.update)
+        self._draw(lambda curves: curves.scalars(scalars, progress.update))
 
     def validation(self, validation: Validation, progress: TrainingProgress) -> None:
         scalars = {"dev/nll": validation.nll} | ({} if validation.bleu is None else {"dev/bleu": validation.bleu})
         lines = (f"{source}  \n{reference}  \n**{translation}**" for source, reference, translation in validation.samples)
-        self._curves(scalars, {f"dev/sample_{number}": text for number, text in enumerate(lines)}, progress.update)
+        texts = {f"dev/sample_{number}": text for number, text in enumerate(lines)}
+        self._draw(lambda curves: curves.scalars(scalars, progress.update))
+        self._draw(lambda curves: curves.texts(texts, progress.update))
 
     def statistics(self, progress: TrainingProgress) -> None:
         try:
             write_text(self.run.log_path / "statistics.json", json.dumps(statistics(self.run, progress), indent=2) + "\n")
-        except OSError as error:
-            self.warn(f"warning: {self.run.log_path / 'statistics.json'}: {error.strerror or error}; training goes on")
+        except Exception as error:
+            self.warn(one_line(f"warning: {self.run.log_path / 'statistics.json'}: {_reason(error)}; training goes on"))
 
     def close(self) -> None:
-        self._curves({}, {}, 0, last=True)
+        if self._curves is not None:
+            self._draw(lambda curves: curves.close())
 
-    def _curves(self, scalars: dict[str, float], texts: dict[str, str], step: int, last: bool = False) -> None:
-        if self.writer is None:
+    def _draw(self, what: Callable[[Curves], None]) -> None:
+        if self._refused:
             return
         try:
-            for name, value in scalars.items():
-                self.writer.add_scalar(name, value, step)
-            for name, text in texts.items():
-                self.writer.add_text(name, text, step)
-            if last:
-                self.writer.close()
-        except OSError as error:
-            self.writer = None
-            self.warn(f"warning: {self.run.log_path}: {error.strerror or error}; no more curves for TensorBoard, training goes on")
+            self._curves = self._curves or Curves(self.run.log_path, self._purge_from)
+            what(self._curves)
+        except Exception as error:
+            self._refused = True
+            self.warn(one_line(f"warning: {self.run.log_path}: {_reason(error)}; no more curves for TensorBoard, training goes on"))
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -13,16 +14,20 @@ import torch
 from rnnsearch.config import Settings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
-from rnnsearch.system.machine import PRECISIONS, set_up_cpu
-from rnnsearch.system.tensors import save_tensors
+from rnnsearch.system.machine import PRECISIONS, check_memory, set_up_cpu
+from rnnsearch.system.tensors import tensor_bytes
 from rnnsearch.text.store.batches import BatchOrder, Indices, Position, collate
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.alignment_loss import needs_links
-from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
+from rnnsearch.training.best_weights import BestWeights
+from rnnsearch.training.checkpoint import load_checkpoint, save_checkpoint
 from rnnsearch.training.display import Display
 from rnnsearch.training.interrupt import TrainingInterrupted, interruptible
 from rnnsearch.training.log import Log, statistics
 from rnnsearch.training.optimiser import total_updates
+from rnnsearch.training.optimiser_state import copies_in_memory
+from rnnsearch.training.progress import TrainingProgress
+from rnnsearch.training.run_lock import run_lock
 from rnnsearch.training.team import Team
 from rnnsearch.training.trainer import Trainer, Update
 from rnnsearch.training.validation import Validation, validate
@@ -73,6 +78,7 @@ def train_to_the_end(
             if session.progress.finished:
                 session.validate(shown)
             session.save(shown, must=True)
+            session.best.must_be_saved()
             shown.say(session.closing_words(way_on))
         finally:
             session.close()
@@ -95,11 +101,22 @@ class Session:
     clock: float
     window: list[tuple[float, int, float]]
     """(time, target tokens, NLL) of the last updates, for display."""
+    best: BestWeights
+    held: ExitStack
+    """What the session gives back when it is closed: the lock of the run's folder."""
     team: Team | None = None
     """With more than one process, from the second update on: the first one gives the optimiser the state that they share."""
 
     @classmethod
     def begin(cls, settings: Settings, corpus: Corpus, path: Path, resume: bool) -> Session:
+        with ExitStack() as held:
+            held.enter_context(run_lock(path))
+            session = cls._begin(settings, corpus, path, resume)
+            session.held = held.pop_all()
+            return session
+
+    @classmethod
+    def _begin(cls, settings: Settings, corpus: Corpus, path: Path, resume: bool) -> Session:
         training = settings.training
         set_up_cpu(training.threads, training.processes)
         check_links(corpus, training)
@@ -108,6 +125,9 @@ class Session:
         torch.manual_seed(training.seed)
         fresh = run or Run(path, settings.model_copy(update={"data": corpus.settings}), corpus.source, corpus.target)
         dtype = PRECISIONS[training.precision]
+        if training.device == "cpu":
+            copies = copies_in_memory(training)
+            check_memory(copies * tensor_bytes(fresh.shapes(trust_code=True)), "the weights, gradients and optimiser state of this network")
         network = fresh.make_network(trust_code=True, product_dtype=dtype).to(training.device)
         trainer = Trainer(network, training, total_updates(training, len(order) / training.accumulate))
         run = run or Run.create(path, fresh.settings, corpus.source, corpus.target)
@@ -116,7 +136,8 @@ class Session:
             progress = load_checkpoint(run.checkpoint_path, network, trainer.optimiser, trainer.average)
             if progress.corpus_pairs != len(corpus.train):
                 raise InputError(f"was trained on {progress.corpus_pairs} pairs, not on these {len(corpus.train)}", file=path)
-        return cls(run, corpus, order, trainer, progress, Log(run, progress, print), progress.update, time.monotonic(), [])
+        log, best = Log(run, progress, print), BestWeights(run.model_path, progress)
+        return cls(run, corpus, order, trainer, progress, log, progress.update, time.monotonic(), [], best, ExitStack())
 
     def batches(self) -> Iterator[tuple[list[Indices], Position]]:
         """The pairs of each update from here on, and the position after it."""
@@ -149,18 +170,16 @@ class Session:
     def validate(self, shown: Display) -> None:
         """Measures, keeps the weights if they are the best so far, and writes down how training goes; once per update at most."""
         progress = self.progress
-        if progress.validations and progress.validations[-1]["update"] == progress.update:
+        again = bool(progress.validations) and progress.validations[-1]["update"] == progress.update
+        if again and not self.best.is_missing():
             return
         with self.trainer.for_use() as network:
             result = validate(network, self.corpus, self.run.settings)
-            score = self._score(result)
-            better = score is None or progress.best_score is None or score > progress.best_score
-            if better:
-                progress.best_score, progress.best_update, progress.validations_since_best = score, progress.update, 0
-                self._save_model(result, shown)
-            else:
-                progress.validations_since_best += 1
+            notes = {"update": progress.update} | ({} if result is None else {"dev_nll": result.nll, "dev_bleu": result.bleu})
+            better = self.best.offer(network, self._score(result), notes, shown.say)
         self._tick()
+        if again:  # only the weights were missing
+            return
         row: dict[str, float] = {
             "update": progress.update,
             "epochs": progress.epochs,
@@ -186,6 +205,7 @@ class Session:
         if self.saved_update == self.progress.update and not must:
             return
         self._tick()
+        self.best.save(shown.say)
         trainer = self.trainer
         try:
             save_checkpoint(self.run.checkpoint_path, trainer.network, trainer.optimiser, trainer.average, self.progress)
@@ -199,10 +219,11 @@ class Session:
             shown.say(f"warning: {what}; the previous one is kept, training goes on")
 
     def close(self) -> None:
-        """Ends what does not end by itself: curves and processes."""
+        """Ends what does not end by itself: curves, processes, and the lock of the folder."""
         self.log.close()
         if self.team is not None:
             self.team.close()
+        self.held.close()
 
     def closing_words(self, way_on: str) -> str:
         progress = self.progress
@@ -220,13 +241,6 @@ class Session:
             return None
         by_bleu = self.run.settings.training.select_by == "bleu" and result.bleu is not None
         return result.bleu if by_bleu else -result.nll
-
-    def _save_model(self, result: Validation | None, shown: Display) -> None:
-        notes = {"update": self.progress.update} | ({} if result is None else {"dev_nll": result.nll, "dev_bleu": result.bleu})
-        try:
-            save_tensors(self.run.model_path, self.trainer.network.state_dict(), notes)
-        except OSError as error:
-            shown.say(f"warning: the best weights could not be saved: {error.strerror or error}; training goes on")
 
     def _count(self, update: Update, position: Position) -> None:
         progress = self.progress

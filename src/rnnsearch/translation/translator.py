@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -18,20 +19,26 @@ from rnnsearch.model.fixed_maps import FixedMaps
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
+from rnnsearch.system.batching import batches, in_halves
 from rnnsearch.text.codec import Codec, Encoded
-from rnnsearch.text.formats.given import given_lines, given_pairs
+from rnnsearch.text.formats.given import given_pairs
 from rnnsearch.text.lexicon.table import Lexicon
 from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.text.vocabulary import SPECIALS, UNK
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.joint import Reader, in_order, search
 from rnnsearch.translation.lexical_shortlist import candidate_readers, candidate_words, hypotheses_in_words
+from rnnsearch.translation.long_lines import cut, joined
 from rnnsearch.translation.network_step import begin_search
 from rnnsearch.translation.sampling import sample
 
 END = SPECIALS[0]
 READ_AHEAD = 16
 """Batches that are sorted by length together; results come back in the order of the input."""
+LARGEST_BATCH = 1 << 29
+"""Numbers of the largest tensor of one step. At the paper's size a batch has 64 × 12 hypotheses with 30,000 words each: 23 million."""
+LARGEST_ALIGNMENT = 1 << 26
+"""Source × target positions of a given pair."""
 
 Item = TypeVar("Item")
 
@@ -109,7 +116,7 @@ class Translator:
     def stream(self, lines: Iterable[str], **search: Any) -> Iterator[Translation]:
         """As `translate`, line by line for input of any length. An empty line gives an empty translation."""
         settings = changed(self.search, search)
-        return self._in_order(lines, lambda encoded: self._search(encoded, settings), settings.batch_size)
+        return self._in_order(lines, lambda encoded: self._search(encoded, settings), settings)
 
     def sample(
         self, lines: Iterable[str], *, samples: int = 1, temperature: float = 1.0, seed: int = 1, **search: Any
@@ -129,7 +136,10 @@ class Translator:
             )
             return begun.in_words([[in_order(one) for one in every] for every in drawn] if reader.backward else drawn)
 
-        return self._in_order(lines, lambda encoded: self._in_words(encoded, draw(encoded), settings), settings.batch_size)
+        def drawn(encoded: list[Encoded]) -> list[Translation]:
+            return self._in_words(encoded, draw(encoded), settings)
+
+        return self._in_order(lines, partial(self._in_memory, hypotheses=samples, work=drawn), settings)
 
     def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 64) -> list[float]:
         """log p(y | x) of each pair of a source line and its translation, in nats; of both directions the mean, if the decoder has two."""
@@ -147,9 +157,17 @@ class Translator:
 
         posterior: the alignment that each word has once it is known, in place of α (translation/posterior.py).
         """
-        encode = ((self.source.encode(source), self.target.encode(target)) for source, target in given_pairs(pairs))
-        while ahead := list(islice(encode, READ_AHEAD * batch_size)):
-            yield from batched_by_length(ahead, lambda pair: len(pair[1].ids), batch_size, partial(self._force_batch, posterior=posterior))
+        encoded = (self._encoded_pair(*pair, number) for number, pair in enumerate(given_pairs(pairs), 1))
+        force = partial(self._force_batch, posterior=posterior)
+
+        def cost(some: list[tuple[Encoded, Encoded]]) -> int:
+            source, target = (max(len(pair[side].ids) for pair in some) for side in (0, 1))
+            return len(some) * target * max(source, len(self.target.vocabulary))
+
+        for ahead in batches(encoded, READ_AHEAD * batch_size):
+            yield from batched_by_length(
+                ahead, lambda pair: len(pair[1].ids), batch_size, lambda some: in_halves(some, cost, LARGEST_BATCH, force)
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: all but the converted weights, which are made again."""
@@ -159,9 +177,29 @@ class Translator:
     def _device(self) -> torch.device:
         return self.networks[0].output.weight.device
 
-    def _in_order(self, lines: Iterable[str], work: Any, batch_size: int) -> Iterator[Translation]:
-        encoded = (self.source.encode(line) for line in given_lines(lines))
-        while ahead := list(islice(encoded, READ_AHEAD * batch_size)):
+    def _encoded_pair(self, source: str, target: str, number: int) -> tuple[Encoded, Encoded]:
+        pair = self.source.encode(source), self.target.encode(target)
+        if len(pair[0].ids) * len(pair[1].ids) > LARGEST_ALIGNMENT:
+            what = f"pair {number} has {len(pair[0].ids):,} × {len(pair[1].ids):,} words or subwords, which are too many to be aligned"
+            raise InputError(what, remedy="write one sentence on each line")
+        return pair
+
+    def _in_order(self, lines: Iterable[str], work: Any, settings: SearchSettings) -> Iterator[Translation]:
+        """A translation for each line; those longer than `max_source_length` are cut, and put together again."""
+        counts: deque[int] = deque()  # of the parts of each line
+
+        def parts() -> Iterator[Encoded]:
+            for number, line in enumerate(given_lines(lines), 1):
+                some = cut(self.source.encode(line), self.source, settings.max_source_length, number)
+                counts.append(len(some))
+                yield from some
+
+        made = self._encoded_in_order(parts(), work, settings.batch_size)
+        for first in made:
+            yield joined([first, *islice(made, counts.popleft() - 1)], self.target.text)
+
+    def _encoded_in_order(self, encoded: Iterable[Encoded], work: Any, batch_size: int) -> Iterator[Translation]:
+        for ahead in batches(encoded, READ_AHEAD * batch_size):
             full = [sentence for sentence in ahead if sentence.words]
             done = iter(batched_by_length(full, lambda sentence: len(sentence.ids), batch_size, work))
             for sentence in ahead:
@@ -180,8 +218,20 @@ class Translator:
         return _Begun(readers, lengths, words)
 
     def _search(self, encoded: list[Encoded], settings: SearchSettings) -> list[Translation]:
-        begun = self._begin(encoded, settings)
-        return self._in_words(encoded, begun.in_words(search(begun.readers, begun.lengths, settings)), settings)
+        def searched(some: list[Encoded]) -> list[Translation]:
+            begun = self._begin(some, settings)
+            return self._in_words(some, begun.in_words(search(begun.readers, begun.lengths, settings)), settings)
+
+        return self._in_memory(encoded, settings.beam, searched)
+
+    def _in_memory(self, encoded: list[Encoded], hypotheses: int, work: Callable[[list[Encoded]], list[Translation]]) -> list[Translation]:
+        """Work on fewer sentences at a time where so many hypotheses, words or positions would fill the memory."""
+        width = max(network.encoder.annotation_size for network in self.networks)
+
+        def cost(some: list[Encoded]) -> int:
+            return len(some) * hypotheses * max(len(self.target.vocabulary), width * max(len(sentence.ids) for sentence in some))
+
+        return in_halves(encoded, cost, LARGEST_BATCH, work)
 
     def _in_words(self, encoded: list[Encoded], found: list[list[Hypothesis]], settings: SearchSettings) -> list[Translation]:
         translations = []

@@ -9,6 +9,7 @@ import pytest
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.preparing.prepare import prepare
+from rnnsearch.text.store import corpus
 from rnnsearch.text.store.corpus import Corpus, Pairs, Sentences
 
 SETTINGS = DataSettings.model_validate({"tokeniser": "space"})
@@ -95,7 +96,8 @@ def test_damaged_settings_are_refused(store: Path, text: str) -> None:
         Corpus.open(store)
 
 
-def test_ids_that_do_not_fit_their_offsets_are_refused(store: Path) -> None:
+def test_ids_that_do_not_fit_their_offsets_are_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "QUICKLY", 0)
     offsets = store / "train.source.0000.offsets.npy"
     mapped = np.load(offsets)
     mapped[-1] += 1

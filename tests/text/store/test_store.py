@@ -8,15 +8,21 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.preparing.prepare import prepare
+from rnnsearch.text.store import corpus
+from rnnsearch.text.store.batches import collate
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.text.store.store import CHECKSUMS, check_store
+from rnnsearch.text.store.store import CHECKSUMS, check_store, map_array
 
 SETTINGS = DataSettings.model_validate({"tokeniser": "space"})
 
@@ -31,23 +37,105 @@ def store(tmp_path: Path) -> Path:
 
 def test_every_file_has_a_checksum(store: Path) -> None:
     lines = [line.split("  ") for line in (store / CHECKSUMS).read_text().split("\n")[:-1]]
-    assert {name for _, name in lines} == {path.name for path in store.iterdir()} - {CHECKSUMS, "data.toml"}
+    assert {name for _, name in lines} == {path.name for path in store.iterdir()} - {CHECKSUMS}
     assert all(hashlib.sha256((store / name).read_bytes()).hexdigest() == checksum for checksum, name in lines)
     assert check_store(store) == len(lines)
 
 
-def test_a_single_bit_is_noticed_when_asked(store: Path) -> None:
+def test_a_single_bit_of_a_small_store_is_noticed_at_once(store: Path) -> None:
     for path in sorted(store.iterdir()):
-        if path.name == "data.toml":
-            continue
         content = path.read_bytes()
-        path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
-        with pytest.raises(InputError):
-            check_store(store)
-        with pytest.raises(InputError):
-            Corpus.open(store, check=True)
+        for place in {0, len(content) // 2, len(content) - 1}:
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+            with pytest.raises(InputError):
+                Corpus.open(store)
         path.write_bytes(content)
     assert len(Corpus.open(store, check=True).train) == 2
+
+
+def test_a_large_store_is_compared_when_asked(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = store / "train.source.0000.ids.npy"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + b"\1")
+    monkeypatch.setattr(corpus, "QUICKLY", path.stat().st_size - 1)
+    assert len(Corpus.open(store).train) == 2
+    with pytest.raises(InputError, match=r"ids.npy: is not what was written: its checksum differs"):
+        Corpus.open(store, check=True)
+
+
+def other(name: str, change: Callable[[NDArray[Any]], object]) -> Callable[[Path], None]:
+    """The file holds other numbers, as many as before."""
+
+    def damage(store: Path) -> None:
+        array = np.load(store / name)
+        change(array)
+        np.save(store / name, array)
+
+    return damage
+
+
+# what happened to a file of a store that is too large to be compared when it is opened, and what is said when it is read
+DAMAGE = {
+    "an id beyond the words": (
+        other("train.target.0000.ids.npy", lambda ids: ids.__setitem__(1, 9)),
+        "target sentence has id 9, and there",
+    ),
+    "no end of sentence": (other("train.source.0000.ids.npy", lambda ids: ids.__setitem__(-1, 2)), "source.0000.*.npy: is damaged: pair"),
+    "another offset": (other("train.source.0000.offsets.npy", lambda of: of.__setitem__(1, 1)), "source.0000.*.npy: is damaged: pair"),
+    "an offset below the one before": (other("train.source.0000.offsets.npy", lambda of: of.__setitem__(1, 9)), "is damaged: pair"),
+    "another length": (other("train.target.lengths.npy", lambda of: of.__setitem__(0, 1)), "target.0000.*.npy: is damaged: pair"),
+    "a link beyond the sentence": (other("train.links.0000.positions.npy", lambda at: at.__setitem__(0, 7)), "a word link lies outside"),
+    "half a link": (other("train.links.0000.offsets.npy", lambda of: of.__setitem__(1, 1)), "links.0000.*.npy: is damaged: pair"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_what_is_not_compared_is_checked_where_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    for name, text in {"s": "a b\nc\n", "t": "A B\nC D E\n", "links": "0-0 1-1\n0-1\n"}.items():
+        (tmp_path / name).write_text(text)
+    store = tmp_path / "store"
+    prepare(tmp_path / "s", tmp_path / "t", store, links=tmp_path / "links", settings=SETTINGS)
+    monkeypatch.setattr(corpus, "QUICKLY", 0)
+    damage, said = DAMAGE[what]
+    assert len(collate(Corpus.open(store).train, [0, 1], linked=True).source) == 2
+    damage(store)
+    train = Corpus.open(store).train
+    with pytest.raises(InputError) as refused:
+        collate(train, [0, 1], linked=True)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"vocabulary', '"../vocabulary', "is damaged: bytes.../vocabulary.source."),
+        ("shards = [", 'shards = ["2", ', "is damaged: train.shards.0: Input should be a valid integer"),
+        ("shards = [", f"shards = [{10**30}, ", "is damaged: train.shards.0: Input should be less than"),
+        ("links = false", "links = 0", "is damaged: train.links: Input should be a valid boolean"),
+        ("links = false", "more = 0", "is damaged: train.links: Field required"),
+        ("[bytes]", "[bites]", "is damaged: bytes: Field required"),
+        ("format = 2", f"format = {'9' * 5000}", "is damaged: a number has too many digits"),
+        ("format = 2", "format = " + "[" * 100_000, "is damaged: it is nested too deeply"),
+    ],
+)
+def test_settings_that_no_prepare_wrote(store: Path, old: str, new: str, said: str) -> None:
+    text = (store / "data.toml").read_text()
+    (store / "data.toml").write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError) as refused:
+        Corpus.open(store)
+    assert said in str(refused.value)
+
+
+def test_pipes_and_other_arrays_are_no_store(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = store / "train.source.lengths.npy"
+    for made in (np.zeros((2, 2)), np.array(["a", "b"]), np.array([1.5, 2.5])):
+        np.save(path, made)
+        with pytest.raises(InputError, match=r"lengths\.npy: is damaged: it holds"):
+            map_array(path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(InputError, match=r"lengths\.npy: cannot be read: it is a pipe or a device"):
+        Corpus.open(store)
 
 
 def test_a_file_of_another_size_is_noticed_at_once(store: Path) -> None:

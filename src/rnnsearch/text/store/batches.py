@@ -11,8 +11,11 @@ from jaxtyping import Float32, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnsearch.errors import InputError
+from rnnsearch.text.codec import SIDES
 from rnnsearch.text.store.corpus import Pairs
 from rnnsearch.text.store.order import BatchOrder, Indices, Position, rounded_up
+from rnnsearch.text.store.store import AGAIN
 from rnnsearch.text.vocabulary import EOS
 
 __all__ = ["Batch", "BatchOrder", "Indices", "Position", "collate", "known_alignment", "pad"]
@@ -65,6 +68,10 @@ def collate(pairs: Pairs, indices: Sequence[int] | Indices, *, linked: bool = Fa
     """
     source, source_lengths = pad([pairs.source(int(i)) for i in indices], multiple)
     target, target_lengths = pad([pairs.target(int(i)) for i in indices], multiple)
+    for side, ids, words in zip(SIDES, (source, target), pairs.words or (), strict=False):
+        if int(ids.max()) >= words:
+            what = f"the store is damaged: a {side} sentence has id {int(ids.max())}, and there are {words:,} words"
+            raise InputError(what, remedy=AGAIN)
     known = known_alignment([pairs.links(int(i)) for i in indices], source_lengths, target_lengths, multiple) if linked else None
     return Batch(source, source_lengths, target, target_lengths, known)
 
@@ -84,6 +91,8 @@ def known_alignment(
     weights = np.zeros((len(links), *positions), dtype=np.float32)
     ends = zip(source_lengths.tolist(), target_lengths.tolist(), strict=True)
     for rows, pair, (source, target) in zip(weights, links, ends, strict=True):
+        if len(pair) and (int(pair[:, 0].max()) >= source or int(pair[:, 1].max()) >= target):
+            raise InputError("the store is damaged: a word link lies outside its sentences", remedy=AGAIN)
         rows[pair[:, 1], pair[:, 0]] = 1.0
         if len(pair):
             rows[target - 1, source - 1] = 1.0

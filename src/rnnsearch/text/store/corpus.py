@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.codec import Codec, Side
+from rnnsearch.text.codec import SIDES, Codec, Side
 from rnnsearch.text.store.blocks import offsets_of
-from rnnsearch.text.store.store import AGAIN, Contents, check_store, map_array, map_rows, read_contents, shard_name
+from rnnsearch.text.store.store import AGAIN, QUICKLY, Contents, check_store, map_array, map_rows, read_contents, shard_name
+from rnnsearch.text.vocabulary import EOS
 
 Ids = NDArray[np.unsignedinteger[Any]]
 Lengths = NDArray[np.integer[Any]]
@@ -59,28 +60,37 @@ class Sentences:
 
 
 class Shards:
-    """Sentences in several files, each after the other."""
+    """Sentences in several files, each after the other. kind: source, target or links; folder: of the store."""
 
-    def __init__(self, parts: Sequence[Sentences], lengths: Lengths) -> None:
+    def __init__(self, parts: Sequence[Sentences], lengths: Lengths, folder: Path, kind: str) -> None:
         self.parts, self.lengths = parts, lengths
         self._starts = [0, *accumulate(len(part) for part in parts)]
+        self._folder, self._kind = folder, kind
 
     def __len__(self) -> int:
         return self._starts[-1]
 
     def __getitem__(self, number: int) -> Ids:
+        """Raises InputError if the row cannot be what was written: a large store is not compared with its checksums when it is opened."""
         part = bisect_right(self._starts, number) - 1
-        return self.parts[part][number - self._starts[part]]
+        row = self.parts[part][number - self._starts[part]]
+        as_written = len(row) % 2 == 0 if self._kind == "links" else len(row) == self.lengths[number] > 0 and row[-1] == EOS
+        if not as_written:
+            what = f"is damaged: pair {number - self._starts[part]:,} is not what was written"
+            raise InputError(what, file=self._folder / f"{shard_name(self._kind, part)}.*.npy", remedy=AGAIN)
+        return row
 
 
 class Pairs:
     """Sentence pairs as ids. source_lengths, target_lengths: (pairs,) int32, the end of sentence included; of a store, mapped from it."""
 
-    def __init__(self, source: SentenceRows, target: SentenceRows, links: SentenceRows | None = None) -> None:
-        """links: rows of positions, source and target by turns."""
+    def __init__(
+        self, source: SentenceRows, target: SentenceRows, links: SentenceRows | None = None, words: tuple[int, int] | None = None
+    ) -> None:
+        """links: rows of positions, source and target by turns. words: K of the source and of the target, which every id is below."""
         if len(source) != len(target):
             raise ValueError(f"{len(source)} source sentences, {len(target)} target sentences")
-        self._source, self._target, self._links = source, target, links
+        self._source, self._target, self._links, self.words = source, target, links, words
 
     def __len__(self) -> int:
         return len(self._source)
@@ -134,30 +144,32 @@ class Corpus:
     def open(cls, path: str | Path, *, check: bool = False) -> Corpus:
         """Opens a store; ids and lengths stay on disk until they are read, so any number of processes may open it.
 
-        Files are compared with the sizes they had, and with `check` with their checksums, which reads all of them.
+        Files are compared with the sizes they had, the smaller ones with their checksums, and with `check` all of them, however large.
+        What is not compared here is checked when it is used, as far as it shows.
         Raises InputError if the store is missing, damaged or of another format.
         """
         folder = Path(path)
         contents = read_contents(folder)
-        if check:
-            check_store(folder)
-        dev = _read_dev(folder) if any(folder.glob("dev.*")) else None
+        check_store(folder, None if check else QUICKLY)
+        source, target = (Codec.load(folder, side, contents.settings) for side in SIDES)
+        words = len(source.vocabulary), len(target.vocabulary)
+        dev = _read_dev(folder, words) if any(folder.glob("dev.*")) else None
         return cls(
             path=folder,
             settings=contents.settings,
-            source=Codec.load(folder, "source", contents.settings),
-            target=Codec.load(folder, "target", contents.settings),
-            train=_read_train(folder, contents),
+            source=source,
+            target=target,
+            train=_read_train(folder, contents, words),
             dev=dev,
             dev_source_lines=_read_lines(folder, "source", dev),
             dev_target_lines=_read_lines(folder, "target", dev),
         )
 
 
-def _read_train(folder: Path, contents: Contents) -> Pairs:
-    source, target = (_read_shards(folder, side, contents) for side in ("source", "target"))
+def _read_train(folder: Path, contents: Contents, words: tuple[int, int]) -> Pairs:
+    source, target = (_read_shards(folder, side, contents) for side in SIDES)
     links = _read_shards(folder, "links", contents) if contents.links else None
-    return Pairs(source, target, links)
+    return Pairs(source, target, links, words)
 
 
 def _read_shards(folder: Path, kind: str, contents: Contents) -> Shards:
@@ -169,14 +181,14 @@ def _read_shards(folder: Path, kind: str, contents: Contents) -> Shards:
     lengths = np.zeros(0, dtype=np.int32) if kind == "links" else map_array(folder / f"train.{kind}.lengths.npy")
     if kind != "links" and len(lengths) != sum(contents.shards):
         raise InputError("does not fit its shards", file=folder / f"train.{kind}.lengths.npy", remedy=f"the store is damaged: {AGAIN}")
-    return Shards(parts, lengths)
+    return Shards(parts, lengths, folder, kind)
 
 
-def _read_dev(folder: Path) -> Pairs:
-    source, target = (Sentences(*map_rows(folder, f"dev.{side}")) for side in ("source", "target"))
+def _read_dev(folder: Path, words: tuple[int, int]) -> Pairs:
+    source, target = (Sentences(*map_rows(folder, f"dev.{side}")) for side in SIDES)
     if len(source) != len(target):
         raise InputError(f"is damaged: {len(source)} source and {len(target)} target sentences in dev", file=folder, remedy=AGAIN)
-    return Pairs(source, target)
+    return Pairs(source, target, words=words)
 
 
 def _read_lines(folder: Path, side: Side, dev: Pairs | None) -> list[str]:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import tomllib
+import hashlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import tomli_w
 from numpy.typing import NDArray
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rnnsearch.config import DataSettings
+from rnnsearch.config import DataSettings, first_fault
 from rnnsearch.errors import InputError
 from rnnsearch.system.checksums import file_checksum
+from rnnsearch.system.parsing import check_regular, read_text, read_toml
 from rnnsearch.text.store.blocks import Integers, offsets_of
 
 FORMAT = 2
 """Number of the store's layout; raised when an older program could misread a newer store, or the other way round."""
 
-CHECKSUMS = "checksums.sha256"
+CHECKSUMS, SETTINGS = "checksums.sha256", "data.toml"
+
+QUICKLY = 1 << 28
+"""Bytes that are compared with their checksums whenever a store is opened, the small files first: a fraction of a second."""
 
 REMEDY = "make it with `rnnsearch prepare`"
 AGAIN = "prepare the corpus again"
@@ -32,6 +36,24 @@ class Contents(NamedTuple):
     settings: DataSettings
     shards: list[int]
     links: bool
+
+
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class _Train(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+    shards: list[_Count]
+    links: bool
+
+
+class _Table(BaseModel):
+    """data.toml, but for its format."""
+
+    model_config = ConfigDict(extra="forbid")
+    data: DataSettings
+    train: _Train
+    bytes: dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], _Count]
 
 
 def shard_name(kind: str, number: int) -> str:
@@ -68,79 +90,99 @@ def _values(folder: Path, name: str) -> Path:
 
 
 def map_array(path: Path) -> NDArray[Any]:
+    """A one-dimensional array of integers. Raises InputError if the file is missing or holds anything else."""
     try:
+        check_regular(path)
         # A plain array over the map: slices of np.memmap cost ten times as much.
-        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path, remedy=AGAIN) from None
-    except (ValueError, EOFError) as error:
-        raise InputError(f"is damaged: {error}", file=path, remedy=AGAIN) from None
+    except (ValueError, EOFError, TypeError, SyntaxError, OverflowError, MemoryError, RecursionError) as error:
+        raise InputError(f"is damaged: {error}", file=path, remedy=AGAIN) from None  # numpy reads the header as Python reads a literal
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InputError(f"is damaged: it holds {array.ndim} dimensions of {array.dtype}", file=path, remedy=AGAIN)
+    return array
 
 
 def write_contents(folder: Path, contents: Contents) -> None:
     """The checksums, and data.toml with the size of every file: without it a folder is no store, so it is written last."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
-    (folder / CHECKSUMS).write_text("".join(f"{_sha256(path)}  {path.name}\n" for path in files), encoding="utf-8")
-    sizes = {path.name: path.stat().st_size for path in [*files, folder / CHECKSUMS]}
+    sizes = {path.name: path.stat().st_size for path in files}
+    sizes[CHECKSUMS] = sum(64 + len(f"  {name}\n") for name in [*sizes, SETTINGS])
     train = {"shards": contents.shards, "links": contents.links}
-    table = {"format": FORMAT, "data": contents.settings.model_dump(), "train": train, "bytes": sizes}
-    (folder / "data.toml").write_text(tomli_w.dumps(table), encoding="utf-8")
+    table = tomli_w.dumps({"format": FORMAT, "data": contents.settings.model_dump(), "train": train, "bytes": sizes})
+    lines = [f"{_sha256(path)}  {path.name}\n" for path in files] + [f"{hashlib.sha256(table.encode()).hexdigest()}  {SETTINGS}\n"]
+    (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
+    (folder / SETTINGS).write_text(table, encoding="utf-8")
 
 
 def read_contents(folder: Path) -> Contents:
     """Raises InputError unless this is a store of this format, whose files have the sizes that they were written with."""
     if not folder.is_dir():
         raise InputError("is not a folder" if folder.exists() else "does not exist", file=folder, remedy=REMEDY)
-    path = folder / "data.toml"
+    path = folder / SETTINGS
     try:
-        table = tomllib.loads(path.read_bytes().decode("utf-8"))
+        table = read_toml(path)
     except FileNotFoundError:
         raise InputError("is not a prepared corpus: it has no data.toml", file=folder, remedy=REMEDY) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise InputError(f"is damaged: {error}", file=path, remedy=AGAIN) from None
-    if table.get("format") != FORMAT:
-        what = f"is a prepared corpus of format {table.get('format')}, and this version reads format {FORMAT}"
+    if (theirs := table.pop("format", None)) != FORMAT:
+        what = f"is a prepared corpus of format {theirs}, and this version reads format {FORMAT}"
         raise InputError(what, file=folder, remedy="prepare it again with this version")
     try:
-        contents = Contents(DataSettings.model_validate(table.get("data")), list(table["train"]["shards"]), bool(table["train"]["links"]))
-        sizes = {str(name): int(size) for name, size in table["bytes"].items()}
+        content = _Table.model_validate(table)
     except ValidationError as error:
-        raise InputError(f"is damaged: {error.errors()[0]['msg']}", file=path, remedy=AGAIN) from None
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(f"is damaged: {error!r}", file=path, remedy=AGAIN) from None
-    _check_sizes(folder, sizes)
-    return contents
+        raise InputError(f"is damaged: {first_fault(error)}", file=path, remedy=AGAIN) from None
+    _check_sizes(folder, content.bytes)
+    return Contents(content.data, content.train.shards, content.train.links)
 
 
 def is_store(folder: Path) -> bool:
     """Whether this folder is a store of any format."""
-    return (folder / "data.toml").is_file() and any(folder.glob("train.source.*"))
+    return (folder / SETTINGS).is_file() and any(folder.glob("train.source.*"))
 
 
-def check_store(folder: Path) -> int:
-    """Compares every file with its checksum; the number of files. Raises InputError for the first that is not what was written."""
+def check_store(folder: Path, at_most: int | None = None) -> int:
+    """Compares the files with their checksums; the number of files compared. at_most: bytes that are read, the small files first.
+
+    Raises InputError for the first that is not what was written.
+    """
     read_contents(folder)
     try:
-        lines = (folder / CHECKSUMS).read_text(encoding="utf-8").split("\n")[:-1]
-        expected = {name: checksum for checksum, name in (line.split("  ", 1) for line in lines)}
+        *lines, end = read_text(folder / CHECKSUMS).split("\n")
+        expected = {name: total for total, name in (line.split("  ", 1) for line in lines)}
+        if end:
+            raise ValueError
     except (OSError, ValueError):
         raise InputError("is damaged", file=folder / CHECKSUMS, remedy=AGAIN) from None
-    for name, checksum in expected.items():
-        if _sha256(folder / name) != checksum:
+    files = sorted((_size(folder / name), name) for name in expected)
+    budget, done = at_most, 0
+    for size, name in files:
+        if budget is not None:
+            if size > budget:
+                break
+            budget -= size
+        if _sha256(folder / name) != expected[name]:
             raise InputError("is not what was written: its checksum differs", file=folder / name, remedy=AGAIN)
-    return len(expected)
+        done += 1
+    return done
 
 
 def _check_sizes(folder: Path, sizes: dict[str, int]) -> None:
     for name, size in sizes.items():
-        try:
-            found = (folder / name).stat().st_size
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", file=folder / name, remedy=AGAIN) from None
-        if found != size:
+        if (found := _size(folder / name)) != size:
             raise InputError(f"is damaged: it has {found:,} bytes, and {size:,} were written", file=folder / name, remedy=AGAIN)
+
+
+def _size(path: Path) -> int:
+    try:
+        check_regular(path)
+        return path.stat().st_size
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path, remedy=AGAIN) from None
 
 
 def _sha256(path: Path) -> str:

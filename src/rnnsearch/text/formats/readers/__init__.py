@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, printed
 from rnnsearch.text.formats.lines import Oddities, read_pairs
 from rnnsearch.text.formats.opening import COMPRESSIONS, STDIN
 from rnnsearch.text.formats.readers.arrow import read_dataset, read_parquet
@@ -63,10 +63,10 @@ def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None)
         source = rest.pop(0)
         format = _format(source, layout)
         if format != "lines":
-            texts.append(ParallelText(source, partial(FORMATS[format], source, layout)))
+            texts.append(ParallelText(printed(source), partial(FORMATS[format], source, layout)))
         elif rest and _format(rest[0], layout) == "lines":
             target = rest.pop(0)
-            texts.append(ParallelText(f"{source} | {target}", partial(read_pairs, source, target)))
+            texts.append(ParallelText(printed(f"{source} | {target}"), partial(read_pairs, source, target)))
         else:
             raise _without_target(source, rest)
     return texts

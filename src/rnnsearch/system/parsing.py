@@ -1,0 +1,67 @@
+"""TOML and JSON from anywhere: whatever is wrong with them is an OSError or a ValueError, and neither waits for a pipe."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+LARGEST = 1 << 28
+"""Bytes. A larger file is none of settings, results or notes."""
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The table. Raises ValueError with a plain line."""
+    table: dict[str, Any] = _parsed(tomllib.loads, text)
+    return table
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value. Raises ValueError with a plain line."""
+    return _parsed(json.loads, text)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The table in a file. Raises OSError if it cannot be read, and ValueError with a plain line if it is not TOML."""
+    return parse_toml(read_text(path))
+
+
+def read_json(path: Path) -> Any:
+    """The value in a file. Raises OSError if it cannot be read, and ValueError with a plain line if it is not JSON."""
+    return parse_json(read_text(path))
+
+
+def read_text(path: Path) -> str:
+    """The text of a regular file in UTF-8. Raises OSError if it cannot be read, and ValueError if it is not UTF-8 or far too large."""
+    check_regular(path)
+    with path.open("rb") as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ValueError(f"the file has more than {LARGEST:,} bytes")
+    return content.decode("utf-8")
+
+
+def check_regular(path: Path) -> None:
+    """Raises OSError if nothing is there, and for a folder, a pipe, a device or a socket: whoever read one would wait or fail."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is a pipe or a device, not a regular file", str(path))
+
+
+def _parsed(parse: Callable[[Any], Any], text: str | bytes) -> Any:
+    try:
+        return parse(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except ValueError as error:
+        # Python refuses to convert a number of thousands of digits, and its advice is for programmers.
+        if "integer string conversion" in str(error):
+            raise ValueError("a number has too many digits") from None
+        raise

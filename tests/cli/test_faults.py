@@ -1,0 +1,89 @@
+"""What no one has foreseen is one line too: exit code 2 for the input and the machine, 1 for an error inside rnnsearch."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from rnnsearch.cli.faults import fault_of
+from rnnsearch.evaluation import gold_links
+
+Command = Callable[..., Any]
+
+
+def of_torch() -> None:
+    torch.empty(1 << 60)
+
+
+def of_overflowing_torch() -> None:
+    torch.empty(1 << 62, 1 << 62)
+
+
+def of_numpy() -> None:
+    np.zeros(1 << 50)
+
+
+def of_an_integer() -> None:
+    np.int64(1 << 80)
+
+
+def of_many_digits() -> None:
+    int("9" * 5000)
+
+
+def of_depth() -> None:
+    of_depth()
+
+
+@pytest.mark.parametrize(
+    ("fails", "said"),
+    [
+        (of_torch, "there is not enough memory"),
+        (of_overflowing_torch, "too large"),
+        (of_numpy, "there is not enough memory: Unable to allocate"),
+        (of_an_integer, "a number or a size is too large"),
+        (of_many_digits, "a number or a size is too large"),
+        (of_depth, "nested too deeply"),
+    ],
+)
+def test_the_machine_and_the_input(fails: Callable[[], None], said: str) -> None:
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        fails()
+    fault = fault_of(caught.value)
+    assert fault.code == 2
+    assert said in fault.line
+    assert "\n" not in fault.line
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "the output cannot be written: No space left on device"),
+        (OSError(errno.EMFILE, "Too many open files"), "[Errno 24] Too many open files"),
+        (OSError(errno.EACCES, "Permission denied", "a\nb\udcff"), r"a b\udcff: Permission denied"),
+    ],
+)
+def test_the_system(error: OSError, line: str) -> None:
+    assert fault_of(error) == (2, line)
+
+
+def test_memory_for_a_process() -> None:
+    assert fault_of(OSError(errno.ENOMEM, "Cannot allocate memory")).line.startswith("there is not enough memory: ")
+
+
+def test_an_error_inside_is_one_line_and_debug_shows_all_of_it(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("two\nlines")
+
+    monkeypatch.setattr(gold_links, "read_gold", broken)
+    words = ("aer", "--links", "a", "--gold", "b")
+    done, shown = command(*words), command("--debug", *words)
+    assert (done.code, done.out, shown.code) == (1, "", 1)
+    assert done.err == "rnnsearch: internal error: KeyError: 'two\\nlines' (run `rnnsearch --debug …` for the traceback, and report it)\n"
+    assert shown.err.startswith("Traceback (most recent call last):\n")
+    assert shown.err.endswith(done.err)

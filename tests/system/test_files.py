@@ -1,0 +1,104 @@
+"""Files that are whole or absent, and what a killed process leaves of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rnnsearch.errors import InputError
+from rnnsearch.system.files import remove_partial_files, write_text, written_whole
+from rnnsearch.system.locks import is_abandoned, lock, only_one
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def interrupted(path: Path) -> None:
+    with written_whole(path) as temporary:
+        temporary.write_text("new")
+        raise KeyboardInterrupt
+
+
+def test_a_fault_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    write_text(tmp_path / "file", "old")
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(tmp_path / "file")
+    assert (names(tmp_path), (tmp_path / "file").read_text()) == (["file"], "old")
+
+
+def test_what_a_killed_process_left_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    for name in (".file.1.partial", ".file.2a.partial", ".other.1.partial", ".file.partial", "file.1.partial"):
+        (tmp_path / name).write_text("half")
+    write_text(tmp_path / "file", "whole")
+    assert names(tmp_path) == [".file.partial", ".other.1.partial", "file", "file.1.partial"]
+    remove_partial_files(tmp_path)
+    assert names(tmp_path) == [".file.partial", "file", "file.1.partial"]
+
+
+def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
+    with written_whole(tmp_path / "file") as temporary:
+        remove_partial_files(tmp_path)  # empty, and new
+        temporary.write_text("first")
+        write_text(tmp_path / "file", "second")
+        remove_partial_files(tmp_path)
+        assert temporary.read_text() == "first"
+    assert (names(tmp_path), (tmp_path / "file").read_text()) == (["file"], "first")
+
+
+def test_an_empty_file_is_abandoned_after_a_minute(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert not is_abandoned(tmp_path / "file")
+    os.utime(tmp_path / "file", (0, time.time() - 100))
+    assert is_abandoned(tmp_path / "file")
+    assert not is_abandoned(tmp_path / "nosuch")
+
+
+def test_pipes_and_devices_are_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/null")
+    for name in ("pipe", "link"):
+        with pytest.raises(InputError, match="it is not a regular file"):
+            write_text(tmp_path / name, "text")
+    assert names(tmp_path) == ["link", "pipe"]
+
+
+HOLDING = """
+import sys, time
+from pathlib import Path
+from rnnsearch.system.locks import only_one
+with only_one(Path(sys.argv[1]), "baking"):
+    print("there", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_only_one_process_at_a_time(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    with subprocess.Popen([sys.executable, "-c", HOLDING, str(folder)], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "there\n"
+        said = rf"folder: another process \({other.pid}\) is baking here \(wait for it or end it"
+        with pytest.raises(InputError, match=said), only_one(folder, "baking"):
+            raise AssertionError
+        other.kill()
+    with only_one(folder, "baking"):  # the kernel has taken its lock
+        (folder / "bread").touch()
+    assert names(folder) == ["bread"]
+
+
+def test_a_lock_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="stop"), only_one(tmp_path / "new" / "folder", "baking"):
+        raise ValueError("stop")
+    assert names(tmp_path) == []
+
+
+def test_a_file_is_locked_once(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("w") as one, (tmp_path / "file").open("w") as other:
+        assert lock(one.fileno())
+        assert not lock(other.fileno())

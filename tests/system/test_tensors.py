@@ -1,0 +1,85 @@
+"""Tensor files: whole or absent, of the common format, and what is read is what was written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from rnnsearch.errors import InputError
+from rnnsearch.system.tensors import DTYPES, difference, load_notes, load_tensors, save_tensors, tensor_bytes
+
+SOME = {
+    "matrix": torch.arange(6.0).view(2, 3),
+    "turned": torch.arange(6.0).view(2, 3).T,
+    "number": torch.tensor(7),
+    "empty": torch.empty(0, 3),
+} | {f"of {dtype}": torch.arange(3).to(dtype) for dtype in DTYPES}
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return not difference(one, other) and all(torch.equal(tensor, other[name]) for name, tensor in one.items())
+
+
+def test_others_read_what_is_written(tmp_path: Path) -> None:
+    save_tensors(tmp_path / "file", SOME, {"note": 1})
+    assert same(SOME, load_file(tmp_path / "file"))
+    tensors, notes = load_tensors(tmp_path / "file", "")
+    assert same(SOME, tensors)
+    assert notes == load_notes(tmp_path / "file") == {"note": 1}
+
+
+def test_what_others_or_earlier_versions_wrote_is_read_without_checksum(tmp_path: Path) -> None:
+    tensors = {name: tensor.contiguous() for name, tensor in SOME.items()}
+    save_file(tensors, tmp_path / "file", metadata={"notes": "{}"})
+    assert same(tensors, load_tensors(tmp_path / "file", "")[0])
+
+
+def test_one_bit_anywhere_is_noticed(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    save_tensors(file, {"a": torch.arange(4.0), "b": torch.ones(2, 2, dtype=torch.int64)}, {"update": 12})
+    content = file.read_bytes()
+    for place in range(len(content)):
+        file.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+        with pytest.raises(InputError, match="file: is damaged"):
+            load_tensors(file, "")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [({"notes": "[" * 100_000}, "nested too deeply"), ({"notes": "3"}, "its notes are no table"), ({}, "is damaged"), (None, "is damaged")],
+)
+def test_notes_that_are_none(tmp_path: Path, metadata: dict[str, str] | None, said: str) -> None:
+    save_file({"a": torch.ones(3)}, tmp_path / "file", metadata=metadata)
+    for read in (load_notes, lambda path: load_tensors(path, "")):
+        with pytest.raises(InputError, match=said):
+            read(tmp_path / "file")
+
+
+def test_pipes_and_folders_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", ""):
+        with pytest.raises(InputError, match="cannot be read"):
+            load_tensors(tmp_path / name, "")
+
+
+def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
+    file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\t\n"))
+    save_tensors(file, {"a": torch.ones(3)}, {})
+    assert load_tensors(file, "")[0]["a"].tolist() == [1, 1, 1]
+    file.write_bytes(b"")
+    with pytest.raises(InputError, match=r"/\\udcff\\t\\n: is damaged"):
+        load_tensors(file, "")
+
+
+def test_differences() -> None:
+    expected = {"a": torch.empty(2, 3, device="meta")}
+    assert difference({"a": torch.ones(2, 3)}, expected) == ""
+    assert difference({}, expected) == "there is no tensor a"
+    assert difference({"a": torch.ones(2, 3), "b": torch.ones(1)}, expected) == "there is a tensor b, which does not belong to it"
+    assert difference({"a": torch.ones(3, 2)}, expected) == "the shape of a is [3, 2], and [2, 3] is expected"
+    assert difference({"a": torch.ones(2, 3).half()}, expected) == "the dtype of a is torch.float16, and torch.float32 is expected"
+    assert tensor_bytes(expected) == 24

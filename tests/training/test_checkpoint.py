@@ -1,0 +1,143 @@
+"""What a checkpoint holds is compared with what a training would have written, before anything of it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from rnnsearch.config import ModelSettings, TrainingSettings
+from rnnsearch.errors import InputError
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.system.tensors import load_tensors, save_tensors
+from rnnsearch.text.store.batches import Batch
+from rnnsearch.training.checkpoint import load_checkpoint, read_progress, save_checkpoint
+from rnnsearch.training.progress import TrainingProgress
+from rnnsearch.training.trainer import Trainer
+
+SIZES = {"embedding_size": 4, "hidden_size": 4, "alignment_size": 4, "maxout_size": 4}
+PROGRESS = TrainingProgress(corpus_pairs=3, update=1, pairs=3, validations=[{"update": 1, "dev_nll": 2.5}])
+OPTIMISERS = ["adadelta", "adam", "adamw", "sgd"]
+
+Change = Callable[[dict[str, Tensor], dict[str, Any]], object]
+
+
+def trained(optimiser: str = "adadelta", average: float = 0.9) -> Trainer:
+    network = TranslationNetwork(ModelSettings.model_validate(SIZES), 7, 6)
+    trainer = Trainer(network, TrainingSettings(optimiser=optimiser, average_decay=average), 0)
+    ids = torch.tensor([[2, 3, 0], [4, 5, 0], [3, 2, 0]])
+    lengths = torch.full((3,), 3)
+    trainer.update([Batch(ids, lengths, ids, lengths)], 1)
+    return trainer
+
+
+def saved(path: Path, trainer: Trainer) -> Path:
+    save_checkpoint(path, trainer.network, trainer.optimiser, trainer.average, PROGRESS)
+    return path
+
+
+def loaded(path: Path, trainer: Trainer) -> TrainingProgress:
+    return load_checkpoint(path, trainer.network, trainer.optimiser, trainer.average)
+
+
+@pytest.fixture(scope="module")
+def adadelta() -> Trainer:
+    torch.manual_seed(1)
+    return trained()
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_what_is_written_is_read(tmp_path: Path, optimiser: str) -> None:
+    path, other = saved(tmp_path / "last", trained(optimiser)), trained(optimiser)
+    assert loaded(path, other) == read_progress(path) == PROGRESS
+    again = saved(tmp_path / "again", other)
+    one, two = load_tensors(path, "")[0], load_tensors(again, "")[0]
+    assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+def test_before_the_first_update_there_is_no_state(tmp_path: Path) -> None:
+    network = TranslationNetwork(ModelSettings.model_validate(SIZES), 7, 6)
+    trainer = Trainer(network, TrainingSettings(), 0)
+    save_checkpoint(tmp_path / "last", network, trainer.optimiser, None, TrainingProgress())
+    assert loaded(tmp_path / "last", trainer).update == 0
+
+
+def test_a_parameter_that_no_loss_depends_on_has_no_state(tmp_path: Path) -> None:
+    """As in a scorer of one's own that does not use all it has."""
+    trainer = trained("adam")
+    trainer.optimiser.state.pop(trainer.parameters[2])
+    assert loaded(saved(tmp_path / "last", trainer), trained("adam")) == PROGRESS
+
+
+def without(name: str) -> Change:
+    return lambda tensors, notes: tensors.pop(name)
+
+
+def instead(name: str, tensor: Tensor) -> Change:
+    return lambda tensors, notes: tensors.update({name: tensor})
+
+
+def noted(key: str, value: Any) -> Change:
+    return lambda tensors, notes: notes["progress"].update({key: value})
+
+
+# what became of a checkpoint, and what the line says
+DAMAGE: dict[str, tuple[Change, str]] = {
+    "no state of a parameter": (
+        lambda tensors, notes: [tensors.pop(name) for name in list(tensors) if name.startswith("optimiser.2.")],
+        "Adadelta's state of parameter 2 is nothing, and acc_delta, square_avg is expected",
+    ),
+    "no state at all": (
+        lambda tensors, notes: [tensors.pop(name) for name in list(tensors) if name.startswith("optimiser.")],
+        "Adadelta's state of parameter 0 is nothing",
+    ),
+    "half a state": (without("optimiser.3.acc_delta"), "Adadelta's state of parameter 3 is square_avg, and acc_delta, square_avg"),
+    "half a sparse state": (without("optimiser.0.step"), "state of parameter 0 is acc_delta, square_avg, updates"),
+    "another optimiser's": (instead("optimiser.1.exp_avg", torch.zeros(4)), "exp_avg"),
+    "a misshapen state": (
+        instead("optimiser.1.acc_delta", torch.zeros(5)),
+        "Adadelta's acc_delta of parameter 1 is [5], torch.float32",
+    ),
+    "a misshapen count": (instead("optimiser.0.updates", torch.zeros(1)), "Adadelta's updates of parameter 0 is [1]"),
+    "a state of another type": (instead("optimiser.1.acc_delta", torch.zeros(4).int()), "acc_delta of parameter 1 is [4], torch.int32"),
+    "a state of no parameter": (instead("optimiser.99.acc_delta", torch.zeros(4)), "state of parameter 99, and there are"),
+    "a state of no number": (instead("optimiser.x.acc_delta", torch.zeros(4)), "does not fit"),
+    "a parameter too few": (without("network.output.bias"), "there is no tensor output.bias"),
+    "a misshapen parameter": (instead("network.output.bias", torch.zeros(7)), "the shape of output.bias is [7], and [6] is expected"),
+    "an average too few": (without("average.output.bias"), "there is no tensor output.bias"),
+    "something else": (instead("what", torch.zeros(1)), "there is a tensor what, which does not belong to a checkpoint"),
+    "no random state": (without("random.cpu"), "random.cpu"),
+    "a random state too short": (instead("random.cpu", torch.zeros(8, dtype=torch.uint8)), "does not fit"),
+    "a negative count": (noted("update", -1), "is damaged: progress: update: Input should be greater than or equal to 0"),
+    "a huge count": (noted("epoch", 10**40), "is damaged: progress: epoch: Input should be less than"),
+    "a word for a number": (noted("pairs", "many"), "is damaged: progress: pairs: Input should be a valid integer"),
+    "an unknown number": (noted("speed", 3), "is damaged: progress: speed: Unexpected keyword argument"),
+    "no validations": (noted("validations", None), "is damaged: progress: validations: Input should be a valid list"),
+    "a validation of nothing": (noted("validations", [{"dev_nll": 1.0}]), "is damaged: progress: a validation without its update"),
+    "a best to come": (noted("best_update", 5), "is damaged: progress: a best update that is yet to come"),
+    "too many skipped": (noted("skipped", 5), "is damaged: progress: more updates skipped than there were"),
+    "no progress": (lambda tensors, notes: notes.pop("progress"), "is damaged: progress: Input should be"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_checkpoint_that_no_training_wrote_is_refused(adadelta: Trainer, tmp_path: Path, what: str) -> None:
+    change, said = DAMAGE[what]
+    path = saved(tmp_path / "last", adadelta)
+    tensors, notes = load_tensors(path, "")
+    change(tensors, notes)
+    save_tensors(path, tensors, notes)
+    with pytest.raises(InputError) as refused:
+        loaded(path, adadelta)
+    assert str(refused.value).startswith(f"{path}: ")
+    assert said in str(refused.value)
+
+
+def test_of_another_optimiser(adadelta: Trainer, tmp_path: Path) -> None:
+    path = saved(tmp_path / "last", trained("adam"))
+    with pytest.raises(InputError, match="does not fit the settings of this run: Adadelta's state of parameter 0 is exp_avg"):
+        loaded(path, adadelta)

@@ -1,0 +1,127 @@
+"""A line of any length is translated, as one line, in bounded memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsearch.errors import InputError
+from rnnsearch.run import Run
+from rnnsearch.text.codec import Codec
+from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.vocabulary import Vocabulary
+from rnnsearch.translation import long_lines, translator
+from rnnsearch.translation.long_lines import cut, long_lines_noted
+from rnnsearch.translation.translator import Translator
+
+CODEC = Codec(Tokeniser("space", ""), Vocabulary(["a", "b", "."]))
+
+
+@pytest.fixture(scope="module")
+def short(tiny_run: Path) -> Translator:
+    """Which reads at most 10 words at once."""
+    made = Translator.load(tiny_run)
+    made.search = made.search.model_copy(update={"max_source_length": 10})
+    return made
+
+
+def parts(line: str, limit: int = 10) -> list[str]:
+    return [" ".join(part.words) for part in cut(CODEC.encode(line), CODEC, limit, 1)]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("a b . a b", ["a b . a b"]),
+        ("a b . b a . a b ? . ! b", ["a b .", "b a .", "a b ? . !", "b"]),
+        ("a b . \" b a . ) ' a b b b b", ['a b . "', "b a . ) '", "a b b b b"]),
+        ("a " * 25, ["a a a a a a a a a a", "a a a a a a a a a a", "a a a a a"]),
+        ("a . " + "b " * 11, ["a .", "b b b b b b b b b b", "b"]),
+    ],
+)
+def test_where_a_line_is_cut(line: str, expected: list[str]) -> None:
+    assert parts(line) == expected
+
+
+@given(st.lists(st.sampled_from(["a", "b", ".", "?!", '"', ")"]), max_size=80), st.integers(10, 20))
+def test_nothing_is_lost_and_no_part_is_too_long(words: list[str], limit: int) -> None:
+    found = cut(CODEC.encode_words(words), CODEC, limit, 1)
+    assert [word for part in found for word in part.words] == words
+    assert all(0 < len(part.ids) <= limit + 1 for part in found) or not words
+    assert len(found) == 1 or len(words) > limit
+
+
+def test_a_word_of_too_many_subwords_is_cut_too(tiny_subword_run: Path) -> None:
+    codec = Run.open(tiny_subword_run).source
+    found = cut(codec.encode("The " + "x" * 100 + " sees."), codec, 10, 1)
+    assert "".join(word for part in found for word in part.words) == "The" + "x" * 100 + "sees."
+    assert all(len(part.ids) <= 11 for part in found)
+
+
+def test_a_line_that_is_no_line_is_refused() -> None:
+    with pytest.raises(InputError, match=r"line 7 has 5,001 words, and 5,000 are the most .write one sentence"):
+        cut(CODEC.encode("a " * 5001), CODEC, 10, 7)
+
+
+SENTENCES = ["The man sees the woman.", "The old woman never sings.", "She sees the man."]
+
+
+def test_a_long_line_is_translated_as_its_sentences_are(short: Translator) -> None:
+    alone = short.translate(SENTENCES, nbest=2)
+    before, whole, after = short.translate(["The man.", " ".join(SENTENCES), "The man."], nbest=2)
+    assert before.text == after.text
+    assert (before.parts, whole.parts) == (1, 3)
+    assert whole.tokens == [word for one in alone for word in one.tokens]
+    assert whole.text == short.target.text(whole.tokens)
+    assert whole.source_tokens == [*short.source.encode(" ".join(SENTENCES)).words, "</s>"]
+    assert whole.score == pytest.approx(sum(one.score for one in alone), rel=1e-5)
+    assert whole.log_probabilities == pytest.approx([p for one in alone for p in one.log_probabilities], rel=1e-4, abs=1e-5)
+    assert whole.alignment.shape == (len(whole.tokens), len(whole.source_tokens))
+    np.testing.assert_allclose(whole.alignment.sum(1), 1.0, rtol=1e-5)
+    first = alone[0].alignment
+    np.testing.assert_allclose(whole.alignment[: len(first), : first.shape[1] - 1], first[:, :-1], atol=1e-5)
+    (other,) = whole.alternatives
+    assert other.tokens == [word for one in alone for word in one.alternatives[0].tokens]
+
+
+def test_samples_of_a_long_line(short: Translator) -> None:
+    (drawn,) = short.sample([" ".join(SENTENCES)], samples=3)
+    assert drawn.parts == 3
+    assert len(drawn.alternatives) == 2
+
+
+def test_it_is_said_once_for_all(short: Translator) -> None:
+    notes: list[str] = []
+    lines = ["The man.", " ".join(SENTENCES), " ".join(SENTENCES[1:] * 2)]
+    assert len(list(long_lines_noted(short.stream(lines), 10, notes.append))) == 3
+    assert [note.partition(" (")[0] for note in notes] == [
+        "warning: line 2 is longer than search.max_source_length = 10: it is translated in 3 parts",
+        "warning: 2 lines were translated in parts",
+    ]
+
+
+def test_what_would_fill_the_memory_is_done_in_smaller_batches(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Padding and batch order never change a score."""
+    made = Translator.load(tiny_run)
+    pairs = list(zip(SENTENCES, SENTENCES[::-1], strict=True))
+    expected, forced = made.translate(SENTENCES), list(made.force(pairs))
+    monkeypatch.setattr(translator, "LARGEST_BATCH", 1)
+    for some, others in ((expected, made.translate(SENTENCES)), (forced, list(made.force(pairs)))):
+        assert [one.tokens for one in some] == [other.tokens for other in others]
+        assert [one.score for one in some] == pytest.approx([other.score for other in others], rel=1e-4)
+
+
+def test_a_pair_that_is_too_long_to_be_aligned_is_refused_after_those_before_it(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(translator, "LARGEST_ALIGNMENT", 50)
+    found = Translator.load(tiny_run).force([("The man.", "L'homme."), ("The man sees. " * 4, "L'homme voit. " * 4)])
+    assert next(found).tokens
+    with pytest.raises(InputError, match=r"pair 2 has \d+ × \d+ words or subwords, which are too many to be aligned"):
+        next(found)
+
+
+def test_the_most_words_are_few_enough_for_their_alignment() -> None:
+    assert long_lines.MOST_WORDS**2 * 4 <= 100e6
