@@ -21,7 +21,7 @@ from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
 from rnnsearch.system.batching import batches, in_halves
 from rnnsearch.text.codec import Codec, Encoded
-from rnnsearch.text.formats.given import given_pairs
+from rnnsearch.text.formats.given import given_lines, given_pairs
 from rnnsearch.text.lexicon.table import Lexicon
 from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.text.vocabulary import SPECIALS, UNK
