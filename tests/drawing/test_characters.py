@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.drawing.characters import display_width, graphemes, pad_left, pad_right, printable, shorten
+from rnnsearch.drawing.characters import MOST_MARKS, display_width, graphemes, pad_left, pad_right, printable, shorten
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,15 @@ from rnnsearch.drawing.characters import display_width, graphemes, pad_left, pad
 def test_what_is_shown_and_how_wide(text: str, shown: str, width: int) -> None:
     assert printable(text) == shown
     assert display_width(shown) == width
+
+
+@pytest.mark.parametrize("marks", ["\u0301", "\u0301\u0316", "\u20dd"])
+def test_a_letter_with_more_marks_than_can_be_shown(marks: str) -> None:
+    """To compose all of them would take minutes."""
+    shown = printable(f"b{marks * 50_000}c")
+    assert len(shown) == 2 + MOST_MARKS
+    assert graphemes(shown) == [shown[:-1], "c"]
+    assert graphemes("b" + marks * 50_000) == ["b" + marks * 50_000]
 
 
 def test_marks_stay_with_their_letter() -> None:
