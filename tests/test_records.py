@@ -122,7 +122,7 @@ def test_a_notebook_shows_the_alignment_with_everything_escaped() -> None:
         (InputError("is wrong", remedy="mend it"), "is wrong (mend it)"),
         (InputError("is wrong", file="a.txt"), "a.txt: is wrong"),
         (InputError("is wrong", file=Path("a/b.txt"), line=3, remedy="mend it"), "a/b.txt:3: is wrong (mend it)"),
-        (InputError("is\nwrong", file="a\nb", remedy="mend\nit"), "a b: is wrong (mend it)"),
+        (InputError("is\nwrong", file="a\nb", remedy="mend\nit"), r"a\nb: is wrong (mend it)"),
     ],
 )
 def test_an_error_is_one_line(error: InputError, line: str) -> None:

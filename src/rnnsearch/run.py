@@ -51,8 +51,7 @@ class Run:
     def create(cls, path: str | Path, settings: Settings, source: Codec, target: Codec) -> Run:
         """Makes the folder and writes settings and vocabularies. Raises InputError if it holds a run already."""
         path = Path(path)
-        if (path / "config.toml").exists():
-            raise InputError("holds a run already", file=path, remedy="--resume to go on with it, or name another folder for --out")
+        refuse_run(path)
         if path.exists() and not path.is_dir():
             raise InputError("is a file, not a folder", file=path, remedy="name another folder for --out")
         try:
@@ -136,3 +135,9 @@ class Run:
             network = self.make_network(trust_code=trust_code)
         network.load_state_dict(tensors)
         return network.to(place).eval()
+
+
+def refuse_run(path: Path) -> None:
+    """Raises InputError if the folder holds a run."""
+    if (path / "config.toml").exists():
+        raise InputError("holds a run already", file=path, remedy="--resume to go on with it, or name another folder for --out")

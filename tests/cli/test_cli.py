@@ -85,7 +85,7 @@ MISTAKES = [
     ("translate {run} {latin1}", "latin1:2: byte 8 of the line is not UTF-8 (convert the file"),
     ("translate {run} {short}", "short.gz: the compressed file is damaged or cut short"),
     ("translate {run} {plain}", "plain.gz: is not a sound gzip file"),
-    ("translate {run} {pieces} {three}", "pieces-run: has another source vocabulary than"),
+    ("translate {run} {pieces} {three}", "subword-run: has another source vocabulary than"),
     ("translate {run} {three} --beam 0", "search.beam: Input should be greater than 0"),
     ("translate {run} {three} --beam five", "Invalid value for '--beam'"),
     ("translate {run} {three} --nbest 7", "search.nbest = 7 is more than search.beam = 4"),

@@ -255,7 +255,7 @@ def test_an_ensemble_of_one_model_thrice_is_the_model(translator: Translator, ti
 
 
 def test_runs_that_do_not_fit_together_or_are_none(tiny_run: Path, tiny_subword_run: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"pieces-run: has another source vocabulary than .*run \(train both on one corpus\)"):
+    with pytest.raises(InputError, match=r"subword-run: has another source vocabulary than .*run \(train both on one corpus\)"):
         Translator.load(tiny_run, tiny_subword_run)
     with pytest.raises(InputError, match="no run to load"):
         Translator.load()

@@ -13,7 +13,7 @@ import torch
 
 from rnnsearch.config import Settings, TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.run import Run
+from rnnsearch.run import Run, refuse_run
 from rnnsearch.system.machine import PRECISIONS, check_memory, set_up_cpu
 from rnnsearch.system.tensors import tensor_bytes
 from rnnsearch.text.store.batches import BatchOrder, Indices, Position, collate
@@ -109,6 +109,8 @@ class Session:
 
     @classmethod
     def begin(cls, settings: Settings, corpus: Corpus, path: Path, resume: bool) -> Session:
+        if not resume:  # before the lock: a run that is there is a mistake, whoever is at work in it
+            refuse_run(path)
         with ExitStack() as held:
             held.enter_context(run_lock(path))
             session = cls._begin(settings, corpus, path, resume)
