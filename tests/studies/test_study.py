@@ -76,7 +76,7 @@ def test_a_recipe_lies_beside_its_study(plan: Callable[..., Plan], tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (SMALL + "nosuch = 1", r"study\.toml: unknown setting variants\.one\.nosuch \(`rnnsearch settings --study alignment` shows an example\)"),
+        (SMALL + "nosuch = 1", r"study\.toml: unknown setting variants\.one\.nosuch \(`rnnsearch settings --study alignment`"),
         (SMALL + "model.nosuch = 1", r"study\.toml: variant one: unknown setting model\.nosuch"),
         (SMALL + "data.shortlist = 1", r"unknown setting variants\.one\.data"),
         (SMALL + "training.seed = 3", r"training\.seed is not a setting of a study \(list the seeds, as seeds = \[1, 2\]\)"),
