@@ -105,7 +105,9 @@ def test_settings_are_listed(command: Command) -> None:
             assert str(field.description).split()[0] in every
     assert all(name in every for name in (*recipe_names(), *study_names()))
     assert command("settings", "model").out.count("\nmodel.") == len(type(Settings().model).model_fields)
-    assert command("settings", "search.beam").lines == ["search.beam = 12    # integer > 0, ≤ 1000", "    hypotheses kept of a sentence"]
+    first, *rest = command("settings", "search.beam").lines
+    assert first.startswith("search.beam = 12    # integer > 0")
+    assert " ".join(map(str.strip, rest)) == type(Settings().search).model_fields["beam"].description
 
 
 def test_built_in_recipes_and_studies_are_printed(command: Command, tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import pytest
 
-from rnnsearch.system.progress import ProgressBar
+from rnnsearch.system.progress import ProgressBar, note
 
 
 def work(bar: ProgressBar) -> None:
@@ -31,3 +34,18 @@ def test_on_a_terminal_it_counts_on_stderr(capfd: pytest.CaptureFixture[str], mo
     assert "numbering" in err
     assert "reading" in err
     assert [(task.completed, task.total) for task in bar.bar.tasks] == [(5, None), (2, 2)]
+
+
+def test_a_note_that_nobody_can_read_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    note("warning: nobody reads this")
+
+
+def test_quiet_is_for_notes_and_bars(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TTY_COMPATIBLE", "FORCE_COLOR", "RNNSEARCH_QUIET"):
+        monkeypatch.setenv(name, "1")
+    note("unwanted")
+    work(ProgressBar())
+    assert capfd.readouterr() == ("", "")

@@ -22,9 +22,9 @@ def is_quiet() -> bool:
 
 
 def note(text: str) -> None:
-    """Prints a warning or a note to stderr, unless they are unwanted."""
+    """Prints a warning or a note to stderr, unless they are unwanted. If nobody can be told, the work goes on."""
     if not is_quiet():
-        print(text, file=sys.stderr)
+        print(text, file=cast(TextIO, LastingStream(sys.stderr)))
 
 
 class ProgressBar:
