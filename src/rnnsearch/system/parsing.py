@@ -1,4 +1,4 @@
-"""TOML and JSON from anywhere: whatever is wrong with them is an OSError or a ValueError, and neither waits for a pipe."""
+"""Small files, TOML and JSON from anywhere: whatever is wrong with them is an OSError or a ValueError, and nobody waits for a pipe."""
 
 from __future__ import annotations
 
@@ -38,12 +38,17 @@ def read_json(path: Path) -> Any:
 
 def read_text(path: Path) -> str:
     """The text of a regular file in UTF-8. Raises OSError if it cannot be read, and ValueError if it is not UTF-8 or far too large."""
+    return read_bytes(path).decode("utf-8")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a regular file. Raises OSError if it cannot be read, and ValueError if it is far too large."""
     check_regular(path)
     with path.open("rb") as file:
         content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
         raise ValueError(f"the file has more than {LARGEST:,} bytes")
-    return content.decode("utf-8")
+    return content
 
 
 def check_regular(path: Path) -> None:

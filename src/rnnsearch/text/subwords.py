@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rnnsearch.errors import InputError
+from rnnsearch.system.parsing import read_bytes
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -58,7 +59,7 @@ class Subwords:
     def load(cls, path: Path) -> Subwords:
         """Reads what `train` wrote. Raises InputError if the file cannot be read or is not such a model."""
         try:
-            return cls(path.read_bytes())
+            return cls(read_bytes(path))
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", file=path) from None
         except (RuntimeError, ValueError):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rnnsearch.errors import InputError
+from rnnsearch.system.parsing import read_text
 
 EOS = 0
 """Id of the end of sentence, in both languages; it pads batches too, where only lengths tell it from the real one."""
@@ -46,10 +47,10 @@ class Vocabulary:
     def load(cls, path: Path) -> Vocabulary:
         """Reads what `save` wrote. Raises InputError if the file cannot be read or is not a vocabulary."""
         try:
-            lines = path.read_bytes().decode("utf-8").split("\n")
+            lines = read_text(path).split("\n")
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", file=path) from None
-        except UnicodeDecodeError:
+        except ValueError:
             raise InputError("is not UTF-8, so it is not a vocabulary", file=path) from None
         if tuple(lines[:2]) != SPECIALS or lines[-1] != "":
             remedy = "one begins with the lines </s> and <unk>, and ends with a line feed"

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rnnsearch.errors import one_line
+from rnnsearch.errors import InputError, one_line
 from rnnsearch.run import Run
 from rnnsearch.system.files import write_text
 from rnnsearch.system.machine import hardware
+from rnnsearch.system.parsing import read_json
 from rnnsearch.system.version import package_version
 from rnnsearch.training.curves import Curves
 from rnnsearch.training.progress import TrainingProgress
@@ -96,4 +97,8 @@ def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
 def read_statistics(run: str | Path) -> dict[str, Any]:
     """Of a run folder; empty if it has none yet."""
     path = Path(run) / "log" / "statistics.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    try:
+        found: dict[str, Any] = read_json(path) if path.exists() else {}
+    except (OSError, ValueError) as error:
+        raise InputError(f"is damaged: {error}", file=path, remedy="remove it: the next checkpoint writes it again") from None
+    return found

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import written_whole
+from rnnsearch.system.parsing import check_regular, parse_json
 from rnnsearch.text.formats.readers.layout import Layout
 
 RECORD = np.dtype([("score", "<f4"), ("words", "<u4")])
@@ -81,10 +82,11 @@ def open_scores(path: Path) -> Scores:
     """Opens what `written_scores` wrote. Raises InputError if it is something else, or cut short."""
     remedy = "name a file that `rnnsearch select --scores` wrote"
     try:
+        check_regular(path)
         with path.open("rb") as file:
             header = file.readline(1 << 24)
             length = path.stat().st_size - len(header)
-        content = json.loads(header)
+        content = parse_json(header)
         if content.pop("format") != _FORMAT:
             raise ValueError
         about = About(**content | {"layout": Layout(**content["layout"])})

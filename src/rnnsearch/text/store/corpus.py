@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
+from rnnsearch.system.parsing import read_text
 from rnnsearch.text.codec import SIDES, Codec, Side
 from rnnsearch.text.store.blocks import offsets_of
 from rnnsearch.text.store.store import AGAIN, QUICKLY, Contents, check_store, map_array, map_rows, read_contents, shard_name
@@ -196,8 +197,8 @@ def _read_lines(folder: Path, side: Side, dev: Pairs | None) -> list[str]:
         return []
     path = folder / f"dev.{side}.txt"
     try:
-        lines = path.read_bytes().decode("utf-8").split("\n")[:-1]
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_text(path).split("\n")[:-1]
+    except (OSError, ValueError) as error:
         raise InputError(f"cannot be read: {error}", file=path, remedy=AGAIN) from None
     if len(lines) != len(dev):
         raise InputError(f"has {len(lines)} lines for {len(dev)} pairs", file=path, remedy=f"the store is damaged: {AGAIN}")

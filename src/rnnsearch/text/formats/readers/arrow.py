@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnsearch.errors import InputError
+from rnnsearch.system.parsing import check_regular
 from rnnsearch.text.formats.lines import Oddities, plain_field
 from rnnsearch.text.formats.readers.layout import NO_TEXT, Layout, LinePair
 
@@ -58,6 +59,7 @@ def _text(value: str | None, number: int, oddities: Oddities) -> str:
 
 def _rows(file: Path, layout: Layout) -> Iterator[tuple[str | None, str | None]]:
     compute = _pyarrow(file, "compute")
+    check_regular(file)
     schema, batches = _parquet(file, layout) if file.suffix == ".parquet" else _arrow(file)
     paths = _paths(schema, layout, file)
     for batch in batches:
