@@ -44,8 +44,8 @@ def timing(measures: Measures, album: Album, prefix: str) -> Section | None:
         columns,
         rows,
         notes=[
-            "The last columns are source words per second for sentences of that length. Wall-clock time of search in batches of similar length, "
-            f"on {'; '.join(sorted(machines))}; other work of that machine is included. Outside systems are not timed."
+            "The last columns are source words per second for sentences of that length. Wall-clock time of search in batches of similar "
+            f"length, on {'; '.join(sorted(machines))}; other work of that machine is included. Outside systems are not timed."
         ],
         made=made,
     )

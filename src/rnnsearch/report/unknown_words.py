@@ -73,8 +73,8 @@ def unknown_section(outputs: list[Output], prefix: str) -> Section | None:
         ),
         rows,
         notes=[
-            "An unknown source word became the target words that attend to it more than to any other source word. Without any such word it is "
-            "left out."
+            "An unknown source word became the target words that attend to it more than to any other source word. Without such a word "
+            "it is left out."
         ],
     )
     words: list[list[Value]] = [
