@@ -26,6 +26,9 @@ import torch
 
 from rnnsearch.bench import bench_training, operations_of_update
 from rnnsearch.config import Settings, load_config
+from rnnsearch.drawing.curves import MARKERS, drawn_plainly, plain_axes
+from rnnsearch.drawing.figures import save_figure
+from rnnsearch.drawing.palette import DIM, RULE, SERIES
 from rnnsearch.system.files import write_text
 from rnnsearch.system.machine import hardware, set_up_cpu
 
@@ -86,27 +89,31 @@ def markdown(conditions: dict[str, Any], rows: list[dict[str, Any]], axes: dict[
 
 def plot(path: Path, conditions: dict[str, Any], rows: list[dict[str, Any]], axes: dict[str, list[int]], middle: dict[str, int]) -> None:
     """Seconds over operations, both logarithmic; the dashed line through the middle point grows as the arithmetic does."""
-    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    figure, plane = plt.subplots(figsize=(7, 5))
-    for axis, values in axes.items():
-        points = along(axis, rows, middle, values)
-        label = f"{axis} {points[0][axis]:,} … {points[-1][axis]:,}: exponent {exponent(points):.2f}"
-        plane.loglog([row["operations"] / 1e9 for row in points], [row["seconds"] for row in points], marker="o", label=label)
-    (centre,) = along("batch", rows, middle, [middle["batch"]])
-    ends = [min(row["operations"] for row in rows), max(row["operations"] for row in rows)]
-    line = [centre["seconds"] * end / centre["operations"] for end in ends]
-    plane.loglog([end / 1e9 for end in ends], line, "k--", linewidth=1, label="as the arithmetic: exponent 1")
-    plane.set_xlabel("GFLOP of matrix products in an update")
-    plane.set_ylabel("seconds an update")
-    plane.set_title(f"{conditions['hardware']}, {conditions['precision']}", fontsize=9)
-    plane.legend(fontsize=8)
-    plane.grid(True, which="both", alpha=0.2)
-    figure.savefig(path, dpi=150, bbox_inches="tight")
-    plt.close(figure)
+    with drawn_plainly(11.0):
+        figure = Figure(figsize=(7, 5), dpi=150, layout="tight")
+        plane = figure.add_subplot(xscale="log", yscale="log")
+        plain_axes(plane)
+        plane.grid(axis="x", color=RULE, linewidth=0.8)
+        for (axis, values), colour, marker in zip(axes.items(), SERIES, MARKERS, strict=False):
+            points = along(axis, rows, middle, values)
+            label = f"{axis} {points[0][axis]:,} … {points[-1][axis]:,}: exponent {exponent(points):.2f}"
+            seconds = [row["seconds"] for row in points]
+            plane.plot([row["operations"] / 1e9 for row in points], seconds, color=colour, marker=marker, label=label)
+        (centre,) = along("batch", rows, middle, [middle["batch"]])
+        ends = [min(row["operations"] for row in rows), max(row["operations"] for row in rows)]
+        line = [centre["seconds"] * end / centre["operations"] for end in ends]
+        plane.plot([end / 1e9 for end in ends], line, color=DIM, linestyle="--", linewidth=1, label="as the arithmetic: exponent 1")
+        for scale in (plane.xaxis, plane.yaxis):
+            scale.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            scale.set_minor_locator(NullLocator())
+        plane.set_xlabel("GFLOP of matrix products per update")
+        plane.set_title(f"seconds per update ({conditions['hardware']}, {conditions['precision']})", loc="left", fontsize=11, color=DIM)
+        plane.legend(frameon=False)
+        save_figure(figure, path)
 
 
 def parse() -> argparse.Namespace:

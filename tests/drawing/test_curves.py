@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from rnnsearch.drawing.curves import COLOURS, DIM, TEXT, Curve, curve_figure, spread
-from rnnsearch.drawing.inline_svg import inline_svg, write_figure
+from rnnsearch.drawing.curves import Curve, curve_figure, spread
+from rnnsearch.drawing.figures import inline_svg, save_figure
+from rnnsearch.drawing.palette import DIM, SERIES, TEXT
 
-NAMES = ["A", "B & <C>", "D" * 40]
+NAMES = ["A", "B & <$C$>", "D" * 40]
 
 
 def svg(name: str = "name") -> str:
@@ -44,13 +49,13 @@ def test_a_picture_is_whole_and_has_words_for_those_who_cannot_see_it() -> None:
 
 def test_names_and_numbers_are_text() -> None:
     texts = {element.text for element in ElementTree.fromstring(svg()).iter("{http://www.w3.org/2000/svg}text")}
-    assert texts >= {"A", "B & <C>", "D" * 21 + "…", "1–10", "11–20", "12", "words", "BLEU"}
+    assert texts >= {"A", "B & <$C$>", "D" * 21 + "…", "1–10", "11–20", "12", "words", "BLEU"}
 
 
 def test_colours_and_letters_are_the_page_s() -> None:
     drawn = svg()
-    assert not any(colour in drawn for colour in (*COLOURS, TEXT, DIM))
-    assert {f"var(--system-{place})" for place in range(3)} <= set(re.findall(r"var\([^)]*\)", drawn))
+    assert not any(colour in drawn for colour in (*SERIES, TEXT, DIM))
+    assert {f"var(--series-{place})" for place in range(3)} <= set(re.findall(r"var\([^)]*\)", drawn))
     assert "font-family" not in drawn
     assert "<style" not in drawn
 
@@ -67,6 +72,69 @@ def test_two_pictures_share_no_name() -> None:
 def test_the_same_numbers_are_the_same_files(tmp_path: Path) -> None:
     contents = []
     for _ in range(2):
-        write_figure(curve_figure([Curve("A", 0, [0, 1], [0, 1])], "x", "y"), tmp_path, "f")
+        for name in ("f.svg", "f.pdf"):
+            save_figure(curve_figure([Curve("A", 0, [0, 1], [0, 1])], "x", "y"), tmp_path / name)
         contents.append([(tmp_path / name).read_bytes() for name in ("f.svg", "f.pdf")])
     assert contents[0] == contents[1]
+
+
+def drawn(*curves: Curve) -> Axes:
+    """The chart, whose curves are bands, then lines."""
+    return curve_figure(curves, "x", "y").axes[0]
+
+
+def markers(axes: Axes) -> list[tuple[str, float, float]]:
+    """(marker, x, y) of the hollow points."""
+    hollow = [line for line in axes.lines if line.get_markerfacecolor() == "none"]
+    return [(str(line.get_marker()), float(x), float(y)) for line in hollow for x, y in line.get_xydata() if not math.isnan(y)]
+
+
+def test_points_that_rest_on_few_are_hollow_and_outside_line_and_band() -> None:
+    y, few = [20.0, 22.0, 21.0, 23.0], [False, True, False, False]
+    axes = drawn(Curve("A", 0, range(4), y, [value - 2 for value in y], [value + 2 for value in y], few))
+    line, *_ = axes.lines
+    assert [math.isnan(value) for value in line.get_ydata()] == few  # type: ignore[union-attr]
+    (band,) = axes.collections
+    corners = np.concatenate([path.vertices for path in band.get_paths()])
+    assert 1.0 not in corners[:, 0]
+    assert markers(axes) == [("o", 1.0, 22.0)]
+
+
+def test_a_hollow_point_far_away_does_not_press_the_others_together() -> None:
+    """Two sentences with BLEU 78 beside thousands between 20 and 24: an arrow at the edge, with the value in words."""
+    axes = drawn(Curve("A", 0, range(3), [20.0, 24.0, 78.0], few=[False, False, True]))
+    bottom, top = axes.get_ylim()
+    assert (bottom, top) == (pytest.approx(20, abs=0.5), pytest.approx(26, abs=1))
+    assert markers(axes) == [("^", 2.0, top)]
+    assert "78" in [text.get_text() for text in axes.texts]
+
+
+def test_a_hollow_point_near_the_others_has_room() -> None:
+    axes = drawn(Curve("A", 0, range(3), [20.0, 24.0, 25.0], few=[False, False, True]))
+    assert markers(axes) == [("o", 2.0, 25.0)]
+    assert axes.get_ylim()[1] > 25
+
+
+def test_where_all_points_rest_on_few_none_is_joined() -> None:
+    axes = drawn(Curve("A", 0, range(2), [20.0, 78.0], [10, 70], [30, 90], [True, True]))
+    assert markers(axes) == [("o", 0.0, 20.0), ("o", 1.0, 78.0)]
+    assert not axes.collections
+    assert all(line.get_linestyle() == "None" for line in axes.lines)
+    assert axes.get_ylim()[1] > 78
+
+
+def test_steps_begin_at_nought_and_are_named_at_the_top() -> None:
+    axes = drawn(*(Curve(name, place, [0.0, 1.0, 2.0], [5.0, 9.0, 0.0], stepped=True) for place, name in enumerate("AB")))
+    assert axes.get_ylim()[0] == 0
+    (first, second) = sorted(axes.texts, key=lambda text: text.get_text())
+    assert first.xy[1] == pytest.approx(1)  # type: ignore[attr-defined]
+    assert second.xy[1] < first.xy[1]  # type: ignore[attr-defined]
+
+
+def test_the_labels_of_seven_buckets_do_not_touch() -> None:
+    names = ["1–10", "11–20", "21–30", "31–40", "41–50", "51–60", "61+"]
+    ticks = [(float(place), name, "1,234") for place, name in enumerate(names)]
+    figure = curve_figure([Curve("RNNsearch-50", 0, range(7), [1.0] * 7)], "words", "BLEU", ticks=ticks)
+    FigureCanvasAgg(figure).draw()
+    boxes = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]
+    assert all(left.x1 + 2 < right.x0 for left, right in pairwise(boxes))

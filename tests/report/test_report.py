@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from rnnsearch.drawing.document import Document
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import alignment_error
 from rnnsearch.evaluation.bleu import bleu, chrf
 from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
 from rnnsearch.report import inputs
 from rnnsearch.report import table_2 as learning
-from rnnsearch.report.document import Document
 from rnnsearch.report.gather import open_runs
 from rnnsearch.report.make import make_report
 from rnnsearch.report.pictures import Album
@@ -201,7 +201,7 @@ def test_every_table_and_figure_says_how_it_was_made(page: Page) -> None:
 
 def test_the_marks_of_table_3_are_explained(page: Page) -> None:
     assert "Marked words of a translation are not in the reference" in page.text
-    assert "What is said of source words is read off the attention" in page.text
+    assert "Remarks on source words come from the attention" in page.text
 
 
 def test_learning_curves_have_ids_of_their_own(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +216,7 @@ def test_learning_curves_have_ids_of_their_own(tiny_run: Path, tmp_path: Path, m
 
 def test_pictures_are_files_too(made: Path, page: Page) -> None:
     names = {path.name for path in (made / "figures").iterdir()}
-    assert {"figure-2-bleu.svg", "figure-2-bleu.pdf", "figure-2-nll-a-word.svg", "figure-2-length-ratio.svg", "speed.svg"} <= names
+    assert {"figure-2-bleu.svg", "figure-2-bleu.pdf", "figure-2-nll-per-word.svg", "figure-2-length-ratio.svg", "speed.svg"} <= names
     assert len(names) == 2 * len(page.every("svg"))
     for link in re.findall(r"\]\((figures/[^)]+|tables/[^)]+)\)", (made / "report.md").read_text(encoding="utf-8")):
         assert (made / link).is_file()

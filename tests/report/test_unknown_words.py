@@ -12,7 +12,7 @@ from rnnsearch.report.gather import Work, Worker, known_pairs, open_runs, unknow
 from rnnsearch.report.inputs import NamedRun
 from rnnsearch.report.kept import Kept
 from rnnsearch.report.outputs import RunOutput
-from rnnsearch.report.unknown_words import fates, unknown_section
+from rnnsearch.report.unknown_words import outcomes, unknown_section
 
 
 def worker(run: Path) -> Worker:
@@ -30,7 +30,7 @@ def output(of: Worker, source: str, target: str, aligned: list[int]) -> RunOutpu
 
 def test_every_unknown_word_is_followed(tiny_run: Path) -> None:
     # The qq's are in no vocabulary; `the` is.
-    found = fates(output(worker(tiny_run), "the qqa qqb qqc", "le <unk> chien de <unk>", [0, 1, 2, 2, 0]))
+    found = outcomes(output(worker(tiny_run), "the qqa qqb qqc", "le <unk> chien de <unk>", [0, 1, 2, 2, 0]))
     assert (found.unknown, found.as_unknown, found.as_words, found.left_out, found.written) == (3, 1, 1, 1, 2)
     assert {word: dict(counter) for word, counter in found.of_word.items()} == {"qqa": {"<unk>": 1}, "qqb": {"chien de": 1}, "qqc": {"": 1}}
 

@@ -116,8 +116,8 @@ def test_rows_say_what_the_files_say(finished: tuple[Path, Finished]) -> None:
 def test_tables_say_what_the_rows_say(finished: tuple[Path, Finished]) -> None:
     out, table = finished[0] / "out", finished[1].tables.table
     assert table == json.loads((out / "table.json").read_text("utf-8"))
-    for picture in re.findall(r"\]\(<(.*)>\)", (out / "table.md").read_text("utf-8")):
-        assert "<svg" in (out / picture).read_text("utf-8")
+    (picture,) = re.findall(r"!\[.*\]\((.*)\)", (out / "table.md").read_text("utf-8"))
+    assert "<svg" in (out / picture).read_text("utf-8")
     for name in ("additive", "general"):
         for metric in ("bleu", "chrf", "nll_per_word", "aer"):
             value = untimed(out, name)["tests"]["test"][metric]
@@ -134,7 +134,7 @@ def test_a_failing_run_is_recorded_and_the_others_go_on(finished: tuple[Path, Fi
     assert list(result.failed) == ["broken"]
     assert "gradients in a row were not finite" in result.failed["broken"]
     assert result.tables.table["failed"] == result.failed
-    assert "- broken failed: " in (out / "table.md").read_text("utf-8")
+    assert "\nbroken failed: " in (out / "table.md").read_text("utf-8")
     assert list(result.tables.table["tests"]["test"]["variants"]) == ["additive", "general"]
 
 
@@ -238,7 +238,10 @@ def test_the_command(copy: Path, command: Callable[..., Any], monkeypatch: pytes
     assert page.startswith("rnnsearch report additive=new/runs/additive ")
     assert page.endswith(" --out new/report")
     done = command("experiment", "study.toml", "--out", "out", "--only", "general")
-    assert (done.code, done.lines[0]) == (0, "# Tiny")
+    assert (done.code, done.lines[0], done.err.split("\n")[-2]) == (0, "# Tiny", "page: out/index.html")
+    page = Path("out/index.html").read_text("utf-8")
+    assert "rnnsearch experiment study.toml --out out --only general" in page
+    assert "report/report.html" not in page  # there is none
     refused = command("experiment", "study.toml", "--out", "out", "--only", "nosuch")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     failed = command("experiment", "study.toml", "--out", "out", "--only", "broken")
@@ -267,6 +270,9 @@ def test_a_reproduction_ends_in_a_report(copy: Path, command: Callable[..., Any]
     monkeypatch.setattr(Translator, "force", refuse)
     done = command("reproduce", "study.toml", "--out", "out", "--only", "general")
     assert (done.code, done.lines[0], done.lines[-1]) == (0, "# Tiny", "out/report/report.html"), done.err
-    assert "general" in Path("out/report/report.html").read_text("utf-8")
+    report = Path("out/report/report.html").read_text("utf-8")
+    assert "general" in report
+    assert 'href="../index.html"' in report
+    assert 'href="report/report.html"' in Path("out/index.html").read_text("utf-8")
     assert Path("out/translations/general/test.txt").read_text("utf-8") == before
     assert Path("out/report/translations/general.test.txt").read_text("utf-8") == before

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.bleu import bleu_statistics
 from rnnsearch.evaluation.statistics import ratio
 from rnnsearch.studies.comparing import mean_over_seeds
-from rnnsearch.studies.markdown import markdown
 from rnnsearch.studies.metrics import Metric, Summary
 from rnnsearch.studies.result_rows import Results
 from rnnsearch.studies.study_figure import study_figure
@@ -40,54 +41,6 @@ def test_the_mean_over_seeds_is_the_mean_of_the_scores() -> None:
     assert different.score().value == pytest.approx((3 / 4 + 6 / 3) / 2)
 
 
-def test_a_table_is_readable() -> None:
-    summary = {"mean": 20.0, "spread": 1.5, "runs": 2}
-    table = {
-        "title": "",
-        "study": "study.toml",
-        "seeds": [1, 2],
-        "learning": {"one": {"parameters": {"mean": 2.5e6, "spread": 0.0, "runs": 2}}},
-        "tests": {
-            "news": {
-                "sentences": 1000,
-                "long_sentences": 7,
-                "signatures": {"bleu": "tok:13a"},
-                "variants": {"one": {"bleu": summary, "aer": {"mean": 0.25, "spread": 0.01, "runs": 2}}, "two": {"bleu": summary}},
-                "systems": {"moses": {"bleu": {"mean": 25.57, "spread": None, "runs": 1}}},
-            }
-        },
-        "comparisons": {
-            "news": [{"system": "one", "other": "two", "metric": "bleu", "difference": 0.512, "p_randomisation": 0.0312}],
-        },
-        "failed": {"three": "no memory"},
-        "missing": ["four"],
-    }
-    assert markdown(table, {"news": "figures/news.svg"}) == "\n".join(
-        [
-            "# study.toml\n",
-            "Mean ± sample standard deviation over 2 seeds.\n",
-            "## news (1,000 sentences, 7 of over 40 words)\n",
-            "| variant | BLEU | AER % |",
-            "|---|---|---|",
-            "| one | 20.00 ± 1.50 | 25.00 ± 1.00 |",
-            "| two | 20.00 ± 1.50 |  |",
-            "| moses | 25.57 |  |\n",
-            "![news: every variant's scores as dots with their spread](<figures/news.svg>)\n",
-            "bleu: `tok:13a`  \n",
-            "| difference | BLEU |",
-            "|---|---|",
-            "| two − one | +0.51 (p = 0.031) |\n",
-            "Difference, and p by approximate randomisation: paired by sentence, two-sided, of the mean over the seeds.\n",
-            "## Training\n",
-            "| variant | million parameters |",
-            "|---|---|",
-            "| one | 2.50 ± 0.00 |\n",
-            "- three failed: no memory",
-            "- not done yet: four\n",
-        ]
-    )
-
-
 def test_a_picture_shows_every_mean_where_the_table_has_it() -> None:
     summary = {"mean": 20.0, "spread": 1.5, "runs": 2}
     variants = {"one": {"bleu": summary, "aer": {"mean": 0.25, "spread": None, "runs": 1}}, "two": {"bleu": summary | {"mean": 21.0}}}
@@ -105,6 +58,51 @@ def test_a_picture_shows_every_mean_where_the_table_has_it() -> None:
     ends = bleu_column.containers[0].lines[2][0].get_segments()[0][:, 0]  # type: ignore[attr-defined]
     assert ends.tolist() == [18.5, 21.5]
     assert study_figure({"variants": {"one": {}}, "systems": {}}, "one") is None
+
+
+def drawn(means: dict[str, float], metric: str = "nll_per_word") -> Axes:
+    test = {"variants": {name: {metric: {"mean": mean, "spread": 0.01, "runs": 2}} for name, mean in means.items()}, "systems": {}}
+    figure = study_figure(test, "one")
+    assert figure is not None
+    FigureCanvasAgg(figure).draw()
+    return figure.axes[0]
+
+
+def test_an_outlier_does_not_hide_the_rest() -> None:
+    """It is an arrow at the edge, with its value; the others have the width of the column."""
+    axes = drawn({"one": 0.03, "two": 0.14, "far": 5.8, "three": 0.09, "four": 0.57, "five": 0.89, "six": 0.3})
+    left, right = axes.get_xlim()
+    assert -0.2 < left < 0.02
+    assert 0.9 < right < 1.1
+    assert [text.get_text() for text in axes.texts] == ["5.800"]
+    (arrow,) = (line for line in axes.lines if line.get_marker() == ">")
+    assert arrow.get_xydata().tolist() == [[right, 2.0]]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("means", [[1.0, 2.0, 100.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [7.0], [7.0, 7.0, 7.0]])
+def test_what_is_no_outlier_is_drawn_to_scale(means: list[float]) -> None:
+    axes = drawn({f"variant {place}": mean for place, mean in enumerate(means)})
+    left, right = axes.get_xlim()
+    assert left < min(means) <= max(means) < right
+    assert not axes.texts
+
+
+def test_no_heading_is_cut_and_no_numbers_touch() -> None:
+    keys = ("nll_per_word", "aer", "aer_symmetrised", "posterior_aer", "posterior_aer_symmetrised")
+    rows = {name: {key: {"mean": mean, "spread": None, "runs": 1} for key in keys} for name, mean in (("one", 0.333), ("two", 1.0))}
+    figure = study_figure({"variants": rows, "systems": {}}, "one")
+    assert figure is not None
+    FigureCanvasAgg(figure).draw()
+    headings = [axes._left_title.get_window_extent() for axes in figure.axes]  # type: ignore[attr-defined]
+    numbers = [
+        tick.label1.get_window_extent()
+        for axes in figure.axes
+        for tick in axes.xaxis.get_major_ticks()
+        if axes.get_xlim()[0] <= tick.get_loc() <= axes.get_xlim()[1]
+    ]
+    for boxes in (headings, numbers):
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+        assert all(box.y0 >= 0 and box.y1 <= figure.bbox.y1 and box.x1 <= figure.bbox.x1 for box in boxes)
 
 
 def test_a_torn_row_is_forgotten(tmp_path: Path) -> None:

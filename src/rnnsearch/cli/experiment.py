@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Set, TrustCode
+from rnnsearch.cli.options import Set, TrustCode, say
 from rnnsearch.cli.study_options import Data, DryRun, Only, Out, SideBySide, Status, describe, read, refuse_failures, run
 
 
@@ -21,11 +23,14 @@ def experiment(
     dry_run: DryRun = False,
     trust_code: TrustCode = False,
 ) -> None:
-    """Train every variant of a study with every seed, and compare them in a table. Ctrl-C ends it; the same call goes on."""
+    """Train every variant of a study with every seed, and compare them in tables and on a page. After Ctrl-C the same call goes on."""
     plan = read(study, data, set_)
     if status or dry_run:
         describe(plan, out, status)
         return
     finished = run(plan, out, side_by_side, only, trust_code)
     print(finished.tables.markdown, end="")
+    from rnnsearch.studies.study_document import write_page
+
+    say(f"page: {write_page(plan, out, finished.tables.table, shlex.join(['rnnsearch', *sys.argv[1:]]))}")
     refuse_failures(out, finished.failed)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -68,6 +70,7 @@ def prepare(
             settings=settings,
             overwrite=overwrite,
             workers=workers or len(os.sched_getaffinity(0)),
+            command=shlex.join(["rnnsearch", *sys.argv[1:]]),
             progress=progress,
         )
     print(report.text(), end="")

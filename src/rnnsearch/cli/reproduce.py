@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Set, TrustCode, progress_bar
+from rnnsearch.cli.options import Set, TrustCode, progress_bar, say
 from rnnsearch.cli.study_options import Data, DryRun, Only, Out, SideBySide, Status, describe, read, refuse_failures, run
 
 
@@ -32,9 +32,12 @@ def reproduce(
         return
     finished = run(plan, out, side_by_side, only, trust_code, page=True)
     print(finished.tables.markdown)
+    from rnnsearch.studies.study_document import write_page
     from rnnsearch.studies.study_page import make_page
 
     command = shlex.join(["rnnsearch", *sys.argv[1:]])
     with progress_bar() as progress:
-        print(make_page(plan, out, only=only or [], trust_code=trust_code, command=command, progress=progress))
+        report = make_page(plan, out, only=only or [], trust_code=trust_code, command=command, progress=progress)
+    say(f"page: {write_page(plan, out, finished.tables.table, command)}")  # after the report, which it links to
+    print(report)
     refuse_failures(out, finished.failed)

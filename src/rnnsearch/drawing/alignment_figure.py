@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.drawing.characters import printable, shorten
+from rnnsearch.drawing.figures import save_figure
+from rnnsearch.drawing.palette import GOLD
 from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     from rnnsearch.word_links import GoldLinks
 
 SUFFIXES = (".png", ".svg", ".pdf")
-BOXES = "#e66100"
-"""Colour of the boxes of gold links: far from black, white and every grey, for colour-blind eyes too."""
 
 # Inches and points. A picture of up to 80 words a side has full-size cells and letters; a longer one shrinks both instead of growing.
 _CELL = 0.2
@@ -113,7 +113,7 @@ def _box(axes: Axes, gold: GoldLinks, scale: float) -> None:
     for source, target in sorted(gold.possible):
         dashes = "-" if (source, target) in gold.sure else (0, (2.0, 1.5))
         corner, size = (source - 0.4, target - 0.4), 0.8
-        axes.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=BOXES, linewidth=1.2 * scale, linestyle=dashes))
+        axes.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=GOLD, linewidth=1.2 * scale, linestyle=dashes))
 
 
 def matrix_of(
@@ -200,15 +200,3 @@ def _fit(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
         bottom = whole_height - above - height
         axes.set_position(((begin + left) / whole_width, bottom / whole_height, width / whole_width, height / whole_height))
         begin += left + width + right + _BETWEEN
-
-
-def save_figure(figure: Figure, path: Path) -> None:
-    from matplotlib import rc_context
-
-    # Type 42 fonts, since many conferences refuse Type 3; no date and no random ids, so that the same alignment is the same file.
-    dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    with rc_context({"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "rnnsearch"}):
-        try:
-            figure.savefig(path, metadata=dates.get(path.suffix.lower(), {}))
-        except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}", file=path) from None

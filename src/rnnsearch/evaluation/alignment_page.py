@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rnnsearch.drawing.alignment_figure import Panel, matrix_of
+from rnnsearch.drawing.page import render
+from rnnsearch.evaluation.alignment_behaviour import OVER, UNDER
 from rnnsearch.word_links import GoldLinks, Link
 
+
+class Measure(NamedTuple):
+    """What a page calls a measure, and what it says of its meaning."""
+
+    name: str
+    meaning: str
+
+
 MEASURES = {
-    "source_words": "source words",
-    "target_words": "target words",
-    "log_probability": "log p a word",
-    "aer": "AER",
-    "precision": "precision",
-    "recall": "recall",
-    "entropy": "entropy",
-    "under_translated": "under-translated",
-    "over_translated": "over-translated",
-    "monotone": "monotone",
-    "agreement": "agreement",
+    "source_words": Measure("source words", "Words of the source sentence, without its end."),
+    "target_words": Measure("target words", "Words of the target sentence, without its end."),
+    "log_probability": Measure(
+        "log p per word", "Log-probability of the target sentence per word, its end included, in nats; 0 is the best."
+    ),
+    "aer": Measure("AER", "Alignment error rate, 1 − (|A∩S| + |A∩P|) / (|A| + |S|), of the links A, sure S and possible P; 0 is the best."),
+    "precision": Measure("precision", "Share of the links that are possible gold links (sure ones are possible, too)."),
+    "recall": Measure("recall", "Share of the sure gold links that were found."),
+    "entropy": Measure(
+        "entropy", "Of the weights of a target word, in nats, on average; 0 if every word attends to one source word alone."
+    ),
+    "under_translated": Measure("under-translated", f"Share of the source words whose weights sum to less than {UNDER}."),
+    "over_translated": Measure("over-translated", f"Share of the source words whose weights sum to more than {OVER}."),
+    "monotone": Measure("monotone", "Share of the steps from one linked target word to the next that do not go back in the source."),
+    "agreement": Measure("agreement", "2 |A∩B| / (|A| + |B|) of the links A and B of the two directions; 1 if they are the same."),
 }
-"""What the page shows and sorts by, if a sentence has it, and what it calls it."""
+"""What the page shows and sorts by, if a sentence has it."""
 
 
 class BrowsedRun(NamedTuple):
@@ -46,19 +58,21 @@ class BrowsedSentence(NamedTuple):
 
 
 def alignment_page(sentences: Sequence[BrowsedSentence], title: str, note: str = "") -> str:
-    """The page: a list of the sentences, to sort and to search, and the pictures of one of them.
+    """The page: a list of the sentences, to sort and to search, and the matrices of one of them.
 
     A weight takes one byte, so a thousand sentences of 25 words make a page of about a megabyte. Raises InputError as `alignment_figure`
     does.
     """
-    data = {"title": title, "note": note, "measures": MEASURES, "sentences": [_sentence(sentence) for sentence in sentences]}
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # Inside a script element only these could end it or begin something else; in JSON the escapes mean the same.
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    template = (resources.files("rnnsearch.drawing") / "alignment_page.html").read_text(encoding="utf-8")
-    before, after = template.split("__DATA__")
-    return before + text + after
+    used = {name for sentence in sentences for run in sentence.runs for name in run.measures}
+    names = {key: measure.name for key, measure in MEASURES.items()}
+    return render(
+        "alignments.html",
+        title=title,
+        note=note,
+        gold=any(sentence.gold is not None for sentence in sentences),
+        measures=[measure for key, measure in MEASURES.items() if key in used],
+        data={"measures": names, "sentences": [_sentence(sentence) for sentence in sentences]},
+    )
 
 
 def _sentence(sentence: BrowsedSentence) -> dict[str, Any]:

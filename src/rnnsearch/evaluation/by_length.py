@@ -14,6 +14,8 @@ from rnnsearch.evaluation.statistics import SufficientStatistics
 
 BOUNDS = (0, 10, 20, 30, 40, 50, 60)
 """Between buckets: 1–10, 11–20, …, 51–60, and longer."""
+FEWEST = 20
+"""With fewer sentences than this a score is noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ def buckets(lengths: Sequence[int], bounds: Sequence[int] = BOUNDS) -> list[Stre
     return [_stretch(lengths, low + 1, high) for low, high in pairwise(bounds)] + [_stretch(lengths, bounds[-1] + 1, None)]
 
 
-def windows(lengths: Sequence[int], width: int = 10, step: int = 1, fewest: int = 20) -> list[Stretch]:
+def windows(lengths: Sequence[int], width: int = 10, step: int = 1, fewest: int = FEWEST) -> list[Stretch]:
     """A window of `width` lengths that slides over them in steps. Those with fewer than `fewest` sentences are left out: they are noise."""
     if width < 1 or step < 1:
         raise InputError(f"a window of {width} lengths cannot slide by {step}", remedy="both at least 1")

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from difflib import SequenceMatcher
 
-from rnnsearch.report.document import Word
+from rnnsearch.drawing.document import Word
 from rnnsearch.text.vocabulary import SPECIALS, UNK
 
 UNKNOWN = SPECIALS[UNK]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rnnsearch.drawing.curves import Curve, curve_figure
-from rnnsearch.evaluation.by_length import ScoreOfLength, Stretch, buckets, by_length, windows
+from rnnsearch.drawing.document import Column, Picture, Pictures, Section, Table, Value
+from rnnsearch.evaluation.by_length import FEWEST, ScoreOfLength, Stretch, buckets, by_length, windows
 from rnnsearch.evaluation.statistics import SufficientStatistics
-from rnnsearch.report.document import Column, Picture, Pictures, Section, Table, Value
 from rnnsearch.report.measures import Measures, Statistics
 from rnnsearch.report.pictures import Album
 from rnnsearch.report.table_1 import signatures
@@ -25,7 +25,7 @@ def figure_2(measures: Measures, album: Album, prefix: str) -> tuple[Section, Ta
     stretches = used_buckets(measures.lengths)
     nll = {name: likelihood.per_word() for name, likelihood in measures.nll.items()}
     bleu = _points(measures.bleu, stretches)
-    others = {"chrF2": measures.chrf, "NLL a word, in nats": nll, "Length ratio": measures.length_ratio}
+    others = {"chrF2": measures.chrf, "NLL per word, in nats": nll, "Length ratio": measures.length_ratio}
     points = {"BLEU": bleu} | {name: _points(statistics, stretches) for name, statistics in others.items() if statistics}
     sliding = _points(measures.bleu, windows(measures.lengths, WIDTH, STEP))
     draw = _Drawing(measures, album, prefix)
@@ -40,7 +40,8 @@ def figure_2(measures: Measures, album: Album, prefix: str) -> tuple[Section, Ta
         "Figure 2. Scores over the length of the source sentence",
         pictures,
         notes=[
-            f"Bands: 95 % of {SAMPLES:,} bootstrap resamples of the sentences. Lengths in words as BLEU's 13a tokenisation counts them."
+            f"Bands: 95 % of {SAMPLES:,} bootstrap resamples of the sentences. Lengths: words of BLEU's 13a tokenisation.",
+            *few_note(stretches),
         ],
         made=signatures(measures)[:1],
     )
@@ -48,6 +49,12 @@ def figure_2(measures: Measures, album: Album, prefix: str) -> tuple[Section, Ta
     return Section(f"{prefix}figure-2-section", "Length of the sentence", [figure, _table(bleu, stretches, prefix, measures)]), _file(
         points, prefix
     )
+
+
+def few_note(stretches: Sequence[Stretch]) -> list[str]:
+    """How to read hollow points, if there are any."""
+    hollow = any(stretch.sentences < FEWEST for stretch in stretches)
+    return [f"Hollow points: fewer than {FEWEST} sentences, too few to compare. They are outside the line and the band."] if hollow else []
 
 
 def used_buckets(lengths: Sequence[int]) -> list[Stretch]:
@@ -71,9 +78,9 @@ class _Drawing:
         first = next(iter(points.values()))
         ticks = [(float(place), named(point), f"{point.sentences:,}") for place, point in enumerate(first)]
         curves = self._curves(points, lambda place, point: float(place))
-        figure = curve_figure(curves, "source words, and below how many sentences", metric, ticks=ticks, level=level)
+        figure = curve_figure(curves, "source words; below: sentences", metric, ticks=ticks, level=level)
         alt = f"{metric} by source length. " + "; ".join(_spoken(name, found) for name, found in points.items()) + "."
-        return self.album.add(figure, f"{self.prefix}figure-2-{_stem(metric)}", f"{metric} by length", alt)
+        return self.album.add(figure, f"{self.prefix}figure-2-{_stem(metric)}", f"{metric.partition(',')[0]} by length", alt)
 
     def over_windows(self, points: Points) -> Picture:
         """A curve over a window that slides."""
@@ -92,6 +99,7 @@ class _Drawing:
                 [point.value for point in found],
                 [point.low for point in found],
                 [point.high for point in found],
+                [point.sentences < FEWEST for point in found],
             )
             for name, found in points.items()
         ]

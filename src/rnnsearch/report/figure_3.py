@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rnnsearch.drawing.alignment_figure import alignment_figure
+from rnnsearch.drawing.document import Block, Column, Paragraph, Pictures, Section, Table, Value
 from rnnsearch.evaluation.alignment_error import alignment_error
-from rnnsearch.report.document import Block, Column, Paragraph, Pictures, Section, Table, Value
 from rnnsearch.report.measures import Measures
 from rnnsearch.report.outputs import RunOutput, attending
 from rnnsearch.report.pictures import Album
@@ -22,9 +22,7 @@ def alignments(measures: Measures, album: Album, prefix: str) -> Section | None:
     if not runs:
         return None
     blocks: list[Block] = [
-        Paragraph(
-            "Every row is a target word as it was written, every column a source word; the brighter, the more of its attention lay there."
-        )
+        Paragraph("Rows are the words of the translation, columns the words of the source. The brighter a cell, the larger its weight α.")
     ]
     for place, number in enumerate(chosen(measures, runs), 1):
         pictures = []
@@ -53,8 +51,8 @@ def _gold_scores(runs: Sequence[RunOutput], gold: Sequence[GoldLinks], prefix: s
         (Column("System"), *rates, Column("Links")),
         rows,
         notes=[
-            "Forced decoding of the reference: each of its words is linked to the source word with the largest weight, unless that is the "
-            f"end of sentence. Gold links: {sum(len(each.sure) for each in gold):,} sure, {sum(len(each.possible) for each in gold):,} "
+            "Forced decoding of the references: each target word is linked to the source word with the largest weight, unless that is the "
+            f"end of the sentence. Gold links: {sum(len(each.sure) for each in gold):,} sure, {sum(len(each.possible) for each in gold):,} "
             "possible with the sure ones; AER as Och and Ney (2003) define it."
         ],
     )

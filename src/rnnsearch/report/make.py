@@ -8,8 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from rnnsearch.drawing.document import Document, Section, Table, every_table
 from rnnsearch.errors import InputError
-from rnnsearch.report.document import Document, Section, Table, every_table
 from rnnsearch.report.gather import Worker, gather, known_pairs, open_runs
 from rnnsearch.report.inputs import NamedRun, TestSet, file_name, require_different
 from rnnsearch.report.measures import measure
@@ -39,13 +39,15 @@ def make_report(
     trust_code: bool = False,
     title: str = "",
     command: str = "",
+    beside: Sequence[tuple[str, str]] = (),
     progress: Progress = lambda what, done, total: None,
 ) -> Path:
     """Writes report.html, report.md, report.json, tables/, figures/ and translations/ into `out`; returns the page.
 
     systems: outside systems: name → test set → hypotheses, one a line of the source. search: settings changed from each run's own.
-    command: shown as what made the report. Translations that are in out/translations, of the same weights, settings and text, are used
-    again; tables and figures of an earlier report there go.
+    command: shown as what made the report. beside: further links of the page: (path from it, what is there).
+    Translations that are in out/translations, of the same weights, settings and text, are used again; tables and figures of an earlier
+    report there go.
     Raises InputError for two systems of one name, for a folder that holds something else, and for runs and settings that
     `Translator` refuses.
     """
@@ -74,6 +76,7 @@ def make_report(
         sections=sections,
         made=[*_made(workers, tests), ("Metrics", "; ".join(metrics))],
         files=files,
+        beside=beside,
         command=command,
         date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         source_language=workers[0].run.settings.data.source_language if workers else "",

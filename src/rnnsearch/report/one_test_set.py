@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rnnsearch.report.document import Section, Table
+from rnnsearch.drawing.document import Section, Table
 from rnnsearch.report.figure_2 import figure_2
 from rnnsearch.report.figure_3 import alignments
 from rnnsearch.report.measures import Measures

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsearch.drawing.inline_svg import inline_svg, write_figure
-from rnnsearch.report.document import Picture
+from rnnsearch.drawing.document import Picture
+from rnnsearch.drawing.figures import inline_svg, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,5 +22,6 @@ class Album:
     def add(self, figure: Figure, name: str, caption: str, alt: str) -> Picture:
         """name: of its files and ids; caption: below it; alt: what it shows, in words."""
         self.names.append(name)
-        write_figure(figure, self.folder, name)
+        for suffix in (".svg", ".pdf"):
+            save_figure(figure, self.folder / f"{name}{suffix}")
         return Picture(name, caption, alt, inline_svg(figure, name, caption, alt))

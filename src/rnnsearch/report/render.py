@@ -1,28 +1,32 @@
-"""A document as one HTML page, as Markdown, as JSON and as CSV files."""
+"""A report as one HTML page, as Markdown, as JSON and as CSV files."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import re
-from importlib import resources
-from typing import Any
+from dataclasses import replace
 
-from rnnsearch.report.document import Document, Table, every_picture, every_table
+from rnnsearch.drawing import page
+from rnnsearch.drawing.document import Document, Table, every_picture, every_table
 
-_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#$])")
-_BLANK_LINES = re.compile(r"\n{3,}")
+_BESIDE = (
+    ("report.md", "the same in Markdown"),
+    ("report.json", "all numbers"),
+    ("tables/", "every table as CSV"),
+    ("figures/", "every figure as SVG and PDF"),
+    ("translations/", "the translations"),
+)
 
 
 def as_html(document: Document) -> str:
     """The page. Whatever texts hold is escaped, and nothing is loaded from elsewhere."""
-    return _filled("report.html", document, escaping=True)
+    return page.as_html(replace(document, beside=[*document.beside, *_BESIDE]), made_everywhere=True)
 
 
 def as_markdown(document: Document) -> str:
     """The same in Markdown, with the pictures beside it."""
-    return _BLANK_LINES.sub("\n\n", _filled("report.md", document, escaping=False)).strip() + "\n"
+    return page.as_markdown(document, tables="tables")
 
 
 def as_json(document: Document) -> str:
@@ -51,25 +55,3 @@ def as_csv(table: Table) -> str:
 
 def _names(table: Table) -> list[str]:
     return [column.name for column in table.columns]
-
-
-def _filled(name: str, document: Document, escaping: bool) -> str:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    folder = resources.files("rnnsearch") / "report" / "templates"
-    environment = Environment(
-        loader=FunctionLoader(lambda file: (folder / file).read_text(encoding="utf-8")),
-        autoescape=escaping,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["md"] = _escaped
-    languages: dict[str, Any] = {"source": document.source_language, "": document.target_language, "reference": document.target_language}
-    style = (folder / "report.css").read_text(encoding="utf-8")
-    return environment.get_template(name).render(document=document, style=style, languages=languages) + ("\n" if escaping else "")
-
-
-def _escaped(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
-    return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))

@@ -1,27 +1,27 @@
-"""Table 1, and whether its differences could be luck."""
+"""Table 1, and whether its differences are significant."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rnnsearch.drawing.document import Block, Column, Section, Table, Value
 from rnnsearch.evaluation.likelihood import perplexity
 from rnnsearch.evaluation.significance import TRIALS, Comparison, comparisons, p_statement
-from rnnsearch.report.document import Block, Column, Section, Table, Value
 from rnnsearch.report.measures import Measures, Statistics
 from rnnsearch.report.outputs import RunOutput
 
 COLUMNS = (
     Column("System"),
     Column("BLEU", ".2f", best="highest"),
-    Column("95 % interval"),
+    Column("95 % interval", numeric=True),
     Column("BLEU, No UNK", ".2f", best="highest"),
     Column("multi-BLEU", ".2f", best="highest"),
     Column("multi-BLEU, No UNK", ".2f", best="highest"),
     Column("chrF2", ".2f", best="highest"),
     Column("TER", ".2f", best="lowest"),
     Column("Length ratio", ".3f"),
-    Column("NLL a sentence", ".2f", best="lowest"),
-    Column("NLL a word", ".3f", best="lowest"),
+    Column("NLL per sentence", ".2f", best="lowest"),
+    Column("NLL per word", ".3f", best="lowest"),
     Column("Perplexity", ".2f", best="lowest"),
 )
 SIGNIFICANT = 0.05
@@ -80,18 +80,18 @@ def _score(statistics: Statistics, name: str) -> float | None:
 
 def _notes(measures: Measures) -> Iterable[str]:
     runs = [output for output in measures.outputs if isinstance(output, RunOutput)]
-    yield "BLEU is sacreBLEU's, cased, of detokenised text; its interval is the bootstrap's."
+    yield "BLEU is sacreBLEU's, cased, on detokenised text; the interval is from the bootstrap."
     if measures.multi_bleu:
-        yield "multi-BLEU is computed on tokenised text as by Moses's multi-bleu.perl, as the paper's figures are."
+        yield "multi-BLEU is that of Moses's multi-bleu.perl on tokenised text, as in the paper."
     if measures.known:
         yield (
-            f"No UNK: the {len(measures.known):,} pairs in which neither source nor reference has a word that one of our runs "
-            "does not know; there our runs are forbidden to write UNK. The same pairs for all systems."
+            f"No UNK: only the {len(measures.known):,} pairs whose words, in source and reference, all of our runs know. On these pairs "
+            "our runs may not write UNK. All systems are scored on the same pairs."
         )
     elif runs:
-        yield "No pair is free of unknown words, so there is no column for such pairs."
+        yield "Every pair has an unknown word, so there are no columns for pairs without one."
     if len(runs) > 1 and any(run.worker.run.target.vocabulary != runs[0].worker.run.target.vocabulary for run in runs):
-        yield "The runs write in different vocabularies: their NLL a word and perplexity cannot be compared with one another."
+        yield "The runs write in different vocabularies: their NLL per word and perplexity cannot be compared."
 
 
 def significance(measures: Measures, found: Sequence[Comparison], prefix: str) -> Table:
@@ -105,8 +105,8 @@ def significance(measures: Measures, found: Sequence[Comparison], prefix: str) -
         [Column("System"), *(Column(name) for name in names)],
         [[name, *(cells.get((name, other)) for other in names)] for name in names],
         notes=[
-            f"p: approximate randomisation (Riezler and Maxwell 2005), two-sided, {TRIALS:,} trials. * where p < {SIGNIFICANT}. Many "
-            "comparisons at once find some difference by luck."
+            f"p: approximate randomisation (Riezler and Maxwell 2005), two-sided, {TRIALS:,} trials. * marks p < {SIGNIFICANT}. p is not "
+            "corrected for the number of comparisons."
         ],
         made=[
             "Paired bootstrap (Koehn 2004), chrF2 and all p-values unrounded: tables/" + f"{prefix}comparisons.csv",

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rnnsearch.drawing.curves import Curve, curve_figure
+from rnnsearch.drawing.document import Block, Column, Pictures, Section, Table
 from rnnsearch.errors import InputError
-from rnnsearch.report.document import Block, Column, Pictures, Section, Table
 from rnnsearch.report.gather import Worker
 from rnnsearch.report.pictures import Album
 from rnnsearch.training.log import read_statistics

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from rnnsearch.drawing.document import Block, Column, Line, Paragraph, Section, Sentence, Sentences, Table, Value, Word
 from rnnsearch.records import Translation
 from rnnsearch.report.attention import LEFT_OUT, TOO_OFTEN, left_out, longest_gap, too_often, written_again
 from rnnsearch.report.differences import UNKNOWN, marked, words
-from rnnsearch.report.document import Block, Column, Line, Paragraph, Section, Sentence, Sentences, Table, Value, Word
 from rnnsearch.report.measures import Measures
 from rnnsearch.report.outputs import Output, RunOutput, attending
 
@@ -20,11 +20,11 @@ SHORTEST = 10
 """Words of a source sentence that may be among the best and the worst: among shorter ones, both are plenty and say little."""
 
 LEGEND = (
-    "Marked words of a translation are not in the reference, or not at this place; a framed word is an unknown one that a run wrote. "
-    f"The best and the worst are so by chrF2, among sentences of at least {SHORTEST} words."
+    "Marked words of a translation are not in the reference, or not at this place. Framed words are UNKs that a run wrote. "
+    f"Best and worst are by chrF2, among sentences of at least {SHORTEST} words."
 )
 LEGEND_OF_ATTENTION = (
-    " What is said of source words is read off the attention; among phrases left out, the source words concerned are struck."
+    " Remarks on source words come from the attention. Among phrases left out, the source words left out are struck through."
 )
 
 
@@ -53,7 +53,7 @@ def _attended(measures: Measures, run: RunOutput, prefix: str) -> list[Block]:
     groups: list[Block] = []
     chosen: tuple[tuple[str, str, Callable[[Translation], int]], ...] = (
         ("left-out", "phrases left out", lambda each: longest_gap(left_out(each))),
-        ("repeated", "words written again", lambda each: len(written_again(each))),
+        ("repeated", "repeated words", lambda each: len(written_again(each))),
     )
     for kind, title, measure in chosen:
         found = [measure(translation) for translation in run.translations]
@@ -77,13 +77,13 @@ def _sentence(measures: Measures, number: int, source_of: RunOutput | None) -> S
         score = f"chrF2 {measures.sentence_chrf[output.name][number]:.1f}"
         remarks = _remarks(output, number) if isinstance(output, RunOutput) else []
         lines.append(Line(output.name, _translated(output, number, reference), score, remarks))
-    return Sentence(number + 1, measures.lengths[number], lines)
+    return Sentence(f"Line {number + 1}", f"{measures.lengths[number]} words", lines)
 
 
 def _with_left_out(translation: Translation) -> list[Word]:
     missing = set(left_out(translation))
     return [
-        Word(word, "left-out" if place in missing else "", "hardly attended to" if place in missing else "")
+        Word(word, "left-out" if place in missing else "", "little attention" if place in missing else "")
         for place, word in enumerate(translation.source_tokens[:-1])
     ]
 
@@ -107,14 +107,14 @@ def unknown_sources(translation: Translation) -> list[str]:
 
 def _remarks(output: RunOutput, number: int) -> list[str]:
     translation = output.translations[number]
-    remarks = [] if translation.finished else ["Cut off by the length limit."]
+    remarks = [] if translation.finished else ["Ended by the length limit."]
     if not output.worker.attends:
         return remarks
     source = translation.source_tokens
     said = (
-        ("Hardly attended to", [source[j] for j in left_out(translation)]),
-        ("Attended to again and again", [source[j] for j in too_often(translation)]),
-        ("Written again from the same source word", [translation.tokens[i] for i in written_again(translation)]),
+        ("Left out (little attention)", [source[j] for j in left_out(translation)]),
+        ("Attended to too often", [source[j] for j in too_often(translation)]),
+        ("Repeated from the same source word", [translation.tokens[i] for i in written_again(translation)]),
         ("UNK stands for", unknown_sources(translation)),
     )
     return [*remarks, *(f"{what}: {', '.join(found)}" for what, found in said if found)]
@@ -140,15 +140,15 @@ def every_word(measures: Measures, prefix: str) -> Table:
             Column("System"),
             Column("Source words left out, %", ".2f", best="lowest"),
             Column("Sentences with three or more in a row"),
-            Column("Source words attended to again and again, %", ".2f", best="lowest"),
-            Column("Target words written again, %", ".2f", best="lowest"),
-            Column("Translations cut off"),
+            Column("Source words attended to too often, %", ".2f", best="lowest"),
+            Column("Target words repeated, %", ".2f", best="lowest"),
+            Column("Ended by the length limit"),
         ),
         rows,
         notes=[
-            f"Coverage of a source word is Σ_i α_ij over the translation: left out below {LEFT_OUT}, again and again above {TOO_OFTEN}. "
-            "Function words that the target language does without count as left out, too. Written again: a word that was written before in "
-            "the sentence with the attention mostly on the same source word."
+            f"Coverage of a source word is Σ_i α_ij over the translation: left out below {LEFT_OUT}, too often above {TOO_OFTEN}. "
+            "Function words that the target language does not need count as left out, too. Repeated: the same word was written before in "
+            "the sentence, with most attention on the same source word."
         ],
     )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from rnnsearch.drawing.curves import Curve, curve_figure
-from rnnsearch.report.document import Block, Column, Pictures, Section, Table, Value
-from rnnsearch.report.figure_2 import used_buckets
+from rnnsearch.drawing.document import Block, Column, Pictures, Section, Table, Value
+from rnnsearch.evaluation.by_length import FEWEST
+from rnnsearch.report.figure_2 import few_note, used_buckets
 from rnnsearch.report.measures import Measures
 from rnnsearch.report.outputs import RunOutput
 from rnnsearch.report.pictures import Album
@@ -19,6 +20,7 @@ def timing(measures: Measures, album: Album, prefix: str) -> Section | None:
         return None
     lengths = np.asarray(measures.lengths)
     stretches = used_buckets(measures.lengths)
+    few = [stretch.sentences < FEWEST for stretch in stretches]
     rows: list[list[Value]] = []
     curves: list[Curve] = []
     for run in runs:
@@ -26,14 +28,14 @@ def timing(measures: Measures, album: Album, prefix: str) -> Section | None:
         speeds = [_rate(int(lengths[stretch.chosen].sum()), float(seconds[stretch.chosen].sum())) for stretch in stretches]
         whole, quality = float(seconds.sum()), measures.bleu[run.name].score().value
         rows.append([run.name, quality, whole, _rate(len(seconds), whole), _rate(int(lengths.sum()), whole), *speeds])
-        curves.append(Curve(run.name, run.place, list(range(len(stretches))), speeds))
+        curves.append(Curve(run.name, run.place, list(range(len(stretches))), speeds, few=few))
     columns = [
         Column("System"),
         Column("BLEU", ".2f", best="highest"),
         Column("Seconds", ",.1f"),
-        Column("Sentences a second", ",.2f", best="highest"),
+        Column("Sentences per second", ",.2f", best="highest"),
     ]
-    columns += [Column("Source words a second", ",.0f", best="highest"), *(Column(str(stretch), ",.0f") for stretch in stretches)]
+    columns += [Column("Source words per second", ",.0f", best="highest"), *(Column(str(stretch), ",.0f") for stretch in stretches)]
     machines = {run.work.hardware for run in runs}
     made = [f"{run.name}: {run.work.hardware}, beam {run.worker.search['beam']}, {_batches(run)}" for run in runs]
     table = Table(
@@ -42,18 +44,18 @@ def timing(measures: Measures, album: Album, prefix: str) -> Section | None:
         columns,
         rows,
         notes=[
-            "The columns by length, in source words, hold source words a second. Wall-clock time of search in batches of similar length, "
-            f"on {'; '.join(sorted(machines))}; whatever else that machine did is in it. Outside systems were not timed."
+            "The last columns are source words per second for sentences of that length. Wall-clock time of search in batches of similar "
+            f"length, on {'; '.join(sorted(machines))}; other work of that machine is included. Outside systems are not timed."
         ],
         made=made,
     )
-    alt = "Source words translated a second, by length. " + "; ".join(
+    alt = "Source words translated per second, by length. " + "; ".join(
         f"{curve.name}: {', '.join('none' if y is None else f'{y:.0f}' for y in curve.y)}" for curve in curves
     )
     ticks = [(float(place), str(stretch), f"{stretch.sentences:,}") for place, stretch in enumerate(stretches)]
-    figure = curve_figure(curves, "source words, and below how many sentences", "source words a second", ticks=ticks)
-    picture = album.add(figure, f"{prefix}speed", "Source words translated a second", alt)
-    blocks: list[Block] = [table, Pictures(f"{prefix}figure-speed", "Speed by length", [picture], made=made)]
+    figure = curve_figure(curves, "source words; below: sentences", "source words per second", ticks=ticks)
+    picture = album.add(figure, f"{prefix}speed", "Source words translated per second", alt)
+    blocks: list[Block] = [table, Pictures(f"{prefix}figure-speed", "Speed by length", [picture], few_note(stretches), made)]
     return Section(f"{prefix}timing-section", "Time of translation", blocks)
 
 

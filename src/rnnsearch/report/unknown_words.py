@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rnnsearch.drawing.document import Column, Section, Table, Value
 from rnnsearch.records import Translation
 from rnnsearch.report.differences import UNKNOWN
-from rnnsearch.report.document import Column, Section, Table, Value
 from rnnsearch.report.gather import unknown_positions
 from rnnsearch.report.outputs import Output, RunOutput
 
@@ -18,8 +18,8 @@ SHOWN = 12
 
 
 @dataclass
-class Fates:
-    """What became of a run's unknown source words: counts by fate; by word, what was written for it."""
+class Outcomes:
+    """What became of a run's unknown source words: counts, and by word what was written for it."""
 
     unknown: int = 0
     as_unknown: int = 0
@@ -29,9 +29,9 @@ class Fates:
     of_word: dict[str, Counter[str]] = field(default_factory=dict)
 
 
-def fates(output: RunOutput) -> Fates:
+def outcomes(output: RunOutput) -> Outcomes:
     """Follows every unknown source word to the target words that attend to it more than to any other."""
-    total = Fates()
+    total = Outcomes()
     for translation in output.translations:
         total.written += translation.tokens.count(UNKNOWN)
         positions = unknown_positions(output.worker.run.source, translation.source_tokens[:-1])
@@ -40,7 +40,7 @@ def fates(output: RunOutput) -> Fates:
     return total
 
 
-def _follow(total: Fates, translation: Translation, position: int, attends: bool) -> None:
+def _follow(total: Outcomes, translation: Translation, position: int, attends: bool) -> None:
     total.unknown += 1
     counts = total.of_word.setdefault(translation.source_tokens[position], Counter())
     if not attends:
@@ -55,26 +55,26 @@ def _follow(total: Fates, translation: Translation, position: int, attends: bool
 
 def unknown_section(outputs: list[Output], prefix: str) -> Section | None:
     """None where no run met or wrote an unknown word."""
-    found = [(output, fates(output)) for output in outputs if isinstance(output, RunOutput)]
+    found = [(output, outcomes(output)) for output in outputs if isinstance(output, RunOutput)]
     found = [(output, fate) for output, fate in found if fate.unknown or fate.written]
     if not found:
         return None
     rows = [_row(output, fate) for output, fate in found]
     counts = Table(
         f"{prefix}unknown",
-        "Unknown words and what became of them",
+        "Unknown source words in translation",
         (
             Column("System"),
             Column("Unknown in the source"),
-            Column("became UNK"),
-            Column("became other words"),
-            Column("left out"),
-            Column("UNK written in all"),
+            Column("Became UNK"),
+            Column("Became other words"),
+            Column("Left out"),
+            Column("UNK written in total"),
         ),
         rows,
         notes=[
-            "An unknown source word became those target words whose attention is on it more than on any other; left out where there "
-            "are none."
+            "An unknown source word became the target words that attend to it more than to any other source word. Without such a word "
+            "it is left out."
         ],
     )
     words: list[list[Value]] = [
@@ -83,13 +83,13 @@ def unknown_section(outputs: list[Output], prefix: str) -> Section | None:
         if output.worker.attends
         for word, counter in sorted(fate.of_word.items(), key=lambda item: (-sum(item[1].values()), item[0]))[:SHOWN]
     ]
-    columns = Column("System"), Column("Source word"), Column("Times"), Column("became")
-    note = f"{UNKNOWN} is the word that a run writes for all that its shortlist lacks; dots separate what became of the word at each place."
+    columns = Column("System"), Column("Source word"), Column("Times"), Column("Became")
+    note = f"{UNKNOWN} stands for every word outside a run's shortlist. Dots separate what the word became at its different occurrences."
     listed = Table(f"{prefix}unknown-words", "The most frequent unknown source words", columns, words, notes=[note])
     return Section(f"{prefix}unknown-section", "Unknown words", [counts, listed] if words else [counts])
 
 
-def _row(output: RunOutput, fate: Fates) -> list[str | int | None]:
+def _row(output: RunOutput, fate: Outcomes) -> list[str | int | None]:
     became = [fate.as_unknown, fate.as_words, fate.left_out] if output.worker.attends else [None, None, None]
     return [output.name, fate.unknown, *became, fate.written]
 

@@ -2,54 +2,89 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from rnnsearch.drawing.curves import drawn_plainly, plain_axes
+from rnnsearch.drawing.palette import DIM, SERIES, TEXT
 from rnnsearch.studies.metrics import TEST_METRICS, Metric, Summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TEXT, DIM, RULE, DOT, BASELINE = "#1c2024", "#5b6570", "#dfe3e8", "#0a5fa5", "#b3470a"
-COLUMN, ROW, NAMES, MARGIN = 1.7, 0.3, 2.2, 0.9
-"""Inches: a metric's column, a variant's row, the names' column, what stands above and below."""
+DOT, BASELINE = SERIES[0], SERIES[1]
+GAP, ABOVE, BELOW = 0.25, 0.5, 0.35
+"""Inches: between two columns, and above and below the rows; a single column has no heading."""
+FENCE = 1.5
+"""Of the distance between the quartiles: a mean that is farther from them may be an outlier (Tukey 1977)."""
 
 
-def study_figure(test: dict[str, Any], baseline: str) -> Figure | None:
-    """Of one test set as table.json has it; None if nothing was measured on it. The baseline's mean is ruled through each column."""
-    from matplotlib import rc_context
+def study_figure(
+    test: dict[str, Any], baseline: str, metrics: Sequence[Metric] = TEST_METRICS, *, size: float = 9.0, column: float = 1.45
+) -> Figure | None:
+    """Of one test set as table.json has it; None if none of the metrics was measured. The baseline's mean is ruled through each column.
+
+    A variant far from all others would press these together: it is an arrow at the edge of its column, with its value.
+    With one metric there is no heading: its caption will say it. size: of the letters, in points. column: its width, in inches.
+    """
     from matplotlib.figure import Figure
 
     rows: dict[str, dict[str, Any]] = test["variants"] | test["systems"]
-    shown = [metric for metric in TEST_METRICS if any(metric.key in values for values in rows.values())]
+    shown = [metric for metric in metrics if any(metric.key in values for values in rows.values())]
     if not shown:
         return None
-    width, height = NAMES + COLUMN * len(shown), MARGIN + ROW * len(rows)
-    with rc_context({"font.size": 9.0, "axes.edgecolor": RULE, "text.color": TEXT, "svg.fonttype": "none"}):
+    names = 0.15 + 0.6 * size / 72 * max(map(len, rows))
+    width = names + (column + GAP) * len(shown)
+    above = ABOVE if len(metrics) > 1 else 0.1
+    height = above + BELOW + 2.4 * size / 72 * len(rows)
+    with drawn_plainly(size):
         figure = Figure(figsize=(width, height))
         columns = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
         for axes, metric in zip(columns, shown, strict=True):
-            _column(axes, metric, [values.get(metric.key) for values in rows.values()], rows.get(baseline, {}).get(metric.key))
+            plain_axes(axes)
+            if len(metrics) > 1:
+                axes.set_title(textwrap.fill(metric.heading, int(column * 72 / size / 0.56)), loc="left", fontsize=size - 1, color=DIM)
+            if metric.key in rows.get(baseline, {}):
+                axes.axvline(Summary(**rows[baseline][metric.key]).mean * metric.factor, color=BASELINE, linewidth=0.8)
+            _dots(axes, metric, [values.get(metric.key) for values in rows.values()], column)
         columns[0].set_yticks(range(len(rows)), list(rows))
+        columns[0].tick_params(axis="y", labelcolor=TEXT)
         columns[0].set_ylim(len(rows) - 0.5, -0.5)  # the first variant on top
-        figure.subplots_adjust(left=NAMES / width, right=1 - 0.1 / width, top=1 - 0.35 / height, bottom=0.35 / height, wspace=0.12)
+        edges = {"left": names / width, "right": 1 - GAP / width, "top": 1 - above / height, "bottom": BELOW / height}
+        figure.subplots_adjust(**edges, wspace=GAP / column)
     return figure
 
 
-def _column(axes: Axes, metric: Metric, cells: Sequence[dict[str, Any] | None], baseline: dict[str, Any] | None) -> None:
-    for spine in ("top", "right", "left"):
-        axes.spines[spine].set_visible(False)
-    axes.tick_params(colors=DIM, length=0)
-    axes.tick_params(axis="y", labelcolor=TEXT)
-    axes.grid(axis="y", color=RULE, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.set_title(metric.heading, loc="left", fontsize=8.0, color=DIM)
-    axes.locator_params(axis="x", nbins=4)
-    if baseline is not None:
-        axes.axvline(Summary(**baseline).mean * metric.factor, color=BASELINE, linewidth=0.8)
-    for place, cell in enumerate(cells):
-        if cell is not None:
-            summary = Summary(**cell)
-            spread = (summary.spread or 0.0) * metric.factor
-            axes.errorbar(summary.mean * metric.factor, place, xerr=spread, fmt="o", color=DOT, markersize=4.5, linewidth=1.4)
+def _dots(axes: Axes, metric: Metric, cells: Sequence[dict[str, Any] | None], column: float) -> None:
+    """column: its width in inches, which decides how many numbers have room below it."""
+    summaries = [None if cell is None else Summary(**cell) for cell in cells]
+    found = [(place, one.mean * metric.factor, (one.spread or 0.0) * metric.factor) for place, one in enumerate(summaries) if one]
+    low, high = usual([mean for _, mean, _ in found])
+    inside = [(place, mean, spread) for place, mean, spread in found if low <= mean <= high]
+    for place, mean, spread in inside:
+        axes.errorbar(mean, place, xerr=spread, fmt="o", color=DOT, markersize=4.5, linewidth=1.4)
+    left, right = min(mean - spread for _, mean, spread in inside), max(mean + spread for _, mean, spread in inside)
+    margin = 0.1 * (right - left) or 0.1 * abs(right) or 1.0
+    axes.set_xlim(left - margin, right + margin)
+    axes.locator_params(axis="x", nbins=max(2, round(2 * column)))
+    for place, mean, _ in found:
+        if not low <= mean <= high:
+            edge, marker, beside, side = (right + margin, ">", -7, "right") if mean > high else (left - margin, "<", 7, "left")
+            axes.plot([edge], [place], marker, color=DOT, markersize=4.5, markerfacecolor="none", clip_on=False)
+            text = f"{mean:.{metric.digits}f}"
+            axes.annotate(text, (edge, place), (beside, 0), textcoords="offset points", ha=side, va="center", fontsize="small", color=DIM)
+
+
+def usual(means: Sequence[float]) -> tuple[float, float]:
+    """The ends of what is drawn to scale: all means, or, if a third of that would be taken by outliers, the others."""
+    first, third = np.percentile(means, [25, 75])
+    reach = FENCE * (third - first)
+    inside = [mean for mean in means if first - reach <= mean <= third + reach]
+    low, high = min(means), max(means)
+    if max(inside) - min(inside) < 2 / 3 * (high - low):
+        low, high = min(inside), max(inside)
+    return low, high

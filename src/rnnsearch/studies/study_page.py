@@ -42,6 +42,7 @@ def make_page(plan: Plan, out: Path, *, only: Sequence[str] = (), trust_code: bo
         trust_code=trust_code,
         title=plan.study.title,
         command=command,
+        beside=[("../index.html", "the study: its tables and settings")],
         progress=progress,
     )
 

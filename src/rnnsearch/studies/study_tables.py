@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rnnsearch.drawing.figures import save_figure
+from rnnsearch.drawing.page import as_markdown
 from rnnsearch.studies.comparing import Members, comparisons
-from rnnsearch.studies.markdown import markdown
 from rnnsearch.studies.metrics import LEARNING_METRICS, TEST_METRICS, Metric, Summary
 from rnnsearch.studies.result_rows import Results, Row
 from rnnsearch.studies.scoring import Scorer, read_test_size, translation_statistics
 from rnnsearch.studies.study import Plan
+from rnnsearch.studies.study_document import study_document
+from rnnsearch.studies.study_figure import study_figure
 from rnnsearch.studies.study_folder import StudyFolder
 from rnnsearch.system.files import write_text
 
@@ -45,8 +48,8 @@ def make_tables(plan: Plan, folder: StudyFolder, scorer: Scorer, results: Result
         "failed": {run.name: results.rows[run.name]["error"] for run in runs if results.status(run.name) == "failed"},
         "missing": [run.name for run in runs if not results.status(run.name)],
     }
-    drawn = _draw(folder, table)
-    tables = Tables(markdown(table, drawn), table)
+    _draw(folder, table)
+    tables = Tables(as_markdown(study_document(plan, table)), table)
     write_text(folder / "table.md", tables.markdown)
     write_text(folder / "table.json", json.dumps(table, indent=2, ensure_ascii=False) + "\n")
     write_text(folder / "table.csv", _csv(_long_rows(table)))
@@ -54,19 +57,13 @@ def make_tables(plan: Plan, folder: StudyFolder, scorer: Scorer, results: Result
     return tables
 
 
-def _draw(folder: StudyFolder, table: dict[str, Any]) -> dict[str, str]:
-    """Writes a picture for each test set that has numbers; test set → its path from the study's folder."""
-    from rnnsearch.drawing.alignment_figure import save_figure
-    from rnnsearch.studies.study_figure import study_figure
-
-    drawn = {}
+def _draw(folder: StudyFolder, table: dict[str, Any]) -> None:
+    """Writes a picture for each test set that has numbers."""
     for name, test in table["tests"].items():
         figure = study_figure(test, table["baseline"])
         if figure is not None:
-            drawn[name] = f"figures/{name}.svg"
             (folder / "figures").mkdir(exist_ok=True)
-            save_figure(figure, folder / drawn[name])
-    return drawn
+            save_figure(figure, folder / "figures" / f"{name}.svg")
 
 
 def _members(plan: Plan, folder: StudyFolder, results: Results) -> dict[str, Members]:

@@ -8,7 +8,6 @@ import math
 import subprocess
 import sys
 from collections import Counter
-from html.parser import HTMLParser
 from itertools import islice, product
 from pathlib import Path
 
@@ -302,37 +301,9 @@ def test_the_report_counts_lengths_ratios_growth_and_coverage(tmp_path: Path) ->
     report = prepared(tmp_path, [("a a a b", "x"), ("a", "x y")])
     assert (report.source.lengths, report.target.lengths) == ([0, 1, 0, 0, 1], [0, 1, 1])
     assert {bound: pairs for bound, pairs in report.ratios if pairs} == {0.25: 1, 2.0: 1}
-    assert report.source.growth == [(5, 2)]
+    assert report.source.growth == [(1, 1), (2, 1), (3, 1), (4, 2), (5, 2)]
     assert report.source.coverage == [(1, 0.8), (2, 1.0)]
     assert json.loads((tmp_path / "store" / "report.json").read_text())["source"]["coverage"] == [[1, 0.8], [2, 1.0]]
-
-
-class Page(HTMLParser):
-    """What a page holds: its text, its tags, and what it would load."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags, self.loaded, self.shown = Counter[str](), [], ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.tags[tag] += 1
-        self.loaded += [value for name, value in attributes if name in ("src", "href")]
-
-    def handle_data(self, data: str) -> None:
-        self.shown += data
-
-
-def test_the_page_shows_the_report_and_loads_nothing(tmp_path: Path) -> None:
-    text = [("<script>alert(1)</script> a", "x &amp; y"), ("b", "y"), ("", "z")]
-    report = prepared(tmp_path, text)
-    page = Page((tmp_path / "store" / "report.html").read_text(encoding="utf-8"))
-    assert (page.loaded, page.tags["script"], page.tags["svg"]) == ([], 0, 4)
-    for shown in ("3 pairs read, 2 kept", "empty side", "always on", "data.max_words", "<script>alert(1)</script> a", "x &amp; y"):
-        assert shown in page.shown
-    for padding in report.padding:
-        assert padding.batches in page.shown
 
 
 READ_SHARE = """

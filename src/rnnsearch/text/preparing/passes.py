@@ -25,6 +25,7 @@ from rnnsearch.text.preparing.dropped import DroppedFile, Kept, Samples
 from rnnsearch.text.preparing.duplicates import Duplicates
 from rnnsearch.text.preparing.encoding import Numbered, Numberer, pieces_of_links
 from rnnsearch.text.preparing.filters import active_filters, governing_setting, reason
+from rnnsearch.text.preparing.growth import Growth
 from rnnsearch.text.preparing.preparation_report import Dropped, Sample, SideReport, TextReport
 from rnnsearch.text.preparing.shuffle import Buckets
 from rnnsearch.text.preparing.word_counts import WordCounts
@@ -33,7 +34,6 @@ from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.vocabulary import Vocabulary
 
 _ALONE = 3  # so few chunks are done before workers have started
-_GROWTH = 60  # points of a curve
 _RATIOS = np.exp2(np.arange(-12, 13) / 4)  # from 1/8 to 8
 
 
@@ -111,22 +111,20 @@ def _check_not_empty(reports: list[TextReport], kept: int, dropped: list[Dropped
 def count(side: Side, kept: Kept, work: Path, progress: Progress) -> tuple[WordCounts, SideReport]:
     """Frequencies of the words of one side, and what the report says of them."""
     counts, report = WordCounts(), SideReport(sentences=kept.pairs)
-    lengths, growth = np.zeros(1, dtype=np.int64), []
+    lengths, growth = np.zeros(1, dtype=np.int64), Growth()
     for block in kept.of(read_blocks(work / side)):
+        if not counts.missed:  # else a word may be in no table and not be new
+            growth.add(block, counts.counts)
         counts.add(block.words, block.counts())
         here = np.bincount(block.sentences.lengths)
         lengths = _added(lengths, here)
         report.words += int(block.sentences.lengths.sum())
-        if not counts.missed:
-            growth.append((report.words, len(counts.counts)))
         progress(f"counting the {side} words", int(lengths.sum()), kept.pairs)
-    report.distinct_words, report.uncounted = max(len(counts.counts), growth[-1][1] if growth else 0), counts.missed
+    report.distinct_words, report.uncounted = max(len(counts.counts), growth.distinct), counts.missed
     if counts.missed:
         counts.recount((block.words, block.counts()) for block in kept.of(read_blocks(work / side)))
     report.longest, report.lengths = len(lengths) - 1, lengths.tolist()
-    report.growth = growth[:: -(-len(growth) // _GROWTH)]
-    if growth and report.growth[-1] != growth[-1]:
-        report.growth.append(growth[-1])
+    report.growth = growth.points()
     report.coverage = _coverage(counts, report.words)
     return counts, report
 

@@ -1,135 +1,118 @@
-"""The report of a preparation as one page of HTML that needs nothing else: tables, charts, examples, and a few random pairs."""
+"""The report of a preparation as a page: what was read and dropped, both sides in numbers and charts, and a few random pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from html import escape
+import os
+from collections.abc import Sequence
+from datetime import datetime
 
-from rnnsearch.drawing.svg_charts import Series, lines, steps
-from rnnsearch.text.preparing.preparation_report import Dropped, PreparationReport, SideReport, share
+from rnnsearch.config import DataSettings
+from rnnsearch.drawing.document import Block, Column, Document, Line, Paragraph, Section, Sentence, Sentences, Table, Value, Word
+from rnnsearch.drawing.page import as_html
+from rnnsearch.system.version import package_version
+from rnnsearch.text.preparing.preparation_charts import charts
+from rnnsearch.text.preparing.preparation_report import Example, PreparationReport, Sample, TextReport, share
 
-_STYLE = """
-:root { --text: #1c2024; --dim: #5b6570; --ground: #ffffff; --line: #dfe3e8; --source: #2563a8; --target: #c2571a; }
-@media (prefers-color-scheme: dark) {
-  :root { --text: #e6e9ec; --dim: #9aa5b1; --ground: #14171a; --line: #30363d; --source: #6fb1f5; --target: #f0955c; }
-}
-body { color: var(--text); background: var(--ground); font: 15px/1.5 system-ui, sans-serif;
-  max-width: 75rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-table { border-collapse: collapse; width: 100%; } th { text-align: left; color: var(--dim); font-weight: 600; }
-td, th { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(24rem, 1fr)); gap: 1rem; }
-figure { margin: 0; } figcaption { font-weight: 600; } svg { width: 100%; height: auto; }
-.dim { color: var(--dim); } .scroll { overflow-x: auto; }
-.tick, .label { fill: var(--dim); font: 11px system-ui, sans-serif; } .grid { stroke: var(--line); }
-.line { fill: none; stroke-width: 2; } .area { fill-opacity: .35; stroke-width: 1; }
-.source { stroke: var(--source); } .target { stroke: var(--target); }
-.area.source, .key.source { fill: var(--source); } .area.target, .key.target { fill: var(--target); }
-"""
+_BESIDE = (("report.txt", "this report as text"), ("report.json", "all numbers"), ("dropped.tsv.gz", "every dropped pair"))
 
 
-def page(report: PreparationReport) -> str:
-    """The whole page. What the corpus holds is escaped; nothing is loaded from elsewhere."""
+def page(report: PreparationReport, settings: DataSettings, command: str = "") -> str:
+    """The whole page. command: shown as what made the dataset."""
+    names = [text.name for text in (*report.texts, *report.dev)]
+    folder, short = _relative(names)
+    named = short if len(report.texts) > 1 else {}
+    languages = settings.source_language, settings.target_language
+    kept = f"{report.pairs_kept:,} of {report.pairs_read:,} pairs kept ({share(report.pairs_kept, report.pairs_read)})"
     sections = [
-        f"<h1>Prepared corpus</h1><p>{report.pairs_read:,} pairs read, {report.pairs_kept:,} kept "
-        f"({share(report.pairs_kept, report.pairs_read)}).</p>",
-        _section("Texts", _texts(report)),
-        _section("Sides", _sides(report)),
-        _section("Charts", f'<div class="charts">{"".join(_charts(report))}</div>'),
-        _section("Dropped", _dropped(report.dropped)),
-        _section("Padding", _padding(report)),
-        _section("Random pairs", _samples(report)),
+        Section("texts", "Texts", [_texts(report, short)]),
+        Section("sides", "Source and target", [_sides(report), _sizes(report), charts(report)]),
+        Section("dropped", "Dropped pairs", _dropped(report, named)),
+        Section("samples", "Random pairs", [_pairs("random", "Random pairs that were kept", report.samples, named, shown=True)]),
     ]
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Prepared corpus</title><style>{_STYLE}</style>'
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(sections)}</body></html>\n'
-
-
-def _section(title: str, content: str) -> str:
-    return f"<section><h2>{title}</h2>{content}</section>" if content else ""
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Numbers stand on the right."""
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    if not body:
-        return ""
-    heads = "".join(f"<th>{escape(column)}</th>" for column in columns)
-    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, int):
-        return f'<td class="number">{value:,}</td>'
-    return f"<td>{escape(str(value))}</td>"
-
-
-def _texts(report: PreparationReport) -> str:
-    rows: list[tuple[str, int, int, str]] = []
-    for text in [*report.texts, *report.dev]:
-        odd = [
-            f"{side}: {kind} in {count:,} lines (first {oddities.first[kind]:,})"
-            for side, oddities in (("source", text.source_oddities), ("target", text.target_oddities))
-            for kind, count in sorted(oddities.lines.items())
-        ]
-        rows.append((text.name, text.pairs_read, text.pairs_kept, "; ".join(odd)))
-    return _table(("text", "pairs read", "kept", "oddities"), rows)
-
-
-def _sides(report: PreparationReport) -> str:
-    sides = {"source": report.source, "target": report.target, "dev source": report.dev_source, "dev target": report.dev_target}
-    rows = [
-        (
-            name,
-            side.sentences,
-            side.words,
-            side.distinct_words,
-            f"{side.words / max(side.sentences, 1):.1f}",
-            side.longest,
-            share(side.known_tokens, side.tokens),
-            share(side.known_sentences, side.sentences),
-        )
-        for name, side in sides.items()
-        if side is not None
-    ]
-    known = f"{report.unit} known", "sentences known whole"
-    sizes = f"<p>Vocabulary entries: {report.source_vocabulary:,} source, {report.target_vocabulary:,} target.</p>"
-    links = "" if report.links is None else f"<p>Word links: {report.links:,}.</p>"
-    return _table(("side", "sentences", "words", "different", "words a sentence", "longest", *known), rows) + sizes + links
-
-
-def _charts(report: PreparationReport) -> Iterable[str]:
-    sides: tuple[tuple[str, SideReport], ...] = (("source", report.source), ("target", report.target))
-    yield steps("Length", "words", "sentences", [Series(name, name, _bars(side.lengths)) for name, side in sides])
-    bounds = [(max(bound, report.ratios[1][0] / 1.2), float(pairs)) for bound, pairs in report.ratios]
-    bounds.append((bounds[-1][0] * 1.2, 0.0))  # the last bar needs an end
-    yield steps("Ratio of lengths", "target words / source words", "pairs", [Series("pairs", "source", bounds)], logarithmic=True)
-    growth = [Series(name, name, [(float(words), float(different)) for words, different in [(0, 0), *side.growth]]) for name, side in sides]
-    yield lines("Growth of the vocabulary", "words read", "different words", growth)
-    coverage = [Series(name, name, [(float(size), 100 * covered) for size, covered in side.coverage]) for name, side in sides]
-    yield lines("Coverage", "most frequent words", "% of the running words", coverage, logarithmic=True)
-
-
-def _bars(heights: Sequence[int]) -> list[tuple[float, float]]:
-    return [*((float(place), float(height)) for place, height in enumerate(heights)), (float(len(heights)), 0.0)]
-
-
-def _dropped(dropped: Sequence[Dropped]) -> str:
-    rows = [(tally.reason, tally.setting or "always on", tally.pairs) for tally in dropped]
-    examples = [
-        (tally.reason, example.text, example.number, example.source or "(empty)", example.target or "(empty)")
-        for tally in dropped
-        for example in tally.examples
-    ]
-    note = '<p class="dim">dropped.tsv.gz names every dropped pair.</p>'
-    return _table(("reason", "setting", "pairs"), rows) + note + _table(("reason", "text", "pair", "source", "target"), examples)
-
-
-def _padding(report: PreparationReport) -> str:
-    return _table(("batches", "positions that are padding"), [(entry.batches, f"{100 * entry.share:.1f} %") for entry in report.padding])
-
-
-def _samples(report: PreparationReport) -> str:
-    return _table(
-        ("text", "pair", "source", "target"), [(entry.text, entry.number, entry.source, entry.target) for entry in report.samples]
+    if report.padding:
+        sections.insert(3, Section("padding", "Padding", [_padding(report)]))
+    made = [("rnnsearch", package_version()), ("Languages", f"{languages[0]} (source), {languages[1]} (target)")]
+    document = Document(
+        "Prepared dataset",
+        f"{languages[0]} to {languages[1]}: {kept}.",
+        sections,
+        made=[*made, *([("Folder of the texts", folder)] if folder else [])],
+        command=command,
+        date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        source_language=languages[0],
+        target_language=languages[1],
+        beside=_BESIDE,
     )
+    return as_html(document)
+
+
+def _relative(names: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The folder that all the files are in, "" if there is none, and each name relative to it. A text's name may be that of two files."""
+    folders = [folder for name in names for file in name.split(" | ") if (folder := os.path.dirname(file))]
+    common = os.path.commonpath(folders) if len({os.path.isabs(folder) for folder in folders}) == 1 else ""
+
+    def short(file: str) -> str:
+        return os.path.relpath(file, common) if common and os.path.dirname(file) else file
+
+    return common, {name: " | ".join(map(short, name.split(" | "))) for name in names}
+
+
+def _texts(report: PreparationReport, short: dict[str, str]) -> Table:
+    rows: list[list[Value]] = [
+        [short[text.name], text.pairs_read, text.pairs_kept, _warnings(text)] for text in (*report.texts, *report.dev)
+    ]
+    columns = Column("Text"), Column("Pairs read"), Column("Pairs kept"), Column("Input warnings")
+    return Table("pairs", "Pairs of each text", columns, rows)
+
+
+def _warnings(text: TextReport) -> str | None:
+    sides = ("source", text.source_oddities), ("target", text.target_oddities)
+    found = [
+        f"{side}: {kind} in {count:,} line{'s' * (count != 1)} (first: {oddities.first[kind]:,})"
+        for side, oddities in sides
+        for kind, count in sorted(oddities.lines.items())
+    ]
+    return "; ".join(found) or None
+
+
+def _sides(report: PreparationReport) -> Table:
+    columns = [Column("Side"), Column("Sentences"), Column("Words"), Column("Different words"), Column("Words per sentence", ".1f")]
+    columns += [Column("Longest sentence"), Column(f"Known {report.unit}, %", ".2f"), Column("Sentences without unknown ones, %", ".2f")]
+    sides = {"source": report.source, "target": report.target, "dev source": report.dev_source, "dev target": report.dev_target}
+    rows: list[list[Value]] = []
+    for name, side in sides.items():
+        if side is not None:
+            counts = side.sentences, side.words, side.distinct_words, side.words / max(side.sentences, 1), side.longest
+            known = 100 * side.known_tokens / max(side.tokens, 1), 100 * side.known_sentences / max(side.sentences, 1)
+            rows.append([name, *counts, *known])
+    return Table("counts", "Words and sentences", columns, rows)
+
+
+def _sizes(report: PreparationReport) -> Paragraph:
+    links = "" if report.links is None else f" Word links: {report.links:,}."
+    return Paragraph(f"Vocabulary size: {report.source_vocabulary:,} source, {report.target_vocabulary:,} target.{links}")
+
+
+def _dropped(report: PreparationReport, named: dict[str, str]) -> list[Block]:
+    rows: list[list[Value]] = [[tally.reason, tally.setting or "always on", tally.pairs] for tally in report.dropped]
+    table = Table("reasons", "Pairs dropped by each filter", (Column("Filter"), Column("Setting"), Column("Pairs")), rows)
+    found = [tally for tally in report.dropped if tally.examples]
+    examples = [_pairs(f"dropped-{place}", f"Examples: {tally.reason}", tally.examples, named) for place, tally in enumerate(found)]
+    return [table, *examples]
+
+
+def _pairs(name: str, caption: str, pairs: Sequence[Example | Sample], named: dict[str, str], shown: bool = False) -> Sentences:
+    sentences = [
+        Sentence(
+            f"Pair {pair.number:,}",
+            named.get(pair.text, ""),
+            [Line("Source", [Word(pair.source or "(empty)")], role="source"), Line("Target", [Word(pair.target or "(empty)")])],
+        )
+        for pair in pairs
+    ]
+    return Sentences(name, caption, sentences, open=shown)
+
+
+def _padding(report: PreparationReport) -> Table:
+    rows: list[list[Value]] = [[entry.batches, 100 * entry.share] for entry in report.padding]
+    return Table("batches", "Padding of a batch", (Column("Batches"), Column("Positions that are padding, %", ".1f")), rows)

@@ -134,7 +134,7 @@ class PreparationReport:
         yield from self._side("source", self.source, self.source_vocabulary)
         yield from self._side("target", self.target, self.target_vocabulary)
         if self.links is not None:
-            yield f"links    {self.links:,} between {self.unit}, {self.links / max(self.pairs_kept, 1):.1f} a pair"
+            yield f"links    {self.links:,} between {self.unit}, {self.links / max(self.pairs_kept, 1):.1f} per pair"
         for padding in self.padding:
             yield f"padding  {100 * padding.share:.1f} % of the positions in {padding.batches}"
         if self.dev_source and self.dev_target:
@@ -150,16 +150,17 @@ class PreparationReport:
             yield "  links      count the tokeniser's words"
         for side, oddities in (("source", text.source_oddities), ("target", text.target_oddities)):
             for kind, lines in sorted(oddities.lines.items()):
-                yield f"  odd        {side}: {kind}: {lines:,} line{'s' * (lines != 1)}, first line {oddities.first[kind]:,}"
+                yield f"  warning    {side}: {kind}: {lines:,} line{'s' * (lines != 1)}, first line {oddities.first[kind]:,}"
 
     def _side(self, name: str, side: SideReport, vocabulary: int = 0) -> Iterator[str]:
         yield name
         mean = side.words / max(side.sentences, 1)
         more = f" or more (words of {side.uncounted:,} and less may be missing)" if side.uncounted else ""
-        yield f"  words      {side.words:,}, {side.distinct_words:,} different{more}; {mean:.1f} a sentence, at most {side.longest:,}"
+        yield f"  words      {side.words:,}, {side.distinct_words:,} different{more}; {mean:.1f} per sentence, at most {side.longest:,}"
         entries = f"{vocabulary:,} entries; " if vocabulary else ""
         known = f"{share(side.known_tokens, side.tokens)} of the {side.tokens:,} {self.unit}"
-        yield f"  vocabulary {entries}it knows {known}, and {share(side.known_sentences, side.sentences)} of the sentences whole"
+        whole = share(side.known_sentences, side.sentences)
+        yield f"  vocabulary {entries}{known} are known; {whole} of the sentences have no unknown ones"
 
 
 def share(part: int, whole: int) -> str:

@@ -78,13 +78,16 @@ def prepare_texts(
     settings: DataSettings,
     overwrite: bool = False,
     workers: int = 1,
+    command: str = "",
     progress: Progress = lambda text, done, total: None,
 ) -> PreparationReport:
     """Makes the store `out` from parallel texts, whole or not at all; the same input and settings give the same bytes.
 
+    But for report.html, which says when and by which command it was made.
+
     dev: development texts; all their pairs are kept, in order. links: Pharaoh files, one for each text, one line for each pair;
     links_reversed: they are written target-source; link_words: what they count, by default what the first pairs of each text show.
-    overwrite: replace `out` if it is a store.
+    overwrite: replace `out` if it is a store. command: shown on the page as what made it.
     workers: processes that clean. More than one are spawned, so a script that asks for them needs `if __name__ == "__main__":`.
     Raises InputError for texts and links that cannot be read or are not parallel, an `out` that is in the way, a full disk, and
     nothing kept.
@@ -109,7 +112,7 @@ def prepare_texts(
             pairs_read=sum(text.pairs_read for text in kept.texts),
             pairs_kept=kept.pairs,
             dropped=kept.dropped,
-            unit="words" if settings.subwords == "none" else "pieces",
+            unit="words" if settings.subwords == "none" else "subwords",
             source_vocabulary=len(codecs["source"].vocabulary),
             target_vocabulary=len(codecs["target"].vocabulary),
             texts=kept.texts,
@@ -125,8 +128,9 @@ def prepare_texts(
         )
         (folder / "report.json").write_text(report.json(), encoding="utf-8")
         (folder / "report.txt").write_text(report.text(), encoding="utf-8")
-        (folder / "report.html").write_text(page(report), encoding="utf-8")
         write_contents(folder, Contents(settings, numbered.shards, bool(links)))
+        # After the checksums: it says when and how the store was made, which changes nothing in it.
+        (folder / "report.html").write_text(page(report, settings, command), encoding="utf-8")
     return report
 
 

@@ -1,4 +1,4 @@
-"""matplotlib's pictures for the inside of a page: real text, colours that follow light and dark, and words for those who cannot see."""
+"""matplotlib's pictures as files, and for the inside of a page: real text, colours that follow light and dark, words for the blind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsearch.drawing.curves import COLOURS, DIM, RULE, TEXT
+from rnnsearch.drawing.palette import LIGHT, SERIES
 from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 SALT = "rnnsearch"
 """Without one the names inside an SVG file are drawn at random."""
-NO_DATE = {".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None}}
-
-VARIABLES = {TEXT: "--text", DIM: "--dim", RULE: "--rule"} | {colour: f"--system-{place}" for place, colour in enumerate(COLOURS)}
+VARIABLES = {LIGHT[name]: f"--{name}" for name in ("text", "dim", "rule", *(f"series-{place}" for place in range(len(SERIES))))}
 """The page's custom property for each colour that charts are drawn in."""
 
 _ATTRIBUTE = re.compile(r'((?:xlink:)?href="#|url\(#|\bid=")')
@@ -61,14 +59,17 @@ def _only_size(match: re.Match[str]) -> str:
     return f"font-size: {size[1]}px;" if size else ""
 
 
-def write_figure(figure: Figure, folder: Path, name: str) -> None:
-    """Writes NAME.svg and NAME.pdf, for other papers: letters as outlines in the one and as Type 42 fonts in the other; no date."""
+def save_figure(figure: Figure, path: Path) -> None:
+    """Writes a picture as its suffix says. The same figure makes the same bytes: no date, no random names.
+
+    Raises InputError if the file cannot be written.
+    """
     from matplotlib import rc_context
 
+    # Letters as outlines in SVG, which has no fonts; Type 42 fonts in PDF, since many conferences refuse Type 3.
+    dates = {".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None}}
     with rc_context({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}):
-        for suffix, metadata in NO_DATE.items():
-            path = folder / f"{name}{suffix}"
-            try:
-                figure.savefig(path, metadata=metadata)
-            except OSError as error:
-                raise InputError(f"cannot be written: {error.strerror}", file=path) from None
+        try:
+            figure.savefig(path, metadata=dates.get(path.suffix.lower(), {}))
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", file=path) from None

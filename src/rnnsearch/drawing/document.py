@@ -1,4 +1,4 @@
-"""A report as data: sections of paragraphs, tables, pictures and sentences, which HTML, Markdown, JSON and CSV each show in their way."""
+"""A page as data: sections of paragraphs, tables, pictures and sentences. HTML, Markdown, JSON and CSV are each made from it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ MISSING = "–"
 
 @dataclass(frozen=True)
 class Column:
-    """form: how its numbers are written, as in Python's format(); best: which of them is shown in bold."""
+    """form: how its numbers are written, as in Python's format(); best: which of them is shown in bold.
+
+    numeric: whether its texts are numbers, such as "20.1 ± 0.3", and stand at the right.
+    """
 
     name: str
     form: str = ","
     best: Literal["", "highest", "lowest"] = ""
+    numeric: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,11 @@ class Table:
     @property
     def numeric(self) -> set[int]:
         """Columns that hold numbers."""
-        return {place for place in range(len(self.columns)) if any(isinstance(row[place], int | float) for row in self.rows)}
+        return {
+            place
+            for place, column in enumerate(self.columns)
+            if column.numeric or any(isinstance(row[place], int | float) for row in self.rows)
+        }
 
     def shown(self, row: Sequence[Value]) -> list[Cell]:
         """The cells of a row as they are written."""
@@ -78,7 +86,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Pictures:
-    """Pictures of one figure, beside each other where there is room. wide: kept at their size, scrolled where a screen is narrower."""
+    """Pictures of one figure, beside each other where there is room. wide: kept at their size, scrolled where a screen is narrower.
+
+    file: of one picture that shows all of them, for Markdown; without it each has a file of its own.
+    """
 
     name: str
     caption: str
@@ -86,6 +97,7 @@ class Pictures:
     notes: Sequence[str] = ()
     made: Sequence[str] = ()
     wide: bool = False
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,7 +107,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a sentence. kind: what the reader should see in it. note: more about it. blank: whether one follows."""
+    """A word of a sentence. kind: what the reader should see in it. note: more about it. blank: whether a space follows."""
 
     text: str
     kind: Literal["", "differs", "unknown", "left-out"] = ""
@@ -116,16 +128,16 @@ class Line:
 
 @dataclass(frozen=True)
 class Sentence:
-    """Source, reference and translations of one test sentence; number: its line in the test set, from 1."""
+    """A sentence in several texts: source, reference, translations. title: which sentence it is; detail: more about it."""
 
-    number: int
-    length: int
+    title: str
+    detail: str
     lines: Sequence[Line]
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """Test sentences chosen by one rule. open: shown at once, not only when asked for."""
+    """Sentences chosen by one rule. open: shown at once, not only when asked for."""
 
     name: str
     caption: str
@@ -149,7 +161,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """lead: the first paragraph. made: how it was made (command, date, versions …), as (what, value)."""
+    """lead: the first paragraph. made: how it was made (versions, files, settings …), as (what, value).
+
+    beside: files and pages that belong to it, as (path from the page, what is there).
+    """
 
     title: str
     lead: str
@@ -159,6 +174,7 @@ class Document:
     date: str = ""
     source_language: str = ""
     target_language: str = ""
+    beside: Sequence[tuple[str, str]] = ()
     files: Sequence[Table] = ()
     """Tables that are too long for a page: written as files only."""
 
