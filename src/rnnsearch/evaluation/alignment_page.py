@@ -16,7 +16,7 @@ from rnnsearch.word_links import GoldLinks, Link
 MEASURES = {
     "source_words": "source words",
     "target_words": "target words",
-    "log_probability": "log p a word",
+    "log_probability": "log p per word",
     "aer": "AER",
     "precision": "precision",
     "recall": "recall",

@@ -131,7 +131,7 @@ def read(
     batch, positions, _ = embedded.shape
     state = embedded.new_zeros(batch, cell.state_size)
     keep = recurrent_dropout(state[:, : cell.hidden_size], dropout)
-    # One look at the mask for all steps, since most need no masking; elsewhere than on the processor it would wait for the device.
+    # One look at the mask for all steps, since most need no masking; elsewhere than on the CPU it would wait for the device.
     whole = mask.all(0).tolist() if mask.device.type == "cpu" else [False] * positions
     hidden = [state] * positions
     for j in reversed(range(positions)) if reverse else range(positions):

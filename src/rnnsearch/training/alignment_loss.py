@@ -74,7 +74,7 @@ def forced(known: Tensor, settings: TrainingSettings) -> Tensor | None:
         case "known":
             return known
         case "mixed":
-            drawn = torch.rand(len(known)) < settings.alignment_forcing_probability  # on the processor: one stream on all machines
+            drawn = torch.rand(len(known)) < settings.alignment_forcing_probability  # on the CPU: one stream on all machines
             return known * drawn.to(known.device).view(-1, 1, 1)
 
 

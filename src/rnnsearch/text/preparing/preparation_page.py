@@ -32,7 +32,7 @@ figure { margin: 0; } figcaption { font-weight: 600; } svg { width: 100%; height
 def page(report: PreparationReport) -> str:
     """The whole page. What the corpus holds is escaped; nothing is loaded from elsewhere."""
     sections = [
-        f"<h1>Prepared corpus</h1><p>{report.pairs_read:,} pairs read, {report.pairs_kept:,} kept "
+        f"<h1>Prepared dataset</h1><p>{report.pairs_read:,} pairs read, {report.pairs_kept:,} kept "
         f"({share(report.pairs_kept, report.pairs_read)}).</p>",
         _section("Texts", _texts(report)),
         _section("Sides", _sides(report)),
@@ -41,7 +41,9 @@ def page(report: PreparationReport) -> str:
         _section("Padding", _padding(report)),
         _section("Random pairs", _samples(report)),
     ]
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Prepared corpus</title><style>{_STYLE}</style>'
+    head = (
+        f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Prepared dataset</title><style>{_STYLE}</style>'
+    )
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(sections)}</body></html>\n'
 
 
@@ -67,13 +69,13 @@ def _cell(value: object) -> str:
 def _texts(report: PreparationReport) -> str:
     rows: list[tuple[str, int, int, str]] = []
     for text in [*report.texts, *report.dev]:
-        odd = [
-            f"{side}: {kind} in {count:,} lines (first {oddities.first[kind]:,})"
-            for side, oddities in (("source", text.source_oddities), ("target", text.target_oddities))
-            for kind, count in sorted(oddities.lines.items())
+        noted = [
+            f"{side}: {kind} in {count:,} lines (first {warnings.first[kind]:,})"
+            for side, warnings in (("source", text.source_warnings), ("target", text.target_warnings))
+            for kind, count in sorted(warnings.lines.items())
         ]
-        rows.append((text.name, text.pairs_read, text.pairs_kept, "; ".join(odd)))
-    return _table(("text", "pairs read", "kept", "oddities"), rows)
+        rows.append((text.name, text.pairs_read, text.pairs_kept, "; ".join(noted)))
+    return _table(("text", "pairs read", "kept", "input warnings"), rows)
 
 
 def _sides(report: PreparationReport) -> str:
@@ -92,10 +94,10 @@ def _sides(report: PreparationReport) -> str:
         for name, side in sides.items()
         if side is not None
     ]
-    known = f"{report.unit} known", "sentences known whole"
+    known = f"{report.unit} known", f"sentences without unknown {report.unit}"
     sizes = f"<p>Vocabulary entries: {report.source_vocabulary:,} source, {report.target_vocabulary:,} target.</p>"
     links = "" if report.links is None else f"<p>Word links: {report.links:,}.</p>"
-    return _table(("side", "sentences", "words", "different", "words a sentence", "longest", *known), rows) + sizes + links
+    return _table(("side", "sentences", "words", "distinct", "words per sentence", "longest", *known), rows) + sizes + links
 
 
 def _charts(report: PreparationReport) -> Iterable[str]:
@@ -105,7 +107,7 @@ def _charts(report: PreparationReport) -> Iterable[str]:
     bounds.append((bounds[-1][0] * 1.2, 0.0))  # the last bar needs an end
     yield steps("Ratio of lengths", "target words / source words", "pairs", [Series("pairs", "source", bounds)], logarithmic=True)
     growth = [Series(name, name, [(float(words), float(different)) for words, different in [(0, 0), *side.growth]]) for name, side in sides]
-    yield lines("Growth of the vocabulary", "words read", "different words", growth)
+    yield lines("Growth of the vocabulary", "words read", "distinct words", growth)
     coverage = [Series(name, name, [(float(size), 100 * covered) for size, covered in side.coverage]) for name, side in sides]
     yield lines("Coverage", "most frequent words", "% of the running words", coverage, logarithmic=True)
 
