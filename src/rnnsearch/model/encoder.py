@@ -78,7 +78,7 @@ class ForwardEncoder(Encoder):
 
 
 class EmbeddingEncoder(Encoder):
-    """No hidden units: h_j = E x_j (the proposal's third thought). The summary is the mean of the real annotations."""
+    """No hidden units: h_j = E x_j (the proposal, part 4). The summary is the mean of the real annotations."""
 
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
         super().__init__(embedding_size, encoder_size, cell)

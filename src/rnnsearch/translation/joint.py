@@ -1,4 +1,4 @@
-"""Search from both ends of a translation: each direction searches, and what they found is ranked by both.
+"""Search with a bidirectional decoder (the proposal, part 3): each direction searches, and both rank the pooled hypotheses.
 
 As beam search it knows step functions only. A translation is scored by the mean of the two directions' log p(y | x), that is by the
 geometric mean of two probabilities. Over all translations these sum to 1 at most (Cauchy–Schwarz), so that the score is comparable with
