@@ -126,7 +126,7 @@ def rnnsearch(size: Size) -> Toolkit:
     Path("ours.toml").write_text(
         f"""[data]
 tokeniser = "space"
-shortlist = {size.words}
+vocabulary_size = {size.words}
 [model]
 embedding_size = {size.embedding}
 hidden_size = {size.hidden}

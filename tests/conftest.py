@@ -124,14 +124,14 @@ def tiny_bidirectional_run(made_once: MadeOnce, tiny_store: Path) -> Path:
 @pytest.fixture(scope="session")
 def tiny_subword_run(made_once: MadeOnce, tiny_corpus: Path) -> Path:
     """As `tiny_run`, on subwords; source and target vocabulary differ from those of the other runs."""
-    store = _prepared(made_once, "subword-store", tiny_corpus, "data.subwords=bpe", "data.shortlist=80")
+    store = _prepared(made_once, "subword-store", tiny_corpus, "data.subwords=bpe", "data.vocabulary_size=80")
     return _trained(made_once, "subword-run", store, "training.max_updates=5")
 
 
 @pytest.fixture(scope="session")
 def tiny_unknown_run(made_once: MadeOnce, tiny_corpus: Path) -> Path:
     """As `tiny_run`, with so short a shortlist that most words are unknown."""
-    store = _prepared(made_once, "short-store", tiny_corpus, "data.shortlist=30")
+    store = _prepared(made_once, "short-store", tiny_corpus, "data.vocabulary_size=30")
     return _trained(made_once, "short-run", store, "training.max_updates=10")
 
 

@@ -59,7 +59,7 @@ def test_translations_have_the_length_asked_for(settings: Settings, precision: s
     assert (result.beam, result.sentences, result.precision) == (2, 3, precision)
 
 
-def test_candidates_are_all_that_is_searched(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lexical_shortlist_is_all_that_is_searched(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight of twenty words, the specials among them; the step is given ids of words, and answers for eight."""
     begun: list[list[int]] = []
     searched: list[Any] = []
@@ -77,9 +77,9 @@ def test_candidates_are_all_that_is_searched(settings: Settings, monkeypatch: py
         return [reader._replace(step=step)]
 
     monkeypatch.setattr(bench, "begin_search", watched)
-    result = bench.bench_translation(settings, words=20, length=4, repetitions=1, candidates=8)
-    assert result.candidates == 8
-    assert "8 candidate words" in result.text()
+    result = bench.bench_translation(settings, words=20, length=4, repetitions=1, lexical_shortlist=8)
+    assert result.lexical_shortlist == 8
+    assert "lexical shortlist of 8 words" in result.text()
     assert begun[0] == begun[1] == sorted(set(begun[0]))
     assert len(begun[0]) == 8
     assert begun[0][:2] == [0, 1]
@@ -88,8 +88,8 @@ def test_candidates_are_all_that_is_searched(settings: Settings, monkeypatch: py
 
 def test_wrong_candidates_are_one_line(command: Any) -> None:
     for words, said in (
-        (["train", "--candidates", "5"], "no candidate words"),
-        (["translate", "--words", "9", "--candidates", "10"], "10 candidates of 9"),
+        (["train", "--lexical-shortlist", "5"], "no lexical shortlist"),
+        (["translate", "--words", "9", "--lexical-shortlist", "10"], "shortlist of 10 words does not fit a vocabulary of 9"),
     ):
         done = command("bench", *words)
         assert (done.code, done.err.count("\n")) == (2, 1)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rnnsearch.config import SearchSettings, Settings, changed, load_config, recipe_names, validated
-from rnnsearch.errors import InputError
+from rnnsearch.config import RENAMED, SearchSettings, Settings, changed, load_config, recipe_names, validated
+from rnnsearch.errors import InputError, RenamedWarning
 
 
 def test_the_defaults_are_the_papers() -> None:
@@ -17,7 +17,7 @@ def test_the_defaults_are_the_papers() -> None:
     sizes = (model.embedding_size, model.hidden_size, model.alignment_size, model.maxout_size)
     assert sizes == (620, 1000, 1000, 500)  # A.2.3
     assert (model.cell, model.encoder, model.alignment, model.readout) == ("gated", "bidirectional", "additive", "maxout")
-    assert Settings().data.shortlist == 30_000  # 4.1
+    assert Settings().data.vocabulary_size == 30_000  # 4.1
     assert (training.optimiser, training.rho, training.epsilon) == ("adadelta", 0.95, 1e-6)  # B.2
     assert (training.batch_size, training.pool_batches, training.clip_norm, training.reshuffle) == (80, 20, 1.0, False)  # B.2
     assert (training.dropout_embedding, training.dropout_recurrent, training.dropout_readout) == (0.0, 0.0, 0.0)
@@ -62,9 +62,9 @@ def test_the_last_override_wins_over_the_one_before_and_over_the_recipe(tmp_path
     assert (settings.model.hidden_size, settings.model.maxout_size, settings.model.embedding_size) == (300, 50, 620)
 
 
-def test_whole_numbers_are_multiplied_by_processors() -> None:
+def test_int8_products_need_a_cpu() -> None:
     assert load_config("", ["search.precision=int8"]).search.precision == "int8"
-    with pytest.raises(InputError, match="is for processors"):
+    with pytest.raises(InputError, match="needs a CPU"):
         load_config("", ["search.precision=int8", "training.device=cuda"])
 
 
@@ -143,12 +143,41 @@ def test_an_override_of_something_that_is_no_section(tmp_path: Path) -> None:
         load_config(tmp_path / "mine.toml", ["model.hidden_size=3"])
 
 
-def test_what_is_saved_is_read_back(tmp_path: Path) -> None:
-    settings = load_config("multi30k", ["model.encoder_size=7", "training.batch_tokens=100", 'model.cell="a:B"'])
-    settings.save(tmp_path / "saved.toml")
-    assert load_config(tmp_path / "saved.toml") == settings
-    Settings().save(tmp_path / "defaults.toml")
-    assert load_config(tmp_path / "defaults.toml") == Settings()
+OLD = "[data]\nsubwords = 'bpe'\nshortlist = 77\n[search]\nfrequent_candidates = 5\ncandidates_per_word = 6\n"
+"""A recipe with the names that settings had before."""
+
+
+def test_a_recipe_with_old_names_still_works(tmp_path: Path) -> None:
+    file = tmp_path / "old.toml"
+    file.write_text(OLD)
+    with pytest.warns(RenamedWarning) as warned:
+        settings = load_config(file, ["data.lowercase=true"])
+    assert (settings.data.vocabulary_size, settings.data.subwords, settings.data.lowercase) == (77, "bpe", True)
+    assert (settings.search.lexical_shortlist_frequent, settings.search.lexical_shortlist_per_word) == (5, 6)
+    assert [str(warning.message).partition("; ")[0] for warning in warned] == [
+        f"{file}: {old} is now called {new}" for old, new in RENAMED.items()
+    ]
+
+
+def test_old_names_in_overrides_and_searches() -> None:
+    with pytest.warns(RenamedWarning, match=r"^--set: data\.shortlist is now called data\.vocabulary_size;"):
+        assert load_config("multi30k", ["data.shortlist=9"]).data.vocabulary_size == 9
+    with pytest.warns(RenamedWarning, match="lexical_shortlist_frequent"):
+        assert changed(SearchSettings(), {"frequent_candidates": 3}).lexical_shortlist_frequent == 3
+
+
+def test_both_names_of_one_setting_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "both.toml"
+    file.write_text("[data]\nshortlist = 7\nvocabulary_size = 8\n")
+    with pytest.raises(InputError, match=r"data\.shortlist and data\.vocabulary_size are the same setting \(remove data\.shortlist\)"):
+        load_config(file)
+
+
+def test_every_new_name_is_a_setting() -> None:
+    for old, new in RENAMED.items():
+        for name, known in ((old, False), (new, True)):
+            section, _, key = name.partition(".")
+            assert (key in type(getattr(Settings(), section)).model_fields) is known
 
 
 def test_settings_do_not_change() -> None:

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from rnnsearch.config import load_config
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, RenamedWarning
 from rnnsearch.run import Run
 from rnnsearch.system.machine import usable_device
 from rnnsearch.system.tensors import load_tensors, save_tensors
@@ -47,7 +47,19 @@ def test_its_settings_are_resolved_and_name_the_version(tiny_run: Path) -> None:
     assert "encoder_size" not in table["model"]  # not set
 
 
-def test_pieces_travel_with_the_run(tiny_subword_run: Path, tmp_path: Path) -> None:
+def test_settings_under_their_old_names_are_read(tiny_run: Path, tmp_path: Path) -> None:
+    old = Path(shutil.copytree(tiny_run, tmp_path / "old"))
+    text = (old / "config.toml").read_text(encoding="utf-8")
+    for before, today in (("shortlist", "vocabulary_size"), ("frequent_candidates", "lexical_shortlist_frequent")):
+        assert f"{today} = " in text
+        text = text.replace(f"{today} = ", f"{before} = ")
+    (old / "config.toml").write_text(text, encoding="utf-8")
+    with pytest.warns(RenamedWarning, match=r"config\.toml: (data\.shortlist|search\.frequent_candidates) is now called") as warned:
+        assert Run.open(old).settings == Run.open(tiny_run).settings
+    assert len(warned) == 2
+
+
+def test_subwords_travel_with_the_run(tiny_subword_run: Path, tmp_path: Path) -> None:
     known = Run.open(tiny_subword_run)
     moved = Run.open(Path(shutil.copytree(tiny_subword_run, tmp_path / "moved")))
     line = "The European woman sees nothing."
@@ -56,7 +68,7 @@ def test_pieces_travel_with_the_run(tiny_subword_run: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("part", ["cell=lstm", "alignment=window", "tie_output=true", "initialisation=paper"])
-def test_weights_that_are_read_are_not_drawn(part: str, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_are_read_are_not_initialised(part: str, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random numbers would be thrown away: at the paper's size that takes longer than reading the weights."""
     known = Run.open(tiny_run)
     sizes = [f"model.{name}_size=8" for name in ("embedding", "hidden", "alignment", "maxout")]

@@ -22,7 +22,7 @@ from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.team import Team
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.joint import search
-from rnnsearch.translation.lexical_shortlist import candidate_readers
+from rnnsearch.translation.lexical_shortlist import shortlist_readers
 from rnnsearch.translation.network_step import begin_search
 
 
@@ -40,7 +40,7 @@ class Throughput:
     target_words: int
     parameters: int
     beam: int
-    candidates: int
+    lexical_shortlist: int
     seconds: float
     words_per_second: float
     sentences_per_second: float
@@ -50,8 +50,8 @@ class Throughput:
         """For a person, in three lines."""
         size = f"{self.parameters:,} parameters, {self.target_words:,} target words, {self.precision} products, torch {self.torch}"
         beam = f", beam {self.beam}" if self.beam else ""
-        beam += f", {self.candidates:,} candidate words" if self.candidates else ""
-        speed = f"{self.words_per_second:,.0f} target words/s, {self.sentences_per_second:,.2f} sentences/s, {self.seconds:.3f} s a batch"
+        beam += f", lexical shortlist of {self.lexical_shortlist:,} words" if self.lexical_shortlist else ""
+        speed = f"{self.words_per_second:,.0f} target words/s, {self.sentences_per_second:,.2f} sentences/s, {self.seconds:.3f} s per batch"
         return (
             f"{self.what} {self.sentences} sentences of {self.length} words{beam} on {self.hardware}\n{size}\n"
             f"{speed} (medians), peak memory {self.peak_memory / 2**30:.2f} GiB"
@@ -62,7 +62,7 @@ class Throughput:
 
 
 def bench_training(settings: Settings, *, words: int, length: int, repetitions: int) -> Throughput:
-    """Whole updates of `training.batch_size` pairs of `length` words a side, the network being that of the settings.
+    """Whole updates of `training.batch_size` pairs of `length` words per side, the network being that of the settings.
 
     words: K of both sides. Raises InputError for sizes that make no network.
     """
@@ -82,26 +82,30 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     return _throughput("training on", settings, network, training.precision, training.batch_size, length, 0, seconds)
 
 
-def bench_translation(settings: Settings, *, words: int, length: int, repetitions: int, candidates: int = 0) -> Throughput:
+def bench_translation(settings: Settings, *, words: int, length: int, repetitions: int, lexical_shortlist: int = 0) -> Throughput:
     """Beam search for `search.batch_size` sentences of `length` words; every translation is made to have that length too.
 
-    candidates: so many target words are searched, drawn at random; 0 = all. Raises InputError for more than there are, or fewer than 3.
+    lexical_shortlist: the number of target words that are searched, chosen at random; 0 = all.
+    Raises InputError for more words than there are, or fewer than 3.
     """
-    if candidates and not 3 <= candidates <= words:
-        raise InputError(f"{candidates:,} candidates of {words:,} words", remedy="3 to all of them, or 0 for a search without candidates")
+    if lexical_shortlist and not 3 <= lexical_shortlist <= words:
+        what = f"a lexical shortlist of {lexical_shortlist:,} words does not fit a vocabulary of {words:,}"
+        raise InputError(what, remedy=f"choose 3 to {words:,} words, or 0 to search all words")
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1})
     network = _network(settings, words, torch.float32).to(settings.training.device)
     ids, lengths = (part.to(settings.training.device) for part in _ids(limits.batch_size, length, words))
     maps = FixedMaps(limits.precision)
-    others = 2 + torch.randperm(words - 2)[: candidates - 2]
-    chosen = torch.cat([torch.arange(2), others]).sort().values.to(ids.device) if candidates else None
+    others = 2 + torch.randperm(words - 2)[: lexical_shortlist - 2]
+    chosen = torch.cat([torch.arange(2), others]).sort().values.to(ids.device) if lexical_shortlist else None
 
     def translate() -> None:
         readers = begin_search([network], [maps], ids, lengths, chosen)
-        search(readers if chosen is None else candidate_readers(readers, chosen), lengths, limits)
+        search(readers if chosen is None else shortlist_readers(readers, chosen), lengths, limits)
 
     seconds = _timed(translate, repetitions, settings.training.device)
-    return _throughput("translating", settings, network, limits.precision, limits.batch_size, length, limits.beam, seconds, candidates)
+    return _throughput(
+        "translating", settings, network, limits.precision, limits.batch_size, length, limits.beam, seconds, lexical_shortlist
+    )
 
 
 def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
@@ -157,7 +161,7 @@ def _throughput(
     length: int,
     beam: int,
     seconds: list[float],
-    candidates: int = 0,
+    lexical_shortlist: int = 0,
 ) -> Throughput:
     median = statistics.median(seconds)
     unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
@@ -172,7 +176,7 @@ def _throughput(
         target_words=network.target_embedding.weight.shape[0],
         parameters=sum(parameter.numel() for parameter in network.parameters()),
         beam=beam,
-        candidates=candidates,
+        lexical_shortlist=lexical_shortlist,
         seconds=median,
         words_per_second=sentences * (length + 1) / median,
         sentences_per_second=sentences / median,

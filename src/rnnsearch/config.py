@@ -6,10 +6,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from rnnsearch.errors import InputError, did_you_mean
+from rnnsearch.errors import InputError, did_you_mean, warn_renamed
 from rnnsearch.schema import meant
 from rnnsearch.system.parsing import parse_toml, read_toml
 
@@ -26,148 +25,199 @@ Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Table = TypeVar("Table", bound=BaseModel)
 
+RENAMED = {
+    "data.shortlist": "data.vocabulary_size",
+    "search.frequent_candidates": "search.lexical_shortlist_frequent",
+    "search.candidates_per_word": "search.lexical_shortlist_per_word",
+}
+"""Old name of a setting → its name today. Recipes, runs, stores, studies and --set may use either; the old one brings a warning."""
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", validate_assignment=True, frozen=True, allow_inf_nan=False)
 
 
 class DataSettings(_Section):
-    """How text becomes numbers (`rnnsearch prepare`); fixed for the life of a corpus and of every run trained on it."""
+    """How text becomes token ids. `rnnsearch prepare` uses these settings; afterwards they are fixed for the corpus and its runs."""
 
-    source_language: Language = Field("en", description="language code for the tokeniser")
-    target_language: Language = Field("fr", description="language code for the tokeniser")
-    tokeniser: Literal["moses", "space"] = Field("moses", description="Moses's tokeniser, or words already separated by blanks")
-    lowercase: bool = Field(False, description="words, and so translations, in small letters, as aligners see them")
-    subwords: Literal["none", "unigram", "bpe"] = Field("none", description="sentencepiece pieces of words instead of a shortlist")
-    shortlist: Positive = Field(30_000, description="most frequent words kept a side (Sec. 4.1), or number of pieces with subwords")
-    minimum_count: Positive = Field(1, description="a word must occur this often to enter the shortlist")
-    max_words: Length = Field(200, description="pairs with a longer side are dropped, and counted")
-    max_ratio: float = Field(9.0, ge=0, description="pairs with more than this many times as many words on one side are dropped; 0 = never")
-    drop_identical: bool = Field(False, description="drop pairs whose sides have the same words")
-    drop_duplicates: bool = Field(False, description="drop pairs that occurred before; the first is kept")
-    drop_control_characters: bool = Field(False, description="drop pairs with a control character, not only turn it into a blank")
-    entities: Literal["keep", "resolve", "drop"] = Field("keep", description="HTML entities: left alone, decoded, or the pair dropped")
-    language_certainty: float = Field(
-        0.0, ge=0, le=1, description="drop pairs with a side so probably foreign, as 0.9 (extra `language`); 0 = never"
+    source_language: Language = Field("en", description="language code of the source, for the tokeniser")
+    target_language: Language = Field("fr", description="language code of the target, for the tokeniser")
+    tokeniser: Literal["moses", "space"] = Field("moses", description="Moses's tokeniser, or text that is already split by spaces")
+    lowercase: bool = Field(False, description="lowercase all words; translations are then lowercase too")
+    subwords: Literal["none", "unigram", "bpe"] = Field("none", description="split words into sentencepiece subwords of this kind, or not")
+    vocabulary_size: Positive = Field(
+        30_000, description="number of most frequent words of each language (the shortlist of Sec. 4.1); with subwords, number of subwords"
     )
-    seed: Seed = Field(1, description="of the one shuffle of the training pairs (B.2)")
+    minimum_count: Positive = Field(1, description="a word must occur at least this often to enter the vocabulary")
+    max_words: Length = Field(200, description="drop pairs with more words than this on either side")
+    max_ratio: float = Field(
+        9.0, ge=0, description="drop pairs if one side has more than this many times the words of the other; 0 = never"
+    )
+    drop_identical: bool = Field(False, description="drop pairs whose two sides have the same words")
+    drop_duplicates: bool = Field(False, description="drop repeated pairs, all but the first")
+    drop_control_characters: bool = Field(
+        False, description="drop pairs that contain a control character; otherwise it is replaced by a space"
+    )
+    entities: Literal["keep", "resolve", "drop"] = Field(
+        "keep", description="HTML entities such as &amp;: keep them, decode them, or drop the pair"
+    )
+    language_certainty: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="drop pairs if a side is in another language with at least this probability, for example 0.9; 0 = never; "
+        "needs the extra `language`",
+    )
+    seed: Seed = Field(1, description="random seed of the shuffle of the training pairs (B.2)")
 
     @field_validator("max_ratio")
     @classmethod
     def _keeps_some(cls, ratio: float) -> float:
         if 0 < ratio < 1:
-            raise ValueError("a ratio is 1 or more, or 0 for none")
+            raise ValueError("a ratio is at least 1, or 0 to drop no pair")
         return ratio
 
 
 class ModelSettings(_Section):
-    """The network (appendix A); sizes as in A.2.3. A part is a built-in name or the user's own `package.module:Class`."""
+    """The network (appendix A), with the sizes of A.2.3. For each part, name a built-in one or your own `package.module:Class`."""
 
-    cell: str = Field("gated", description="f: gated (A.1.1), lstm, tanh")
-    encoder: str = Field("bidirectional", description="bidirectional (3.2), forward, embedding, embedding-position")
+    cell: str = Field("gated", description="recurrent unit f: gated (A.1.1), lstm, tanh")
+    encoder: str = Field("bidirectional", description="encoder: bidirectional (3.2), forward, embedding, embedding-position")
     alignment: str = Field(
         "additive",
-        description="a: additive (A.1.2), fixed (RNNencdec), dot, general, window, recurrent, recurrent-scalar, coverage, coverage-neural",
+        description="alignment model a: additive (A.1.2), fixed (RNNencdec), dot, general, window, recurrent, recurrent-scalar, coverage, "
+        "coverage-neural",
     )
-    readout: str = Field("maxout", description="maxout (A.2.2), tanh")
-    wiring: Literal["eq4", "appendix", "released"] = Field("released", description="which states meet in the readout")
+    readout: str = Field("maxout", description="hidden layer before the output: maxout (A.2.2), tanh")
+    wiring: Literal["eq4", "appendix", "released"] = Field(
+        "released",
+        description="decoder variant: which state and context predict y_i (Eq. 4, appendix A.2.2, or the authors' released code)",
+    )
     decoder: Literal["forward", "backward", "bidirectional"] = Field(
-        "forward", description="reads the target from left to right, from right to left, or one decoder each over one encoder"
+        "forward", description="direction in which the target is read and written; bidirectional = one decoder for each direction"
     )
-    embedding_size: Size = Field(620, description="m")
-    hidden_size: Size = Field(1000, description="n, of the decoder and of each encoder direction")
-    encoder_size: Size | None = Field(None, description="hidden units of each encoder direction, if not hidden_size")
-    alignment_size: Size = Field(1000, description="n', of the recurrent score d")
-    maxout_size: Size = Field(500, description="l")
-    factored_output: bool = Field(False, description="l → m → K as the released implementation, instead of l → K as the paper")
-    initialisation: Literal["paper", "glorot"] = Field("paper", description="B.1, or Glorot & Bengio 2010's variances")
-    tie_output: bool = Field(False, description="one matrix for target embeddings and output layer (needs factored_output or l = m)")
+    embedding_size: Size = Field(620, description="m, size of a word embedding")
+    hidden_size: Size = Field(1000, description="n, hidden units of the decoder and of each encoder direction")
+    encoder_size: Size | None = Field(None, description="hidden units of each encoder direction, if different from hidden_size")
+    alignment_size: Size = Field(1000, description="n', hidden units of the alignment model; with recurrent, the size d of its state")
+    maxout_size: Size = Field(500, description="l, maxout units")
+    factored_output: bool = Field(
+        False, description="output layer l → m → K, as in the authors' released code; otherwise l → K, as in the paper"
+    )
+    initialisation: Literal["paper", "glorot"] = Field(
+        "paper", description="initial weights: as in B.1, or with the variances of Glorot & Bengio 2010"
+    )
+    tie_output: bool = Field(
+        False,
+        description="share one matrix between target embeddings and output layer; needs factored_output or maxout_size = embedding_size",
+    )
 
 
 class TrainingSettings(_Section):
-    """The procedure (appendix B); everything that later practice added is off by default."""
+    """How the network is trained (appendix B). Whatever the paper did not use is off by default."""
 
-    max_length: Length = Field(50, description="both sides at most this many words or pieces, end of sentence not counted (4.2)")
-    batch_size: int = Field(80, gt=0, le=100_000, description="sentence pairs of one update (B.2)")
-    batch_tokens: Positive | None = Field(None, description="instead: at most this many source or target positions, padding counted")
+    max_length: Length = Field(
+        50, description="train on pairs with at most this many words (or subwords) on both sides, the end of sentence not counted (4.2)"
+    )
+    batch_size: int = Field(80, gt=0, le=100_000, description="sentence pairs in a batch (B.2)")
+    batch_tokens: Positive | None = Field(
+        None, description="limit batches by tokens instead: at most this many source or target positions, padding included"
+    )
     length_multiple: int = Field(
-        1,
-        gt=0,
-        le=1_024,
-        description="sentences are padded to a multiple of it: fewer shapes, for GPUs that repeat a graph per shape; padding costs time",
+        1, gt=0, le=1_024, description="pad sentences to a multiple of this length, so that a GPU meets fewer shapes; padding costs time"
     )
-    pool_batches: int = Field(20, gt=0, le=100_000, description="batches cut from one length-sorted pool (B.2)")
-    reshuffle: bool = Field(False, description="a new order every epoch; the paper shuffles once")
+    pool_batches: int = Field(20, gt=0, le=100_000, description="batches that are sorted by length together (B.2)")
+    reshuffle: bool = Field(False, description="shuffle the pairs again in every epoch; the paper shuffles once")
     accumulate: int = Field(1, gt=0, le=10_000, description="batches whose gradients are summed for one update")
-    optimiser: Literal["adadelta", "adam", "adamw", "sgd"] = Field("adadelta", description="Adadelta (B.2), or a later one")
-    learning_rate: float = Field(1.0, gt=0, description="factor of every step; 1 for Adadelta, which has none")
-    rho: Probability = Field(0.95, description="Adadelta's decay (B.2)")
-    epsilon: float = Field(1e-6, gt=0, description="Adadelta's (B.2) or Adam's")
-    betas: tuple[Probability, Probability] = Field((0.9, 0.999), description="Adam's decays")
-    weight_decay: float = Field(0.0, ge=0, description="of the optimiser")
-    schedule: Literal["constant", "inverse_sqrt", "cosine", "linear"] = Field("constant", description="of the learning rate after warm-up")
-    warmup: Count = Field(0, description="updates over which the learning rate rises from 0")
-    clip_norm: float = Field(1.0, ge=0, description="largest L2 norm of a gradient (B.2); 0 = never clip")
-    dropout_embedding: Probability = Field(0.0, description="on the embeddings of both sides")
-    dropout_recurrent: Probability = Field(0.0, description="one mask a sequence on the states inside the recurrences (Gal & Ghahramani)")
-    dropout_readout: Probability = Field(0.0, description="on t, the hidden layer of the output")
-    label_smoothing: Probability = Field(0.0, description="share of the reference distribution that is spread over all words")
+    optimiser: Literal["adadelta", "adam", "adamw", "sgd"] = Field("adadelta", description="optimiser; the paper uses Adadelta (B.2)")
+    learning_rate: float = Field(1.0, gt=0, description="learning rate; keep 1 for Adadelta, which has none of its own")
+    rho: Probability = Field(0.95, description="ρ, decay of Adadelta's averages (B.2)")
+    epsilon: float = Field(1e-6, gt=0, description="ε of Adadelta (B.2) or Adam")
+    betas: tuple[Probability, Probability] = Field((0.9, 0.999), description="β₁ and β₂ of Adam")
+    weight_decay: float = Field(0.0, ge=0, description="weight decay of the optimiser")
+    schedule: Literal["constant", "inverse_sqrt", "cosine", "linear"] = Field(
+        "constant", description="learning rate schedule after warm-up"
+    )
+    warmup: Count = Field(0, description="updates in which the learning rate rises linearly from 0")
+    clip_norm: float = Field(1.0, ge=0, description="clip the L2 norm of the gradient to this value (B.2); 0 = never")
+    dropout_embedding: Probability = Field(0.0, description="dropout probability of the embeddings of both sides")
+    dropout_recurrent: Probability = Field(
+        0.0, description="dropout probability of the recurrent states, with one mask per sequence (Gal & Ghahramani 2016)"
+    )
+    dropout_readout: Probability = Field(0.0, description="dropout probability of t, the hidden layer before the output")
+    label_smoothing: Probability = Field(0.0, description="probability mass that is moved from the reference word to all words")
     alignment_loss: Literal["none", "cross-entropy", "squared", "product"] = Field(
-        "none", description="second loss that pulls α towards the corpus's word links: −Σ a log α, Σ (a − α)², −log Σ a α"
+        "none", description="second loss that teaches α the word links of the corpus: −Σ a log α, Σ (a − α)², or −log Σ a α"
     )
-    alignment_weight: float = Field(1.0, ge=0, description="factor of the alignment loss, which is summed over words as the NLL is")
-    alignment_annealing: Count = Field(0, description="updates over which alignment_weight becomes alignment_final_weight; 0 = never")
-    alignment_final_weight: float = Field(0.0, ge=0, description="factor of the alignment loss after the annealing")
+    alignment_weight: float = Field(1.0, ge=0, description="factor of the alignment loss, which is summed over words like the NLL")
+    alignment_annealing: Count = Field(
+        0, description="updates in which the factor changes linearly from alignment_weight to alignment_final_weight; 0 = never"
+    )
+    alignment_final_weight: float = Field(0.0, ge=0, description="factor of the alignment loss after alignment_annealing updates")
     alignment_forcing: Literal["none", "known", "mixed"] = Field(
-        "none", description="contexts made of the word links instead of α in training: never, always, or in a share of the sentences"
+        "none", description="compute contexts from the word links instead of α during training: never, always, or for some sentences"
     )
-    alignment_forcing_probability: Probability = Field(0.5, description="of each sentence, with alignment_forcing = mixed")
-    average_decay: Probability = Field(0.0, description="exponential average of the weights, used for validation and the saved model")
-    precision: Literal["float32", "bfloat16"] = Field("float32", description="of the matrix products; states and weights stay float32")
-    processes: int = Field(1, gt=0, le=256, description="that share each batch's pairs and the parameters, on one machine without a GPU")
-    threads: int = Field(0, ge=0, le=1_024, description="processor threads of each process; 0 = as many as there are cores for it")
-    device: str = Field("cpu", description="cpu, cuda or cuda:N")
-    seed: Seed = Field(1, description="of the first weights, dropout and the order of batches")
-    max_updates: Count = Field(0, description="stop after this many updates; 0 = no such limit")
-    max_epochs: float = Field(0.0, ge=0, le=LARGEST, description="stop after this many passes over the corpus; 0 = no such limit")
+    alignment_forcing_probability: Probability = Field(
+        0.5, description="probability that a sentence uses its word links, with alignment_forcing = mixed"
+    )
+    average_decay: Probability = Field(
+        0.0, description="decay of an exponential average of the weights, which is then validated and saved; 0 = no average"
+    )
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32", description="number format of the matrix products; states and weights are always float32"
+    )
+    processes: int = Field(1, gt=0, le=256, description="worker processes that share each batch, on one machine without a GPU")
+    threads: int = Field(0, ge=0, le=1_024, description="CPU threads of each process; 0 = divide all cores among the processes")
+    device: str = Field("cpu", description="device: cpu, cuda or cuda:N")
+    seed: Seed = Field(1, description="random seed of initial weights, dropout and the order of batches")
+    max_updates: Count = Field(0, description="stop after this many updates; 0 = no limit")
+    max_epochs: float = Field(0.0, ge=0, le=LARGEST, description="stop after this many epochs; 0 = no limit")
     max_minutes: float = Field(
-        0.0, ge=0, le=LARGEST, description="stop after this much training time, validation included; 0 = no such limit"
+        0.0, ge=0, le=LARGEST, description="stop after this many minutes of training, validation included; 0 = no limit"
     )
     patience: Count = Field(0, description="stop after this many validations without a better score; 0 = never")
-    validate_every: Positive = Field(1000, description="updates")
-    validate_beam: Hypotheses = Field(1, description="beam of the development translations")
-    validate_bleu: bool = Field(True, description="translate the development set too, not only its NLL")
-    select_by: Literal["bleu", "nll"] = Field("bleu", description="development score that decides which checkpoint is best")
+    validate_every: Positive = Field(1000, description="updates between validations")
+    validate_beam: Hypotheses = Field(1, description="beam size for translating the development set")
+    validate_bleu: bool = Field(True, description="at a validation, also translate the development set and compute its BLEU")
+    select_by: Literal["bleu", "nll"] = Field("bleu", description="development score that decides which weights are the best")
     samples: int = Field(3, ge=0, le=1_000, description="development translations shown at each validation")
-    save_every: Positive = Field(500, description="updates between checkpoints to resume from")
+    save_every: Positive = Field(500, description="updates between checkpoints")
 
 
 class SearchSettings(_Section):
-    """Beam search; the defaults are the paper's plain search for the most probable translation."""
+    """Beam search. The default is the paper's search for the most probable translation."""
 
-    beam: Hypotheses = Field(12, description="hypotheses kept of a sentence")
-    nbest: Hypotheses = Field(1, description="translations returned of a sentence")
+    beam: Hypotheses = Field(12, description="beam size: hypotheses per sentence")
+    nbest: Hypotheses = Field(1, description="translations returned per sentence")
     batch_size: int = Field(64, gt=0, le=10_000, description="sentences translated together")
     max_source_length: int = Field(
         400,
         ge=10,
         le=5_000,
-        description="words or subwords searched at once; a longer line is cut at ends of sentences, and its parts joined",
+        description="longest source searched at once, in words or subwords; a longer line is split at sentence ends and joined again",
     )
     precision: Literal["float32", "bfloat16", "int8"] = Field(
-        "float32", description="of the matrix products; scores and states stay float32"
+        "float32", description="number format of the matrix products; scores and states are always float32"
     )
     normalise: Literal["none", "length", "gnmt"] = Field(
-        "none", description="score / words, or GNMT's ((5+words)/6)^alpha; at the final choice"
+        "none", description="length normalisation of the final scores: none, by the number of words, or by GNMT's ((5 + words) / 6)^alpha"
     )
-    length_alpha: float = Field(0.6, ge=0, description="GNMT's exponent")
-    coverage_beta: float = Field(0.0, ge=0, description="weight of GNMT's coverage penalty at the final choice")
-    frequent_candidates: Count = Field(100, description="with a lexical table: the target's first words are always candidates, so many")
-    candidates_per_word: Positive = Field(50, description="with a lexical table: best translations of a source word that are candidates")
-    no_unk: bool = Field(False, description="never write UNK (Table 1's last column)")
-    min_length_ratio: float = Field(0.0, ge=0, le=100, description="no end of sentence before this share of |x| words (released: 0.5)")
-    max_length_ratio: float = Field(3.0, gt=0, le=100, description="at most this many times |x| words")
-    replace_unk: bool = Field(False, description="write the strongest aligned source word, or its dictionary entry, for UNK")
+    length_alpha: float = Field(0.6, ge=0, description="alpha of normalise = gnmt")
+    coverage_beta: float = Field(0.0, ge=0, description="weight of GNMT's coverage penalty in the final scores")
+    lexical_shortlist_frequent: Count = Field(
+        100, description="with a lexical shortlist: number of most frequent target words that are always in it"
+    )
+    lexical_shortlist_per_word: Positive = Field(
+        50, description="with a lexical shortlist: number of translations that each source word adds to it"
+    )
+    no_unk: bool = Field(False, description="never write UNK (the last column of Table 1)")
+    min_length_ratio: float = Field(
+        0.0, ge=0, le=100, description="least length of a translation, relative to the source (released code: 0.5)"
+    )
+    max_length_ratio: float = Field(3.0, gt=0, le=100, description="greatest length of a translation, relative to the source")
+    replace_unk: bool = Field(
+        False, description="replace each UNK by the source word with the greatest attention weight, or by that word's dictionary entry"
+    )
 
 
 class Settings(_Section):
@@ -186,18 +236,15 @@ class Settings(_Section):
         if model.alignment == "fixed" and not training.alignment_loss == training.alignment_forcing == "none":
             raise ValueError('model.alignment = "fixed" learns no alignment: training.alignment_loss and alignment_forcing must be "none"')
         if search.precision == "int8" and training.device != "cpu":
-            raise ValueError(f'search.precision = "int8" is for processors, and training.device = "{training.device}"')
+            raise ValueError(f'search.precision = "int8" needs a CPU, but training.device = "{training.device}"')
         if search.nbest > search.beam:
             raise ValueError(f"search.nbest = {search.nbest} is more than search.beam = {search.beam}")
         return self
 
-    def save(self, path: str | Path) -> None:
-        """Writes the resolved settings as TOML."""
-        Path(path).write_text(tomli_w.dumps(self.model_dump(exclude_none=True)), encoding="utf-8")
-
 
 def changed(settings: SearchSettings, overrides: dict[str, Any]) -> SearchSettings:
     """Search settings with some values changed; raises InputError for an unknown name or a value that does not fit."""
+    overrides = current_names({"search": overrides}, "search settings")["search"]
     return validated({"search": settings.model_dump() | overrides}, "search settings").search
 
 
@@ -220,7 +267,23 @@ def load_config(recipe: str | Path = "", overrides: list[str] | tuple[str, ...] 
 
 def validated(table: dict[str, Any], where: str) -> Settings:
     """Settings of a table as TOML gives it; `where` is named in the InputError that an unknown key or a wrong value raises."""
-    return checked(Settings, table, where, "`rnnsearch settings` lists them all")
+    return checked(Settings, current_names(table, where), where, "`rnnsearch settings` lists them all")
+
+
+def current_names(table: dict[str, Any], where: str) -> dict[str, Any]:
+    """A table of sections with today's names of its settings; warns of old ones. Raises InputError for both names of one setting."""
+    table = {section: dict(values) if isinstance(values, dict) else values for section, values in table.items()}
+    for old, new in RENAMED.items():
+        section, _, key = old.partition(".")
+        values = table.get(section)
+        if not isinstance(values, dict) or key not in values:
+            continue
+        new_key = new.removeprefix(f"{section}.")
+        if new_key in values:
+            raise InputError(f"{old} and {new} are the same setting", file=where, remedy=f"remove {old}")
+        warn_renamed(old, new, file=where)
+        values[new_key] = values.pop(key)
+    return table
 
 
 def checked(kind: type[Table], table: dict[str, Any], where: str, remedy: str) -> Table:
@@ -257,7 +320,7 @@ def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
             raise InputError(f"no recipe {str(recipe)!r}", remedy=f"{did_you_mean(name, recipe_names())} {names}".strip())
         return f"recipe {recipe}", parse_toml(built_in.read_text(encoding="utf-8"))
     try:
-        return str(path), read_toml(path)
+        return str(path), current_names(read_toml(path), str(path))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     except ValueError as error:
@@ -267,7 +330,11 @@ def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
 def apply_override(table: dict[str, Any], override: str) -> None:
     """Writes the value of `section.key=value` into the table. Raises InputError for anything that is not so written."""
     key, separator, text = override.partition("=")
-    section, dot, name = key.strip().partition(".")
+    key = key.strip()
+    if key in RENAMED:
+        warn_renamed(key, RENAMED[key], file="--set")
+        key = RENAMED[key]
+    section, dot, name = key.partition(".")
     if not separator or not dot:
         likely = meant(Settings, [section]) if separator else ""
         raise InputError(f"--set {override!r} is not section.key=value", remedy=likely or "for example --set model.hidden_size=512")

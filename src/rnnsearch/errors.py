@@ -1,7 +1,8 @@
-"""The one exception that a user's mistake raises: it carries the single line that the command prints before exit code 2."""
+"""What a user is told in one line: the error that a mistake raises, and the warning about a name that has changed."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +18,16 @@ class InputError(Exception):
     def __init__(self, what: str, *, file: Path | str | None = None, line: int | None = None, remedy: str = "") -> None:
         place = "" if file is None else f"{printed(file)}: " if line is None else f"{printed(file)}:{line}: "
         super().__init__(place + one_line(what + (f" ({remedy})" if remedy else "")))
+
+
+class RenamedWarning(FutureWarning):
+    """A setting or an option was used under its old name, which the next version will not know."""
+
+
+def warn_renamed(old: str, new: str, *, file: Path | str | None = None) -> None:
+    """Warns, once for each file and name. file: where the old name stands."""
+    place = "" if file is None else f"{printed(file)}: "
+    warnings.warn(f"{place}{old} is now called {new}; the next version will not know the old name", RenamedWarning, stacklevel=2)
 
 
 def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:

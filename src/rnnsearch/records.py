@@ -1,4 +1,4 @@
-"""Plain data that crosses rooms: no torch here, no behaviour beyond reading what is stored."""
+"""Plain data that several packages use: no torch here, no behaviour beyond reading what is stored."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rnnsearch.config import Settings, validated
 from rnnsearch.errors import InputError
-from rnnsearch.model.initialise import undrawn
+from rnnsearch.model.initialise import skip_initialisation
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.files import write_text
 from rnnsearch.system.machine import check_memory, usable_device
@@ -96,7 +96,7 @@ class Run:
 
     def shapes(self, *, trust_code: bool = False) -> dict[str, Tensor]:
         """The parameters of the network by name, with shapes and types, but without numbers: they take no memory."""
-        with undrawn():
+        with skip_initialisation():
             try:
                 with torch.device("meta"):
                     return self._network(trust_code).state_dict()
@@ -131,7 +131,7 @@ class Run:
         for name, tensor in tensors.items():
             if not tensor.isfinite().all():
                 raise InputError(f"is damaged: {name} holds values that are not numbers", file=self.model_path)
-        with undrawn():
+        with skip_initialisation():
             network = self.make_network(trust_code=trust_code)
         network.load_state_dict(tensors)
         return network.to(place).eval()

@@ -89,6 +89,6 @@ def _items(line: str, file: object, number: int) -> Iterator[tuple[int, str, int
 
 
 def _not_a_link(item: str, file: object, number: int) -> InputError:
-    remedy = "links are written source-target, as 0-0 1-2, counted from 0; 3?4, a possible link, stands in gold files only"
+    remedy = "write links source-target, counted from 0, for example 0-0 1-2; possible links, 3?4, are for gold files only"
     shown = item if len(item) <= 30 else item[:29] + "…"
     return InputError(f"{shown!r} is not a link", file=str(file), line=number, remedy=remedy)

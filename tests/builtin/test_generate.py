@@ -11,27 +11,27 @@ from pathlib import Path
 import pytest
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
-from rnnsearch.builtin import entries as lexicon
+from rnnsearch.builtin import entries
 from rnnsearch.builtin import generate as corpus
-from rnnsearch.builtin.generate import SHORTEST, Example, generate, split, write
+from rnnsearch.builtin.generate import SHORTEST, GeneratedPair, generate, split, write
 from rnnsearch.errors import InputError
 
 PAIRS = 4000
 
 
 @pytest.fixture(scope="module")
-def examples() -> list[Example]:
+def examples() -> list[GeneratedPair]:
     return generate(PAIRS, seed=7)
 
 
-def test_tokens_are_those_of_moses(examples: list[Example]) -> None:
+def test_tokens_are_those_of_moses(examples: list[GeneratedPair]) -> None:
     english, french = MosesTokenizer("en"), MosesTokenizer("fr")
     for example in examples:
         assert english.tokenize(example.source_text, escape=False) == list(example.source)
         assert french.tokenize(example.target_text, escape=False) == list(example.target)
 
 
-def test_moses_detokeniser_gives_back_the_text(examples: list[Example]) -> None:
+def test_moses_detokeniser_gives_back_the_text(examples: list[GeneratedPair]) -> None:
     english, french = MosesDetokenizer("en"), MosesDetokenizer("fr")
     for example in examples[:1000]:
         assert english.detokenize(list(example.source), unescape=False) == example.source_text
@@ -40,17 +40,17 @@ def test_moses_detokeniser_gives_back_the_text(examples: list[Example]) -> None:
 
 def test_text_is_natural() -> None:
     words = ("Aujourd'", "hui", ",", "est-ce", "qu'", "Alice", "n'", "aide", "pas", "l'", "homme", "?")
-    assert Example((), words, ()).target_text == "Aujourd'hui, est-ce qu'Alice n'aide pas l'homme ?"
-    assert Example(("Today", ",", "does", "Alice", "help", "?"), (), ()).source_text == "Today, does Alice help?"
+    assert GeneratedPair((), words, ()).target_text == "Aujourd'hui, est-ce qu'Alice n'aide pas l'homme ?"
+    assert GeneratedPair(("Today", ",", "does", "Alice", "help", "?"), (), ()).source_text == "Today, does Alice help?"
 
 
-def test_links_are_in_range_sorted_and_unique(examples: list[Example]) -> None:
+def test_links_are_in_range_sorted_and_unique(examples: list[GeneratedPair]) -> None:
     for example in examples:
         assert list(example.links) == sorted(set(example.links))
         assert all(0 <= j < len(example.source) and 0 <= i < len(example.target) for j, i in example.links)
 
 
-def test_every_target_word_is_linked_and_every_source_word_but_the_helper_of_a_negation(examples: list[Example]) -> None:
+def test_every_target_word_is_linked_and_every_source_word_but_the_helper_of_a_negation(examples: list[GeneratedPair]) -> None:
     alone: Counter[str] = Counter()
     for example in examples:
         assert {i for _, i in example.links} == set(range(len(example.target)))
@@ -62,7 +62,7 @@ def test_every_target_word_is_linked_and_every_source_word_but_the_helper_of_a_n
     assert set(alone) == {"do", "does"}
 
 
-def test_punctuation_and_names_are_linked_to_themselves(examples: list[Example]) -> None:
+def test_punctuation_and_names_are_linked_to_themselves(examples: list[GeneratedPair]) -> None:
     same = {".", ",", "?", "Paul", "Marie", "Arthur", "Alice", "Paris"}
     for example in examples:
         for j, i in example.links:
@@ -70,7 +70,7 @@ def test_punctuation_and_names_are_linked_to_themselves(examples: list[Example])
                 assert example.source[j] == example.target[i], example
 
 
-def test_most_links_are_one_to_one(examples: list[Example]) -> None:
+def test_most_links_are_one_to_one(examples: list[GeneratedPair]) -> None:
     """One source word for each target word, as an argmax of attention gives, can reach nearly all links."""
     reachable = sum(len(example.target) for example in examples)
     assert reachable / sum(len(example.links) for example in examples) > 0.97
@@ -82,7 +82,7 @@ def test_one_source_has_one_translation() -> None:
         assert translations.setdefault(example.source, example.target) == example.target
 
 
-def test_lengths_reach_from_three_words_to_over_fifty(examples: list[Example]) -> None:
+def test_lengths_reach_from_three_words_to_over_fifty(examples: list[GeneratedPair]) -> None:
     lengths = [len(example.source) for example in examples]
     assert min(lengths) == SHORTEST
     assert max(lengths) > 50
@@ -103,23 +103,23 @@ def test_impossible_lengths_are_refused(low: int, high: int) -> None:
         generate(1, min_words=low, max_words=high)
 
 
-def test_thousands_of_sentence_types(examples: list[Example]) -> None:
+def test_thousands_of_sentence_types(examples: list[GeneratedPair]) -> None:
     """A type is the sentence with its open-class words replaced by their class."""
-    classes = {form: "noun" for noun in lexicon.NOUNS for form in (noun.singular, noun.plural)}
-    classes |= {adjective.english: "adjective" for adjective in lexicon.ADJECTIVES}
-    classes |= {name.phrase.source[0]: "name" for name in (*lexicon.PEOPLE, *lexicon.NATIONS)}
-    verbs = (*lexicon.TRANSITIVE, *lexicon.INTRANSITIVE, *lexicon.MOTION, *lexicon.TRANSFER, lexicon.SPEAK, *lexicon.REPORTING)
+    classes = {form: "noun" for noun in entries.NOUNS for form in (noun.singular, noun.plural)}
+    classes |= {adjective.english: "adjective" for adjective in entries.ADJECTIVES}
+    classes |= {name.phrase.source[0]: "name" for name in (*entries.PEOPLE, *entries.NATIONS)}
+    verbs = (*entries.TRANSITIVE, *entries.INTRANSITIVE, *entries.MOTION, *entries.TRANSFER, entries.SPEAK, *entries.REPORTING)
     classes |= {form.split()[0]: "verb" for verb in verbs for form in (verb.base, verb.third, verb.participle)}
     types = {tuple(classes.get(word, word) for word in example.source) for example in examples}
     assert len(types) > 2000
 
 
-def test_vocabulary_is_small_enough_to_learn(examples: list[Example]) -> None:
+def test_vocabulary_is_small_enough_to_learn(examples: list[GeneratedPair]) -> None:
     assert len({word for example in examples for word in example.source}) < 300
     assert len({word for example in examples for word in example.target}) < 400
 
 
-def test_phenomena_occur(examples: list[Example]) -> None:
+def test_phenomena_occur(examples: list[GeneratedPair]) -> None:
     """What the paper's Figure 3 shows, and the rules beside it, each in a fair number of sentences."""
     french = Counter(word for example in examples for word in example.target)
     for word in ("l'", "n'", "d'", "qu'", "du", "au", "aux", "des", "jamais", "cet", "nouvel", "vieil", "où", "qui"):
@@ -129,7 +129,7 @@ def test_phenomena_occur(examples: list[Example]) -> None:
     assert wanted <= seen
 
 
-def test_the_gender_behind_them_never_shows(examples: list[Example]) -> None:
+def test_the_gender_behind_them_never_shows(examples: list[GeneratedPair]) -> None:
     for example in examples:
         for j, i in example.links:
             if example.source[j] == "them":
@@ -160,7 +160,7 @@ def test_held_out_sentences_occur_nowhere_else() -> None:
 def test_a_shared_translation_counts_as_a_shared_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     """ "his law" and "her law" are both "sa loi": two sources, one target."""
     stream = [("his law", "sa loi"), ("her law", "sa loi"), ("a law", "une loi"), ("her law", "sa loi"), ("the law", "la loi")]
-    made = [Example(tuple(english.split()), tuple(french.split()), ()) for english, french in stream]
+    made = [GeneratedPair(tuple(english.split()), tuple(french.split()), ()) for english, french in stream]
     monkeypatch.setattr(corpus, "_stream", lambda seed, low, high: iter(made))
     train, dev, test = split(1, 1)
     assert [example.source_text for example in (*dev, *test, *train)] == ["his law", "a law", "the law"]

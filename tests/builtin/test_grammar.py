@@ -6,7 +6,7 @@ import pytest
 
 from rnnsearch.builtin.chance import Chance
 from rnnsearch.builtin.entries import NOUNS, THE
-from rnnsearch.builtin.grammar import ANYTHING, NO_PAST, Grammar, Limits
+from rnnsearch.builtin.grammar import ANYTHING, NO_PAST, Grammar, GrammarLimits
 from rnnsearch.builtin.noun_phrases import size
 from rnnsearch.builtin.phrase import Phrase
 from rnnsearch.builtin.rules import noun_group
@@ -15,14 +15,14 @@ NESTED = {"that", "who", "whom", "where"}
 WOMAN = noun_group(next(noun for noun in NOUNS if noun.singular == "woman"), False, THE)
 
 
-def predicates(words: int, limits: Limits) -> list[Phrase]:
+def predicates(words: int, limits: GrammarLimits) -> list[Phrase]:
     return [Grammar(Chance(seed)).predicate(WOMAN, words, limits) for seed in range(500)]
 
 
 def test_before_a_shared_and_no_other_verb_could_own_the_next_one() -> None:
     """Else "sees the man who reads and is happy" would be "heureux" or "heureuse"."""
     assert any(NESTED & set(phrase.source) for phrase in predicates(9, ANYTHING))
-    assert not any(NESTED & set(phrase.source) for phrase in predicates(9, Limits(nested=False)))
+    assert not any(NESTED & set(phrase.source) for phrase in predicates(9, GrammarLimits(nested=False)))
 
 
 def test_no_past_beside_if() -> None:

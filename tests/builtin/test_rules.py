@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rnnsearch.builtin import entries as lexicon
+from rnnsearch.builtin import entries
 from rnnsearch.builtin.entries import (
     ADJECTIVES,
     NATIONS,
@@ -40,12 +40,12 @@ NOUN = {noun.singular: noun for noun in NOUNS}
 ADJECTIVE = {adjective.english: adjective for adjective in ADJECTIVES}
 VERB = {
     verb.base: verb
-    for verb in (*lexicon.TRANSITIVE, *lexicon.INTRANSITIVE, *lexicon.MOTION, *lexicon.TRANSFER, lexicon.SPEAK, *lexicon.REPORTING)
+    for verb in (*entries.TRANSITIVE, *entries.INTRANSITIVE, *entries.MOTION, *entries.TRANSFER, entries.SPEAK, *entries.REPORTING)
 }
 HIS = POSSESSIVES[0]
 ALL_THE = QUANTITIES[-1]
-MUST, CAN = lexicon.MODALS
-OFTEN = lexicon.FREQUENCIES[0]
+MUST, CAN = entries.MODALS
+OFTEN = entries.FREQUENCIES[0]
 
 
 def group(noun: str, plural: bool = False, determiner: Determiner = THE, adjectives: str = "", negated: bool = False) -> NounPhrase:
@@ -145,7 +145,7 @@ MAN, WOMAN, WOMEN = group("man"), group("woman"), group("woman", True)
         # participles
         (WOMEN, "see", Style("perfect"), "", "have seen", "ont vu"),
         (WOMAN, "return", Style("perfect"), "", "has returned", "est revenue"),
-        (WOMEN, "go", Style("perfect", adverb=lexicon.ALREADY), "", "have already gone", "sont déjà allées"),
+        (WOMEN, "go", Style("perfect", adverb=entries.ALREADY), "", "have already gone", "sont déjà allées"),
         (coordinate(MAN, WOMAN), "arrive", Style("perfect"), "", "have arrived", "sont arrivés"),
         # pronouns move before the verb
         (MAN, "see", Style(), "her", "sees her", "la voit"),

@@ -100,10 +100,10 @@ def test_links_between_the_files_own_words(command: Command, folder: Path, tiny_
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--json", "--picture"], "one line cannot be JSON and a picture"),
-        (["--symmetrise", "best"], "--symmetrise knows no 'best'"),
-        (["--words", "some"], "--words knows no 'some'"),
-        (["--plot-format", "gif"], "--plot-format knows no 'gif'"),
+        (["--json", "--picture"], "--json and --picture cannot be used together"),
+        (["--symmetrise", "best"], "--symmetrise does not know 'best'"),
+        (["--words", "some"], "--words does not know 'some'"),
+        (["--plot-format", "gif"], "--plot-format does not know 'gif'"),
         (["--threshold", "2"], "--threshold"),
         (["--gold", "fr"], "is not a link"),
         (["--page", "en/p.html"], "en: cannot be written: "),

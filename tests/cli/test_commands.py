@@ -398,6 +398,6 @@ def test_foreign_code_needs_consent(command: Command, tiny_store: Path, tmp_path
     ):
         refused = command(*words, stdin=b"The man.\n")
         assert (refused.code, refused.out) == (2, "")
-        assert "model.alignment = 'their_scorer:Scorer' names code outside rnnsearch (--trust-code" in refused.err
+        assert "model.alignment = 'their_scorer:Scorer' names code outside rnnsearch (add --trust-code" in refused.err
         assert not Path("ran").exists()
     assert len(command("translate", "run", "--trust-code", "--max-length-ratio", 1, stdin=b"The man.\n").lines) == 1

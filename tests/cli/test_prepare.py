@@ -43,7 +43,7 @@ def test_several_corpora_with_links_and_development_texts(command: Command, fold
 def test_options_with_several_values_end_at_the_next_option(command: Command, folder: Path) -> None:
     command("prepare", "--dev=a.s", "a.t", "--out", "store", "a.s", "a.t", *BLANKS)
     assert Corpus.open("store").dev_source_lines == ["a b", "c"]
-    assert "a.s: is a source text without its target" in command("prepare", "a.s", "a.t", "--dev", "a.s", "--out", "s", *BLANKS).err
+    assert "a.s: has no target text" in command("prepare", "a.s", "a.t", "--dev", "a.s", "--out", "s", *BLANKS).err
 
 
 def test_reversed_links_and_a_text_from_standard_input(command: Command, folder: Path) -> None:
@@ -57,7 +57,7 @@ def test_checking_a_store(command: Command, folder: Path) -> None:
     command("prepare", "a.s", "a.t", "--out", "store", *BLANKS)
     sound = command("prepare", "--check", "store")
     assert (sound.code, sound.out) == (0, "")
-    assert "store: all 13 files are as they were written" in sound.err
+    assert "store: the checksums of all 13 files are correct" in sound.err
     ids = folder / "store" / "train.source.0000.ids.npy"
     ids.write_bytes(ids.read_bytes()[:-2] + b"\7\7")
     damaged = command("prepare", "--check", "store")

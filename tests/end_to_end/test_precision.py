@@ -28,7 +28,7 @@ PAIRS, UPDATES, WINDOW = 2500, 120, 20
 TOLERANCE = 0.02
 """Nats per word, of the mean over a window."""
 SETTINGS = [
-    *("data.shortlist=2000", "model.embedding_size=48", "model.hidden_size=64", "model.alignment_size=48", "model.maxout_size=48"),
+    *("data.vocabulary_size=2000", "model.embedding_size=48", "model.hidden_size=64", "model.alignment_size=48", "model.maxout_size=48"),
     *("model.initialisation=glorot", "training.optimiser=adam", "training.learning_rate=0.003", "training.epsilon=1e-8"),
     *("training.clip_norm=5", "training.batch_size=20", "training.max_length=15"),
 ]

@@ -29,7 +29,7 @@ def test_the_commands(tmp_path: Path, tiny_corpus: Path, command: Callable[..., 
         name, *arguments = shlex.split(words)
         assert name == "rnnsearch"
         if arguments[0] == "prepare":
-            arguments += ["--set", "data.shortlist=120"]
+            arguments += ["--set", "data.vocabulary_size=120"]
         if arguments[0] == "train":
             small = ("embedding_size=16", "hidden_size=16", "encoder_size=16", "alignment_size=16", "maxout_size=16")
             arguments += [word for size in small for word in ("--set", f"model.{size}")]

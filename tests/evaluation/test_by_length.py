@@ -29,7 +29,7 @@ def test_buckets_are_those_of_the_figure() -> None:
 
 @pytest.mark.parametrize("bounds", [(), (0, 10, 10), (10, 0), (-1, 5)])
 def test_bounds_must_rise(bounds: tuple[int, ...]) -> None:
-    with pytest.raises(InputError, match="do not rise"):
+    with pytest.raises(InputError, match="not in increasing order"):
         buckets(LENGTHS, bounds)
 
 

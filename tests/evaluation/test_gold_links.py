@@ -128,7 +128,7 @@ def test_gold_may_be_compressed(tmp_path: Path) -> None:
 
 
 def test_gold_that_leaves_out_a_sentence_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"sentence 2 has no line, but sentence 3 has.*'2 0 0'"):
+    with pytest.raises(InputError, match=r"no line for sentence 2, but one for sentence 3.*'2 0 0'"):
         read_gold(written(tmp_path, "1 1 1 S\n3 1 1 S\n", "gold.wa"))
 
 

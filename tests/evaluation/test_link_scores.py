@@ -114,8 +114,8 @@ def test_reversed_files(command: Command, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--links", "a", "a", "--gold", "gold"], "one link file is named twice"),
-        (["--links", "a", "short", "--gold", "gold"], "short: 1 sentences of links but 2 of gold links"),
+        (["--links", "a", "a", "--gold", "gold"], "the same link file is given twice"),
+        (["--links", "a", "short", "--gold", "gold"], "short: there are 1 sentences of links but 2 of gold links"),
         (["--links", "a", "--gold", "gold", "--alpha", "2"], "--alpha"),
     ],
 )

@@ -30,7 +30,7 @@ def test_an_nbest_list_gives_its_first_candidates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", r"hyp: holds no translation \(one line for each of the 3 sentences\)"),
+        ("", r"hyp: has no translations \(give one line for each of the 3 sentences\)"),
         ("\n", "hyp: has 1 line, but there are 3 references"),
         ("a\nb\n", r"hyp: has 2 lines, but there are 3 references \(line N"),
         ("a\n", "hyp: has 1 line, but there are 3 references"),
@@ -53,7 +53,7 @@ def test_what_is_no_system(tmp_path: Path, content: str, message: str) -> None:
 
 @pytest.mark.parametrize("argument", ["moses.out", "=moses.out", " =moses.out", "moses="])
 def test_a_system_needs_a_name_and_a_file(argument: str) -> None:
-    with pytest.raises(InputError, match=r"does not name a system \(NAME=FILE"):
+    with pytest.raises(InputError, match=r"is not NAME=FILE \("):
         read_system(argument, 3)
 
 

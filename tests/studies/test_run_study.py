@@ -152,7 +152,11 @@ def test_what_is_finished_is_not_done_again(copy: Path, monkeypatch: pytest.Monk
     ("old", "new", "message"),
     [
         ("hidden_size = 8", "hidden_size = 9", r"runs/additive: was trained with model\.hidden_size = 8, which is now 9"),
-        ("[settings]", "[settings]\ndata = {shortlist = 9}", r"store: was prepared with data\.shortlist = 30000, which is now 9"),
+        (
+            "[settings]",
+            "[settings]\ndata = {vocabulary_size = 9}",
+            r"store: was prepared with data\.vocabulary_size = 30000, which is now 9",
+        ),
         ("pairs = 300", "pairs = 301", r"store: was prepared with corpus\.pairs = 300, which is now 301"),
     ],
 )

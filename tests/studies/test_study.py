@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import tomli_w
 
 from rnnsearch.config import load_config
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, RenamedWarning
 from rnnsearch.studies import study
 from rnnsearch.studies.study import CorpusFiles, Plan, Study, Variant, read_plan, study_names
 from rnnsearch.studies.study_folder import StudyFolder
@@ -51,7 +52,7 @@ def test_recipe_then_settings_then_variant_then_overrides(plan: Callable[..., Pl
     [corpus]
     builtin = true
     [settings]
-    data = {shortlist = 77}
+    data = {vocabulary_size = 77}
     model = {embedding_size = 10, hidden_size = 11, alignment_size = 12}
     [variants.one]
     model = {hidden_size = 21, alignment_size = 22}
@@ -63,7 +64,18 @@ def test_recipe_then_settings_then_variant_then_overrides(plan: Callable[..., Pl
     assert (one.maxout_size, one.embedding_size, one.hidden_size, one.alignment_size) == (64, 10, 21, 32)
     assert (two.maxout_size, two.embedding_size, two.hidden_size, two.alignment_size) == (500, 10, 11, 32)
     assert (two.alignment, two.encoder, found.settings["two"].training.max_length) == ("fixed", "forward", 30)
-    assert (found.data.shortlist, found.data.minimum_count) == (77, 2)
+    assert (found.data.vocabulary_size, found.data.minimum_count) == (77, 2)
+
+
+def test_a_study_with_an_old_name_of_a_setting(plan: Callable[..., Plan]) -> None:
+    text = """
+    recipe = "multi30k"
+    settings = {data = {shortlist = 77}}
+    corpus = {builtin = true}
+    variants = {one = {}}
+    """
+    with pytest.warns(RenamedWarning, match=r"data\.shortlist is now called data\.vocabulary_size"):
+        assert plan(text).data.vocabulary_size == 77
 
 
 def test_a_recipe_lies_beside_its_study(plan: Callable[..., Plan], tmp_path: Path) -> None:
@@ -78,7 +90,7 @@ def test_a_recipe_lies_beside_its_study(plan: Callable[..., Plan], tmp_path: Pat
     [
         (SMALL + "nosuch = 1", r"study\.toml: unknown setting variants\.one\.nosuch \(`rnnsearch settings --study alignment`"),
         (SMALL + "model.nosuch = 1", r"study\.toml: variant one: unknown setting model\.nosuch"),
-        (SMALL + "data.shortlist = 1", r"unknown setting variants\.one\.data"),
+        (SMALL + "data.vocabulary_size = 1", r"unknown setting variants\.one\.data"),
         (SMALL + "training.seed = 3", r"training\.seed is not a setting of a study \(list the seeds, as seeds = \[1, 2\]\)"),
         ("seeds = [1, 1]" + SMALL, "a seed is named twice"),
         ('baseline = "two"' + SMALL, r"there is no variant 'two', only one"),
@@ -117,7 +129,8 @@ def test_runs_are_named_after_variant_and_seed(plan: Callable[..., Plan], tmp_pa
 def test_a_run_keeps_its_name_when_seeds_are_added(plan: Callable[..., Plan], tmp_path: Path) -> None:
     run = tmp_path / "out" / "runs" / "one"
     run.mkdir(parents=True)
-    load_config("demo", ["training.seed=8"]).save(run / "config.toml")
+    settings = load_config("demo", ["training.seed=8"]).model_dump(exclude_none=True)
+    (run / "config.toml").write_text(tomli_w.dumps(settings), encoding="utf-8")
     several = plan("seeds = [7, 8]" + SMALL)
     assert [found.name for found in StudyFolder(tmp_path / "out").runs(several)] == ["one-7", "one"]
 

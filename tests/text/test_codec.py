@@ -6,7 +6,7 @@ import pytest
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.codec import Codec, Decoded, Encoded
+from rnnsearch.text.codec import Codec, DecodedSentence, EncodedSentence
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
@@ -27,14 +27,14 @@ def cut(tmp_path: Path) -> Codec:
 
 def test_a_sentence_ends_with_the_end_of_sentence(plain: Codec) -> None:
     encoded = plain.encode("la maison bleue")
-    assert encoded == Encoded(["la", "maison", "bleue"], [*plain.vocabulary.ids(["la", "maison"]), UNK, EOS], [0, 1, 2, 3])
-    assert plain.decode(encoded.ids) == Decoded(["la", "maison", "<unk>"], [0, 1, 2])
+    assert encoded == EncodedSentence(["la", "maison", "bleue"], [*plain.vocabulary.ids(["la", "maison"]), UNK, EOS], [0, 1, 2, 3])
+    assert plain.decode(encoded.ids) == DecodedSentence(["la", "maison", "<unk>"], [0, 1, 2])
 
 
 def test_an_empty_line_is_the_end_of_sentence_alone(plain: Codec, cut: Codec) -> None:
     for codec in (plain, cut):
-        assert codec.encode("") == Encoded([], [EOS], [0])
-        assert codec.decode([EOS]) == codec.decode([]) == Decoded([], [])
+        assert codec.encode("") == EncodedSentence([], [EOS], [0])
+        assert codec.decode([EOS]) == codec.decode([]) == DecodedSentence([], [])
         assert codec.text([]) == ""
 
 
@@ -48,7 +48,7 @@ def test_pieces_keep_their_words(cut: Codec) -> None:
     assert encoded.word_of[-1] == 3
     assert sorted(set(encoded.word_of)) == [0, 1, 2, 3]
     decoded = cut.decode(encoded.ids)
-    assert decoded == Decoded(encoded.words, encoded.word_of[:-1])
+    assert decoded == DecodedSentence(encoded.words, encoded.word_of[:-1])
 
 
 def test_words_known_already_are_not_cut_again() -> None:

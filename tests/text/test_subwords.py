@@ -35,7 +35,7 @@ def subwords(kind: Literal["unigram", "bpe"], tmp_path_factory: pytest.TempPathF
 
 def test_every_piece_knows_its_word(subwords: Subwords) -> None:
     words = ["the", "smallest", "horses", "."]
-    pieces, word_of = subwords.pieces(words)
+    pieces, word_of = subwords.split(words)
     assert len(pieces) > len(words)
     for number, word in enumerate(words):
         assert "".join(piece for piece, of in zip(pieces, word_of, strict=True) if of == number) == WORD_START + word
@@ -43,8 +43,8 @@ def test_every_piece_knows_its_word(subwords: Subwords) -> None:
 
 def test_pieces_come_back_as_the_words_they_were(subwords: Subwords) -> None:
     for words in SENTENCES:
-        pieces, word_of = subwords.pieces(words)
-        assert subwords.words(pieces) == (words, word_of)
+        pieces, word_of = subwords.split(words)
+        assert subwords.join(pieces) == (words, word_of)
 
 
 @pytest.mark.parametrize("limit", [1, 7, 30, 1000])
@@ -60,11 +60,11 @@ def test_unigram_reads_an_even_share_of_the_words(monkeypatch: pytest.MonkeyPatc
 @given(line=st.text(st.characters(), max_size=40), seen=st.booleans())
 def test_any_text_is_cut_without_mixing_its_words(subwords: Subwords, line: str, seen: bool) -> None:
     words = Tokeniser("space", "").words(f"{line} {' '.join(SENTENCES[0])}" if seen else line)
-    pieces, word_of = subwords.pieces(words)
+    pieces, word_of = subwords.split(words)
     assert word_of == sorted(word_of)
     assert sorted(set(word_of)) == list(range(len(words)))
     spelt = [word.replace(WORD_START, "_") for word in words]
-    assert subwords.words(pieces) == (spelt, word_of)
+    assert subwords.join(pieces) == (spelt, word_of)
 
 
 @pytest.mark.parametrize(
@@ -81,12 +81,12 @@ def test_any_text_is_cut_without_mixing_its_words(subwords: Subwords, line: str,
     ],
 )
 def test_joining_what_a_model_may_write(subwords: Subwords, pieces: list[str], words: list[str], word_of: list[int]) -> None:
-    assert subwords.words(pieces) == (words, word_of)
+    assert subwords.join(pieces) == (words, word_of)
 
 
 @given(st.lists(st.sampled_from(["▁", "▁a", "b", "<unk>"]), max_size=8))
 def test_joining_loses_no_letter_and_makes_no_empty_word(subwords: Subwords, pieces: list[str]) -> None:
-    words, word_of = subwords.words(pieces)
+    words, word_of = subwords.join(pieces)
     assert len(word_of) == len(pieces)
     assert "".join(words) == "".join(pieces).replace(WORD_START, "")
     assert all(words) or words == [""]
@@ -97,7 +97,7 @@ def test_joining_loses_no_letter_and_makes_no_empty_word(subwords: Subwords, pie
 
 
 def test_an_unseen_character_is_in_no_vocabulary(subwords: Subwords) -> None:
-    pieces, _ = subwords.pieces(["日"])
+    pieces, _ = subwords.split(["日"])
     assert pieces[-1] == "日"
     assert "日" not in subwords.vocabulary()
 
@@ -118,7 +118,7 @@ def test_the_same_text_gives_the_same_model(kind: Literal["unigram", "bpe"], tmp
 def test_it_comes_back_from_its_file_and_from_another_process(subwords: Subwords, tmp_path: Path) -> None:
     subwords.save(tmp_path / "model")
     for copy in (Subwords.load(tmp_path / "model"), pickle.loads(pickle.dumps(subwords))):
-        assert copy.pieces(SENTENCES[0]) == subwords.pieces(SENTENCES[0])
+        assert copy.split(SENTENCES[0]) == subwords.split(SENTENCES[0])
 
 
 @pytest.mark.parametrize("sentences", [[], [[]], [[], []]])

@@ -198,7 +198,9 @@ def test_the_loss_falls_and_is_written_down(linked: Corpus, tmp_path: Path, monk
     assert all("train_alignment_loss" not in row for row in without)
 
 
-@pytest.mark.parametrize("data", [{"subwords": "bpe", "shortlist": 80}, {"shortlist": 30}], ids=["pieces", "mostly unknown words"])
+@pytest.mark.parametrize(
+    "data", [{"subwords": "bpe", "vocabulary_size": 80}, {"vocabulary_size": 30}], ids=["pieces", "mostly unknown words"]
+)
 def test_pieces_and_unknown_words_are_linked_too(words: Path, tmp_path: Path, data: dict[str, Any]) -> None:
     """Every id of a linked word carries its links, so that the rows without any are those of words without any."""
     corpus = prepared(words, tmp_path / "store", **data)

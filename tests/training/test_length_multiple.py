@@ -12,7 +12,7 @@ from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.text.store.batches import Batch, collate
-from rnnsearch.text.store.corpus import Pairs, Sentences
+from rnnsearch.text.store.corpus import Pairs, SentenceIds
 from rnnsearch.training.trainer import Trainer
 
 WORDS = 9
@@ -27,9 +27,9 @@ VARIANTS = [
 
 
 def batch(multiple: int) -> Batch:
-    source = Sentences.of([[3, 1, 4, 0], [5, 0], [2, 6, 5, 3, 7, 0]])
-    target = Sentences.of([[2, 5, 0], [7, 7, 3, 2, 0], [4, 0]])
-    links = Sentences.of([[0, 1, 2, 0], [0, 2], []])
+    source = SentenceIds.of([[3, 1, 4, 0], [5, 0], [2, 6, 5, 3, 7, 0]])
+    target = SentenceIds.of([[2, 5, 0], [7, 7, 3, 2, 0], [4, 0]])
+    links = SentenceIds.of([[0, 1, 2, 0], [0, 2], []])
     found = collate(Pairs(source, target, links), np.arange(3), linked=True, multiple=multiple)
     assert found.known_alignment is not None
     return Batch(found.source, found.source_lengths, found.target, found.target_lengths, found.known_alignment.double())

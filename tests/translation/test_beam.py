@@ -118,13 +118,13 @@ def score_of(model: Model, sentence: int, ids: Ids, settings: SearchSettings) ->
     return score
 
 
-def limits_of(length: int, settings: SearchSettings) -> tuple[int, int]:
+def length_limits(length: int, settings: SearchSettings) -> tuple[int, int]:
     return math.floor(settings.min_length_ratio * (length - 1)), max(1, math.floor(settings.max_length_ratio * (length - 1)))
 
 
 def reference(model: Model, sentence: int, settings: SearchSettings) -> list[tuple[Ids, bool]]:
     """The search for one sentence with lists and a full sort, and without the early stop."""
-    shortest, longest = limits_of(model.lengths[sentence], settings)
+    shortest, longest = length_limits(model.lengths[sentence], settings)
     live: list[tuple[Ids, np.float32]] = [((), np.float32(0))]
     finished: list[Ids] = []
     width = settings.beam
@@ -199,7 +199,7 @@ def test_a_beam_that_holds_everything_finds_the_n_best_of_all_sequences(normalis
     settings = settings_of(beam=500, nbest=500, normalise=normalise, coverage_beta=coverage_beta, max_length_ratio=1.0)
     for sentence, hypotheses in enumerate(model.search(settings)):
         words = [n for n in range(model.size) if n != EOS]
-        longest = limits_of(model.lengths[sentence], settings)[1]
+        longest = length_limits(model.lengths[sentence], settings)[1]
         every = [(*ids, EOS) for n in range(longest + 1) for ids in itertools.product(words, repeat=n)]
         every.sort(key=lambda ids: -score_of(model, sentence, ids, settings))
         assert [hypothesis.ids for hypothesis in hypotheses] == every

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.sequence_linear import Maps, sequence
 from rnnsearch.system.machine import PRECISIONS
-from rnnsearch.text.lexicon.table import Entries, Lexicon
+from rnnsearch.text.lexicon.table import Entries, LexicalTable
 from rnnsearch.text.vocabulary import EOS, UNK
 from rnnsearch.translation.beam import StepResult, beam_search
-from rnnsearch.translation.lexical_shortlist import candidate_words
+from rnnsearch.translation.lexical_shortlist import shortlist_of
 
 LINES = ["The man sees the horse.", "She sleeps.", "The European woman, who is old, does not often sing in Paris.", "Nobody xyzzy.", ""]
 
@@ -32,13 +33,13 @@ def table(tiny_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = np.repeat(np.arange(len(source)), 2)
     entries = Entries(sources, random.integers(2, len(target), len(sources)), random.random(len(sources)))
     path = tmp_path_factory.mktemp("table") / "lexicon.gz"
-    Lexicon(entries, len(source)).write(path, source, target)
+    LexicalTable(entries, len(source)).write(path, source, target)
     return path
 
 
-def lexicon_of(translations: dict[int, list[int]], source_words: int) -> Lexicon:
+def lexicon_of(translations: dict[int, list[int]], source_words: int) -> LexicalTable:
     rows = [(source, target, 1 / rank) for source, targets in translations.items() for rank, target in enumerate(targets, 1)]
-    return Lexicon(Entries(*(np.array(column) for column in zip(*rows, strict=True))), source_words)
+    return LexicalTable(Entries(*(np.array(column) for column in zip(*rows, strict=True))), source_words)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +55,8 @@ def test_which_words_are_candidates(frequent: int, per_word: int, expected: list
     """The specials, the first words, the best of every source word of the batch, the end of sentence's row among them."""
     lexicon = lexicon_of({EOS: [12], 4: [7, 8], 5: [9, 3], 6: [15, 16]}, 10)
     batch = np.array([[4, 5, 4, EOS], [8, EOS, EOS, EOS]])
-    settings = SearchSettings(frequent_candidates=frequent, candidates_per_word=per_word)
-    assert candidate_words(batch, lexicon, 20, settings).tolist() == expected
+    settings = SearchSettings(lexical_shortlist_frequent=frequent, lexical_shortlist_per_word=per_word)
+    assert shortlist_of(batch, lexicon, 20, settings).tolist() == expected
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -94,17 +95,17 @@ def masked_search(translator: Translator, line: str, words: list[int], settings:
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one run", "ensemble"])
 def translator(request: pytest.FixtureRequest, tiny_run: Path, other_tiny_run: Path, table: Path) -> Translator:
-    return Translator.load(*[tiny_run, other_tiny_run][: request.param], candidates=table)
+    return Translator.load(*[tiny_run, other_tiny_run][: request.param], lexical_shortlist=table)
 
 
 @pytest.mark.parametrize("changes", [{}, {"no_unk": True}, {"min_length_ratio": 1.0, "normalise": "length"}])
 def test_search_over_candidates(translator: Translator, changes: dict[str, Any]) -> None:
-    assert translator.lexicon is not None
-    chosen = {"beam": 4, "nbest": 3, "frequent_candidates": 5, "candidates_per_word": 2} | changes
+    assert translator.lexical_table is not None
+    chosen = {"beam": 4, "nbest": 3, "lexical_shortlist_frequent": 5, "lexical_shortlist_per_word": 2} | changes
     settings = SearchSettings.model_validate(translator.search.model_dump() | chosen)
     for line in LINES[:4]:
         ids = np.array([translator.source.encode(line).ids])
-        words = candidate_words(ids, translator.lexicon, len(translator.target.vocabulary), settings).tolist()
+        words = shortlist_of(ids, translator.lexical_table, len(translator.target.vocabulary), settings).tolist()
         assert len(words) < len(translator.target.vocabulary) / 2
         [found] = translator.translate([line], **settings.model_dump())
         expected = masked_search(translator, line, words, settings)
@@ -116,20 +117,20 @@ def test_search_over_candidates(translator: Translator, changes: dict[str, Any])
 
 def test_a_batch_shares_its_candidates(translator: Translator) -> None:
     """So together a sentence may use what another's words allow; one by one it may not. Empty lines stay where they are."""
-    together = translator.translate(LINES, frequent_candidates=0, candidates_per_word=1)
-    alone = [translator.translate([line], frequent_candidates=0, candidates_per_word=1)[0] for line in LINES]
+    together = translator.translate(LINES, lexical_shortlist_frequent=0, lexical_shortlist_per_word=1)
+    alone = [translator.translate([line], lexical_shortlist_frequent=0, lexical_shortlist_per_word=1)[0] for line in LINES]
     target = translator.target.vocabulary
-    assert translator.lexicon is not None
+    assert translator.lexical_table is not None
     for results, lines in ((together, [LINES[:4]] * 4), (alone, [[line] for line in LINES[:4]])):
         assert results[4].tokens == []
         for result, batch in zip(results, lines, strict=False):
             ids = np.concatenate([translator.source.encode(line).ids for line in batch])
-            allowed = {target.word(int(number)) for number in translator.lexicon.best(ids, 1)} | {"<unk>"}
+            allowed = {target.word(int(number)) for number in translator.lexical_table.best(ids, 1)} | {"<unk>"}
             assert set(result.tokens) <= allowed
 
 
 def test_when_all_words_are_candidates_nothing_changes(tiny_run: Path, table: Path) -> None:
-    with_table = Translator.load(tiny_run, candidates=table).translate(LINES, frequent_candidates=10**6, nbest=3)
+    with_table = Translator.load(tiny_run, lexical_shortlist=table).translate(LINES, lexical_shortlist_frequent=10**6, nbest=3)
     without = Translator.load(tiny_run).translate(LINES, nbest=3)
     for one, other in zip(with_table, without, strict=True):
         assert (one.tokens, one.log_probabilities, one.score) == (other.tokens, other.log_probabilities, other.score)
@@ -137,9 +138,9 @@ def test_when_all_words_are_candidates_nothing_changes(tiny_run: Path, table: Pa
 
 
 def test_samples_are_of_candidates_too(translator: Translator) -> None:
-    [result] = translator.sample(LINES[:1], samples=20, frequent_candidates=0, candidates_per_word=1)
-    assert translator.lexicon is not None
-    best = translator.lexicon.best(np.array(translator.source.encode(LINES[0]).ids), 1)
+    [result] = translator.sample(LINES[:1], samples=20, lexical_shortlist_frequent=0, lexical_shortlist_per_word=1)
+    assert translator.lexical_table is not None
+    best = translator.lexical_table.best(np.array(translator.source.encode(LINES[0]).ids), 1)
     allowed = {translator.target.vocabulary.word(int(number)) for number in best} | {"<unk>"}
     written = {word for one in (result, *result.alternatives) for word in one.tokens}
     assert written <= allowed
@@ -151,11 +152,20 @@ def test_command(command: Any, tiny_run: Path, tiny_store: Path, tmp_path: Path)
     assert command("lexicon", tiny_store, "--out", table).code == 0
     text = "\n".join(LINES).encode()
     plain = command("translate", tiny_run, stdin=text)
-    everything = command("translate", tiny_run, "--candidates", table, "--frequent-candidates", 10**6, stdin=text)
+    everything = command("translate", tiny_run, "--lexical-shortlist", table, "--lexical-shortlist-frequent", 10**6, stdin=text)
     assert everything == plain
-    few = command("translate", tiny_run, "--candidates", table, "--frequent-candidates", 0, "--candidates-per-word", 1, stdin=text)
-    assert (few.code, len(few.lines)) == (0, len(plain.lines))
+    options = {"--lexical-shortlist": table, "--lexical-shortlist-frequent": 0, "--lexical-shortlist-per-word": 1}
+    few = command("translate", tiny_run, *chain.from_iterable(options.items()), stdin=text)
+    assert (few.code, len(few.lines), few.err) == (0, len(plain.lines), "")
     assert few.out != plain.out
+    with_old_names = command(
+        "translate", tiny_run, f"--candidates={table}", "--frequent-candidates", 0, "--candidates-per-word", 1, stdin=text
+    )
+    assert (with_old_names.code, with_old_names.out) == (0, few.out)
+    names = zip(("--candidates", "--frequent-candidates", "--candidates-per-word"), options, strict=True)
+    said = [f"rnnsearch: warning: {old} is now called {new}; the next version will not know the old name" for old, new in names]
+    assert with_old_names.err.splitlines() == said
+    assert "--candidates" not in command("translate", "--help").out
 
 
 def test_pieces_are_words_like_any_other(tiny_subword_run: Path, tmp_path: Path, command: Any) -> None:
@@ -163,15 +173,15 @@ def test_pieces_are_words_like_any_other(tiny_subword_run: Path, tmp_path: Path,
     table = tmp_path / "lexicon"
     assert command("lexicon", store, "--out", table).code == 0
     assert any(line.startswith("▁") for line in table.read_text().split("\n"))
-    assert len(Translator.load(tiny_subword_run, candidates=table).translate(LINES)) == len(LINES)
+    assert len(Translator.load(tiny_subword_run, lexical_shortlist=table).translate(LINES)) == len(LINES)
 
 
 def test_a_table_that_does_not_fit_is_one_line(command: Any, tiny_run: Path, tmp_path: Path) -> None:
     (tmp_path / "bad").write_text("le the 0.5\nle the\n")
     (tmp_path / "foreign").write_text("xyzzy yzzyx 0.5\n")
     for name, said in (("bad", "bad:2: is not two words and a probability"), ("foreign", "has no word pair"), ("no", "no such file")):
-        done = command("translate", tiny_run, "--candidates", tmp_path / name, stdin=b"The man.\n")
+        done = command("translate", tiny_run, "--lexical-shortlist", tmp_path / name, stdin=b"The man.\n")
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
         assert said in done.err
-    with pytest.raises(InputError, match="frequent_candidates"):
-        Translator.load(tiny_run).translate(LINES, frequent_candidates=-1)
+    with pytest.raises(InputError, match="lexical_shortlist_frequent"):
+        Translator.load(tiny_run).translate(LINES, lexical_shortlist_frequent=-1)

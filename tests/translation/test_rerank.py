@@ -11,7 +11,7 @@ import pytest
 from rnnsearch.cli.output import as_nbest
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
-from rnnsearch.text.nbest import Candidate, is_nbest, parse_nbest
+from rnnsearch.text.nbest import NbestEntry, is_nbest, parse_nbest
 from rnnsearch.translation.rerank import not_nbest, rerank
 
 
@@ -39,9 +39,9 @@ def test_what_is_a_line_of_an_nbest_list(line: str, expected: bool) -> None:
 def test_fields_are_kept() -> None:
     lines = ["0 ||| a  b ||| lm= -1 d= 0 ||| -3 ||| 0-0 1-1", "0 |||  ||| f= 1", "02 ||| c"]
     assert list(parse_nbest(lines, 3, "list")) == [
-        Candidate(0, "a  b", ("lm= -1 d= 0", "-3", "0-0 1-1")),
-        Candidate(0, "", ("f= 1",)),
-        Candidate(2, "c", ()),
+        NbestEntry(0, "a  b", ("lm= -1 d= 0", "-3", "0-0 1-1")),
+        NbestEntry(0, "", ("f= 1",)),
+        NbestEntry(2, "c", ()),
     ]
     assert list(parse_nbest([], 3, "list")) == []
 
@@ -49,7 +49,7 @@ def test_fields_are_kept() -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (["hello"], "list:1: is not a line of an n-best list (id ||| hypothesis ||| …)"),
+        (["hello"], "list:1: is not a line of an n-best list (write id ||| hypothesis ||| …)"),
         (["0 ||| a", ""], "list:2: is not a line of an n-best list"),
         (["0 ||| a", "3 ||| b"], "list:2: sentence 3 of 3 (numbers start at 0, in the order of the source lines)"),
         (["1 ||| a", "1 ||| b", "0 ||| c"], "list:3: sentence 0 of 3 comes after sentence 1"),

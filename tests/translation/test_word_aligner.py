@@ -101,7 +101,7 @@ def test_two_directions_are_symmetrised_as_source_target() -> None:
 
 def test_runs_that_cut_into_other_words_are_refused() -> None:
     other = Known({("a.", "x"): np.array([[0.5, 0.5, 0.0]])}, "moses"), Known({("x", "a."): np.array([[0.5, 0.5]])}, "space")
-    with pytest.raises(InputError, match=r"pair 1: .* other words \(--words given\)"):
+    with pytest.raises(InputError, match=r"pair 1: .* different words \(use --words given\)"):
         list(WordAligner(other[0], other[1]).align([("a.", "x")]))  # type: ignore[arg-type]
     (found,) = WordAligner(other[0], other[1], words="given").align([("a.", "x")])  # type: ignore[arg-type]
     assert (found.links, found.result.source_tokens, found.reverse_links) == ([(0, 0)], ["a.", "</s>"], [(0, 0)])
@@ -121,7 +121,7 @@ def test_a_word_of_several_given_words_shares_its_weight_among_them() -> None:
     result = Translation("x", ["x"], ["ab", "</s>"], -1.0, [], np.array([[0.8, 0.2]], dtype=np.float32))
     np.testing.assert_allclose(in_given_words(result, "a b", "x", 1).alignment, [[0.4, 0.4, 0.2]], atol=1e-6)
     changed = Translation("x", ["x"], ["q", "</s>"], -1.0, [], np.array([[0.8, 0.2]], dtype=np.float32))
-    with pytest.raises(InputError, match=r"pair 7: the tokeniser changes letters of it: 'a b'"):
+    with pytest.raises(InputError, match=r"pair 7: the tokeniser changes its characters: 'a b'"):
         in_given_words(changed, "a b", "x", 7)
 
 
@@ -166,7 +166,7 @@ def test_without_gold_and_second_direction_their_columns_are_empty() -> None:
 
 
 def test_the_page_has_every_run_with_its_own_links() -> None:
-    found = list(aligner(reverse=REVERSE, beside=[FORWARD], method="union").align(PAIRS))
+    found = list(aligner(reverse=REVERSE, others=[FORWARD], method="union").align(PAIRS))
     gold = GoldLinks(frozenset([(0, 0)]))
     sentence = browsed(1, found[0], ["forward", "reverse", "further"], gold)
     assert [run.panel.title for run in sentence.runs] == ["forward", "reverse", "further"]

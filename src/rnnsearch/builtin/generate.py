@@ -25,7 +25,7 @@ LENGTHS = ((0.04, 3, 4), (0.60, 5, 12), (0.26, 13, 20), (0.07, 21, 35), (0.03, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class GeneratedPair:
     """A sentence pair in the words of Moses's tokeniser. links: (source, target) positions, sorted."""
 
     source: tuple[str, ...]
@@ -39,11 +39,11 @@ class Example:
 
     @property
     def target_text(self) -> str:
-        """Natural French text: nothing after an apostrophe, a blank before a question mark."""
+        """Natural French text: nothing after an apostrophe, a space before a question mark."""
         return _text(self.target).replace("' ", "'").replace("?", " ?")
 
 
-def generate(pairs: int, *, seed: int = 1, min_words: int = SHORTEST, max_words: int = 60) -> list[Example]:
+def generate(pairs: int, *, seed: int = 1, min_words: int = SHORTEST, max_words: int = 60) -> list[GeneratedPair]:
     """So many pairs, both sides of `min_words` to `max_words` words with punctuation; short sentences may repeat, as in real text.
 
     The same seed gives the same pairs on every machine and version of Python. Raises InputError for lengths that do not exist.
@@ -54,14 +54,14 @@ def generate(pairs: int, *, seed: int = 1, min_words: int = SHORTEST, max_words:
     return [next(stream) for _ in range(pairs)]
 
 
-def split(train: int, held_out: int, seed: int = 1) -> tuple[list[Example], list[Example], list[Example]]:
+def split(train: int, held_out: int, seed: int = 1) -> tuple[list[GeneratedPair], list[GeneratedPair], list[GeneratedPair]]:
     """Training, development and test pairs; `held_out` is the size of each of the latter two.
 
     No source and no target sentence of development or test occurs anywhere else; a training sentence may occur twice.
     """
     stream = _stream(seed, SHORTEST, LENGTHS[-1][2])
     seen: set[tuple[str, ...]] = set()  # English and French sentences never look the same, so one set serves both sides
-    held: list[Example] = []
+    held: list[GeneratedPair] = []
     while len(held) < 2 * held_out:
         example = next(stream)
         if example.source not in seen and example.target not in seen:
@@ -79,21 +79,21 @@ def write(folder: str | Path, train: int, held_out: int, seed: int = 1) -> None:
         write_examples(folder, name, examples)
 
 
-def write_examples(folder: Path, name: str, examples: Sequence[Example]) -> None:
+def write_examples(folder: Path, name: str, examples: Sequence[GeneratedPair]) -> None:
     """Writes pairs as plain text: NAME.en, NAME.fr, NAME.links (Pharaoh `i-j`, between the tokeniser's words)."""
     _write_lines(folder / f"{name}.en", [example.source_text for example in examples])
     _write_lines(folder / f"{name}.fr", [example.target_text for example in examples])
     _write_lines(folder / f"{name}.links", [format_links(example.links) for example in examples])
 
 
-def _stream(seed: int, min_words: int, max_words: int) -> Iterator[Example]:
+def _stream(seed: int, min_words: int, max_words: int) -> Iterator[GeneratedPair]:
     chance = Chance(seed)
     bands = [(share, max(low, min_words), min(high, max_words)) for share, low, high in LENGTHS]
     bands = [band for band in bands if band[1] <= band[2]] or [(1.0, min_words, max_words)]
     while True:
         phrase = Grammar(chance).sentence(_length(bands, chance))
         if all(min_words <= len(side) <= max_words for side in (phrase.source, phrase.target)):
-            yield Example(phrase.source, phrase.target, tuple(sorted(phrase.links)))
+            yield GeneratedPair(phrase.source, phrase.target, tuple(sorted(phrase.links)))
 
 
 def _length(bands: Sequence[tuple[float, int, int]], chance: Chance) -> int:

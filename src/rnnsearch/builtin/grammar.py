@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from rnnsearch.builtin import entries as lexicon
-from rnnsearch.builtin import rules
+from rnnsearch.builtin import entries, rules
 from rnnsearch.builtin.entries import ACTORS, PERSONS, Kind, Verb, adjectives_of, verbs_for
 from rnnsearch.builtin.french import surface
 from rnnsearch.builtin.noun_phrases import NounPhrases, size
@@ -23,15 +22,15 @@ COMMA = word(",", ",")
 FULL_STOP = word(".", ".")
 
 
-class Limits(NamedTuple):
+class GrammarLimits(NamedTuple):
     """What a clause may hold. past: "was", which French does not put beside "si". nested: relative clauses and reported speech."""
 
     past: bool = True
     nested: bool = True
 
 
-ANYTHING = Limits()
-NO_PAST = Limits(past=False)
+ANYTHING = GrammarLimits()
+NO_PAST = GrammarLimits(past=False)
 
 
 class Grammar(NounPhrases):
@@ -53,16 +52,16 @@ class Grammar(NounPhrases):
         if words >= 9 and self.chance.happens(0.15):
             share = self.chance.between(3, min(words // 2, 14))
             condition = self.clause(share, NO_PAST)
-            return join(self.chance.pick(lexicon.SUBORDINATORS), condition, COMMA, self.clauses(words - size(condition) - 2, NO_PAST))
+            return join(self.chance.pick(entries.SUBORDINATORS), condition, COMMA, self.clauses(words - size(condition) - 2, NO_PAST))
         return self.clauses(words)
 
     def opener(self) -> Phrase:
         """What stands before the first comma: "Today", "However", "In Paris", "After the meeting"."""
         if self.chance.happens(0.5):
-            return self.chance.pick((lexicon.TODAY, lexicon.HOWEVER))
+            return self.chance.pick((entries.TODAY, entries.HOWEVER))
         return self.chance.pick((self.place, self.time))(3)
 
-    def clauses(self, words: int, limits: Limits = ANYTHING) -> Phrase:
+    def clauses(self, words: int, limits: GrammarLimits = ANYTHING) -> Phrase:
         """One main clause, or several in a row."""
         if words < 10 or (words < 22 and self.chance.happens(0.6)):
             return self.clause(words, limits)
@@ -72,7 +71,7 @@ class Grammar(NounPhrases):
         connective = self.chance.pick((word("and", "et"), word("and", "et"), word("but", "mais")))
         return join(first, COMMA, connective, self.clauses(words - size(first) - 2, limits))
 
-    def clause(self, words: int, limits: Limits = ANYTHING) -> Phrase:
+    def clause(self, words: int, limits: GrammarLimits = ANYTHING) -> Phrase:
         subject = self.subject(words)
         return join(subject.phrase, self.predicate(subject, words - size(subject.phrase), limits))
 
@@ -80,12 +79,12 @@ class Grammar(NounPhrases):
         length = self.chance.between(1, max(1, words // 2 - 1))
         subject = self.someone() if length == 1 else self.noun_phrase(PERSONS, length, relative=False)
         left = words - size(subject.phrase) - 3
-        adverb = self.chance.pick(lexicon.FREQUENCIES) if left >= 2 and self.chance.happens(0.2) else NOTHING
+        adverb = self.chance.pick(entries.FREQUENCIES) if left >= 2 and self.chance.happens(0.2) else NOTHING
         if left >= 2 and self.chance.happens(0.6):
-            verb = self.verb(lexicon.TRANSITIVE, subject.kind)
+            verb = self.verb(entries.TRANSITIVE, subject.kind)
             rest = self.noun_phrase(verb.objects, left).phrase
         else:
-            verb, rest = self.chance.pick(lexicon.INTRANSITIVE), self.adjuncts(left)
+            verb, rest = self.chance.pick(entries.INTRANSITIVE), self.adjuncts(left)
         group = rules.verb_group(verb, subject, Style(), base=True)
         return rules.question(subject, group, adverb, rest)
 
@@ -97,7 +96,7 @@ class Grammar(NounPhrases):
         wanted = verbs_for(kind)
         if kind in ("building", "region", "zone") and self.chance.happens(0.3):
             subject = self.noun_phrase(PERSONS, self.chance.between(1, 2), relative=False)
-            verb = self.chance.pick(lexicon.INTRANSITIVE)
+            verb = self.chance.pick(entries.INTRANSITIVE)
             return join(word("where", "où"), subject.phrase, rules.verb_group(verb, subject, self.style(words - 3)))
         if wanted and self.chance.happens(0.5):
             verb = self.chance.pick(wanted)
@@ -108,7 +107,7 @@ class Grammar(NounPhrases):
 
     # Predicates
 
-    def predicate(self, subject: NounPhrase, words: int, limits: Limits) -> Phrase:
+    def predicate(self, subject: NounPhrase, words: int, limits: GrammarLimits) -> Phrase:
         """The verb and all that follows; several share a subject: "reads the book and sleeps".
 
         What comes after "and" agrees with that subject, so nothing before it may hold another verb that it could belong to.
@@ -116,7 +115,7 @@ class Grammar(NounPhrases):
         if words >= 8 and self.chance.happens(0.25):
             first = self.predicate(subject, self.chance.between(3, min(words - 4, 7)), limits._replace(nested=False))
             return join(first, word("and", "et"), self.predicate(subject, words - size(first) - 1, limits))
-        options: list[Callable[[NounPhrase, int, Limits], Phrase]] = []
+        options: list[Callable[[NounPhrase, int, GrammarLimits], Phrase]] = []
         if words <= 6 or subject.kind not in ACTORS:
             options += [self.copula]
         if words >= 4 and verbs_for(subject.kind):
@@ -133,22 +132,22 @@ class Grammar(NounPhrases):
         """Tense, negation and adverb of a verb that may take so many words."""
         tense = self.chance.pick(tenses) if words >= 2 else "simple"
         negation = self.chance.pick((NOT, NOT, NOT, NEVER)) if words >= 3 and self.chance.happens(0.3) else NOTHING
-        adverbs = (*lexicon.FREQUENCIES, lexicon.ALREADY) if tense == "perfect" and negation is NOTHING else lexicon.FREQUENCIES
+        adverbs = (*entries.FREQUENCIES, entries.ALREADY) if tense == "perfect" and negation is NOTHING else entries.FREQUENCIES
         adverb = self.chance.pick(adverbs) if negation is not NEVER and words >= 3 and self.chance.happens(0.15) else NOTHING
-        return Style(tense, negation, adverb, self.chance.pick(lexicon.MODALS) if tense == "modal" else ("", "", ""))
+        return Style(tense, negation, adverb, self.chance.pick(entries.MODALS) if tense == "modal" else ("", "", ""))
 
-    def intransitive(self, subject: NounPhrase, words: int, limits: Limits) -> Phrase:
-        group = rules.verb_group(self.chance.pick(lexicon.INTRANSITIVE), subject, self.style(words))
+    def intransitive(self, subject: NounPhrase, words: int, limits: GrammarLimits) -> Phrase:
+        group = rules.verb_group(self.chance.pick(entries.INTRANSITIVE), subject, self.style(words))
         return join(group, self.adjuncts(words - size(group), limits.nested))
 
-    def copula(self, subject: NounPhrase, words: int, limits: Limits) -> Phrase:
+    def copula(self, subject: NounPhrase, words: int, limits: GrammarLimits) -> Phrase:
         """ "is happy", "is very old", "is old and famous", "is more famous than Alice"."""
         style = self.style(words - 1, ("simple", "simple", "past", "past", "modal") if limits.past else ("simple", "simple", "modal"))
         adjectives = [adjective for adjective in adjectives_of(subject.kind) if adjective.predicative]
         chosen = self.chance.pick(adjectives)
         complement = rules.predicate_adjective(chosen, subject)
         left = words - size(rules.being_group(subject, complement, style))
-        if left >= 3 and chosen.english in lexicon.COMPARED and self.chance.happens(0.6):
+        if left >= 3 and chosen.english in entries.COMPARED and self.chance.happens(0.6):
             other = self.noun_phrase((subject.kind,), left - 2, relative=False)
             complement = join(word("more", "plus"), complement, word("than", "que"), other.phrase)
         elif left >= 2 and not style.negated and self.chance.happens(0.4):  # French would want "ni … ni" after a negation
@@ -158,14 +157,14 @@ class Grammar(NounPhrases):
             complement = join(word("very", "très"), complement)
         return rules.being_group(subject, complement, style)
 
-    def passive(self, subject: NounPhrase, words: int, limits: Limits) -> Phrase:
+    def passive(self, subject: NounPhrase, words: int, limits: GrammarLimits) -> Phrase:
         verb = self.chance.pick(verbs_for(subject.kind))
         style = self.style(words - 3)
         group = rules.being_group(subject, rules.passive(verb, subject), style)
         return join(group, word("by", "par"), self.noun_phrase(verb.subjects, words - size(group) - 1, limits.nested).phrase)
 
-    def transitive(self, subject: NounPhrase, words: int, limits: Limits) -> Phrase:
-        verb = self.verb(lexicon.TRANSITIVE, subject.kind)
+    def transitive(self, subject: NounPhrase, words: int, limits: GrammarLimits) -> Phrase:
+        verb = self.verb(entries.TRANSITIVE, subject.kind)
         if "adult" in verb.objects and (words == 2 or (words < 6 and self.chance.happens(0.3))):
             style = self.style(words - 1)
             # The gender behind "them" would show in a participle only.
@@ -179,33 +178,33 @@ class Grammar(NounPhrases):
             return join(group, self.noun_phrase(verb.objects, left - size(adjunct), limits.nested, style.negated).phrase, adjunct)
         return join(group, self.noun_phrase(verb.objects, left, limits.nested, style.negated).phrase)
 
-    def transfer(self, subject: NounPhrase, words: int, limits: Limits) -> Phrase:
+    def transfer(self, subject: NounPhrase, words: int, limits: GrammarLimits) -> Phrase:
         """ "gives the book to the girl"."""
-        verb, style = self.chance.pick(lexicon.TRANSFER), self.style(words - 4)
+        verb, style = self.chance.pick(entries.TRANSFER), self.style(words - 4)
         group = rules.verb_group(verb, subject, style)
         left = words - size(group) - 1
         given = self.noun_phrase(verb.objects, self.chance.between(2, max(2, min(left - 2, 5))), relative=False, negated=style.negated)
         recipient = self.noun_phrase((*PERSONS, "institution"), left - size(given.phrase), limits.nested)
         return join(group, given.phrase, word("to", "à"), recipient.phrase)
 
-    def reporting(self, subject: NounPhrase, words: int, limits: Limits) -> Phrase:
+    def reporting(self, subject: NounPhrase, words: int, limits: GrammarLimits) -> Phrase:
         """ "says that …"; never negated, since French would then want a subjunctive."""
-        verb = self.verb(lexicon.REPORTING, subject.kind)
-        adverb = self.chance.pick(lexicon.FREQUENCIES) if words >= 6 and self.chance.happens(0.15) else NOTHING
+        verb = self.verb(entries.REPORTING, subject.kind)
+        adverb = self.chance.pick(entries.FREQUENCIES) if words >= 6 and self.chance.happens(0.15) else NOTHING
         group = rules.verb_group(verb, subject, Style(adverb=adverb))
         return join(group, word("that", "que"), self.clause(words - size(group) - 1))
 
-    def movement(self, subject: NounPhrase, words: int, limits: Limits) -> Phrase:
+    def movement(self, subject: NounPhrase, words: int, limits: GrammarLimits) -> Phrase:
         """ "goes to the hospital", "returns to Japan"."""
-        group = rules.verb_group(self.chance.pick(lexicon.MOTION), subject, self.style(words - 2))
+        group = rules.verb_group(self.chance.pick(entries.MOTION), subject, self.style(words - 2))
         left = words - size(group)
         if left <= 2 or self.chance.happens(0.2):
-            return join(group, self.chance.pick(lexicon.TO_NAMES))
+            return join(group, self.chance.pick(entries.TO_NAMES))
         return join(group, word("to", "à"), self.noun_phrase(("building", "event"), left - 1, limits.nested, counted=False).phrase)
 
-    def speech(self, subject: NounPhrase, words: int, limits: Limits) -> Phrase:
+    def speech(self, subject: NounPhrase, words: int, limits: GrammarLimits) -> Phrase:
         """ "speaks to the teacher"."""
-        group = rules.verb_group(lexicon.SPEAK, subject, self.style(words - 2))
+        group = rules.verb_group(entries.SPEAK, subject, self.style(words - 2))
         return join(group, word("to", "à"), self.noun_phrase(PERSONS, words - size(group) - 1, limits.nested).phrase)
 
     # Adjuncts
@@ -219,19 +218,19 @@ class Grammar(NounPhrases):
             sorts.remove(sort)
             left = words - size(drawn)
             drawn = join(drawn, sort(left if left < 5 else self.chance.between(3, left), relative))
-        return join(drawn, lexicon.TODAY) if words - size(drawn) == 1 and self.chance.happens(0.5) else drawn
+        return join(drawn, entries.TODAY) if words - size(drawn) == 1 and self.chance.happens(0.5) else drawn
 
     def place(self, words: int, relative: bool = False) -> Phrase:
         if words <= 2 or self.chance.happens(0.25):
-            return self.chance.pick(lexicon.IN_NAMES)
-        preposition, kinds = self.chance.pick(lexicon.PLACES)
+            return self.chance.pick(entries.IN_NAMES)
+        preposition, kinds = self.chance.pick(entries.PLACES)
         return join(preposition, self.noun_phrase(kinds, words - 1, relative, counted=False).phrase)
 
     def company(self, words: int, relative: bool = False) -> Phrase:
-        return join(self.chance.pick(lexicon.COMPANY), self.noun_phrase(PERSONS, words - 1, relative, counted=False).phrase)
+        return join(self.chance.pick(entries.COMPANY), self.noun_phrase(PERSONS, words - 1, relative, counted=False).phrase)
 
     def time(self, words: int, relative: bool = False) -> Phrase:
-        return join(self.chance.pick(lexicon.TIMES), self.noun_phrase(("event",), words - 1, relative, counted=False).phrase)
+        return join(self.chance.pick(entries.TIMES), self.noun_phrase(("event",), words - 1, relative, counted=False).phrase)
 
     def verb(self, verbs: Sequence[Verb], subject: Kind) -> Verb:
         return self.chance.pick([verb for verb in verbs if subject in verb.subjects])

@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rnnsearch.builtin import entries as lexicon
-from rnnsearch.builtin import rules
+from rnnsearch.builtin import entries, rules
 from rnnsearch.builtin.chance import Chance
 from rnnsearch.builtin.entries import ACTORS, PERSONS, Adjective, Determiner, Kind, Kinds, Name, adjectives_of, nouns_of
 from rnnsearch.builtin.phrase import Phrase, join, word
@@ -22,7 +21,7 @@ SUBJECTS: tuple[Kinds, ...] = (
     ("institution", "zone"),
     ("nation",),
     ("document",),
-    lexicon.THINGS,
+    entries.THINGS,
 )
 """What sentences are about; one of these is drawn evenly."""
 
@@ -32,7 +31,7 @@ class NounPhrases(ABC):
 
     def __init__(self, chance: Chance) -> None:
         self.chance = chance
-        self.names_left = [*lexicon.PEOPLE, *lexicon.NATIONS, *lexicon.BODIES]
+        self.names_left = [*entries.PEOPLE, *entries.NATIONS, *entries.BODIES]
 
     @abstractmethod
     def relative(self, antecedent: NounPhrase, words: int) -> Phrase:
@@ -55,7 +54,7 @@ class NounPhrases(ABC):
     def someone(self) -> NounPhrase:
         """One word: a name or a pronoun."""
         people = [name for name in self.names_left if name.kind == "adult"]
-        return self.named(self.chance.pick((*people, *lexicon.PRONOUNS)))
+        return self.named(self.chance.pick((*people, *entries.PRONOUNS)))
 
     def named(self, name: Name) -> NounPhrase:
         self.names_left = [left for left in self.names_left if left is not name]
@@ -79,8 +78,8 @@ class NounPhrases(ABC):
         core = rules.noun_group(noun, plural, determiner, adjectives, negated)
         if not described:
             return core
-        if noun.kind in lexicon.OWNERS and (not relative or self.chance.happens(0.4)):
-            owner = self.noun_phrase(lexicon.OWNERS[noun.kind], left - 1, relative, counted=False)
+        if noun.kind in entries.OWNERS and (not relative or self.chance.happens(0.4)):
+            owner = self.noun_phrase(entries.OWNERS[noun.kind], left - 1, relative, counted=False)
             return replace(core, phrase=join(core.phrase, word("of", "de"), owner.phrase))
         return replace(core, phrase=join(core.phrase, self.relative(core, left))) if relative else core
 
@@ -88,24 +87,24 @@ class NounPhrases(ABC):
         """One that exists in this number and makes sense here. described: before a relative clause or "of"."""
         drawn = self.chance.fraction()
         some = plural and (negated or not counted)  # "does not see some", "near some": French has no "des" here
-        another = not plural and lexicon.OTHER in adjectives  # "an other" is not English
+        another = not plural and entries.OTHER in adjectives  # "an other" is not English
         if 0.5 <= drawn < 0.7 and not some and not another:
-            return lexicon.A
+            return entries.A
         if 0.7 <= drawn < 0.8 and plural and counted and not negated:
-            return self.chance.pick(lexicon.QUANTITIES)
+            return self.chance.pick(entries.QUANTITIES)
         if 0.8 <= drawn < 0.9 and not described:
-            return self.chance.pick(lexicon.POSSESSIVES)
+            return self.chance.pick(entries.POSSESSIVES)
         if drawn >= 0.9:
-            return lexicon.THE_TWO if plural and self.chance.happens(0.3) else lexicon.THIS
-        return lexicon.THE
+            return entries.THE_TWO if plural and self.chance.happens(0.3) else entries.THIS
+        return entries.THE
 
     def adjectives(self, kind: Kind, most: int) -> list[Adjective]:
         """At most one of each rank, and "other" besides, which comes first: "the other small house"."""
         chosen: list[Adjective] = []
         for _ in range(min(most, self.chance.pick((0, 1, 1, 1, 2, 2, 3)))):
-            ranks = {adjective.rank for adjective in chosen if adjective is not lexicon.OTHER}
+            ranks = {adjective.rank for adjective in chosen if adjective is not entries.OTHER}
             chosen.append(self.chance.pick([one for one in adjectives_of(kind) if one not in chosen and one.rank not in ranks]))
-        return sorted(chosen, key=lambda adjective: adjective is not lexicon.OTHER)
+        return sorted(chosen, key=lambda adjective: adjective is not entries.OTHER)
 
 
 def size(phrase: Phrase) -> int:

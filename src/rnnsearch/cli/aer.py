@@ -14,16 +14,18 @@ from rnnsearch.cli.output import write
 def aer(
     links: Annotated[
         list[str],
-        typer.Option(metavar="FILE...", help="Word links in Pharaoh format, one sentence a line, of one or more systems."),
+        typer.Option(metavar="FILE...", help="Word links of one or more systems, in Pharaoh format, one sentence per line."),
     ],
     gold: Annotated[str, typer.Option(metavar="FILE", help="Gold links: Pharaoh (i-j sure, i?j possible) or NAACL .wa.")],
-    links_reversed: Annotated[bool, typer.Option("--links-reversed", help="The links are written target-source.")] = False,
-    gold_reversed: Annotated[bool, typer.Option("--gold-reversed", help="The gold links are written target-source.")] = False,
+    links_reversed: Annotated[bool, typer.Option("--links-reversed", help="The link files list target-source, not source-target.")] = False,
+    gold_reversed: Annotated[bool, typer.Option("--gold-reversed", help="The gold file lists target-source, not source-target.")] = False,
     alpha: Annotated[float, typer.Option(min=0.0, max=1.0, help="Weight of precision in the F-measure; 0.5 is balanced.")] = 0.5,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object, with counts, agreement and monotone jumps.")] = False,
-    per_sentence: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a table with the scores of every sentence.")] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object, with counts, agreement of the systems and share of monotone jumps.")
+    ] = False,
+    per_sentence: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a table with the scores of each sentence.")] = None,
 ) -> None:
-    """Alignment error rate, precision, recall and F-measure against gold links."""
+    """Score word links against gold links: alignment error rate, precision, recall and F-measure."""
     from rnnsearch.evaluation.gold_links import read_gold
     from rnnsearch.evaluation.link_scores import as_json, as_table, differences, read_systems, sentence_table
 

@@ -16,46 +16,57 @@ from rnnsearch.errors import InputError
 
 
 def align(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN... SRC TGT", help="Trained runs, source text and its translations.")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN... SRC TGT", help="Trained runs (several make an ensemble), the source text and its translations."),
+    ],
     threshold: Annotated[
         float | None,
         typer.Option(
             min=0.0,
             max=1.0,
-            help="Link what has this weight, not the strongest source word of each target word; with `product` both together.",
+            help="Link every word pair with at least this weight. By default, each target word is linked to its strongest source word.",
         ),
     ] = None,
     posterior: Annotated[
-        bool, typer.Option("--posterior", help="Weigh each source word by how well it explains the target word, now that this is known.")
+        bool,
+        typer.Option("--posterior", help="Use the alignment posterior, which knows the target word, instead of the attention weights."),
     ] = False,
     reverse_run: Annotated[
         list[Path] | None,
-        typer.Option(metavar="RUN", help="A run of the other direction, whose links are symmetrised with these; repeated, an ensemble."),
+        typer.Option(
+            metavar="RUN", help="A run from target to source; its links are symmetrised with the others. Repeat the option for an ensemble."
+        ),
     ] = None,
-    symmetrise: Annotated[str, typer.Option(help="How: as in `rnnsearch links`, or `product` of the weights.")] = "grow-diag-final-and",
+    symmetrise: Annotated[
+        str, typer.Option(help="How to symmetrise: a method of `rnnsearch links`, or `product` of the weights of both directions.")
+    ] = "grow-diag-final-and",
     words: Annotated[
         str,
-        typer.Option(help="What links count: `tokenised` words, what is `given` between blanks, or `auto`: whichever --gold fits."),
+        typer.Option(
+            help="Which words links refer to: `tokenised` words, words as `given` (split at spaces), or `auto`: the words of --gold."
+        ),
     ] = "auto",
     json: Json = False,
-    picture: Annotated[bool, typer.Option("--picture", help="Draw every alignment in the terminal, in place of its links.")] = False,
-    gold: Annotated[str, typer.Option(metavar="FILE", help="Gold links, for pictures, measures and page: Pharaoh or NAACL .wa.")] = "",
+    picture: Annotated[bool, typer.Option("--picture", help="Draw each alignment in the terminal instead of printing links.")] = False,
+    gold: Annotated[str, typer.Option(metavar="FILE", help="Gold links for pictures, measures and page: Pharaoh or NAACL .wa.")] = "",
     measures: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a table: entropy, coverage, monotone jumps, agreement, AER of every pair and of all."),
+        typer.Option(metavar="FILE", help="Write a table for each pair and for all: entropy, coverage, monotone jumps, agreement, AER."),
     ] = None,
     page: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page to browse the alignments.")] = None,
-    alignment_plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the alignment of every pair here.")] = None,
-    plot_format: Annotated[str, typer.Option(help="Of --alignment-plots: png, svg or pdf.")] = "png",
-    beside: Annotated[
-        list[Path] | None, typer.Option(metavar="RUN", help="A further run, for pictures and page, beside the first; may be repeated.")
+    alignment_plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the alignment of each pair into this folder.")] = None,
+    plot_format: Annotated[str, typer.Option(help="File format of --alignment-plots: png, svg or pdf.")] = "png",
+    compare: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="RUN", help="Another run to show next to the first in pictures and page; may be repeated."),
     ] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Pairs aligned together.")] = 64,
+    batch_size: Annotated[int, typer.Option(min=1, help="Sentence pairs processed together.")] = 64,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
 ) -> None:
-    """Align sentence pairs by forced decoding: Pharaoh links `i-j` (source-target, from 0), or soft matrices with --json."""
+    """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from 0), or matrices with --json."""
     from rnnsearch.cli.output import as_aligned_json
     from rnnsearch.drawing.alignment_figure import comparison_figure
     from rnnsearch.drawing.alignment_text import comparison_text
@@ -68,14 +79,14 @@ def align(
 
     one_of(symmetrise, "--symmetrise", WAYS)
     if symmetrise == PRODUCT and not reverse_run:
-        raise InputError("--symmetrise product needs a run of the other direction", remedy="--reverse-run RUN")
+        raise InputError("--symmetrise product needs a run from target to source", remedy="add --reverse-run RUN")
     one_of(words, "--words", ("auto", "tokenised", "given"))
     one_of(plot_format, "--plot-format", ("png", "svg", "pdf"))
     if json and picture:
-        raise InputError("one line cannot be JSON and a picture", remedy="leave out --json or --picture")
+        raise InputError("--json and --picture cannot be used together", remedy="remove one of them")
     names, source, target = runs_and_texts(runs)
-    titles = _titles(names, reverse_run or [], beside or [])
-    translator, *others = (load(run, device, threads, trust_code) for run in (names, *([one] for one in beside or [])))
+    titles = _titles(names, reverse_run or [], compare or [])
+    translator, *others = (load(run, device, threads, trust_code) for run in (names, *([one] for one in compare or [])))
     reverse = load(reverse_run, device, threads, trust_code) if reverse_run else None
     pairs: Iterable[tuple[str, str]] = read_pairs(source, target)
     known: list[Any] = []
@@ -113,9 +124,9 @@ def align(
         say("  ".join(f"{name} {value:.4g}" for name, value in together(rows).values().items()))
 
 
-def _titles(runs: list[Path], reverse: list[Path], beside: list[Path]) -> list[str]:
+def _titles(runs: list[Path], reverse: list[Path], others: list[Path]) -> list[str]:
     """What the pictures of a pair are called; one picture by itself needs no name."""
-    if not (reverse or beside):
+    if not (reverse or others):
         return [""]
-    ensembles = [runs, *([reverse] if reverse else []), *([one] for one in beside)]
+    ensembles = [runs, *([reverse] if reverse else []), *([one] for one in others)]
     return [" + ".join(run.resolve().name for run in ensemble) for ensemble in ensembles]

@@ -20,8 +20,9 @@ from rnnsearch.cli.experiment import experiment
 from rnnsearch.cli.faults import BAD_INPUT, fault_of
 from rnnsearch.cli.lexicon import lexicon
 from rnnsearch.cli.links import links
-from rnnsearch.cli.options import DEBUG, Command, Debug, Quiet, SeveralValues, Version
+from rnnsearch.cli.options import DEBUG, Command, Debug, Quiet, SeveralValues, Version, say
 from rnnsearch.cli.prepare import prepare
+from rnnsearch.cli.renamed import warnings_in_one_line
 from rnnsearch.cli.report import report
 from rnnsearch.cli.reproduce import reproduce
 from rnnsearch.cli.score import score
@@ -103,7 +104,7 @@ def run_command() -> int:
     if COMPLETION in os.environ:
         app(prog_name=PROGRAM)  # answers the shell, and exits
     try:
-        with typer.main.get_command(app).make_context(PROGRAM, sys.argv[1:]) as context:
+        with warnings_in_one_line(say), typer.main.get_command(app).make_context(PROGRAM, sys.argv[1:]) as context:
             context.command.invoke(context)
     except typer.Exit as leaving:  # --help has been shown
         return leaving.exit_code

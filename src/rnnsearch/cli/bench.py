@@ -11,7 +11,7 @@ from rnnsearch.cli.options import Set
 from rnnsearch.errors import InputError
 
 
-class Work(StrEnum):
+class BenchTask(StrEnum):
     """What can be measured."""
 
     TRAIN = "train"
@@ -19,12 +19,14 @@ class Work(StrEnum):
 
 
 def bench(
-    work: Annotated[Work, typer.Argument(help="Whole updates of training, or beam search.")],
+    work: Annotated[BenchTask, typer.Argument(help="Whole updates of training, or beam search.")],
     recipe: Annotated[str, typer.Option(help="Sizes and settings: a built-in recipe or a TOML file; the paper's if not given.")] = "",
     words: Annotated[int, typer.Option(min=3, help="Vocabulary of each side, the two specials included.")] = 30_002,
     length: Annotated[int, typer.Option(min=1, help="Words of every sentence, the end of sentence not counted.")] = 25,
     repetitions: Annotated[int, typer.Option(min=1, help="Batches that are timed, after one that warms up.")] = 5,
-    candidates: Annotated[int, typer.Option(min=0, help="Of translate: target words that are searched, drawn at random; 0 = all.")] = 0,
+    lexical_shortlist: Annotated[
+        int, typer.Option(min=0, help="For `translate`: search only this number of target words, chosen at random; 0 = all words.")
+    ] = 0,
     set_: Set = None,
     threads: Annotated[
         int | None, typer.Option(min=0, help="CPU threads; 0 = one for each core. Short for --set training.threads=N.")
@@ -41,10 +43,10 @@ def bench(
     changes = [*(set_ or ()), *([] if threads is None else [f"training.threads={threads}"])]
     settings = load_config(recipe, changes)
     usable_device(settings.training.device)
-    if work is Work.TRAIN and candidates:
-        raise InputError("training has no candidate words", remedy="leave out --candidates")
-    if work is Work.TRAIN:
+    if work is BenchTask.TRAIN and lexical_shortlist:
+        raise InputError("training uses no lexical shortlist", remedy="remove --lexical-shortlist")
+    if work is BenchTask.TRAIN:
         result = bench_training(settings, words=words, length=length, repetitions=repetitions)
     else:
-        result = bench_translation(settings, words=words, length=length, repetitions=repetitions, candidates=candidates)
+        result = bench_translation(settings, words=words, length=length, repetitions=repetitions, lexical_shortlist=lexical_shortlist)
     print(dumps(result.as_dict()) if json else result.text())

@@ -17,40 +17,48 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    ref: Annotated[str, typer.Option(help="References, one a line, detokenised; - is stdin.")],
+    ref: Annotated[str, typer.Option(help="Reference translations, one per line, detokenised; - is stdin.")],
     hyp: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE...", help="Translations of any system: detokenised lines, or a Moses n-best list; - is stdin."),
+        typer.Option(metavar="FILE...", help="Translations by any system: detokenised lines, or a Moses n-best list; - is stdin."),
     ] = None,
-    src: Annotated[str | None, typer.Option(help="The source text, for --run, --by-length and --window.")] = None,
+    src: Annotated[str | None, typer.Option(help="Source text, needed for --run, --by-length and --window.")] = None,
     run: Annotated[
         list[Path] | None,
-        typer.Option(metavar="RUN...", help="The run that wrote the first --hyp, the second …; one without --hyp translates --src itself."),
+        typer.Option(
+            metavar="RUN...", help="Runs that wrote the --hyp files, in the same order. A run without a --hyp file translates --src."
+        ),
     ] = None,
-    system: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=FILE...", help="More translations, with the names that the tables show.")
-    ] = None,
-    tokenise: Annotated[str, typer.Option(help="sacreBLEU's tokenisation for BLEU.")] = "13a",
+    system: Annotated[list[str] | None, typer.Option(metavar="NAME=FILE...", help="More translations, with names for the tables.")] = None,
+    tokenise: Annotated[str, typer.Option(help="Tokenisation for BLEU, as sacreBLEU names it.")] = "13a",
     multi_bleu: Annotated[
         str | None,
-        typer.Option(metavar="LANGUAGE", help="Also BLEU as multi-bleu.perl has it, of Moses's tokens; none: of words as they are."),
+        typer.Option(
+            metavar="LANGUAGE",
+            help="Also compute BLEU as multi-bleu.perl does, on Moses tokens of this language, or `none`: on words split at spaces.",
+        ),
     ] = None,
-    ter: Annotated[bool, typer.Option("--ter", help="Also the translation edit rate: minutes for thousands of long sentences.")] = False,
-    by_length: Annotated[bool, typer.Option("--by-length", help="Scores by length of the source: 1–10 words, 11–20, …")] = False,
+    ter: Annotated[
+        bool, typer.Option("--ter", help="Also compute the translation edit rate (slow: minutes for thousands of long sentences).")
+    ] = False,
+    by_length: Annotated[bool, typer.Option("--by-length", help="Show scores by source length: 1–10 words, 11–20, …")] = False,
     window: Annotated[
-        int | None, typer.Option(min=1, metavar="WIDTH", help="Scores in a window of so many lengths that slides over them.")
+        int | None,
+        typer.Option(min=1, metavar="WIDTH", help="Show scores in a window of WIDTH source lengths that slides over all lengths."),
     ] = None,
-    significance: Annotated[bool, typer.Option("--significance", help="Test the difference between every two systems.")] = False,
-    beam: Annotated[int | None, typer.Option(help="Of the translations by --run; as the run's settings say if not given.")] = None,
-    resamples: Annotated[int, typer.Option(min=1, help="For the bootstrap intervals.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap intervals.")] = 1,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object with everything.")] = False,
-    tsv: Annotated[bool, typer.Option("--tsv", help="One table with a row for every number.")] = False,
+    significance: Annotated[
+        bool, typer.Option("--significance", help="Test the differences between all pairs of systems for significance.")
+    ] = False,
+    beam: Annotated[int | None, typer.Option(help="Beam size of the runs' own translations; default: that of the run's settings.")] = None,
+    resamples: Annotated[int, typer.Option(min=1, help="Bootstrap resamples for the confidence intervals.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the bootstrap.")] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all results.")] = False,
+    tsv: Annotated[bool, typer.Option("--tsv", help="Print one table with a row for each number.")] = False,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
 ) -> None:
-    """Score translations of any system: BLEU and chrF, by sentence length, without unknown words, with tests of significance."""
+    """Score translations of any system: BLEU and chrF, also by sentence length, without unknown words, and with significance tests."""
     from rnnsearch.evaluation.bleu import lengths
     from rnnsearch.evaluation.by_length import buckets, windows
     from rnnsearch.evaluation.evaluation import Wanted
@@ -86,13 +94,13 @@ def require_sense(
 ) -> None:
     """Raises InputError for options that contradict each other."""
     if not (files or runs or others):
-        raise InputError("no system to evaluate", remedy="--hyp FILE, --system NAME=FILE or --run RUN")
+        raise InputError("there is no system to evaluate", remedy="give --hyp FILE, --system NAME=FILE or --run RUN")
     if needs_source and source is None:
-        raise InputError("--run, --by-length and --window need the source text", remedy="--src FILE")
+        raise InputError("--run, --by-length and --window need the source text", remedy="give --src FILE")
     if forms > 1:
-        raise InputError("--json and --tsv are two forms of one answer", remedy="leave out one of them")
+        raise InputError("--json and --tsv cannot be used together", remedy="remove one of them")
     if [*files, reference, source, *(other.partition("=")[2] for other in others)].count("-") > 1:
-        raise InputError("standard input can be one of the texts only", remedy="name files for the others")
+        raise InputError("only one text can come from standard input", remedy="give files for the others")
 
 
 def lines(file: str, expected: int | None = None) -> list[str]:
@@ -101,9 +109,9 @@ def lines(file: str, expected: int | None = None) -> list[str]:
 
     text = list(read_lines(file))
     if not text:
-        raise InputError("no sentence to score", file=file, remedy="the file is empty")
+        raise InputError("the file is empty", file=file, remedy="give one sentence per line")
     if expected is not None and len(text) != expected:
-        remedy = "line N of the one must translate line N of the other"
+        remedy = "line N must translate line N of the references"
         raise InputError(f"has {len(text):,} lines, but there are {expected:,} references", file=file, remedy=remedy)
     return text
 

@@ -23,7 +23,7 @@ def experiment(
     dry_run: DryRun = False,
     trust_code: TrustCode = False,
 ) -> None:
-    """Train every variant of a study with every seed, and compare them in tables and on a page. After Ctrl-C the same call goes on."""
+    """Train every variant of a study with every seed, and compare them in tables and a page. After Ctrl-C, the same command continues."""
     plan = read(study, data, set_)
     if status or dry_run:
         describe(plan, out, status)

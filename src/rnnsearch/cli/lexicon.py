@@ -11,18 +11,20 @@ from rnnsearch.cli.options import progress_bar, say
 
 
 def lexicon(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="Folder that `rnnsearch prepare` made.")],
-    out: Annotated[Path, typer.Option(help="File of the table; a name that ends in .gz is compressed.")],
-    best: Annotated[int, typer.Option(min=1, help="Translations kept of every source word.")] = 50,
-    least: Annotated[float, typer.Option(min=0.0, max=1.0, help="Probability below which a translation is left out.")] = 0.0005,
-    pairs: Annotated[int, typer.Option(min=1, help="Pairs of the corpus that IBM Model 1 reads; links are all counted.")] = 200_000,
-    iterations: Annotated[int, typer.Option(min=1, help="Of EM.")] = 5,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there already.")] = False,
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="Prepared dataset: a folder made by `rnnsearch prepare`.")],
+    out: Annotated[Path, typer.Option(help="File to write; it is compressed if its name ends in .gz.")],
+    best: Annotated[int, typer.Option(min=1, help="Number of best translations to keep of each source word.")] = 50,
+    least: Annotated[float, typer.Option(min=0.0, max=1.0, help="Leave out translations with a lower probability than this.")] = 0.0005,
+    pairs: Annotated[
+        int, typer.Option(min=1, help="Number of sentence pairs that IBM Model 1 reads. Word links are always counted in all pairs.")
+    ] = 200_000,
+    iterations: Annotated[int, typer.Option(min=1, help="EM iterations of IBM Model 1.")] = 5,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
-    """Make a lexical table, for `translate --candidates`: from the corpus's word links, or by IBM Model 1 where it has none."""
+    """Make a lexical translation table for `translate --lexical-shortlist`, from the word links of a corpus, or else by IBM Model 1."""
     from rnnsearch.system.files import free
     from rnnsearch.text.lexicon.ibm1 import estimate
-    from rnnsearch.text.lexicon.table import Lexicon
+    from rnnsearch.text.lexicon.table import LexicalTable
     from rnnsearch.text.store.corpus import Corpus
 
     free(out, overwrite)
@@ -30,7 +32,7 @@ def lexicon(
     source, target = corpus.source.vocabulary, corpus.target.vocabulary
     with progress_bar() as progress:
         if corpus.train.linked:
-            table = Lexicon.of_links(corpus.train, len(source), len(target), progress)
+            table = LexicalTable.of_links(corpus.train, len(source), len(target), progress)
         else:
             table = estimate(corpus.train, len(source), len(target), most_pairs=pairs, iterations=iterations, progress=progress)
         table = table.pruned(best, least)

@@ -14,7 +14,9 @@ from rnnsearch.errors import InputError
 def links(
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FILE...", help="Source and target files by turns, or bilingual files, as for prepare; aligned together."),
+        typer.Argument(
+            metavar="FILE...", help="Source and target files alternating, or bilingual files, as for `prepare`. They are aligned together."
+        ),
     ] = None,
     out: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Pharaoh file to write; repeat the option for several corpora.")
@@ -22,29 +24,38 @@ def links(
     symmetrise: Annotated[
         str,
         typer.Option(
-            help="How the directions become one: grow-diag-final-and, grow-diag-final, grow-diag, grow, intersection, union, forward, "
-            "reverse; or none, which writes them as OUT.forward and OUT.reverse."
+            help="How to symmetrise the links of both directions: grow-diag-final-and, grow-diag-final, grow-diag, grow, intersection, "
+            "union, forward, reverse; or none, which writes OUT.forward and OUT.reverse."
         ),
     ] = "grow-diag-final-and",
     words: Annotated[
-        str, typer.Option(help="What the links count: `tokenised` words, or what is `given` between blanks in the files.")
+        str, typer.Option(help="Which words links refer to: `tokenised` words, or words as `given` (split at spaces).")
     ] = "tokenised",
     forward: Annotated[
-        str, typer.Option(metavar="FILE", help="Align nothing: take the links of another aligner, a source word for each target word.")
+        str,
+        typer.Option(
+            metavar="FILE", help="Do not align. Read another aligner's links from this file, with one source word per target word."
+        ),
     ] = "",
-    reverse: Annotated[str, typer.Option(metavar="FILE", help="And those of its other direction.")] = "",
-    swap_forward: Annotated[bool, typer.Option("--swap-forward", help="The --forward file is written target-source.")] = False,
-    swap_reverse: Annotated[bool, typer.Option("--swap-reverse", help="The --reverse file is written target-source.")] = False,
+    reverse: Annotated[
+        str, typer.Option(metavar="FILE", help="With --forward: the links of the other direction, with one target word per source word.")
+    ] = "",
+    swap_forward: Annotated[
+        bool, typer.Option("--swap-forward", help="The --forward file lists target-source, not source-target.")
+    ] = False,
+    swap_reverse: Annotated[
+        bool, typer.Option("--swap-reverse", help="The --reverse file lists target-source, not source-target.")
+    ] = False,
     columns: Columns = None,
     format_: Format = "",
-    recipe: Annotated[str, typer.Option(help="Take the languages and the tokeniser of this recipe: a built-in name or a TOML file.")] = "",
+    recipe: Annotated[str, typer.Option(help="Use the languages and the tokeniser of this recipe: a built-in name or a TOML file.")] = "",
     set_: Set = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
 ) -> None:
-    """Align the words of a corpus in both directions with eflomal, and make one set of links of them, for prepare --links."""
+    """Align the words of a corpus with eflomal in both directions and symmetrise the links, for `prepare --links`."""
     from rnnsearch.config import load_config
     from rnnsearch.text.formats.readers import Layout, parallel_texts
-    from rnnsearch.text.links.corpora import NONE, Direction, link_files, link_texts
+    from rnnsearch.text.links.corpora import NONE, DirectionFile, link_files, link_texts
     from rnnsearch.text.links.symmetrise import METHODS
 
     one_of(symmetrise, "--symmetrise", (*METHODS, NONE))
@@ -55,7 +66,7 @@ def links(
     layout = Layout(format_, *sides, settings.source_language, settings.target_language)  # type: ignore[arg-type]  # checked there
     with progress_bar() as progress:
         if forward:
-            directions = Direction(forward, swap_forward), Direction(reverse, swap_reverse)
+            directions = DirectionFile(forward, swap_forward), DirectionFile(reverse, swap_reverse)
             report = link_files(*directions, outs[0], method=symmetrise, progress=progress)
         else:
             texts = parallel_texts(files or [], layout=layout)
@@ -66,13 +77,15 @@ def links(
 def _checked(out: list[Path], files: list[str], forward: str, reverse: str, overwrite: bool) -> list[Path]:
     """What the options must have in common; the files to write."""
     if bool(forward) != bool(reverse):
-        raise InputError("the links of both directions are needed", remedy="give --forward and --reverse")
+        raise InputError("links needs both directions", remedy="give --forward and --reverse")
     if bool(forward) == bool(files):
-        raise InputError("links needs a corpus, or the files of an aligner", remedy="name the texts, or give --forward and --reverse")
+        raise InputError(
+            "links needs a corpus or the files of an aligner, and not both", remedy="give the texts, or give --forward and --reverse"
+        )
     if not out or (forward and len(out) > 1):
-        raise InputError("links does not know where to write", remedy="give --out, with one file for each corpus")
+        raise InputError("links needs one --out file for each corpus", remedy="give --out FILE")
     for path in out:
         if path.is_dir() or (path.exists() and not overwrite):
-            raise InputError("is there already", file=path, remedy="name another file, or give --overwrite")
+            raise InputError("already exists", file=path, remedy="choose another file, or add --overwrite")
         path.parent.mkdir(parents=True, exist_ok=True)
     return out

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from rnnsearch.cli.renamed import current_options
 from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.system.progress import QUIET, note
 from rnnsearch.system.version import package_version
@@ -86,12 +87,18 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, with
 
 
 class Command(TyperCommand):
-    """A command that takes the options of all commands after its name, too: `rnnsearch -q prepare` is `rnnsearch prepare -q`."""
+    """A command that takes the options of all commands after its name, too: `rnnsearch -q prepare` is `rnnsearch prepare -q`.
+
+    It also knows the old names of its options.
+    """
 
     EVERYWHERE = ("quiet", "debug")
 
     def get_params(self, ctx: Any) -> list[Any]:
         return [*super().get_params(ctx), *(option for option in ctx.find_root().command.params if option.name in self.EVERYWHERE)]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, current_options(ctx.info_name, args))
 
 
 class SeveralValues(Command):
@@ -128,5 +135,7 @@ def one_of(word: str, option: str, allowed: Iterable[str]) -> str:
     """The word, if it is one of the allowed ones. Raises InputError else."""
     allowed = tuple(allowed)
     if word not in allowed:
-        raise InputError(f"{option} knows no '{word}'", remedy=f"{did_you_mean(word, allowed)} one of: {', '.join(allowed)}".strip())
+        raise InputError(
+            f"{option} does not know '{word}'", remedy=f"{did_you_mean(word, allowed)} use one of: {', '.join(allowed)}".strip()
+        )
     return word

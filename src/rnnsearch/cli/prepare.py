@@ -19,39 +19,42 @@ def _check(store: Path | None) -> None:
         return
     from rnnsearch.text.store.store import check_store
 
-    say(f"{store}: all {check_store(store)} files are as they were written")
+    say(f"{store}: the checksums of all {check_store(store)} files are correct")
     raise typer.Exit
 
 
 def prepare(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Source and target files by turns, or bilingual files; .gz is read as is, - is stdin."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Source and target files alternating, or bilingual files. .gz, .xz and .zst are decompressed; - is stdin.",
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder of the prepared corpus.")],
+    out: Annotated[Path, typer.Option(help="Folder for the prepared dataset.")],
     dev: Annotated[
-        list[str] | None, typer.Option(metavar="FILE...", help="Development pairs, for validation while training: named as the others are.")
+        list[str] | None, typer.Option(metavar="FILE...", help="Development pairs for validation during training; files as above.")
     ] = None,
     links: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE...", help="Word links (Pharaoh), a file for each corpus, a line for each pair."),
+        typer.Option(metavar="FILE...", help="Word links in Pharaoh format: one file per corpus, one line per pair."),
     ] = None,
-    links_reversed: Annotated[bool, typer.Option("--links-reversed", help="The links are written target-source.")] = False,
+    links_reversed: Annotated[bool, typer.Option("--links-reversed", help="The link files list target-source, not source-target.")] = False,
     links_words: Annotated[
-        str, typer.Option(help="What links count: `given` (between blanks in the files), `tokenised` words, or `auto`: whichever they fit.")
+        str, typer.Option(help="Which words links refer to: words as `given` (split at spaces), `tokenised` words, or `auto`: detect it.")
     ] = "auto",
     columns: Columns = None,
     format_: Format = "",
-    recipe: Annotated[str, typer.Option(help="Take the data settings of this recipe: a built-in name or a TOML file.")] = "",
+    recipe: Annotated[str, typer.Option(help="Use the [data] settings of this recipe: a built-in name or a TOML file.")] = "",
     set_: Set = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a corpus that is there already.")] = False,
-    workers: Annotated[int, typer.Option(min=0, help="Processes that clean; 0 = as many as there are cores.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing prepared dataset.")] = False,
+    workers: Annotated[int, typer.Option(min=0, help="Worker processes; 0 = one per core.")] = 0,
     check: Annotated[
         Path | None,
-        typer.Option(metavar="STORE", callback=_check, is_eager=True, help="Make nothing; compare a corpus with its checksums."),
+        typer.Option(metavar="STORE", callback=_check, is_eager=True, help="Only verify the checksums of this prepared dataset."),
     ] = None,
 ) -> None:
-    """Clean, tokenise and number parallel text, and say what was dropped and why."""
+    """Clean, tokenise and encode parallel text, and report which pairs were dropped and why."""
     from rnnsearch.config import load_config
     from rnnsearch.text.formats.readers import Layout, parallel_texts
     from rnnsearch.text.preparing.prepare import prepare_texts

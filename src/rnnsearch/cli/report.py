@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 def report(
     test: Annotated[
         list[str],
-        typer.Option(metavar="[NAME=]SRC REF", help="Source and reference of a test set; several pairs may follow one another."),
+        typer.Option(metavar="[NAME=]SRC REF", help="Source and reference of a test set; repeat the two files for more test sets."),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the page, its figures, tables and translations.")],
     runs: Annotated[list[str] | None, typer.Argument(metavar="[NAME=]RUN...", help="Trained runs.")] = None,
     system: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=HYP", help="Another system's translations, plain or n-best; one file for each test set, - for none."),
+        typer.Option(metavar="NAME=HYP", help="Translations by another system, plain or n-best: one file per test set, or - for none."),
     ] = None,
     gold: Annotated[list[str] | None, typer.Option(metavar="[NAME=]FILE", help="Gold word links of a test set.")] = None,
-    title: Annotated[str, typer.Option(help="Of the page.")] = "",
-    first: Annotated[int, typer.Option(min=0, help="For a quick look: only the first pairs of each test set; 0 = all.")] = 0,
-    beam: Annotated[int | None, typer.Option(help="Hypotheses kept; as each run's settings say if not given.")] = None,
+    title: Annotated[str, typer.Option(help="Title of the page.")] = "",
+    first: Annotated[int, typer.Option(min=0, metavar="N", help="Use only the first N pairs of each test set; 0 = all.")] = 0,
+    beam: Annotated[int | None, typer.Option(help="Beam size; default: that of each run's settings.")] = None,
     normalise: Annotated[str | None, typer.Option(help="Length normalisation: none, length or gnmt.")] = None,
-    precision: Annotated[str | None, typer.Option(help="Of the matrix products: float32, bfloat16 or int8.")] = None,
+    precision: Annotated[str | None, typer.Option(help="Number format of the matrix products: float32, bfloat16 or int8.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Sentences translated together.")] = None,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
 ) -> None:
-    """Compare runs and outside systems as the paper's Section 5 does: tables and figures as one HTML page, Markdown, JSON and CSV."""
+    """Compare runs and other systems as in the paper's Section 5: tables and figures as an HTML page, Markdown, JSON and CSV."""
     from rnnsearch.report.inputs import name_runs, read_test_sets, system_files
     from rnnsearch.report.make import make_report
     from rnnsearch.system.machine import set_up_cpu

@@ -15,7 +15,7 @@ from rnnsearch.cli.study_options import Data, DryRun, Only, Out, SideBySide, Sta
 def reproduce(
     out: Out,
     study: Annotated[
-        str, typer.Argument(metavar="[STUDY]", help="A TOML file or a built-in study; the paper's if none is named.")
+        str, typer.Argument(metavar="[STUDY]", help="A built-in study or a TOML file; default: the paper's experiment.")
     ] = "paper",
     data: Data = None,
     set_: Set = None,
@@ -25,7 +25,7 @@ def reproduce(
     dry_run: DryRun = False,
     trust_code: TrustCode = False,
 ) -> None:
-    """Reproduce the paper's experiment: prepare, train all, translate, report as its Section 5. After Ctrl-C the same call goes on."""
+    """Reproduce the paper's experiment: prepare, train, translate, and report as in Section 5. After Ctrl-C, the same command continues."""
     plan = read(study, data, set_)
     if status or dry_run:
         describe(plan, out, status, page=True)

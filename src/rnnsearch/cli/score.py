@@ -14,15 +14,19 @@ from rnnsearch.errors import InputError
 
 def score(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN... SRC TGT", help="Trained runs, source text, and its translations or a Moses n-best list.")
+        list[str],
+        typer.Argument(
+            metavar="RUN... SRC TGT",
+            help="Trained runs (several make an ensemble), the source text, and its translations or a Moses n-best list.",
+        ),
     ],
     json: Json = False,
-    batch_size: Annotated[int, typer.Option(min=1, help="Pairs scored together.")] = 64,
+    batch_size: Annotated[int, typer.Option(min=1, help="Sentence pairs scored together.")] = 64,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
 ) -> None:
-    """Print log p(y|x) of every pair, in nats; an n-best list comes back in the order of its scores."""
+    """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these scores."""
     from rnnsearch.cli.output import as_json
     from rnnsearch.text.formats.lines import read_lines, read_pairs
     from rnnsearch.text.nbest import is_nbest, parse_nbest
@@ -33,7 +37,7 @@ def score(
     # What comes through a pipe can be read only once, so there is no looking ahead.
     if Path(target).is_file() and is_nbest(next(read_lines(target), "")):
         if json:
-            raise InputError("an n-best list comes back as an n-best list, not as JSON", file=target, remedy="leave out --json")
+            raise InputError("--json cannot be used with an n-best list", file=target, remedy="remove --json")
         lines = list(read_lines(source))
         for line in rerank(translator, lines, parse_nbest(read_lines(target), len(lines), target)):
             print(line)

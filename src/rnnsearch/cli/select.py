@@ -15,32 +15,40 @@ from rnnsearch.errors import InputError
 
 def select(
     in_domain: Annotated[
-        list[str] | None, typer.Option(metavar="SRC TGT", help="Text of the domain: two files, line by line, or a bilingual file.")
+        list[str] | None, typer.Option(metavar="SRC TGT", help="Text of the domain: a source and a target file, or a bilingual file.")
     ] = None,
     pool: Annotated[
-        list[str] | None, typer.Option(metavar="SRC TGT", help="Text to select from; several corpora by turns, or repeat the option.")
+        list[str] | None,
+        typer.Option(metavar="SRC TGT", help="Text to select from: source and target files alternating, or bilingual files."),
     ] = None,
-    words: Annotated[int | None, typer.Option(min=1, help="Keep the best pairs, at most this many words of their target side.")] = None,
-    share: Annotated[float | None, typer.Option(min=0.0, max=1.0, help="Or this share of the pool's target words.")] = None,
-    pairs: Annotated[int | None, typer.Option(min=1, help="Or this many pairs.")] = None,
-    out: Annotated[str, typer.Option(metavar="PREFIX", help="Write PREFIX.en and PREFIX.fr, or as the languages are.")] = "",
-    scores: Annotated[Path | None, typer.Option(help="Keep the scores in this file, so that the cut can be moved.")] = None,
-    from_scores: Annotated[Path | None, typer.Option(help="Cut by these scores; nothing is scored.")] = None,
+    words: Annotated[int | None, typer.Option(min=1, help="Select the best pairs, with at most this many target words.")] = None,
+    share: Annotated[float | None, typer.Option(min=0.0, max=1.0, help="Or select this share of the pool's target words.")] = None,
+    pairs: Annotated[int | None, typer.Option(min=1, help="Or select this many pairs.")] = None,
+    out: Annotated[
+        str,
+        typer.Option(
+            metavar="PREFIX", help="Write the files PREFIX.SOURCE and PREFIX.TARGET, named after the languages: PREFIX.en, PREFIX.fr."
+        ),
+    ] = "",
+    scores: Annotated[
+        Path | None, typer.Option(help="Save the scores of all pairs in this file, so that another amount can be selected later.")
+    ] = None,
+    from_scores: Annotated[Path | None, typer.Option(help="Select by the scores in this file, without scoring again.")] = None,
     columns: Columns = None,
     format_: Format = "",
-    recipe: Annotated[str, typer.Option(help="Take the languages and the tokeniser of this recipe: a built-in name or a TOML file.")] = "",
+    recipe: Annotated[str, typer.Option(help="Use the languages and the tokeniser of this recipe: a built-in name or a TOML file.")] = "",
     set_: Set = None,
-    order: Annotated[int, typer.Option(min=1, max=9, help="Words of the longest n-grams.")] = 4,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random sample of the pool.")] = 1,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")] = False,
-    workers: Annotated[int, typer.Option(min=0, help="Processes that score; 0 = as many as there are cores.")] = 0,
+    order: Annotated[int, typer.Option(min=1, max=9, help="Order of the n-gram language models.")] = 4,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the sample of the pool.")] = 1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
+    workers: Annotated[int, typer.Option(min=0, help="Worker processes; 0 = one per core.")] = 0,
 ) -> None:
-    """Keep the pool's pairs that resemble a domain most, by bilingual cross-entropy difference (Axelrod et al. 2011)."""
+    """Select the pairs of a pool that are most similar to a domain, by bilingual cross-entropy difference (Axelrod et al. 2011)."""
     from rnnsearch.config import load_config
     from rnnsearch.system.files import free
     from rnnsearch.text.formats.readers import Layout
     from rnnsearch.text.selecting.select import Amount, output_files, score_pool
-    from rnnsearch.text.selecting.select import select as cut
+    from rnnsearch.text.selecting.select import select as select_pairs
 
     amounts = [Amount(value, unit) for unit, value in (("words", words), ("share", share), ("pairs", pairs)) if value is not None]
     _check(from_scores, scores, in_domain, pool, out, len(amounts))
@@ -68,7 +76,7 @@ def select(
             )
         if not out:
             return
-        report = cut(from_scores, out, amounts[0], pool=pool or [], overwrite=overwrite, progress=progress)
+        report = select_pairs(from_scores, out, amounts[0], pool=pool or [], overwrite=overwrite, progress=progress)
     print(report.text(), end="")
 
 
@@ -77,8 +85,8 @@ def _check(from_scores: Path | None, scores: Path | None, in_domain: object, poo
     if from_scores is None and not (in_domain and pool):
         raise InputError("select needs a domain and a pool", remedy="give --in-domain and --pool, or --from-scores")
     if from_scores is not None and (in_domain or scores):
-        raise InputError("--from-scores does not score", remedy="leave out --in-domain and --scores, or --from-scores")
+        raise InputError("--from-scores cannot be used with --in-domain or --scores", remedy="remove --from-scores, or the other two")
     if not out and (from_scores is not None or scores is None):
-        raise InputError("select does not know where to write", remedy="give --out, or --scores to score only")
+        raise InputError("select needs --out, or --scores to compute scores only", remedy="give --out PREFIX")
     if amounts != bool(out):
-        raise InputError("select needs to know how much to keep", remedy="give one of --words, --share and --pairs with --out")
+        raise InputError("select needs one amount together with --out", remedy="give --out and one of --words, --share and --pairs")

@@ -10,12 +10,14 @@ import typer
 from rnnsearch.cli.options import progress_bar, say
 from rnnsearch.errors import InputError
 
-Out = Annotated[Path, typer.Option(help="Folder of the study: corpus, runs, translations and tables. The same call goes on with it.")]
-Data = Annotated[Path | None, typer.Option(help="Folder that the study's paths begin in, if not that of its file.")]
-SideBySide = Annotated[int, typer.Option("--jobs", min=1, help="Runs trained side by side, on one thread each if more than one.")]
-Only = Annotated[list[str] | None, typer.Option(metavar="VARIANT", help="Only this variant; may be repeated.")]
-Status = Annotated[bool, typer.Option("--status", help="Say what is done and how long the rest may take; do nothing.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; do nothing.")]
+Out = Annotated[Path, typer.Option(help="Folder for the corpus, runs, translations and tables. The same command continues what is in it.")]
+Data = Annotated[Path | None, typer.Option(help="Base directory of the paths in the study file; default: the folder of that file.")]
+SideBySide = Annotated[
+    int, typer.Option("--jobs", min=1, help="Number of runs to train at the same time; if more than one, each run uses one thread.")
+]
+Only = Annotated[list[str] | None, typer.Option(metavar="VARIANT", help="Train and compare only this variant; may be repeated.")]
+Status = Annotated[bool, typer.Option("--status", help="Show what is done and how long the rest may take, then stop.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, then stop.")]
 
 
 def read(study: str, data: Path | None, set_: list[str] | None) -> Any:
@@ -47,4 +49,4 @@ def refuse_failures(out: Path, failed: dict[str, str]) -> None:
         name, error = next(iter(failed.items()))
         others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
         what = f"the run {name} failed ({error}){others}"
-        raise InputError(what, file=out / "logs" / f"{name}.log", remedy="mend it and give the same command again")
+        raise InputError(what, file=out / "logs" / f"{name}.log", remedy="see this log file; then give the same command again")

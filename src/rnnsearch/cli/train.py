@@ -28,7 +28,7 @@ def train(
 
     settings = load_config(recipe, tuple(set_ or ()))
     if any(change.strip().startswith("data.") for change in set_ or ()):
-        raise InputError("the data settings of a prepared corpus are fixed", file=data, remedy="--set them for `rnnsearch prepare`")
+        raise InputError("the data settings of a prepared dataset are fixed", file=data, remedy="--set them for `rnnsearch prepare`")
     from rnnsearch.system.machine import usable_device
     from rnnsearch.text.store.corpus import Corpus
     from rnnsearch.training.interrupt import TrainingInterrupted

@@ -16,48 +16,63 @@ from rnnsearch.cli.runs import load
 def translate(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN... [FILE]", help="Trained runs (several make an ensemble), then the text; no FILE or - is stdin."),
+        typer.Argument(
+            metavar="RUN... [FILE]", help="Trained runs (several make an ensemble), then the text; without FILE, or with -, it is stdin."
+        ),
     ],
-    beam: Annotated[int | None, typer.Option(help="Hypotheses kept; as the run's settings say if not given.")] = None,
-    nbest: Annotated[int, typer.Option(help="Translations of each line; more than one gives a Moses n-best list.")] = 1,
+    beam: Annotated[int | None, typer.Option(help="Beam size (hypotheses per sentence); default: that of the run's settings.")] = None,
+    nbest: Annotated[int, typer.Option(help="Translations of each line; with more than one, the output is a Moses n-best list.")] = 1,
     normalise: Annotated[str | None, typer.Option(help="Length normalisation: none, length or gnmt.")] = None,
     coverage: Annotated[float | None, typer.Option(help="Weight of GNMT's coverage penalty.")] = None,
-    no_unk: Annotated[bool, typer.Option("--no-unk", help="Never write the unknown word.")] = False,
-    replace_unk: Annotated[bool, typer.Option("--replace-unk", help="Write the strongest aligned source word for an unknown one.")] = False,
-    dictionary: Annotated[Path | None, typer.Option(help="For --replace-unk: `source<TAB>target` lines.")] = None,
-    candidates: Annotated[
+    no_unk: Annotated[bool, typer.Option("--no-unk", help="Never write the unknown word UNK.")] = False,
+    replace_unk: Annotated[
+        bool, typer.Option("--replace-unk", help="Replace each UNK by the source word with the greatest attention weight.")
+    ] = False,
+    dictionary: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Search only the words that this lexical table (`rnnsearch lexicon`) allows a batch."),
+        typer.Option(
+            help="For --replace-unk: a file of lines `source<TAB>target`; a source word found in it is replaced by its target word."
+        ),
     ] = None,
-    frequent_candidates: Annotated[int | None, typer.Option(help="Of --candidates: first words of the target, for every batch.")] = None,
-    candidates_per_word: Annotated[int | None, typer.Option(help="Of --candidates: best translations of each source word.")] = None,
-    min_length_ratio: Annotated[
-        float | None, typer.Option(help="At least this share of the source's words (released implementation: 0.5).")
+    lexical_shortlist: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Search only likely target words, by this table from `rnnsearch lexicon`: faster."),
     ] = None,
-    max_length_ratio: Annotated[float | None, typer.Option(help="At most this many times the source's words.")] = None,
-    samples: Annotated[int, typer.Option(min=0, help="Draw this many translations at random instead of searching the best.")] = 0,
-    temperature: Annotated[float, typer.Option(help="Of --samples.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of --samples.")] = 1,
+    lexical_shortlist_frequent: Annotated[
+        int | None, typer.Option(metavar="N", help="With --lexical-shortlist: always search the N most frequent target words.")
+    ] = None,
+    lexical_shortlist_per_word: Annotated[
+        int | None, typer.Option(metavar="N", help="With --lexical-shortlist: search the N best translations of each source word.")
+    ] = None,
+    min_length_ratio: Annotated[float | None, typer.Option(help="Minimum length, relative to the source (the authors' code: 0.5).")] = None,
+    max_length_ratio: Annotated[float | None, typer.Option(help="Maximum length, relative to the source.")] = None,
+    samples: Annotated[int, typer.Option(min=0, help="Sample this many translations at random instead of searching for the best.")] = 0,
+    temperature: Annotated[float, typer.Option(help="Temperature of --samples.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Random seed of --samples.")] = 1,
     json: Json = False,
-    links: Annotated[Path | None, typer.Option(help="Write hard word links here, in Pharaoh format.")] = None,
-    alignment_plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the alignment of every line here, as PNG.")] = None,
+    links: Annotated[Path | None, typer.Option(help="Also write word links to this file, in Pharaoh format.")] = None,
+    alignment_plots: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Draw the alignment of each line into this folder, as PNG.")
+    ] = None,
     batch_size: Annotated[int | None, typer.Option(help="Sentences translated together.")] = None,
     precision: Annotated[
-        str | None, typer.Option(help="Of the matrix products: float32, bfloat16 where the processor is made for it, or int8, the fastest.")
+        str | None,
+        typer.Option(help="Number format of the matrix products: float32, bfloat16 (for CPUs that support it) or int8 (the fastest)."),
     ] = None,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
 ) -> None:
-    """Translate text line by line: the N-th line out belongs to the N-th line in."""
+    """Translate text line by line: output line N is the translation of input line N."""
     from rnnsearch.cli.output import as_json, as_nbest
     from rnnsearch.text.formats.lines import read_lines
     from rnnsearch.translation.unknown_source_words import unknown_words_noted
 
     file = "-" if runs[-1].is_dir() or (len(runs) == 1 and str(runs[0]) != "-") else str(runs.pop())
-    translator = load(runs, device, threads, trust_code, dictionary, candidates)
+    translator = load(runs, device, threads, trust_code, dictionary, lexical_shortlist)
     search: dict[str, Any] = {"beam": beam, "nbest": nbest, "normalise": normalise, "coverage_beta": coverage, "batch_size": batch_size}
-    search |= {"precision": precision, "frequent_candidates": frequent_candidates, "candidates_per_word": candidates_per_word}
+    search |= {"precision": precision, "lexical_shortlist_frequent": lexical_shortlist_frequent}
+    search |= {"lexical_shortlist_per_word": lexical_shortlist_per_word}
     search |= {"min_length_ratio": min_length_ratio, "max_length_ratio": max_length_ratio}
     search |= {"no_unk": no_unk or None, "replace_unk": replace_unk or bool(dictionary) or None}
     search = {key: value for key, value in search.items() if value is not None}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
-# Inches and points. A picture of up to 80 words a side has full-size cells and letters; a longer one shrinks both instead of growing.
+# Inches and points. A picture of up to 80 words per side has full-size cells and letters; a longer one shrinks both instead of growing.
 _CELL = 0.2
 _FONT = 9.0
 _PAD = 0.05
@@ -129,7 +129,7 @@ def matrix_of(
     if matrix.size == 0 == shape[0] * shape[1]:
         return np.zeros(shape)
     if matrix.shape != shape:
-        raise InputError(f"the alignment has shape {matrix.shape}, its words ask for {shape}", remedy="one row a target word")
+        raise InputError(f"the alignment has shape {matrix.shape}, but its words need {shape}", remedy="give one row per target word")
     return matrix
 
 
@@ -137,7 +137,7 @@ def _require_writable(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"cannot draw a {path.suffix or 'file without suffix'}", file=path, remedy=f"use one of {', '.join(SUFFIXES)}")
     if not path.parent.is_dir():
-        raise InputError("its folder does not exist", file=path, remedy=f"make {path.parent} first")
+        raise InputError("its folder does not exist", file=path, remedy=f"create {path.parent} first")
 
 
 def _label(axes: Axes, source_tokens: Sequence[str], target_tokens: Sequence[str], font_size: float) -> None:
@@ -160,7 +160,7 @@ def _rule(axes: Axes, columns: int, rows: int, width: float) -> None:
 
 
 def _as_plain_text(text: Text) -> None:
-    """Words are text, whatever they hold: `$x_1$` is four characters and a blank price, never mathematics."""
+    """Words are plain text, whatever they contain: `$x_1$` is five characters, never mathematics."""
     text.set_parse_math(False)
     text.set_usetex(False)
 

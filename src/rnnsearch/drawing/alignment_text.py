@@ -31,7 +31,7 @@ def alignment_text(
     width: int = 100,
     gold: GoldLinks | None = None,
 ) -> str:
-    """Draws α with the shades ` ░▒▓█` (0 … 1): a row a target word, source words written downwards over their columns.
+    """Draws α with the shades ` ░▒▓█` (0 … 1): a row per target word, source words written downwards over their columns.
 
     weights: (target, source); a weight that is not a number is drawn `?`. No line is wider than `width` terminal columns: a sentence too
     long for that is cut into several pieces, one below the other, and a piece leaves out (`⋮`) the target words that have nothing
@@ -41,7 +41,7 @@ def alignment_text(
     matrix = matrix_of(source_tokens, target_tokens, weights, gold)
     cell = 2 if gold is None else 4  # columns, without and with brackets
     if width < (narrowest := cell + _NARROWEST - 2):
-        raise InputError(f"an alignment cannot be drawn {width} columns wide", remedy=f"at least {narrowest}")
+        raise InputError(f"an alignment cannot be drawn {width} columns wide", remedy=f"use at least {narrowest} columns")
     label_width = min(max((display_width(printable(token)) for token in target_tokens), default=0), width // 3)
     labels = [pad_left(shorten(printable(token), label_width), label_width) for token in target_tokens]
     headings = [_downwards(printable(token)) for token in source_tokens]

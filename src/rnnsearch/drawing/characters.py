@@ -50,7 +50,7 @@ def pad_left(text: str, width: int) -> str:
 
 
 def pad_right(text: str, width: int) -> str:
-    """The text followed by blanks up to column `width`."""
+    """The text followed by spaces up to column `width`."""
     return text + " " * (width - display_width(text))
 
 

@@ -50,7 +50,7 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
     """
     if len(links) != len(gold):
         raise InputError(
-            f"{len(links)} sentences of links but {len(gold)} of gold links",
+            f"there are {len(links)} sentences of links but {len(gold)} of gold links",
             remedy="line n of the links must belong to sentence n of the gold file",
         )
     if not gold:

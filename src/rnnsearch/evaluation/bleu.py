@@ -30,7 +30,7 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokenise: str 
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Corpus chrF2 (Popović 2015): character 6-grams, cased, blanks ignored; 0 to 100.
+    """Corpus chrF2 (Popović 2015): character 6-grams, cased, spaces ignored; 0 to 100.
 
     Raises InputError for different numbers of lines or no line at all.
     """
@@ -38,7 +38,7 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
 
 
 def ter(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Translation edit rate (Snover et al. 2006) in percent, 0 for identity; lowercased and cut at blanks, as Tercom does.
+    """Translation edit rate (Snover et al. 2006) in percent, 0 for identity; lowercased and split at spaces, as Tercom does.
 
     A search over shifts of phrases: seconds for short sentences, minutes for thousands of long ones. Raises InputError as `chrf` does.
     """
@@ -112,7 +112,7 @@ def _bleu_metric(tokenise: str) -> Any:
     from sacrebleu.metrics.bleu import BLEU
 
     if tokenise not in BLEU.TOKENIZERS:
-        raise InputError(f"no BLEU tokenisation {tokenise!r}", remedy=f"one of {', '.join(BLEU.TOKENIZERS)}")
+        raise InputError(f"there is no BLEU tokenisation {tokenise!r}", remedy=f"use one of {', '.join(BLEU.TOKENIZERS)}")
     try:
         return BLEU(tokenize=tokenise)
     except (ImportError, RuntimeError) as error:  # how sacreBLEU reports a tokeniser whose package is not installed
@@ -145,7 +145,7 @@ def _of_sums(metric: Any) -> Callable[[Sequence[float]], float]:
 
 
 def _words(lines: Sequence[str], tokeniser: Tokeniser | None) -> list[str]:
-    """The lines, with one blank between words as multi-bleu.perl finds them."""
+    """The lines, with one space between words as multi-bleu.perl finds them."""
     if tokeniser is not None:
         return [" ".join(tokeniser.words(line)) for line in lines]
     return [line.translate(_LETTERS_TO_PERL) for line in lines]
@@ -154,8 +154,8 @@ def _words(lines: Sequence[str], tokeniser: Tokeniser | None) -> list[str]:
 def _require_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
     if len(hypotheses) != len(references):
         raise InputError(
-            f"{len(hypotheses)} hypotheses but {len(references)} references",
-            remedy="line n of the one file must translate line n of the other",
+            f"there are {len(hypotheses)} hypotheses but {len(references)} references",
+            remedy="line n must be the same sentence in both files",
         )
     if not hypotheses:
         raise InputError("no sentence to score", remedy="the hypotheses and the references are empty")

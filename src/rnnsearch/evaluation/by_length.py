@@ -20,7 +20,7 @@ FEWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Sentences of some lengths. shortest, longest: in words, both included, None for no limit. chosen: one truth value a sentence."""
+    """Sentences of some lengths. shortest, longest: in words, both included, None for no limit. chosen: one truth value per sentence."""
 
     shortest: int
     longest: int | None
@@ -57,14 +57,14 @@ def buckets(lengths: Sequence[int], bounds: Sequence[int] = BOUNDS) -> list[Stre
     lengths: of every source sentence, in words. Raises InputError for bounds that do not rise.
     """
     if not bounds or any(low >= high for low, high in pairwise(bounds)) or bounds[0] < 0:
-        raise InputError(f"the bounds {list(bounds)} of lengths do not rise", remedy="for example 0 10 20 30")
+        raise InputError(f"the length bounds {list(bounds)} are not in increasing order", remedy="for example 0 10 20 30")
     return [_stretch(lengths, low + 1, high) for low, high in pairwise(bounds)] + [_stretch(lengths, bounds[-1] + 1, None)]
 
 
 def windows(lengths: Sequence[int], width: int = 10, step: int = 1, fewest: int = FEWEST) -> list[Stretch]:
     """A window of `width` lengths that slides over them in steps. Those with fewer than `fewest` sentences are left out: they are noise."""
     if width < 1 or step < 1:
-        raise InputError(f"a window of {width} lengths cannot slide by {step}", remedy="both at least 1")
+        raise InputError(f"a window of width {width} cannot slide by {step}", remedy="both must be at least 1")
     longest = max(lengths, default=0)
     every = (_stretch(lengths, start, start + width - 1) for start in range(1, max(longest - width + 1, 1) + 1, step))
     return [stretch for stretch in every if stretch.sentences >= fewest]

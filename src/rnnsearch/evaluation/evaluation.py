@@ -81,7 +81,7 @@ def evaluate(systems: Sequence[System], references: Sequence[str], metrics: Sequ
     Raises InputError for no system, two of one name, and as the metrics do.
     """
     if not systems:
-        raise InputError("no system to evaluate", remedy="name a file of translations")
+        raise InputError("there is no system to evaluate", remedy="give a file of translations")
     require_different_names(systems)
     wanted = wanted or Wanted()
     measured = _measured({system.name: system.hypotheses for system in systems}, references, metrics)

@@ -15,7 +15,7 @@ _NAACL_LINE = re.compile(rf"{_POSITION}\s+{_POSITION}\s+{_POSITION}(?:\s+([SP]))
 
 
 def read_pharaoh(path: str | Path) -> list[set[Link]]:
-    """Links of a Pharaoh file, one sentence a line: `i-j`, source-target, 0-based. An empty line is a sentence without links.
+    """Links of a Pharaoh file, one sentence per line: `i-j`, source-target, 0-based. An empty line is a sentence without links.
 
     Possible links, written `i?j` or `ipj` in gold files, count as links here; `read_gold` tells them apart.
     Raises InputError with file and line for anything else.
@@ -38,9 +38,9 @@ def read_gold(path: str | Path) -> list[GoldLinks]:
     for expected, number in enumerate(sorted(sentences), start=1):
         if number != expected:
             raise InputError(
-                f"sentence {expected} has no line, but sentence {number} has",
+                f"there is no line for sentence {expected}, but one for sentence {number}",
                 file=path,
-                remedy=f"number the sentences from 1; a sentence without links is written '{expected} 0 0'",
+                remedy=f"number the sentences from 1; write a sentence without links as '{expected} 0 0'",
             )
     return [sentences[number] for number in sorted(sentences)]
 
@@ -60,7 +60,7 @@ def _parse_naacl(lines: Sequence[str], path: str | Path) -> dict[int, GoldLinks]
             continue
         match = _NAACL_LINE.fullmatch(line.strip())
         if match is None or int(match[1]) == 0:
-            remedy = "a line is: sentence source_position target_position [S|P], counted from 1"
+            remedy = "write a line as: sentence source_position target_position [S|P], counted from 1"
             raise InputError(f"{line.strip()!r} is not a NAACL link", file=path, line=line_number, remedy=remedy)
         sentence, source, target = int(match[1]), int(match[2]), int(match[3])
         links = (possible if match[4] == "P" else sure).setdefault(sentence, set())

@@ -27,7 +27,7 @@ class Likelihood:
 
     @classmethod
     def of(cls, forced: Iterable[Translation]) -> Likelihood:
-        """From the references under forced decoding. Words are counted, not pieces: so models of both kinds can be compared."""
+        """From the references under forced decoding. Words are counted, not subwords, so that models of both kinds can be compared."""
         both = [(result.score, len(result.tokens) + 1) for result in forced]
         return cls([score for score, _ in both], [words for _, words in both])
 

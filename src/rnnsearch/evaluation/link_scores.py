@@ -13,7 +13,7 @@ from rnnsearch.evaluation.significance import Comparison, comparisons, p_stateme
 from rnnsearch.word_links import GoldLinks, Link
 
 
-class System(NamedTuple):
+class ScoredLinks(NamedTuple):
     """A link file by its name."""
 
     name: str
@@ -21,28 +21,28 @@ class System(NamedTuple):
     score: AlignmentScore
 
 
-def read_systems(names: Sequence[str], gold: Sequence[GoldLinks], swapped: bool = False) -> list[System]:
+def read_systems(names: Sequence[str], gold: Sequence[GoldLinks], swapped: bool = False) -> list[ScoredLinks]:
     """Reads and scores link files. swapped: they say target-source. Raises InputError as `read_pharaoh` and `alignment_error` do."""
     if len(set(names)) < len(names):
-        raise InputError("one link file is named twice", remedy="name each once")
+        raise InputError("the same link file is given twice", remedy="give each file once")
     systems = []
     for name in names:
         links = [{link[::-1] for link in sentence} if swapped else sentence for sentence in read_pharaoh(name)]
         try:
-            systems.append(System(name, links, alignment_error(links, gold)))
+            systems.append(ScoredLinks(name, links, alignment_error(links, gold)))
         except InputError as error:
             raise InputError(str(error), file=name) from None
     return systems
 
 
-def differences(systems: Sequence[System], gold: Sequence[GoldLinks]) -> list[Comparison]:
+def differences(systems: Sequence[ScoredLinks], gold: Sequence[GoldLinks]) -> list[Comparison]:
     """Of the alignment error rates of each two systems, by sentence; none without sure links, where a system may have no error rate."""
     if not any(reference.sure for reference in gold):
         return []
     return comparisons({system.name: alignment_statistics(system.links, gold)["aer"] for system in systems})
 
 
-def as_table(systems: Sequence[System], differences: Sequence[Comparison], alpha: float) -> str:
+def as_table(systems: Sequence[ScoredLinks], differences: Sequence[Comparison], alpha: float) -> str:
     """One line for a system by itself; for several a table, how far each two agree, and whether chance makes such differences."""
     if len(systems) == 1 and alpha == 0.5:
         return str(systems[0].score)
@@ -62,7 +62,7 @@ def as_table(systems: Sequence[System], differences: Sequence[Comparison], alpha
     return "\n".join(lines)
 
 
-def as_json(systems: Sequence[System], differences: Sequence[Comparison], gold: str, alpha: float) -> dict[str, Any]:
+def as_json(systems: Sequence[ScoredLinks], differences: Sequence[Comparison], gold: str, alpha: float) -> dict[str, Any]:
     """Rates from 0 to 1, counts, the share of jumps that do not go back, the agreement of each two systems and their difference in AER."""
     return {
         "gold": gold,
@@ -77,7 +77,7 @@ def as_json(systems: Sequence[System], differences: Sequence[Comparison], gold: 
     }
 
 
-def sentence_table(systems: Sequence[System], gold: Sequence[GoldLinks]) -> Iterator[str]:
+def sentence_table(systems: Sequence[ScoredLinks], gold: Sequence[GoldLinks]) -> Iterator[str]:
     """Lines of TSV: a line for each sentence of each system; a rate that nothing could miss is 1, an error rate 0."""
     columns = ("aer", "precision", "recall", "f_measure", "links", "sure", "possible")
     yield "\t".join(["system", "sentence", *columns])
@@ -98,7 +98,7 @@ def _monotone(links: Sequence[set[Link]]) -> float:
     return round(sum(move >= 0 for move in moves) / len(moves), 6) if moves else 1.0
 
 
-def _agreement(one: System, other: System) -> float:
+def _agreement(one: ScoredLinks, other: ScoredLinks) -> float:
     both = sum(len(left & right) for left, right in zip(one.links, other.links, strict=True))
     either = sum(len(left) + len(right) for left, right in zip(one.links, other.links, strict=True))
     return 2 * both / either if either else 1.0

@@ -22,7 +22,7 @@ _NLL = ("NLL per sentence", "NLL per word", "perplexity")
 
 
 def as_text(evaluation: Evaluation) -> str:
-    """Tables for a terminal. One system without anything else is a line a metric."""
+    """Tables for a terminal. One system without anything else is a line per metric."""
     names = [system.name for system in evaluation.systems]
     parts = [_scores(evaluation, ALL) if len(names) > 1 else _lines(evaluation)]
     if evaluation.known is not None:
@@ -81,7 +81,7 @@ def _signed(evaluation: Evaluation) -> list[tuple[str, str]]:
 
 
 def _lines(evaluation: Evaluation) -> str:
-    """A line a metric, with its signature: `BLEU 25.75 (nrefs:1|…)`."""
+    """A line per metric, with its signature: `BLEU 25.75 (nrefs:1|…)`."""
     scores = {score.metric: score for score in evaluation.scores if score.pairs == ALL}
     lines = [f"{metric} {scores[metric].value:.2f} ({signature})" for metric, signature in _signed(evaluation)]
     return "\n".join([*lines, *(f"{metric} {_number(scores[metric])}" for metric in _NLL if metric in scores)])
@@ -137,7 +137,7 @@ def _banded(value: float | None, low: float | None, high: float | None) -> str:
 
 
 def _table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns two blanks apart, numbers to the right: a column of words is one whose first cell begins with a letter."""
+    """Columns two spaces apart, numbers to the right: a column of words is one whose first cell begins with a letter."""
     widths = [max(display_width(row[column]) for row in (heading, *rows)) for column in range(len(heading))]
     words = [column == 0 or rows[0][column][:1].isalpha() for column in range(len(heading))]
     return "\n".join(

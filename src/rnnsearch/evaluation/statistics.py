@@ -93,6 +93,6 @@ def resampled_sums(values: NDArray[np.float64], samples: int, seed: int) -> NDAr
 def ratio(
     name: str, signature: str, numerators: Sequence[float], denominators: Sequence[float], *, lower_is_better: bool = False
 ) -> SufficientStatistics:
-    """The statistics of Σ numerators / Σ denominators, one of each a sentence; not a number where the latter sum to 0."""
+    """The statistics of Σ numerators / Σ denominators, one of each per sentence; not a number where the latter sum to 0."""
     values = np.stack([np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)], axis=1)
     return SufficientStatistics(name, signature, values, lambda sums: sums[0] / sums[1] if sums[1] else float("nan"), lower_is_better)

@@ -17,7 +17,7 @@ from rnnsearch.text.nbest import is_nbest, parse_nbest
 class System:
     """What one system made of a test set.
 
-    hypotheses: one line a sentence, detokenised. run: the folder of the model, for one of ours. likelihood: of the references, under
+    hypotheses: one line per sentence, detokenised. run: the folder of the model, for one of ours. likelihood: of the references, under
     that model. nbest: the candidates of every sentence, best first, if the system gave more than one.
     """
 
@@ -35,7 +35,7 @@ def read_system(argument: str, lines: int) -> System:
     """
     name, separator, file = argument.partition("=")
     if not (separator and name.strip() and file):
-        raise InputError(f"{argument!r} does not name a system", remedy="NAME=FILE, for example moses=moses.out")
+        raise InputError(f"{argument!r} is not NAME=FILE", remedy="for example moses=moses.out")
     return hypotheses_of(file, lines, name.strip())
 
 
@@ -47,7 +47,7 @@ def hypotheses_of(file: str | Path, lines: int, name: str = "", run: Path | None
         nbest = _candidates(text, lines, file)
         text = [candidates[0] for candidates in nbest]
     if not text:
-        raise InputError("holds no translation", file=file, remedy=f"one line for each of the {lines:,} sentences")
+        raise InputError("has no translations", file=file, remedy=f"give one line for each of the {lines:,} sentences")
     if len(text) != lines:
         remedy = "line N must translate line N of the source"
         raise InputError(f"has {_counted(len(text))}, but there are {lines:,} references", file=file, remedy=remedy)

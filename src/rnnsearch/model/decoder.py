@@ -1,7 +1,7 @@
 """The decoder: one step, from s_{i−1} and y_{i−1} to what p(y_i) is read from (Sec. 3.1; A.2.2).
 
 Training and search call the same `step`: teacher forcing loops over it, the beam asks it once per word. Hypotheses of one sentence
-share its annotations: states are (batch, hypotheses, …), annotations (batch, source, …); training has one hypothesis a sentence.
+share its annotations: states are (batch, hypotheses, …), annotations (batch, source, …); training has one hypothesis per sentence.
 """
 
 from __future__ import annotations

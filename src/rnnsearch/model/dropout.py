@@ -1,4 +1,4 @@
-"""Dropout, which the paper does not use: of embeddings and readouts, and one mask a sequence of the states inside the recurrences."""
+"""Dropout, which the paper does not use: of embeddings and readouts, and one mask per sequence of the states inside the recurrences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LEVELS = 1 << 16
 
 @dataclass(frozen=True)
 class Dropout:
-    """Probabilities, all 0 in the paper: of embeddings, of states inside the recurrences (one mask a sequence), of t_i."""
+    """Probabilities, all 0 in the paper: of embeddings, of states inside the recurrences (one mask per sequence), of t_i."""
 
     embedding: float = 0.0
     recurrent: float = 0.0

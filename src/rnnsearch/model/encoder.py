@@ -78,7 +78,7 @@ class ForwardEncoder(Encoder):
 
 
 class EmbeddingEncoder(Encoder):
-    """No hidden units: h_j = E x_j (the proposal's third thought). The summary is the mean of the real annotations."""
+    """No hidden units: h_j = E x_j (the proposal, part 4). The summary is the mean of the real annotations."""
 
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
         super().__init__(embedding_size, encoder_size, cell)
@@ -131,7 +131,7 @@ def read(
     batch, positions, _ = embedded.shape
     state = embedded.new_zeros(batch, cell.state_size)
     keep = recurrent_dropout(state[:, : cell.hidden_size], dropout)
-    # One look at the mask for all steps, since most need no masking; elsewhere than on the processor it would wait for the device.
+    # One look at the mask for all steps, since most need no masking; elsewhere than on the CPU it would wait for the device.
     whole = mask.all(0).tolist() if mask.device.type == "cpu" else [False] * positions
     hidden = [state] * positions
     for j in reversed(range(positions)) if reverse else range(positions):

@@ -13,27 +13,27 @@ from torch import Tensor, nn
 Initialiser = Callable[[Tensor], object]
 
 
-_drawn: ContextVar[bool] = ContextVar("drawn", default=True)
+_initialising: ContextVar[bool] = ContextVar("initialising", default=True)
 
 
 @contextmanager
-def undrawn() -> Iterator[None]:
+def skip_initialisation() -> Iterator[None]:
     """Parameters made meanwhile hold anything: for those that are read from a file next. At the paper's size drawing them takes seconds."""
-    token = _drawn.set(False)
+    token = _initialising.set(False)
     try:
         yield
     finally:
-        _drawn.reset(token)
+        _initialising.reset(token)
 
 
-def drawn() -> bool:
+def initialising() -> bool:
     """Whether parameters are to be drawn."""
-    return _drawn.get()
+    return _initialising.get()
 
 
 def zeros(parameter: Tensor) -> None:
     """v_a and every bias."""
-    if drawn():
+    if initialising():
         nn.init.zeros_(parameter)
 
 
@@ -43,13 +43,13 @@ def gaussian(deviation: float) -> Initialiser:
 
 
 def _gaussian(parameter: Tensor, deviation: float) -> None:
-    if drawn():
+    if initialising():
         nn.init.normal_(parameter, 0.0, deviation)
 
 
 def orthogonal(parameter: Tensor) -> None:
     """Recurrent matrices: every square block of (blocks · n, n) is a random orthogonal matrix of its own."""
-    if not drawn():
+    if not initialising():
         return
     size = parameter.shape[1]
     with torch.no_grad():

@@ -17,7 +17,7 @@ from rnnsearch.model.decoder import Decoder, DecoderState, Source, SourceReader
 from rnnsearch.model.dropout import Dropout, dropped
 from rnnsearch.model.embedding import WordEmbedding
 from rnnsearch.model.encoder import ENCODERS, Encoder, PositionedEmbeddingEncoder
-from rnnsearch.model.initialise import drawn, orthogonal
+from rnnsearch.model.initialise import initialising, orthogonal
 from rnnsearch.model.readout import READOUTS, OutputLayer, Readout, log_probabilities
 from rnnsearch.model.resolve import resolve
 from rnnsearch.model.sequence_linear import Maps, SequenceLinear, sequence
@@ -51,7 +51,7 @@ class TranslationNetwork(nn.Module):
     """p(y | x) of RNNsearch, or of a relative that `settings` names. source_words, target_words: K_x, K_y.
 
     `directions` are its decoders: one, or one from each end of the target over the same annotations, which share its embeddings too.
-    product_dtype: of the matrix products in training; bfloat16 halves their cost where the processor has it, and parameters,
+    product_dtype: of the matrix products in training; bfloat16 halves their cost where the CPU has it, and parameters,
     states, softmax and gradients stay float32.
     """
 
@@ -92,7 +92,7 @@ class TranslationNetwork(nn.Module):
         self.decoder, self.readout, self.output, _ = direction(self.reading == "backward")
         if self.reading == "bidirectional":
             self.backward_decoder, self.backward_readout, self.backward_output, _ = direction(True)
-        if settings.initialisation == "glorot" and drawn():
+        if settings.initialisation == "glorot" and initialising():
             initialise_glorot(self)
 
     @property

@@ -84,18 +84,18 @@ class OutputLayer(nn.Module):
         """The logits, all K of them: for search and for tests. Training's loss takes `features` and never holds all logits at once."""
         return linear(self, self.features(readout))
 
-    def of_words(self, ids: Int[Tensor, " candidates"]) -> Callable[[Tensor], Tensor]:
-        """The layer for some words only: (*rest, readout) → (*rest, candidates). Their rows of W_o are selected here, once."""
+    def of_words(self, ids: Int[Tensor, " shortlist"]) -> Callable[[Tensor], Tensor]:
+        """The layer for some words only: (*rest, readout) → (*rest, shortlist). Their rows of W_o are selected here, once."""
         rows = selected(self, ids)
         return lambda readout: rows(self.features(readout))
 
 
 ROWS_AT_ONCE = 128
-"""Hypotheses whose logits a processor holds at once: with some ten thousand words they stay in its cache."""
+"""Hypotheses whose logits a CPU holds at once: with some ten thousand words they stay in its cache."""
 
 
 def log_probabilities(output: Callable[[Tensor], Tensor], readout: Float[Tensor, "*rest readout"]) -> Float[Tensor, "*rest words"]:
-    """log p(y_i) over the words of the layer `output`, for search: on a processor without a tensor of all logits beside it."""
+    """log p(y_i) over the words of the layer `output`, for search: on a CPU without a tensor of all logits beside it."""
     rows = readout.flatten(0, -2)
     if len(rows) <= ROWS_AT_ONCE or rows.device.type != "cpu" or torch.is_grad_enabled():
         return torch.log_softmax(output(readout), -1)

@@ -25,9 +25,11 @@ def resolve(setting: str, name: str, built_in: Mapping[str, type[Part]], base: t
         return built_in[name]
     module_name, colon, class_name = name.partition(":")
     if not colon or not module_name or module_name.startswith("."):
-        raise InputError(f"{setting} = {name!r} is unknown", remedy=f"one of {', '.join(built_in)}, or package.module:Class")
+        raise InputError(f"{setting} = {name!r} is unknown", remedy=f"use one of {', '.join(built_in)}, or package.module:Class")
     if not trust_code:
-        raise InputError(f"{setting} = {name!r} names code outside rnnsearch", remedy="--trust-code, if you trust whoever made this run")
+        raise InputError(
+            f"{setting} = {name!r} names code outside rnnsearch", remedy="add --trust-code if you trust the author of this run"
+        )
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:

@@ -34,7 +34,7 @@ class _TanhInPlace(torch.autograd.Function):
 
 
 def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """tanh x = 2 σ(2x) − 1. On a processor torch's σ is so much faster than its tanh that the detour takes a quarter of the time.
+    """tanh x = 2 σ(2x) − 1. On a CPU torch's σ is so much faster than its tanh that the detour takes a quarter of the time.
 
     The error is absolute, one unit in the last place of 1 (6e-8 in float32), so it is relatively large only where tanh x is next to 0.
     """

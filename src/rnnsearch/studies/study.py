@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rnnsearch.config import DataSettings, Positive, Seed, Settings, apply_override, checked, read_recipe, validated
+from rnnsearch.config import DataSettings, Positive, Seed, Settings, apply_override, checked, current_names, read_recipe, validated
 from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.system.parsing import parse_toml, read_toml
 
@@ -196,7 +196,7 @@ def _resolved(changes: Sequence[Changes], recipe: str, overrides: Sequence[str],
     """The recipe, then one set of changes after the other, then the overrides."""
     name, table = read_recipe(recipe)
     for change in changes:
-        for section, values in change.items():
+        for section, values in current_names(change, where).items():
             if not isinstance(table.setdefault(section, {}), dict):
                 raise InputError(f"{section} is not a section", file=name)
             table[section].update(values)

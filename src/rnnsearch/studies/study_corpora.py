@@ -18,7 +18,7 @@ from rnnsearch.studies.test_sets import check_set, set_files
 from rnnsearch.system.files import write_text
 from rnnsearch.system.folders import whole_folder
 from rnnsearch.system.progress import Progress
-from rnnsearch.text.formats.lines import Oddities
+from rnnsearch.text.formats.lines import InputWarnings
 from rnnsearch.text.formats.readers import Layout, ParallelText, parallel_texts
 from rnnsearch.text.links.corpora import link_texts
 from rnnsearch.text.preparing.prepare import prepare_texts
@@ -102,8 +102,8 @@ def _prepare(plan: Plan, folder: StudyFolder, reverse: bool, workers: int, progr
 def _turned(text: ParallelText) -> ParallelText:
     """Target and source."""
 
-    def read(source_oddities: Oddities, target_oddities: Oddities) -> Iterator[tuple[str, str]]:
-        return ((target, source) for source, target in text.reader(target_oddities, source_oddities))
+    def read(source_warnings: InputWarnings, target_warnings: InputWarnings) -> Iterator[tuple[str, str]]:
+        return ((target, source) for source, target in text.reader(target_warnings, source_warnings))
 
     return ParallelText(text.name, read)
 

@@ -13,7 +13,7 @@ from rnnsearch.studies.study import Plan
 from rnnsearch.studies.study_folder import StudyFolder
 from rnnsearch.text.codec import side_tokeniser
 from rnnsearch.text.formats.lines import read_lines, read_pairs
-from rnnsearch.text.links.words import Counted, given_words, recognise, tokeniser_ranges
+from rnnsearch.text.links.words import PairWordCounts, given_words, recognise, tokeniser_ranges
 from rnnsearch.word_links import GoldLinks, Link
 
 
@@ -72,7 +72,7 @@ def counted_links(test: SetFiles, links: Sequence[Sequence[Link]], data: DataSet
         for pair in read_pairs(test.source, test.reference)
     ]
     sizes = [tuple((len(source[kind]), len(target[kind])) for kind in (0, 1)) for source, target in pairs]
-    counted = [Counted(sorted(sentence.possible), *size) for sentence, size in zip(gold, sizes, strict=True)]
+    counted = [PairWordCounts(sorted(sentence.possible), *size) for sentence, size in zip(gold, sizes, strict=True)]
     tokenised = recognise(counted) == "tokenised"
     _check_gold(test, counted, tokenised)
     if tokenised:
@@ -93,7 +93,7 @@ def _positions(test: SetFiles, given: list[str], words: list[str]) -> list[int]:
     return positions
 
 
-def _check_gold(test: SetFiles, counted: Sequence[Counted], tokenised: bool) -> None:
+def _check_gold(test: SetFiles, counted: Sequence[PairWordCounts], tokenised: bool) -> None:
     for number, pair in enumerate(counted, 1):
         source, target = pair.tokenised if tokenised else pair.given
         for j, i in pair.links:

@@ -60,7 +60,7 @@ def remove_partial_files(folder: Path, name: str = "") -> None:
 def free(file: Path, overwrite: bool) -> None:
     """Makes the folder of a file to be written. Raises InputError if the file is there already and may not be replaced."""
     if file.is_dir() or (file.exists() and not overwrite):
-        raise InputError("is there already", file=file, remedy="name another file, or give --overwrite")
+        raise InputError("already exists", file=file, remedy="choose another file, or add --overwrite")
     file.parent.mkdir(parents=True, exist_ok=True)
 
 

@@ -85,6 +85,6 @@ def usable_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # the latter from a torch built for processors only
+    except (RuntimeError, AssertionError) as error:  # the latter from a torch built for CPUs only
         raise InputError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}", remedy="cpu, cuda or cuda:N") from None
     return device

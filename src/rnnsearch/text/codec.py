@@ -1,4 +1,4 @@
-"""One side's way from a line to ids and back; the word of every id is kept, so that alignments can be shown in words."""
+"""One side's way from a line to ids and back. It remembers the word of every id, so that alignments can be shown in words."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SIDES: tuple[Side, Side] = ("source", "target")
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedSentence:
     """A sentence as the network reads it.
 
-    words: its words. ids: the ids of the words or of their pieces, with EOS as the last.
-    word_of: ids[k] stands for words[word_of[k]], or for a part of it; EOS for the position after the last word.
+    words: its words. ids: the ids of the words or of their subwords, with EOS as the last.
+    word_of: ids[k] encodes words[word_of[k]] or a part of it; the last entry, that of EOS, is len(words).
     """
 
     words: list[str]
@@ -32,8 +32,8 @@ class Encoded:
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
-    """What the network wrote, in words, without the end of sentence. word_of: ids[k] became words[word_of[k]], or a part of it."""
+class DecodedSentence:
+    """The words that the network wrote, without the end of sentence. word_of: ids[k] became words[word_of[k]] or a part of it."""
 
     words: list[str]
     word_of: list[int]
@@ -47,32 +47,32 @@ class Codec:
     vocabulary: Vocabulary
     subwords: Subwords | None = None
 
-    def encode(self, line: str) -> Encoded:
+    def encode(self, line: str) -> EncodedSentence:
         """An empty line gives the end of sentence alone."""
         return self.encode_words(self.tokeniser.words(line))
 
-    def encode_words(self, words: Sequence[str]) -> Encoded:
+    def encode_words(self, words: Sequence[str]) -> EncodedSentence:
         """As `encode`, for a sentence whose words are known already."""
         if self.subwords is None:
-            pieces, word_of = list(words), list(range(len(words)))
+            tokens, word_of = list(words), list(range(len(words)))
         else:
-            pieces, word_of = self.subwords.pieces(words)
-        return Encoded(list(words), [*self.vocabulary.ids(pieces), EOS], [*word_of, len(words)])
+            tokens, word_of = self.subwords.split(words)
+        return EncodedSentence(list(words), [*self.vocabulary.ids(tokens), EOS], [*word_of, len(words)])
 
     def word_ids(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """(ids of all the words end to end, how many of them each word has): one of the shortlist, or those of its pieces."""
+        """(ids of all the words end to end, number of ids of each word): one id for a word, or one for each of its subwords."""
         if self.subwords is None:
             return self.vocabulary.ids(words), [1] * len(words)
-        pieces = self.subwords.word_pieces(words)
-        return self.vocabulary.ids(chain.from_iterable(pieces)), [len(its_pieces) for its_pieces in pieces]
+        subwords = self.subwords.split_each(words)
+        return self.vocabulary.ids(chain.from_iterable(subwords)), [len(own) for own in subwords]
 
-    def decode(self, ids: Sequence[int]) -> Decoded:
+    def decode(self, ids: Sequence[int]) -> DecodedSentence:
         """Words of the ids before the first EOS; an unknown word is spelt `<unk>`."""
         written = list(ids)
-        pieces = [self.vocabulary.word(number) for number in (written[: written.index(EOS)] if EOS in written else written)]
+        tokens = [self.vocabulary.word(number) for number in (written[: written.index(EOS)] if EOS in written else written)]
         if self.subwords is None:
-            return Decoded(pieces, list(range(len(pieces))))
-        return Decoded(*self.subwords.words(pieces))
+            return DecodedSentence(tokens, list(range(len(tokens))))
+        return DecodedSentence(*self.subwords.join(tokens))
 
     def text(self, words: Sequence[str]) -> str:
         """The line that these words make."""

@@ -1,4 +1,4 @@
-"""A word dictionary for unknown words: two words a line, source and target, with a blank or a TAB between them."""
+"""A word dictionary for unknown words: two words per line, source and target, with a space or a TAB between them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def read_dictionary(path: str | Path) -> dict[str, str]:
     for number, line in enumerate(read_lines(path), 1):
         fields = line.split()
         if len(fields) != 2:
-            raise InputError("is not a source word and a target word", file=path, line=number)
+            raise InputError("is not a source word and a target word", file=path, line=number, remedy="write two words per line")
         entries.setdefault(*fields)
     return entries

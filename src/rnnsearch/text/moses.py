@@ -1,12 +1,12 @@
 """Moses's tokeniser, several times faster than sacremoses and word for word the same.
 
-The rules stay in sacremoses. It is asked about one blank-separated chunk at a time, and its answer is remembered, because most chunks of
+The rules stay in sacremoses. It is asked about one space-separated chunk at a time, and its answer is remembered, because most chunks of
 a corpus were met before. What a chunk becomes depends on its surroundings in four ways only, and they are part of what is remembered:
 
 - a comma or an apostrophe at its beginning: whether the line begins there;
 - an apostrophe at its end: whether the line ends there;
-- a full stop at its end: whether the next chunk begins with a small letter, a digit, or neither, which is the same as no next chunk;
-- an apostrophe at its end and one at the beginning of the next: a rule that used up the blank between them for the one cannot see it
+- a full stop at its end: whether the next chunk begins with a lowercase letter, a digit, or neither, which is the same as no next chunk;
+- an apostrophe at its end and one at the beginning of the next: a rule that used up the space between them for the one cannot see it
   before the other. Such lines are rare, and sacremoses is given the whole of them.
 """
 
@@ -31,7 +31,7 @@ class FastMoses:
         self._following = _Following(self._reference)
 
     def words(self, line: str) -> list[str]:
-        """The words of a line in which the blank is the only kind of white space, as sacremoses gives them without escaping."""
+        """The words of a line in which the space is the only kind of white space, as sacremoses gives them without escaping."""
         chunks = line.split()
         if not chunks:
             return []
@@ -51,8 +51,8 @@ class FastMoses:
 class _Memory(dict[str, tuple[str, ...]]):
     """Chunk → its words. A key is a chunk with what of its surroundings matters.
 
-    A blank before the chunk: the line begins with it. A blank after it: the line ends with it. A blank and `a` or `0` after it: the next
-    chunk begins with a small letter or a digit. The memory is emptied when it is full; the frequent chunks are back at once.
+    A space before the chunk: the line begins with it. A space after it: the line ends with it. A space and `a` or `0` after it: the next
+    chunk begins with a lowercase letter or a digit. The memory is emptied when it is full; the frequent chunks are back at once.
     """
 
     def __init__(self, reference: _Reference) -> None:
@@ -88,7 +88,7 @@ class _Reference(MosesTokenizer):  # type: ignore[misc]
         super().__init__(language)
         self._small, self._letters = frozenset(self.IsLower), frozenset(self.IsAlpha)
         self._prefixes = frozenset([*self.NONBREAKING_PREFIXES, *self.NUMERIC_ONLY_PREFIXES])
-        self._apostrophe = " ".join(self.words("a'b"))[1:-1]  # with its blanks: where this language cuts between letters
+        self._apostrophe = " ".join(self.words("a'b"))[1:-1]  # with its spaces: where this language cuts between letters
         word, other = f"[{self.IsAlnum}-]+", rf"[^{self.IsAlnum}\s.'`,-]*"
         between = f"(?:(?<=[{self.IsAlpha}])'(?=[{self.IsAlpha}]){word})?"
         self._simple = re.compile(f"({other})({word}{between})([.,]?)({other})([.,]?)( .?)?")
@@ -106,8 +106,8 @@ class _Reference(MosesTokenizer):  # type: ignore[misc]
     def surrounded(self, key: str) -> tuple[str, ...]:
         """The words of a chunk in the surroundings that its key tells."""
         chunk, begins = key.removeprefix(" "), key[0] == " "
-        chunk, blank, following = chunk.partition(" ")
-        if not blank:
+        chunk, space, following = chunk.partition(" ")
+        if not space:
             following = _BESIDE
         before, after = "" if begins else f"{_BESIDE} ", f" {following}" if following else ""
         return tuple(self.words(before + chunk + after)[bool(before) : -1 if after else None])

@@ -12,7 +12,7 @@ SEPARATOR = " ||| "
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class NbestEntry:
     """One line of an n-best list. sentence: 0-based line of the source. rest: features and scores of whoever made the list."""
 
     sentence: int
@@ -26,15 +26,15 @@ def is_nbest(line: str) -> bool:
     return bool(separator) and number.strip().isdecimal()
 
 
-def parse_nbest(lines: Iterable[str], sentences: int, file: str | Path) -> Iterator[Candidate]:
+def parse_nbest(lines: Iterable[str], sentences: int, file: str | Path) -> Iterator[NbestEntry]:
     """The candidates, whose numbers must rise and name one of the `sentences` source lines. Raises InputError with the line."""
     before = -1
     for number, line in enumerate(lines, 1):
         if not is_nbest(line):
-            raise InputError("is not a line of an n-best list", file=file, line=number, remedy="id ||| hypothesis ||| …")
+            raise InputError("is not a line of an n-best list", file=file, line=number, remedy="write id ||| hypothesis ||| …")
         sentence, text, *rest = (field.strip() for field in line.split("|||"))
         if not before <= int(sentence) < sentences:
             what = f"sentence {sentence} of {sentences}" + (f" comes after sentence {before}" if int(sentence) < before else "")
             raise InputError(what, file=file, line=number, remedy="numbers start at 0, in the order of the source lines")
         before = int(sentence)
-        yield Candidate(before, text, tuple(rest))
+        yield NbestEntry(before, text, tuple(rest))

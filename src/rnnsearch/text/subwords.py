@@ -1,4 +1,4 @@
-"""Pieces of words, by sentencepiece: an open vocabulary in place of the shortlist."""
+"""Subwords, by sentencepiece: an open vocabulary in place of the shortlist."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
 
 WORD_START = "▁"
-"""U+2581 begins the first piece of every word."""
+"""U+2581 begins the first subword of every word."""
 
 _SEED = 1
 _LINE = 40  # words
-_REMEMBERED = 100_000  # words whose pieces are kept at hand: some 40 MB
+_CACHED = 100_000  # words whose subwords are cached: some 40 MB
 _RUNNING_WORDS = 4_000_000  # sentencepiece takes some 150 bytes for each
 
 
 class Subwords:
-    """A sentencepiece model of one language. It sees single words, so every piece belongs to exactly one of them."""
+    """A sentencepiece model of one language. It sees single words, so every subword belongs to exactly one word."""
 
     def __init__(self, model: bytes) -> None:
         self._model = model
         self._processor = _processor(model)
-        self._pieces: dict[str, list[str]] = {}
+        self._cache: dict[str, list[str]] = {}
 
     @classmethod
     def train(cls, sentences: Iterable[Sequence[str]], kind: Literal["unigram", "bpe"], size: int, path: Path) -> Subwords:
@@ -45,11 +45,11 @@ class Subwords:
     def train_on_counts(cls, counts: Mapping[str, int], kind: Literal["unigram", "bpe"], size: int, path: Path) -> Subwords:
         """Trains on words and their frequencies and writes the model to `path`.
 
-        No piece reaches beyond a word, so that frequencies say all that sentences would, and a corpus of any size fits into memory:
-        bpe counts every word as often as it occurs; unigram, which looks for pieces in running text, gets at most some millions of
-        words of it, an even share of each.
-        size: number of pieces wanted; a small corpus may give fewer. The result depends on nothing but the arguments.
-        Raises InputError if there are no words, or too few to make pieces of.
+        No subword crosses a word boundary, so that word frequencies are enough, and a corpus of any size fits into memory: bpe counts
+        every word as often as it occurs; unigram, which looks for subwords in running text, reads at most a few million words, an even
+        share of each.
+        size: number of subwords wanted; a small corpus may give fewer. The result depends on nothing but the arguments.
+        Raises InputError if there are no words, or too few to train on.
         """
         model = _train(counts, kind, size)
         path.write_bytes(model)
@@ -69,44 +69,44 @@ class Subwords:
         path.write_bytes(self._model)
 
     def vocabulary(self) -> list[str]:
-        """All pieces, best first, without sentencepiece's own sign for the unknown."""
+        """All subwords, best first, without sentencepiece's own unknown symbol."""
         processor = self._processor
         return [processor.id_to_piece(number) for number in range(len(processor)) if not processor.is_unknown(number)]
 
-    def pieces(self, words: Sequence[str]) -> tuple[list[str], list[int]]:
-        """Cuts words into pieces: (pieces, word_of), where piece k belongs to words[word_of[k]].
+    def split(self, words: Sequence[str]) -> tuple[list[str], list[int]]:
+        """Splits words into subwords: (subwords, word_of), where subword k belongs to words[word_of[k]].
 
-        Characters that training did not see come out as pieces that are in no vocabulary.
+        Characters that training did not see become subwords that are in no vocabulary.
         """
-        pieces, word_of = [], []
-        for number, its_pieces in enumerate(self.word_pieces(words)):
-            pieces += its_pieces
-            word_of += [number] * len(its_pieces)
-        return pieces, word_of
+        subwords, word_of = [], []
+        for number, own in enumerate(self.split_each(words)):
+            subwords += own
+            word_of += [number] * len(own)
+        return subwords, word_of
 
-    def word_pieces(self, words: Sequence[str]) -> list[list[str]]:
-        """The pieces of each word, at least one; what a word is cut into does not depend on the others."""
-        unmet = [word for word in dict.fromkeys(words) if word not in self._pieces]
-        if len(self._pieces) + len(unmet) > _REMEMBERED:
-            self._pieces = {}
+    def split_each(self, words: Sequence[str]) -> list[list[str]]:
+        """The subwords of each word, at least one; they do not depend on the other words."""
+        unmet = [word for word in dict.fromkeys(words) if word not in self._cache]
+        if len(self._cache) + len(unmet) > _CACHED:
+            self._cache = {}
             unmet = list(dict.fromkeys(words))
         if unmet:
-            cut: list[list[str]] = self._processor.encode([_spelt(word) for word in unmet], out_type=str)
-            self._pieces |= zip(unmet, (_beginning_a_word(pieces) for pieces in cut), strict=True)
-        return [self._pieces[word] for word in words]
+            split: list[list[str]] = self._processor.encode([_spelt(word) for word in unmet], out_type=str)
+            self._cache |= zip(unmet, (_beginning_a_word(subwords) for subwords in split), strict=True)
+        return [self._cache[word] for word in words]
 
-    def words(self, pieces: Sequence[str]) -> tuple[list[str], list[int]]:
-        """Joins pieces to words: (words, word_of), where piece k became a part of words[word_of[k]].
+    def join(self, subwords: Sequence[str]) -> tuple[list[str], list[int]]:
+        """Joins subwords to words: (words, word_of), where subword k became a part of words[word_of[k]].
 
-        Takes any sequence, as a model may write any: a first piece without word start begins a word all the same, and a bare
+        Takes any sequence, as a model may write any: a first subword without a word start begins a word all the same, and a bare
         word start belongs to the word after it. No word is empty unless nothing but word starts were given.
         """
         words: list[str] = []
         word_of: list[int] = []
-        for piece in pieces:
-            if not words or (piece.startswith(WORD_START) and words[-1]):
+        for subword in subwords:
+            if not words or (subword.startswith(WORD_START) and words[-1]):
                 words.append("")
-            words[-1] += piece.removeprefix(WORD_START)
+            words[-1] += subword.removeprefix(WORD_START)
             word_of.append(len(words) - 1)
         if len(words) > 1 and not words[-1]:  # word starts at the end, with nothing after them
             words.pop()
@@ -122,11 +122,12 @@ def _spelt(word: str) -> str:
     return word.replace(WORD_START, "_")
 
 
-def _beginning_a_word(pieces: list[str]) -> list[str]:
-    """The pieces of a word, the first of which must say that a word begins here and no other may."""
-    if not pieces or not pieces[0].startswith(WORD_START) or any(WORD_START in piece[1:] or piece == WORD_START for piece in pieces[1:]):
-        raise ValueError(f"{pieces} are not the pieces of one word")
-    return pieces
+def _beginning_a_word(subwords: list[str]) -> list[str]:
+    """The subwords of a word: the first must have a word start, and no other may."""
+    first, others = subwords[:1], subwords[1:]
+    if not first or not first[0].startswith(WORD_START) or any(WORD_START in subword[1:] or subword == WORD_START for subword in others):
+        raise ValueError(f"{subwords} are not the subwords of one word")
+    return subwords
 
 
 def _processor(model: bytes) -> SentencePieceProcessor:
@@ -149,20 +150,20 @@ def _train(counts: Mapping[str, int], kind: str, size: int) -> bytes:
             input_format="tsv" if kind == "bpe" else "text",
             model_writer=model,
             model_type=kind,
-            vocab_size=size + 1,  # its unknown sign, which cannot be left out
+            vocab_size=size + 1,  # and its unknown symbol, which cannot be left out
             hard_vocab_limit=False,
             unk_id=0,
             bos_id=-1,
             eos_id=-1,
             pad_id=-1,
-            normalization_rule_name="identity",  # a piece must spell the word as it stands
-            character_coverage=0.99999,  # one unknown character in some 700 sentences, and no piece for every stray sign
+            normalization_rule_name="identity",  # a subword must spell the word as it stands
+            character_coverage=0.99999,  # one unknown character in some 700 sentences, and no subword for every stray character
             num_threads=1,  # sums in one order: the same text gives the same model
             minloglevel=2,
         )
     except RuntimeError as error:
-        what = f"sentencepiece cannot make {size} {kind} pieces of this text: {error}"
-        raise InputError(what, remedy="lower data.shortlist, or give more text") from None
+        what = f"sentencepiece cannot make {size} {kind} subwords of this text: {error}"
+        raise InputError(what, remedy="lower data.vocabulary_size, or give more text") from None
     return model.getvalue()
 
 

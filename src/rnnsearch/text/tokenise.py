@@ -1,4 +1,4 @@
-"""Lines to words and back: Moses's tokeniser, or words that blanks already separate."""
+"""Lines to words and back: Moses's tokeniser, or text that is already split by spaces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rnnsearch.text.moses import FastMoses
 
-# All control characters and all Unicode separators, and the zero-width blank.
+# All control characters and all Unicode separators, and the zero-width space.
 _BLANKS = [*range(0x20), *range(0x7F, 0xA1), 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
 _INVISIBLE = [0xAD, 0x2060, 0xFEFF]  # soft hyphen, word joiner, byte order mark: Moses would make words of them
 _SURROGATES = range(0xD800, 0xE000)  # no UTF-8 file holds one, but a caller's string may, and no file could be written with it
@@ -24,8 +24,8 @@ class Tokeniser:
     """Cuts a line into words and joins words to a line; a plain value that can be sent to another process.
 
     kind: "moses" (as sacremoses, cased, XML left alone) or "space". language: code of the language, for "moses" only.
-    lowercase: words are in small letters. They are the same words, since the letters are made small once the line is cut.
-    No word is empty or holds a blank: tabs, control characters and every Unicode separator count as one.
+    lowercase: words are lowercased after the line is split, so that the split does not change.
+    No word is empty or contains a space; tabs, control characters and every Unicode separator count as spaces.
     """
 
     kind: Literal["moses", "space"]

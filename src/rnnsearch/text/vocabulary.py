@@ -53,7 +53,7 @@ class Vocabulary:
         except ValueError:
             raise InputError("is not UTF-8, so it is not a vocabulary", file=path) from None
         if tuple(lines[:2]) != SPECIALS or lines[-1] != "":
-            remedy = "one begins with the lines </s> and <unk>, and ends with a line feed"
+            remedy = "a vocabulary begins with the lines </s> and <unk>, and ends with a line feed"
             raise InputError("is not a vocabulary", file=path, remedy=remedy)
         words = lines[2:-1]
         _check(words, path)
@@ -93,7 +93,7 @@ def _check(words: list[str], path: Path) -> None:
     first: dict[str, int] = {word: number for number, word in enumerate(SPECIALS, 1)}
     for number, word in enumerate(words, len(SPECIALS) + 1):
         if not word:
-            raise InputError("the line is empty", file=path, line=number, remedy="every line of a vocabulary is one word")
+            raise InputError("the line is empty", file=path, line=number, remedy="write one word per line")
         if word in first:
-            raise InputError(f"the word {word!r} stands in line {first[word]} already", file=path, line=number, remedy="remove one of them")
+            raise InputError(f"the word {word!r} is already in line {first[word]}", file=path, line=number, remedy="remove one of them")
         first[word] = number

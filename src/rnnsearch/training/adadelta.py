@@ -45,7 +45,7 @@ def _step_whole(parameter: nn.Parameter, state: dict[str, Tensor], group: dict[s
     assert parameter.grad is not None
     if "step" in state:
         raise ValueError("a parameter whose gradients were sparse has got a dense one")
-    # Elsewhere than on a processor every chunk would cost a dozen launches.
+    # Elsewhere than on a CPU every chunk would cost a dozen launches.
     chunk = CHUNK * torch.get_num_threads() if parameter.device.type == "cpu" else max(1, parameter.numel())
     flat = (tensor.view(-1).split(chunk) for tensor in (parameter, state["square_avg"], state["acc_delta"]))
     for x, square, delta, g in zip(*flat, parameter.grad.reshape(-1).split(chunk), strict=True):

@@ -1,4 +1,4 @@
-"""Known word links as a second teacher: a loss that pulls α_i towards them, and contexts that are made of them.
+"""Training with known alignments (the proposal, part 1): a loss that pulls α_i towards them, and contexts that are made of them.
 
 a_ij is the known alignment of target word i (`text/store/batches.py:known_alignment`), its row summing to 1, α_ij the network's (Eq. 6).
 The losses are those that Liu et al. 2016 (Neural Machine Translation with Supervised Attention) compare; Marian's guided alignment
@@ -74,7 +74,7 @@ def forced(known: Tensor, settings: TrainingSettings) -> Tensor | None:
         case "known":
             return known
         case "mixed":
-            drawn = torch.rand(len(known)) < settings.alignment_forcing_probability  # on the processor: one stream on all machines
+            drawn = torch.rand(len(known)) < settings.alignment_forcing_probability  # on the CPU: one stream on all machines
             return known * drawn.to(known.device).view(-1, 1, 1)
 
 

@@ -1,4 +1,4 @@
-"""Training from a prepared corpus to a run: updates, validations, checkpoints, and the reasons to stop."""
+"""Training from a prepared dataset to a run: updates, validations, checkpoints, and the reasons to stop."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MAY_CHANGE = {"max_updates", "max_epochs", "max_minutes", "patience", "processes
 def train(settings: Settings, corpus: Corpus, path: str | Path, *, resume: bool = False, display: Display | None = None) -> Run:
     """Trains a network on `corpus` into the folder `path`, until a limit of the settings, patience or Ctrl-C ends it.
 
-    resume: go on with the run in `path`; what comes out equals an uninterrupted training, bit for bit on a processor with the
+    resume: go on with the run in `path`; what comes out equals an uninterrupted training, bit for bit on a CPU with the
     same number of threads. Without a run there, it begins one. Raises InputError for settings, corpus or run that do not fit,
     and when non-finite gradients repeat.
     """
@@ -68,7 +68,7 @@ def train_to_the_end(
     with display or Display(session.trainer.total_updates, session.progress.update) as shown, interruptible() as interrupt:
         session.log.warn = shown.say
         if session.corpus.dev is None:
-            shown.say("warning: the corpus has no development set: the latest weights are kept, and patience never ends training")
+            shown.say("warning: the corpus has no development set: the latest weights are saved, and training.patience has no effect")
         try:
             for batches, position in session.batches():
                 session.progress.finished = reason_to_stop(settings.training, session.progress)
@@ -157,7 +157,7 @@ class Session:
         update = (self.team or self.trainer).update(batches, progress.update + 1)
         self._count(update, position)
         if not update.applied:
-            shown.say(f"update {progress.update}: the gradient is not finite; the parameters stay as they were")
+            shown.say(f"update {progress.update}: the gradient is not finite; the update is skipped")
             if progress.skipped_in_a_row >= SKIPS_IN_A_ROW:
                 what = f"{SKIPS_IN_A_ROW} gradients in a row were not finite (update {progress.update})"
                 raise InputError(what, file=self.run.path, remedy="resume from the last checkpoint with a lower training.learning_rate")
@@ -267,7 +267,7 @@ class Session:
         self.clock = now
 
     def _speed(self, update: Update) -> tuple[float, float]:
-        """(target tokens a second, NLL a word) over the last updates."""
+        """(target tokens per second, NLL per word) over the last updates."""
         self.window = [*self.window[-SPEED_OVER:], (time.monotonic(), update.target_tokens, update.nll)]
         tokens = sum(count for _, count, _ in self.window[1:])
         seconds = self.window[-1][0] - self.window[0][0]

@@ -1,7 +1,7 @@
 """Negative log-likelihood of target words, with the output layer, softmax and gradient formed a few rows at a time.
 
 Half of the arithmetic is here, and all logits of a batch at once would be gigabytes (80 × 50 positions × 30,000 words). Only a chunk of
-them exists at any time, small enough to stay near the processor; their gradients are kept for a group of chunks, large enough for one
+them exists at any time, small enough for the CPU's cache; their gradients are kept for a group of chunks, large enough for one
 product with W_o's size.
 """
 

@@ -55,7 +55,7 @@ def total_updates(settings: TrainingSettings, updates_per_epoch: float) -> int:
     total = min((limit for limit in limits if limit), default=0)
     if not total and settings.schedule in ("cosine", "linear"):
         remedy = "set training.max_updates or training.max_epochs"
-        raise InputError(f'training.schedule = "{settings.schedule}" needs to know where training ends', remedy=remedy)
+        raise InputError(f'training.schedule = "{settings.schedule}" needs a fixed number of updates', remedy=remedy)
     return total
 
 

@@ -1,6 +1,6 @@
 """Several processes of one machine that compute each update together: first each its share of the pairs, then of the parameters.
 
-Threads divide every single product, and wait for the slowest of them each time; processes meet three times an update. Weights, their
+Threads divide every single product, and wait for the slowest of them each time; processes meet three times per update. Weights, their
 averages and the optimiser's state lie in shared memory, one copy for all, so that nothing is sent but batches and a few numbers.
 """
 

@@ -60,7 +60,7 @@ def table(pairs: Sequence[Measured]) -> Iterator[str]:
 
 def panels(aligned: Aligned, titles: Sequence[str]) -> list[Panel]:
     """The pictures of a pair: the run, the run of the other direction turned round, the further ones. titles: theirs, in this order."""
-    results = [(one.source_tokens, one.tokens, one.alignment) for one in (aligned.result, *aligned.beside)]
+    results = [(one.source_tokens, one.tokens, one.alignment) for one in (aligned.result, *aligned.others)]
     if aligned.reverse is not None:
         reverse = aligned.reverse
         results.insert(1, (reverse.tokens, reverse.source_tokens[:-1], reverse.alignment[:, :-1].T))
@@ -73,7 +73,7 @@ def browsed(number: int, aligned: Aligned, titles: Sequence[str], gold: GoldLink
     runs = [BrowsedRun(pictures.pop(0), aligned.links, measured(aligned, gold).values())]
     if aligned.reverse is not None and aligned.reverse_links is not None:
         runs.append(BrowsedRun(pictures.pop(0), aligned.reverse_links, _of_links(aligned.reverse_links, gold)))
-    for picture, result in zip(pictures, aligned.beside, strict=True):
+    for picture, result in zip(pictures, aligned.others, strict=True):
         runs.append(BrowsedRun(picture, hard_links(result.alignment), _alone(result, gold)))
     return BrowsedSentence(number, runs, gold)
 

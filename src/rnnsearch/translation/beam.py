@@ -1,7 +1,7 @@
 """Beam search for the most probable translation (Sec. 4.2): it knows a step function and an opaque state, never a model or a word.
 
-Arrays that follow the hypotheses are small and live on the processor; only log p and α of the step stay where the model is.
-Throughout: B sentences still searched, k slots a sentence, J source positions, K target ids.
+Arrays that follow the hypotheses are small and live on the CPU; only log p and α of the step stay where the model is.
+Throughout: B sentences still searched, k slots per sentence, J source positions, K target ids.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EOS, UNK = 0, 1
 
 IMPOSSIBLE = -math.inf
 CHUNK_ELEMENTS = 2_000_000
-"""Scores that a processor ranks at once: they stay in its cache."""
+"""Scores that a CPU ranks at once: they stay in its cache."""
 BLOCK = 256
 """Scores of which only the highest is compared at first."""
 SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
@@ -74,19 +74,19 @@ class Beam:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LengthLimits:
     """How many words a translation may have, the end of sentence not counted: both (all sentences,)."""
 
     shortest: NDArray[np.int64]
     longest: NDArray[np.int64]
 
 
-def limits_of(source_lengths: Tensor, settings: SearchSettings) -> Limits:
+def length_limits(source_lengths: Tensor, settings: SearchSettings) -> LengthLimits:
     """|x| is the source length without its end of sentence. One word is always allowed, also for an empty source."""
     sizes = [length - 1 for length in source_lengths.tolist()]
     shortest = [math.floor(settings.min_length_ratio * size) for size in sizes]
     longest = [max(1, math.floor(settings.max_length_ratio * size)) for size in sizes]
-    return Limits(np.array(shortest, dtype=np.int64), np.array(longest, dtype=np.int64))
+    return LengthLimits(np.array(shortest, dtype=np.int64), np.array(longest, dtype=np.int64))
 
 
 @torch.no_grad()
@@ -101,7 +101,7 @@ def beam_search(
     Equal scores are ordered by hypothesis, then by id; at the final choice the one finished first wins. So the other
     sentences of the batch cannot change a sentence's result, except through the rounding of the step itself.
     """
-    limits = limits_of(source_lengths, settings)
+    limits = length_limits(source_lengths, settings)
     found: list[list[Hypothesis]] = [[] for _ in range(len(source_lengths))]
     history = [empty_beam(source_lengths)]
     previous: Tensor | None = None
@@ -130,7 +130,7 @@ def beam_search(
 
 
 def empty_beam(source_lengths: Tensor) -> Beam:
-    """Before the first word: one hypothesis a sentence, the empty one, with log p = 0."""
+    """Before the first word: one hypothesis per sentence, the empty one, with log p = 0."""
     size, positions = len(source_lengths), max(source_lengths.tolist(), default=0)
     none = np.zeros((size, 1), dtype=np.int64)
     zero = np.zeros((size, 1), dtype=np.float32)
@@ -155,7 +155,7 @@ def best_candidates(result: StepResult, live: Beam, widths: NDArray[np.int64], e
 
 
 def candidates(result: StepResult, sentences: NDArray[np.int64], scores: Tensor, parents: Tensor, ids: Tensor) -> Beam:
-    """Continuations as a beam, brought to the processor: scores, parents and ids are (B, n)."""
+    """Continuations as a beam, brought to the CPU: scores, parents and ids are (B, n)."""
     rows = torch.arange(len(sentences), device=ids.device)[:, None]
     tensors = (scores, parents, ids, result.log_probabilities[rows, parents, ids], result.weights[rows, parents])
     return Beam(sentences, *(tensor.cpu().numpy() for tensor in tensors))

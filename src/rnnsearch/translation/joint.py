@@ -1,4 +1,4 @@
-"""Search from both ends of a translation: each direction searches, and what they found is ranked by both.
+"""Search with a bidirectional decoder (the proposal, part 3): each direction searches, and both rank the pooled hypotheses.
 
 As beam search it knows step functions only. A translation is scored by the mean of the two directions' log p(y | x), that is by the
 geometric mean of two probabilities. Over all translations these sum to 1 at most (Cauchy–Schwarz), so that the score is comparable with
@@ -48,7 +48,7 @@ def joint_search(readers: Sequence[Reader], source_lengths: Int[Tensor, " batch"
     """The finished hypotheses that any direction's beam ends with, scored in every direction, best first, `settings.nbest` at most.
 
     A hypothesis has the mean of the directions' log p, of every word and in all, and the mean of their alignments; `final_score`
-    normalises as ever. Of a sentence that no direction finished, what the first one has is returned as it is.
+    normalises as in beam search. Of a sentence that no direction finished, the result of the first direction is returned.
     """
     whole_beam = settings.model_copy(update={"nbest": settings.beam})
     found = [search_one_way(reader, source_lengths, whole_beam) for reader in readers]

@@ -1,7 +1,7 @@
-"""Candidate words: a batch is searched over the few target words that its source words may become (Jean et al. 2015, Sec. 3.3).
+"""Lexical shortlist (vocabulary selection): a batch is searched over the few target words that its source words may become.
 
-The search counts candidates from 0, and knows nothing else; words become candidates, and candidates words, here at its border. The end
-of sentence and UNK are always candidates, the first two, so that they keep their ids.
+Jean et al. 2015, Sec. 3.3. The search knows only positions in the shortlist; this module converts them from and to ids of the vocabulary.
+The end of sentence and UNK are the first two of every shortlist, so that they keep their ids.
 """
 
 from __future__ import annotations
@@ -16,34 +16,33 @@ from torch import Tensor
 
 from rnnsearch.config import SearchSettings
 from rnnsearch.records import Hypothesis
-from rnnsearch.text.lexicon.table import Lexicon
+from rnnsearch.text.lexicon.table import LexicalTable
 from rnnsearch.text.vocabulary import SPECIALS
 from rnnsearch.translation.beam import SearchState, StepFunction, StepResult
 from rnnsearch.translation.joint import Reader
 
 
-def candidate_words(source: NDArray[np.int64], lexicon: Lexicon, target_words: int, settings: SearchSettings) -> NDArray[np.int64]:
-    """The ids of a batch's candidates, ascending: the specials, the first words of the vocabulary, the best translations of each source id.
+def shortlist_of(source: NDArray[np.int64], table: LexicalTable, target_words: int, settings: SearchSettings) -> NDArray[np.int64]:
+    """The target ids of a batch's shortlist, ascending: the specials, the most frequent words, the best translations of each source id.
 
-    source: all ids of the batch, in any shape; the end of sentence among them brings the best translations of no word.
+    source: all ids of the batch, in any shape; the end of sentence among them adds the best translations of NULL.
     """
-    first = np.arange(min(len(SPECIALS) + settings.frequent_candidates, target_words))
-    return np.union1d(first, lexicon.best(source, settings.candidates_per_word))
+    first = np.arange(min(len(SPECIALS) + settings.lexical_shortlist_frequent, target_words))
+    return np.union1d(first, table.best(source, settings.lexical_shortlist_per_word))
 
 
-def candidate_readers(readers: Sequence[Reader], words: Int[Tensor, " candidates"]) -> list[Reader]:
-    """Readers for the search over candidates, from some that take ids of words and give log p of the candidates `words`."""
-    return [reader._replace(step=_over_candidates(reader.step, words)) for reader in readers]
+def shortlist_readers(readers: Sequence[Reader], shortlist: Int[Tensor, " shortlist"]) -> list[Reader]:
+    """Readers that take positions in the shortlist, from readers that take vocabulary ids; both give log p over the shortlist."""
+    return [reader._replace(step=_over_shortlist(reader.step, shortlist)) for reader in readers]
 
 
-def _over_candidates(step: StepFunction, words: Int[Tensor, " candidates"]) -> StepFunction:
+def _over_shortlist(step: StepFunction, shortlist: Int[Tensor, " shortlist"]) -> StepFunction:
+    def shortlist_step(previous: Tensor | None, state: SearchState) -> StepResult:
+        return step(None if previous is None else shortlist[previous], state)
 
-    def candidate_step(previous: Tensor | None, state: SearchState) -> StepResult:
-        return step(None if previous is None else words[previous], state)
-
-    return candidate_step
+    return shortlist_step
 
 
-def hypotheses_in_words(found: list[list[Hypothesis]], words: NDArray[np.int64]) -> list[list[Hypothesis]]:
-    """What a search over the candidates `words` found, in ids of words."""
-    return [[replace(one, ids=tuple(words[list(one.ids)].tolist())) for one in hypotheses] for hypotheses in found]
+def in_vocabulary_ids(found: list[list[Hypothesis]], shortlist: NDArray[np.int64]) -> list[list[Hypothesis]]:
+    """The hypotheses of a search over the shortlist, as vocabulary ids."""
+    return [[replace(one, ids=tuple(shortlist[list(one.ids)].tolist())) for one in hypotheses] for hypotheses in found]

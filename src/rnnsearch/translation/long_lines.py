@@ -8,7 +8,7 @@ import numpy as np
 
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
-from rnnsearch.text.codec import Codec, Encoded
+from rnnsearch.text.codec import Codec, EncodedSentence
 
 MOST_WORDS = 5_000
 """A longer line is refused: the alignment of its words would fill the memory."""
@@ -17,7 +17,7 @@ _ENDS = frozenset(".!?…。！？؟।॥")
 _CLOSING = frozenset("\"'”’»)]}」』")
 
 
-def cut(sentence: Encoded, codec: Codec, limit: int, number: int) -> list[Encoded]:
+def cut(sentence: EncodedSentence, codec: Codec, limit: int, number: int) -> list[EncodedSentence]:
     """The sentence itself, or, if it has more than `limit` words or subwords, its parts, each at most so long.
 
     It is cut after the words that end a sentence and the quotation marks behind them; where none comes in time, at the limit.

@@ -33,7 +33,7 @@ def network_step(network: TranslationNetwork, maps: Maps | None = None, words: T
     """previous ids, state → log p(y_i | y_<i, x), α_i, state, in one of the network's directions.
 
     maps: of the weights that all steps share; ordinary products without.
-    words: (candidates,) the ids of the target words that may be written; p is then over them only. The step still takes ids of words.
+    words: (shortlist,) the target ids that may be written; p is then over them only. The step still takes vocabulary ids.
     """
     with sequence(maps) if maps else nullcontext():
         output = None if words is None else network.directions[direction].output.of_words(words)

@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.nbest import SEPARATOR, Candidate, is_nbest
+from rnnsearch.text.nbest import SEPARATOR, NbestEntry, is_nbest
 from rnnsearch.translation.translator import Translator
 
 
@@ -19,7 +19,7 @@ def not_nbest(pairs: Iterable[tuple[str, str]], file: str | Path) -> Iterator[tu
         yield source, target
 
 
-def rerank(translator: Translator, source: Sequence[str], candidates: Iterable[Candidate]) -> Iterator[str]:
+def rerank(translator: Translator, source: Sequence[str], candidates: Iterable[NbestEntry]) -> Iterator[str]:
     """The list again, each sentence's candidates by falling log p(y | x): `id ||| hypothesis ||| features rnnsearch= s ||| s`."""
     for sentence, group in groupby(candidates, key=lambda candidate: candidate.sentence):
         mine = list(group)

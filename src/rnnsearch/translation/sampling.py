@@ -26,7 +26,7 @@ from rnnsearch.translation.beam import (
     empty_beam,
     forbid,
     hypotheses,
-    limits_of,
+    length_limits,
 )
 
 
@@ -49,10 +49,10 @@ def sample(
     Raises InputError for a temperature that is not above 0 or for fewer than one sample.
     """
     if not 0 < temperature < math.inf:
-        raise InputError(f"temperature {temperature} is not a number above 0", remedy="for the most probable words, search with beam 1")
+        raise InputError(f"temperature {temperature} is not above 0", remedy="to get the most probable words, use beam 1 without samples")
     if samples < 1:
-        raise InputError(f"cannot draw {samples} samples", remedy="ask for at least 1")
-    limits = limits_of(source_lengths, settings)
+        raise InputError(f"{samples} samples are too few", remedy="give at least 1")
+    limits = length_limits(source_lengths, settings)
     found: list[dict[int, Hypothesis]] = [{} for _ in range(len(source_lengths))]
     every = np.arange(samples)
     history = [empty_beam(source_lengths).select(np.arange(len(source_lengths)), np.zeros((len(source_lengths), samples), dtype=np.int64))]

@@ -64,7 +64,7 @@ def measure_models(
 
 
 def translations(translator: Translator, lines: Sequence[str], doing: str, progress: Progress, **search: Any) -> list[str]:
-    """As text, one a line. doing: for the progress. search: settings that differ from the run's, for example no_unk=True (Table 1)."""
+    """As text, one per line. doing: for the progress. search: settings that differ from the run's, for example no_unk=True (Table 1)."""
     results = translator.stream(lines, **search)
     return [result.text for result in _counted(results, doing, len(lines), progress)]
 
@@ -75,7 +75,7 @@ def likelihood(translator: Translator, pairs: Sequence[tuple[str, str]], doing: 
 
 
 def knows(codec: Codec) -> Callable[[str], bool]:
-    """Whether all words of a line are in the shortlist of this side; with subwords, whether all their pieces are."""
+    """Whether all words of a line are in the shortlist of this side; with subwords, whether all their subwords are."""
     return lambda line: UNK not in codec.encode(line).ids
 
 

@@ -14,20 +14,20 @@ import torch
 from numpy.typing import NDArray
 
 from rnnsearch.config import SearchSettings, changed
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, warn_renamed
 from rnnsearch.model.fixed_maps import FixedMaps
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
 from rnnsearch.system.batching import batches, in_halves
-from rnnsearch.text.codec import Codec, Encoded
+from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.given import given_lines, given_pairs
-from rnnsearch.text.lexicon.table import Lexicon
+from rnnsearch.text.lexicon.table import LexicalTable
 from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.text.vocabulary import SPECIALS, UNK
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.joint import Reader, in_order, search
-from rnnsearch.translation.lexical_shortlist import candidate_readers, candidate_words, hypotheses_in_words
+from rnnsearch.translation.lexical_shortlist import in_vocabulary_ids, shortlist_of, shortlist_readers
 from rnnsearch.translation.long_lines import cut, joined
 from rnnsearch.translation.network_step import begin_search
 from rnnsearch.translation.sampling import sample
@@ -44,22 +44,22 @@ Item = TypeVar("Item")
 
 
 class _Begun(NamedTuple):
-    """A batch before its first word. words: (candidates,) the words that its candidates are; None where all words are searched."""
+    """A batch before its first word. shortlist: (shortlist,) the target ids that are searched; None where all words are."""
 
     readers: list[Reader]
     """One for each direction of the decoder."""
     lengths: torch.Tensor
-    words: NDArray[np.int64] | None
+    shortlist: NDArray[np.int64] | None
 
     def in_words(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
-        return found if self.words is None else hypotheses_in_words(found, self.words)
+        return found if self.shortlist is None else in_vocabulary_ids(found, self.shortlist)
 
 
 class Translator:
     """One trained model, or an ensemble of several of the same vocabularies.
 
     search: the settings that a call does not override. dictionary: what `replace_unk` writes for a source word, instead of the word.
-    lexicon: search and sampling consider only the candidate words that it gives for a batch, and p(y | x) is over them.
+    lexical_table: makes a lexical shortlist for each batch; search and sampling consider only its words, and p(y | x) is over them.
     The networks' weights must stay as they are: they are converted once for the precision of the search.
     """
 
@@ -70,12 +70,12 @@ class Translator:
         target: Codec,
         search: SearchSettings | None = None,
         dictionary: Mapping[str, str] | None = None,
-        lexicon: Lexicon | None = None,
+        lexical_table: LexicalTable | None = None,
     ) -> None:
         self.networks, self.source, self.target = list(networks), source, target
         self.search = search or SearchSettings()
         self.dictionary = dictionary or {}
-        self.lexicon = lexicon
+        self.lexical_table = lexical_table
         self._maps: dict[str, list[FixedMaps]] = {}
 
     @classmethod
@@ -85,29 +85,41 @@ class Translator:
         device: str = "cpu",
         trust_code: bool = False,
         dictionary: Mapping[str, str] | None = None,
+        lexical_shortlist: str | Path | None = None,
         candidates: str | Path | None = None,
     ) -> Translator:
         """Opens a run, or several as an ensemble. Nothing found in a run is executed, and code that it names only with `trust_code`.
 
-        candidates: file of a lexical table (`rnnsearch lexicon`), from which every batch gets its candidate words.
+        lexical_shortlist: file of a lexical translation table (`rnnsearch lexicon`); every batch is searched over the words it allows.
+        candidates: the old name of `lexical_shortlist`.
         Raises InputError for a folder that is no run, runs whose vocabularies or directions of decoding differ, or a file that is no
         table for them.
         """
+        if candidates is not None:
+            warn_renamed("candidates", "lexical_shortlist", file="Translator.load")
+            lexical_shortlist = lexical_shortlist or candidates
         if not runs:
-            raise InputError("no run to load", remedy="name the folder of a trained run")
+            raise InputError("there is no run to load", remedy="give the folder of a trained run")
         opened = [Run.open(Path(run)) for run in runs]
         first = opened[0]
         for other in opened[1:]:
             for side in ("source", "target"):
                 if getattr(other, side).vocabulary != getattr(first, side).vocabulary:
-                    raise InputError(f"has another {side} vocabulary than {first.path}", file=other.path, remedy="train both on one corpus")
+                    raise InputError(
+                        f"has another {side} vocabulary than {first.path}", file=other.path, remedy="train both on the same corpus"
+                    )
             theirs, ours = other.settings.model.decoder, first.settings.model.decoder
             if theirs != ours:
                 what = f'has model.decoder = "{theirs}" and {first.path} has "{ours}"'
-                raise InputError(what, file=other.path, remedy="an ensemble searches in one way: rerank one's n-best list by the other")
-        lexicon = Lexicon.read(Path(candidates), first.source.vocabulary, first.target.vocabulary) if candidates else None
+                raise InputError(
+                    what,
+                    file=other.path,
+                    remedy="an ensemble needs one value for all runs; instead, rerank the n-best list of one run with the other",
+                )
+        vocabularies = first.source.vocabulary, first.target.vocabulary
+        table = LexicalTable.read(Path(lexical_shortlist), *vocabularies) if lexical_shortlist else None
         networks = [run.load_network(trust_code=trust_code, device=device) for run in opened]
-        return cls(networks, first.source, first.target, first.settings.search, dictionary, lexicon)
+        return cls(networks, first.source, first.target, first.settings.search, dictionary, table)
 
     def translate(self, lines: Iterable[str], **search: Any) -> list[Translation]:
         """The translations of these lines, one each. search: settings to change, for example beam=5, no_unk=True."""
@@ -128,7 +140,7 @@ class Translator:
         settings = changed(self.search, search)
         generator = torch.Generator(self._device).manual_seed(seed)
 
-        def draw(encoded: list[Encoded]) -> list[list[Hypothesis]]:
+        def draw(encoded: list[EncodedSentence]) -> list[list[Hypothesis]]:
             begun = self._begin(encoded, settings)
             reader = begun.readers[0]
             drawn = sample(
@@ -136,7 +148,7 @@ class Translator:
             )
             return begun.in_words([[in_order(one) for one in every] for every in drawn] if reader.backward else drawn)
 
-        def drawn(encoded: list[Encoded]) -> list[Translation]:
+        def drawn(encoded: list[EncodedSentence]) -> list[Translation]:
             return self._in_words(encoded, draw(encoded), settings)
 
         return self._in_order(lines, partial(self._in_memory, hypotheses=samples, work=drawn), settings)
@@ -160,7 +172,7 @@ class Translator:
         encoded = (self._encoded_pair(*pair, number) for number, pair in enumerate(given_pairs(pairs), 1))
         force = partial(self._force_batch, posterior=posterior)
 
-        def cost(some: list[tuple[Encoded, Encoded]]) -> int:
+        def cost(some: list[tuple[EncodedSentence, EncodedSentence]]) -> int:
             source, target = (max(len(pair[side].ids) for pair in some) for side in (0, 1))
             return len(some) * target * max(source, len(self.target.vocabulary))
 
@@ -177,7 +189,7 @@ class Translator:
     def _device(self) -> torch.device:
         return self.networks[0].output.weight.device
 
-    def _encoded_pair(self, source: str, target: str, number: int) -> tuple[Encoded, Encoded]:
+    def _encoded_pair(self, source: str, target: str, number: int) -> tuple[EncodedSentence, EncodedSentence]:
         pair = self.source.encode(source), self.target.encode(target)
         if len(pair[0].ids) * len(pair[1].ids) > LARGEST_ALIGNMENT:
             what = f"pair {number} has {len(pair[0].ids):,} × {len(pair[1].ids):,} words or subwords, which are too many to be aligned"
@@ -188,7 +200,7 @@ class Translator:
         """A translation for each line; those longer than `max_source_length` are cut, and put together again."""
         counts: deque[int] = deque()  # of the parts of each line
 
-        def parts() -> Iterator[Encoded]:
+        def parts() -> Iterator[EncodedSentence]:
             for number, line in enumerate(given_lines(lines), 1):
                 some = cut(self.source.encode(line), self.source, settings.max_source_length, number)
                 counts.append(len(some))
@@ -198,7 +210,7 @@ class Translator:
         for first in made:
             yield joined([first, *islice(made, counts.popleft() - 1)], self.target.text)
 
-    def _encoded_in_order(self, encoded: Iterable[Encoded], work: Any, batch_size: int) -> Iterator[Translation]:
+    def _encoded_in_order(self, encoded: Iterable[EncodedSentence], work: Any, batch_size: int) -> Iterator[Translation]:
         for ahead in batches(encoded, READ_AHEAD * batch_size):
             full = [sentence for sentence in ahead if sentence.words]
             done = iter(batched_by_length(full, lambda sentence: len(sentence.ids), batch_size, work))
@@ -206,34 +218,38 @@ class Translator:
                 yield next(done) if sentence.words else _nothing()
 
     @torch.no_grad()
-    def _begin(self, encoded: Sequence[Encoded], settings: SearchSettings) -> _Begun:
+    def _begin(self, encoded: Sequence[EncodedSentence], settings: SearchSettings) -> _Begun:
         ids, lengths = pad([sentence.ids for sentence in encoded])
-        words = None if self.lexicon is None else candidate_words(ids.numpy(), self.lexicon, len(self.target.vocabulary), settings)
-        chosen = None if words is None else torch.from_numpy(words).to(self._device)
+        shortlist = None
+        if self.lexical_table is not None:
+            shortlist = shortlist_of(ids.numpy(), self.lexical_table, len(self.target.vocabulary), settings)
+        chosen = None if shortlist is None else torch.from_numpy(shortlist).to(self._device)
         ids, lengths = ids.to(self._device), lengths.to(self._device)
         maps = self._maps.setdefault(settings.precision, [FixedMaps(settings.precision) for _ in self.networks])
         readers = begin_search(self.networks, maps, ids, lengths, chosen)
         if chosen is not None:
-            readers = candidate_readers(readers, chosen)
-        return _Begun(readers, lengths, words)
+            readers = shortlist_readers(readers, chosen)
+        return _Begun(readers, lengths, shortlist)
 
-    def _search(self, encoded: list[Encoded], settings: SearchSettings) -> list[Translation]:
-        def searched(some: list[Encoded]) -> list[Translation]:
+    def _search(self, encoded: list[EncodedSentence], settings: SearchSettings) -> list[Translation]:
+        def searched(some: list[EncodedSentence]) -> list[Translation]:
             begun = self._begin(some, settings)
             return self._in_words(some, begun.in_words(search(begun.readers, begun.lengths, settings)), settings)
 
         return self._in_memory(encoded, settings.beam, searched)
 
-    def _in_memory(self, encoded: list[Encoded], hypotheses: int, work: Callable[[list[Encoded]], list[Translation]]) -> list[Translation]:
+    def _in_memory(
+        self, encoded: list[EncodedSentence], hypotheses: int, work: Callable[[list[EncodedSentence]], list[Translation]]
+    ) -> list[Translation]:
         """Work on fewer sentences at a time where so many hypotheses, words or positions would fill the memory."""
         width = max(network.encoder.annotation_size for network in self.networks)
 
-        def cost(some: list[Encoded]) -> int:
+        def cost(some: list[EncodedSentence]) -> int:
             return len(some) * hypotheses * max(len(self.target.vocabulary), width * max(len(sentence.ids) for sentence in some))
 
         return in_halves(encoded, cost, LARGEST_BATCH, work)
 
-    def _in_words(self, encoded: list[Encoded], found: list[list[Hypothesis]], settings: SearchSettings) -> list[Translation]:
+    def _in_words(self, encoded: list[EncodedSentence], found: list[list[Hypothesis]], settings: SearchSettings) -> list[Translation]:
         translations = []
         for sentence, hypotheses in zip(encoded, found, strict=True):
             best, *others = (self._translation(sentence, hypothesis, settings.replace_unk) for hypothesis in hypotheses)
@@ -241,7 +257,7 @@ class Translator:
             translations.append(best)
         return translations
 
-    def _translation(self, sentence: Encoded, hypothesis: Hypothesis, replace_unk: bool) -> Translation:
+    def _translation(self, sentence: EncodedSentence, hypothesis: Hypothesis, replace_unk: bool) -> Translation:
         decoded = self.target.decode(hypothesis.ids)
         alignment = in_words(hypothesis.weights[: len(decoded.word_of)], sentence.word_of, decoded.word_of, len(decoded.words))
         words = list(decoded.words)
@@ -261,7 +277,7 @@ class Translator:
             finished=hypothesis.finished,
         )
 
-    def _force_batch(self, pairs: list[tuple[Encoded, Encoded]], *, posterior: bool) -> list[Translation]:
+    def _force_batch(self, pairs: list[tuple[EncodedSentence, EncodedSentence]], *, posterior: bool) -> list[Translation]:
         batch = Batch(*pad([source.ids for source, _ in pairs]), *pad([target.ids for _, target in pairs])).to(self._device)
         log_probabilities, weights = forced_decoding(self.networks, batch, posterior=posterior)
         results = []
@@ -294,7 +310,7 @@ def batched_by_length(items: list[Item], length: Any, batch_size: int, work: Any
 def in_words(
     weights: NDArray[np.float32], source_word_of: Sequence[int], target_word_of: Sequence[int], target_words: int
 ) -> NDArray[np.float32]:
-    """The alignment of words from that of ids: sums over the pieces of a source word, means over those of a target word.
+    """The alignment of words from that of ids: sums over the subwords of a source word, means over those of a target word.
 
     weights: (target ids, source ids); source_word_of: the end of sentence counts as a last word. Returns (target_words, source words);
     rows sum to 1.

@@ -12,7 +12,7 @@ import numpy as np
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.text.links.symmetrise import DEFAULT, METHODS, symmetrise
-from rnnsearch.text.links.words import Counted, LinkWords, given_words, recognise, tokeniser_ranges
+from rnnsearch.text.links.words import LinkWords, PairWordCounts, given_words, recognise, tokeniser_ranges
 from rnnsearch.translation.translator import END, Translator
 from rnnsearch.word_links import GoldLinks, Link, hard_links, threshold_links
 
@@ -25,7 +25,7 @@ AGREEMENT = 0.4
 
 
 class Aligned(NamedTuple):
-    """One pair. reverse: of the run of the other direction: its tokens are the source words. beside: of further runs, for comparison.
+    """One pair. reverse: of the run of the other direction: its tokens are the source words. others: of further runs, for comparison.
 
     links: (source, target), sorted; those of both directions made one if there are two. forward_links: of `result` alone.
     reverse_links: of `reverse`, (source, target) too.
@@ -36,7 +36,7 @@ class Aligned(NamedTuple):
     forward_links: list[Link]
     reverse: Translation | None = None
     reverse_links: list[Link] | None = None
-    beside: tuple[Translation, ...] = ()
+    others: tuple[Translation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class WordAligner:
 
     translator: Translator
     reverse: Translator | None = None
-    beside: Sequence[Translator] = ()
+    others: Sequence[Translator] = ()
     threshold: float | None = None
     method: str = DEFAULT
     words: LinkWords = "tokenised"
@@ -60,34 +60,33 @@ class WordAligner:
 
     def align(self, pairs: Iterable[Pair]) -> Iterator[Aligned]:
         """One result for each pair, in order. Raises InputError, with the pair's number, where two runs cut a pair into other words."""
-        others = len(self.beside)
-        lines, given, swapped, *copies = tee(pairs, 3 + others)
+        lines, given, swapped, *copies = tee(pairs, 3 + len(self.others))
         results = self.translator.force(given, self.batch_size, posterior=self.posterior)
-        beside = [other.force(copy, self.batch_size, posterior=self.posterior) for other, copy in zip(self.beside, copies, strict=True)]
+        others = [other.force(copy, self.batch_size, posterior=self.posterior) for other, copy in zip(self.others, copies, strict=True)]
         if self.reverse is None:
-            for number, (pair, result, *rest) in enumerate(zip(lines, results, *beside, strict=True), 1):
+            for number, (pair, result, *rest) in enumerate(zip(lines, results, *others, strict=True), 1):
                 yield self._aligned(number, pair, result, None, rest)
             return
         back = self.reverse.force(((target, source) for source, target in swapped), self.batch_size, posterior=self.posterior)
-        for number, (pair, result, reverse, *rest) in enumerate(zip(lines, results, back, *beside, strict=True), 1):
+        for number, (pair, result, reverse, *rest) in enumerate(zip(lines, results, back, *others, strict=True), 1):
             yield self._aligned(number, pair, result, reverse, rest)
 
-    def _aligned(self, number: int, pair: Pair, result: Translation, reverse: Translation | None, beside: list[Translation]) -> Aligned:
+    def _aligned(self, number: int, pair: Pair, result: Translation, reverse: Translation | None, others: list[Translation]) -> Aligned:
         if self.words == "given":
-            result, *beside = (in_given_words(one, *pair, number) for one in (result, *beside))
+            result, *others = (in_given_words(one, *pair, number) for one in (result, *others))
             reverse = None if reverse is None else in_given_words(reverse, *pair[::-1], number)
         links = self._links(result)
         if reverse is None:
-            return Aligned(result, links, links, beside=tuple(beside))
+            return Aligned(result, links, links, others=tuple(others))
         if (reverse.tokens, reverse.source_tokens[:-1]) != (result.source_tokens[:-1], result.tokens):
-            raise InputError(f"pair {number}: the run of the other direction cuts it into other words", remedy="--words given")
+            raise InputError(f"pair {number}: the two directions split it into different words", remedy="use --words given")
         back = sorted((source, target) for target, source in self._links(reverse))
         if self.method == PRODUCT:
             agreed = np.sqrt(result.alignment[:, :-1] * reverse.alignment[:, :-1].T)
             both = threshold_links(agreed, AGREEMENT if self.threshold is None else self.threshold, end_of_sentence=False)
         else:
             both = symmetrise(links, back, self.method)
-        return Aligned(result, both, links, reverse, back, tuple(beside))
+        return Aligned(result, both, links, reverse, back, tuple(others))
 
     def _links(self, result: Translation) -> list[Link]:
         if self.threshold is None or self.method == PRODUCT:
@@ -96,7 +95,7 @@ class WordAligner:
 
 
 def in_given_words(result: Translation, source: str, target: str, number: int) -> Translation:
-    """The result with the words that stand between blanks in the two lines in place of the tokeniser's, and their alignment.
+    """The result with the words that stand between spaces in the two lines in place of the tokeniser's, and their alignment.
 
     A tokeniser's word of several given words shares its weight among them; a given word of several has the mean of their rows.
     Raises InputError, with the pair's number, for a line whose letters the tokeniser changes.
@@ -106,7 +105,7 @@ def in_given_words(result: Translation, source: str, target: str, number: int) -
         given = given_words(line)
         ranges = tokeniser_ranges(given, words, resolves=False)
         if ranges is None:
-            raise InputError(f"pair {number}: the tokeniser changes letters of it: {line[:60]!r}", remedy="--words tokenised")
+            raise InputError(f"pair {number}: the tokeniser changes its characters: {line[:60]!r}", remedy="use --words tokenised")
         belongs = np.zeros((len(given), len(words)))
         for place, (first, end) in enumerate(ranges):
             belongs[place, first:end] = 1.0
@@ -125,12 +124,12 @@ def counted_by(gold: Sequence[GoldLinks], pairs: Sequence[Pair], translator: Tra
     are not as many pairs as gold sentences."""
     if len(gold) != len(pairs):
         raise InputError(
-            f"{len(pairs)} pairs but {len(gold)} sentences of gold links", remedy="sentence n of the gold file belongs to line n"
+            f"{len(pairs)} pairs but {len(gold)} sentences of gold links", remedy="sentence n of the gold file must belong to line n"
         )
     cut = translator.source.tokeniser.words, translator.target.tokeniser.words
 
-    def counted(links: GoldLinks, source: str, target: str) -> Counted:
+    def counted(links: GoldLinks, source: str, target: str) -> PairWordCounts:
         given = len(given_words(source)), len(given_words(target))
-        return Counted(sorted(links.possible), given, (len(cut[0](source)), len(cut[1](target))))
+        return PairWordCounts(sorted(links.possible), given, (len(cut[0](source)), len(cut[1](target))))
 
     return recognise(counted(links, *pair) for links, pair in zip(gold, pairs, strict=True))

@@ -98,7 +98,7 @@ class Fixed(Forgetful):
 
 @dataclass(frozen=True)
 class GatedPosition:
-    """The proposal, 2, for one position j: from v_{i−1,j} and the sums of everything else to v_ij."""
+    """The proposal, part 2, for one position j: from v_{i−1,j} and the sums of everything else to v_ij."""
 
     U: Matrix
     U_z: Matrix
@@ -113,7 +113,7 @@ class GatedPosition:
 
 @dataclass(frozen=True)
 class Recurrent(BlindToWeights):
-    """The proposal, 2: v_ij from W s_{i−1} + Q h_j (and W_z, Q_z, W_r, Q_r for the gates), v_0j = 0.
+    """The proposal, part 2: v_ij from W s_{i−1} + Q h_j (and W_z, Q_z, W_r, Q_r for the gates), v_0j = 0.
 
     With v_a: e_ij = v_aᵀ tanh(v_ij). Without: v_ij is one number, and e_ij = tanh(v_ij).
     """

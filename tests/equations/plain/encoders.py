@@ -34,7 +34,7 @@ def forward(forwards: Unit, words: list[Vector]) -> Encoded:
 
 
 def embedding(words: list[Vector]) -> Encoded:
-    """No hidden units: h_j = e(x_j) (the proposal, 4); s_0 of their mean."""
+    """No hidden units: h_j = e(x_j) (the proposal, part 4); s_0 of their mean."""
     size = len(words[0])
     mean = [sum(word[k] for word in words) / len(words) for k in range(size)]
     return words, mean

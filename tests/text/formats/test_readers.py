@@ -64,10 +64,10 @@ def read(path: Path | str, **layout: Any) -> list[tuple[str, str]]:
 
 
 def odd(path: Path, **layout: Any) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-    """(the source's oddities, the target's, the first line of each)"""
+    """(the source's warnings, the target's, the first line of each)"""
     (text,) = parallel_texts([path], layout=Layout(**layout))
     list(text.pairs())
-    return text.source_oddities.lines, text.target_oddities.lines, text.source_oddities.first | text.target_oddities.first
+    return text.source_warnings.lines, text.target_warnings.lines, text.source_warnings.first | text.target_warnings.first
 
 
 CASES: list[tuple[str, bytes, dict[str, Any], list[tuple[str, str]]]] = [
@@ -206,31 +206,31 @@ def test_rows_without_text_are_counted(tmp_path: Path) -> None:
 
 
 FAULTS = [
-    ("a.tsv", b"a\tb\nc\n", {}, r"a\.tsv:2: has 1 column, and column 2 is asked for \(mend"),
-    ("a.tsv", b"a\tb\tc\nc\td\n", {"source": "1", "target": "3"}, r"a\.tsv:2: has 2 columns, and column 3 is asked for"),
-    ("a.tsv", b"a\tb\n", {"source": "en", "target": "fr"}, r"a\.tsv:1: the first line does not name the columns 'en' and 'fr', but: a, b"),
+    ("a.tsv", b"a\tb\nc\n", {}, r"a\.tsv:2: has 1 column, but column 2 is needed \(correct"),
+    ("a.tsv", b"a\tb\tc\nc\td\n", {"source": "1", "target": "3"}, r"a\.tsv:2: has 2 columns, but column 3 is needed"),
+    ("a.tsv", b"a\tb\n", {"source": "en", "target": "fr"}, r"a\.tsv:1: the first line does not name the columns 'en' and 'fr'; it has: a"),
     ("a.tsv", b"a\tb\nc\xff\td\n", {}, r"a\.tsv:2: byte 2 of the line is not UTF-8"),
-    ("a.csv", b'a,b\nc,d\n"e\nf,g\nh,i\n', {}, r"a\.csv:3: the record that begins here is no CSV: unexpected end of data \(double"),
-    ("a.csv", b'a,b\n"c"d,e\n', {}, r"a\.csv:2: the record that begins here is no CSV"),
+    ("a.csv", b'a,b\nc,d\n"e\nf,g\nh,i\n', {}, r"a\.csv:3: the record that begins here is not valid CSV: unexpected end of data"),
+    ("a.csv", b'a,b\n"c"d,e\n', {}, r"a\.csv:2: the record that begins here is not valid CSV"),
     ("a.csv", b'a,b\n"' + b"c\n" * 100_000, {}, r"a\.csv:2: .*field larger than field limit"),
-    ("a.csv", b"a\n", {}, r"a\.csv:1: has 1 column, and column 2"),
-    ("a.jsonl", b'{"en": "a", "fr": "b"}\n{"en": "a", "fr":\n', {}, r"a\.jsonl:2: is no JSON: .* \(each line must be one JSON object"),
-    ("a.jsonl", b'["a", "b"]\n', {}, r"a\.jsonl:1: is JSON, but no object: \["),
-    ("a.jsonl", b"[" * 100_000, {}, r"a\.jsonl:1: is no JSON"),
-    ("a.jsonl", b'{"en": 1' + b"0" * 5000 + b"}", {}, r"a\.jsonl:1: is no JSON"),
-    ("a.jsonl", b'{"en": "a", "text": "b"}\n', {}, r"a\.jsonl:1: lacks the keys 'source' and 'target' or .*; it has: en, text"),
-    ("a.jsonl", b'{"en": "a", "fr": "b"}\n{"en": "a"}\n', {}, r"a\.jsonl:2: lacks the key 'fr'"),
+    ("a.csv", b"a\n", {}, r"a\.csv:1: has 1 column, but column 2"),
+    ("a.jsonl", b'{"en": "a", "fr": "b"}\n{"en": "a", "fr":\n', {}, r"a\.jsonl:2: is not valid JSON: .* \(each line must be one JSON"),
+    ("a.jsonl", b'["a", "b"]\n', {}, r"a\.jsonl:1: is JSON, but not an object: \["),
+    ("a.jsonl", b"[" * 100_000, {}, r"a\.jsonl:1: is not valid JSON"),
+    ("a.jsonl", b'{"en": 1' + b"0" * 5000 + b"}", {}, r"a\.jsonl:1: is not valid JSON"),
+    ("a.jsonl", b'{"en": "a", "text": "b"}\n', {}, r"a\.jsonl:1: does not have the keys 'source' and 'target' or .*; it has: en, text"),
+    ("a.jsonl", b'{"en": "a", "fr": "b"}\n{"en": "a"}\n', {}, r"a\.jsonl:2: does not have the key 'fr'"),
     ("a.jsonl", b'{"en": "a", "fr": ["b"]}\n', {}, r"a\.jsonl:1: has no text at the key 'fr', but \[\"b\"\]"),
-    ("a.jsonl", b'{"en": "\\ud800", "fr": "b"}\n', {}, r"a\.jsonl:1: has half a character"),
-    ("a.tmx", b"", {}, r"a\.tmx:1: is no sound XML: no element found"),
-    ("a.tmx", memory(unit("en: a", "fr: b"))[:-8], {}, r"a\.tmx:3: is no sound XML: .* \(the file is damaged or cut short"),
-    ("a.tmx", memory(unit("en: a", "fr: b < c")), {}, r"a\.tmx:2: is no sound XML: not well-formed"),
-    ("a.tmx", memory(unit("en: a", "fr: \xe9")).decode().encode("latin1"), {}, r"a\.tmx:2: is no sound XML"),
-    ("a.tmx", memory(unit("en: a", "fr: &nbsp;")), {}, r"a\.tmx:2: is no sound XML: undefined entity"),
+    ("a.jsonl", b'{"en": "\\ud800", "fr": "b"}\n', {}, r"a\.jsonl:1: has an incomplete character"),
+    ("a.tmx", b"", {}, r"a\.tmx:1: is not valid XML: no element found"),
+    ("a.tmx", memory(unit("en: a", "fr: b"))[:-8], {}, r"a\.tmx:3: is not valid XML: .* \(the file is damaged or incomplete"),
+    ("a.tmx", memory(unit("en: a", "fr: b < c")), {}, r"a\.tmx:2: is not valid XML: not well-formed"),
+    ("a.tmx", memory(unit("en: a", "fr: \xe9")).decode().encode("latin1"), {}, r"a\.tmx:2: is not valid XML"),
+    ("a.tmx", memory(unit("en: a", "fr: &nbsp;")), {}, r"a\.tmx:2: is not valid XML: undefined entity"),
     ("a.tmx", b"<html></html>", {}, r"a\.tmx:1: is no TMX file: its first element is <html>"),
     ("a.tmx", b'<?xml version="1.0" encoding="klingon"?><tmx/>', {}, r"a\.tmx: its encoding cannot be read: unknown encoding"),
     ("a.tmx", b'<?xml version="1.0" encoding="utf-7"?><tmx/>', {}, r"a\.tmx: its encoding cannot be read"),
-    ("a.tmx", b"<tmx>" + b"<x>" * 200, {}, r"a\.tmx:1: more than 100 elements lie inside one another"),
+    ("a.tmx", b"<tmx>" + b"<x>" * 200, {}, r"a\.tmx:1: elements are nested more than 100 deep"),
     ("a.tmx", b"<tmx><tu><tu></tu></tu></tmx>", {}, r"a\.tmx:1: a unit <tu> begins inside another"),
     ("a.tmx", memory(unit("en: a", "de: b"), unit("en: c", "nl: d")), {}, "none of the 2 units has the language 'fr'; there are: de, en"),
 ]  # fmt: skip
@@ -266,10 +266,10 @@ def test_a_translation_memory_without_end_is_refused(tmp_path: Path, monkeypatch
         (
             table(text=["a"], number=[1]),
             {},
-            r"has no columns 'source' and 'target' or .*, but: text \(string\), number \(int64\) \(name the",
+            r"has no columns 'source' and 'target' or .*; it has: text \(string\), number \(int64\) \(give the",
         ),
         (table(en=["a"], fr=[1]), {}, r"its column 'fr' holds int64, not text"),
-        (table(en=["a"], fr=["b"]), {"source": "en", "target": "x"}, r"has no columns 'en' and 'x', but: en"),
+        (table(en=["a"], fr=["b"]), {"source": "en", "target": "x"}, r"has no columns 'en' and 'x'; it has: en"),
     ],
 )
 def test_tables_without_text_are_refused(tmp_path: Path, content: pa.Table, layout: dict[str, Any], message: str) -> None:
@@ -280,7 +280,7 @@ def test_tables_without_text_are_refused(tmp_path: Path, content: pa.Table, layo
 
 def test_folders_that_are_no_dataset_are_refused(tmp_path: Path) -> None:
     content = table(en=["a"], fr=["b"])
-    with pytest.raises(InputError, match="is a folder, and no dataset"):
+    with pytest.raises(InputError, match="is not a dataset"):
         read(tmp_path)
     save_to_disk(tmp_path / "dict" / "train", content)
     save_to_disk(tmp_path / "dict" / "test", content)
@@ -290,7 +290,7 @@ def test_folders_that_are_no_dataset_are_refused(tmp_path: Path) -> None:
     (tmp_path / "hub" / "data").mkdir(parents=True)
     for split in ("train", "test"):
         write_parquet(tmp_path / "hub" / "data" / f"{split}-00000-of-00001.parquet", content)
-    with pytest.raises(InputError, match=r"hub: is a folder with \.parquet files in: data"):
+    with pytest.raises(InputError, match=r"hub: has \.parquet files only in these folders: data"):
         read(tmp_path / "hub")
     with pytest.raises(InputError, match=r"holds several splits: test, train \(name the files of one: .*test-\*\.parquet"):
         read(tmp_path / "hub" / "data")
@@ -315,7 +315,7 @@ def test_an_arrow_file_that_is_cut_between_its_batches_is_refused(tmp_path: Path
     saved = save_to_disk(tmp_path / "saved", table(en=["a"] * 8, fr=["b"] * 8))
     file = saved / "data-00000-of-00001.arrow"
     file.write_bytes(file.read_bytes()[:-8])
-    with pytest.raises(InputError, match="does not end as an Arrow stream does"):
+    with pytest.raises(InputError, match="does not end like an Arrow stream"):
         read(saved)
 
 
@@ -347,15 +347,15 @@ def test_several_corpora_in_any_order(tmp_path: Path, monkeypatch: pytest.Monkey
     ("names", "layout", "message"),
     [
         ([], {}, "no corpus is named"),
-        (["a.en"], {}, r"a\.en: is a source text without its target \(name source and target by turns, or a bilingual file \(\.tsv, "),
-        (["a.en", "a.fr", "b.en"], {}, r"b\.en: is a source text without its target"),
-        (["a.en", "b.tsv", "a.fr"], {}, r"a\.en: has no target text: the next name, b\.tsv, is that of a bilingual file"),
+        (["a.en"], {}, r"a\.en: has no target text \(give source and target files alternating, or a bilingual file \(\.tsv, "),
+        (["a.en", "a.fr", "b.en"], {}, r"b\.en: has no target text"),
+        (["a.en", "b.tsv", "a.fr"], {}, r"a\.en: has no target text: the next file, b\.tsv, is a bilingual file"),
         (["a.en", "x.fr"], {}, r"x\.fr: no such file"),
         (["-", "-"], {}, "standard input can be read only once"),
         (["b.tsv"], {"format": "tvs"}, r"there is no format 'tvs' \(name one of: lines, tsv, "),
         (["-"], {"format": "parquet"}, "parquet cannot be read from standard input"),
-        (["b.tsv"], {"source": "1"}, "source and target need a column, key or language each"),
-        (["b.tsv"], {"source": "1", "target": "1"}, "source and target need a column, key or language each"),
+        (["b.tsv"], {"source": "1"}, "source and target each need a column, key or language"),
+        (["b.tsv"], {"source": "1", "target": "1"}, "source and target each need a column, key or language"),
         (["b.tsv"], {"source": "0", "target": "1"}, "columns are counted from 1"),
     ],
 )
@@ -391,7 +391,7 @@ def test_a_text_can_be_read_twice(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_bytes(b"a\tb\n\n")
     (text,) = parallel_texts([tmp_path / "a.tsv"])
     assert list(text.pairs()) == list(text.pairs()) == [("a", "b"), ("", "")]
-    assert text.source_oddities.lines == {"empty line": 1}
+    assert text.source_warnings.lines == {"empty line": 1}
 
 
 RECORDS: dict[str, Callable[[int], bytes]] = {

@@ -10,8 +10,8 @@ import pytest
 from rnnsearch import InputError
 from rnnsearch.text.lexicon import ibm1
 from rnnsearch.text.lexicon.ibm1 import Pruning, estimate
-from rnnsearch.text.lexicon.table import Lexicon
-from rnnsearch.text.store.corpus import Pairs, Sentences
+from rnnsearch.text.lexicon.table import LexicalTable
+from rnnsearch.text.store.corpus import Pairs, SentenceIds
 from rnnsearch.text.vocabulary import EOS, UNK
 
 Sentence = list[int]
@@ -21,7 +21,7 @@ EVERYTHING = Pruning(count=0.0, width=10**9)
 
 
 def pairs_of(sources: list[Sentence], targets: list[Sentence]) -> Pairs:
-    return Pairs(Sentences.of([*sentence, EOS] for sentence in sources), Sentences.of([*sentence, EOS] for sentence in targets))
+    return Pairs(SentenceIds.of([*sentence, EOS] for sentence in sources), SentenceIds.of([*sentence, EOS] for sentence in targets))
 
 
 def plain_ibm1(sources: list[Sentence], targets: list[Sentence], iterations: int) -> Table:
@@ -40,7 +40,7 @@ def plain_ibm1(sources: list[Sentence], targets: list[Sentence], iterations: int
     return t
 
 
-def table_of(lexicon: Lexicon) -> Table:
+def table_of(lexicon: LexicalTable) -> Table:
     sources = np.repeat(np.arange(len(lexicon.offsets) - 1), np.diff(lexicon.offsets)).tolist()
     return dict(zip(zip(sources, lexicon.targets.tolist(), strict=True), lexicon.probabilities.tolist(), strict=True))
 

@@ -13,8 +13,8 @@ import pytest
 
 from rnnsearch import Corpus, InputError, prepare
 from rnnsearch.config import DataSettings
-from rnnsearch.text.lexicon.table import Entries, Lexicon, ranges
-from rnnsearch.text.store.corpus import Pairs, Sentences
+from rnnsearch.text.lexicon.table import Entries, LexicalTable, ranges
+from rnnsearch.text.store.corpus import Pairs, SentenceIds
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
 
@@ -22,20 +22,20 @@ SOURCE = Vocabulary(["the", "house", "old", "NULL"])  # ids from 2
 TARGET = Vocabulary(["la", "le", "maison", "vieille", "NULL"])
 
 
-def lexicon_of(*entries: tuple[int, int, float]) -> Lexicon:
+def lexicon_of(*entries: tuple[int, int, float]) -> LexicalTable:
     sources, targets, probabilities = zip(*entries, strict=True)
-    return Lexicon(Entries(np.array(sources), np.array(targets), np.array(probabilities)), len(SOURCE))
+    return LexicalTable(Entries(np.array(sources), np.array(targets), np.array(probabilities)), len(SOURCE))
 
 
 SMALL = lexicon_of((3, 4, 0.9), (2, 2, 0.4), (2, 3, 0.6), (0, 5, 0.1), (3, 5, 0.1), (2, 1, 0.5))
 
 
-def read(path: Path, content: str) -> Lexicon:
+def read(path: Path, content: str) -> LexicalTable:
     path.write_text(content, encoding="utf-8")
-    return Lexicon.read(path, SOURCE, TARGET)
+    return LexicalTable.read(path, SOURCE, TARGET)
 
 
-def same(one: Lexicon, other: Lexicon) -> bool:
+def same(one: LexicalTable, other: LexicalTable) -> bool:
     arrays = [(one.offsets, other.offsets), (one.targets, other.targets), (one.probabilities, other.probabilities)]
     return all(np.array_equal(left, right) for left, right in arrays)
 
@@ -67,7 +67,7 @@ def test_the_file_is_for_people_and_comes_back_as_it_was(tmp_path: Path, name: s
     with opener(tmp_path / name, "rt", encoding="utf-8") as file:
         lines = file.read()
     assert lines == "vieille NULL 0.1000000\nle the 0.6000000\nla the 0.4000000\nmaison house 0.9000000\nvieille house 0.1000000\n"
-    assert same(Lexicon.read(tmp_path / name, SOURCE, TARGET), SMALL)
+    assert same(LexicalTable.read(tmp_path / name, SOURCE, TARGET), SMALL)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     content = (tmp_path / name).read_bytes()
     SMALL.write(tmp_path / name, SOURCE, TARGET)
@@ -77,7 +77,7 @@ def test_the_file_is_for_people_and_comes_back_as_it_was(tmp_path: Path, name: s
 def test_a_real_word_spelt_null_is_not_taken_for_no_word(tmp_path: Path) -> None:
     lexicon_of((5, 2, 0.5), (2, 6, 0.25)).write(tmp_path / "table", SOURCE, TARGET)
     assert (tmp_path / "table").read_text() == "NULL the 0.2500000\n"
-    assert Lexicon.read(tmp_path / "table", SOURCE, TARGET).best(np.array([2]), 1).tolist() == [6]
+    assert LexicalTable.read(tmp_path / "table", SOURCE, TARGET).best(np.array([2]), 1).tolist() == [6]
 
 
 def test_other_tools_tables(tmp_path: Path) -> None:
@@ -88,25 +88,25 @@ def test_other_tools_tables(tmp_path: Path) -> None:
     )
     assert {number: found.best(np.array([number]), 9).tolist() for number in (EOS, UNK, 2, 3)} == {EOS: [2], UNK: [3], 2: [2, 3], 3: []}
     (tmp_path / "lex.xz").write_bytes(lzma.compress(b"le the 1\n"))
-    assert Lexicon.read(tmp_path / "lex.xz", SOURCE, TARGET).best(np.array([2]), 9).tolist() == [3]
+    assert LexicalTable.read(tmp_path / "lex.xz", SOURCE, TARGET).best(np.array([2]), 9).tolist() == [3]
 
 
 @pytest.mark.parametrize(
     "line", ["", "le the", "le the 0.5 0.5", "le the half", "le the nan", "le the -0.1", "le the 1.1", "le the inf", "0.5 le the"]
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
-    with pytest.raises(InputError, match=r"table:2: is not two words and a probability \(every line is `target source probability`"):
+    with pytest.raises(InputError, match=r"table:2: is not two words and a probability \(every line must be `target source probability`"):
         read(tmp_path / "table", f"le the 0.5\n{line}\nla the 0.1\n")
 
 
 @pytest.mark.parametrize("content", ["", "chat cat 0.5\n", "the le 0.5\n"])
 def test_a_table_of_other_words_is_refused(tmp_path: Path, content: str) -> None:
-    with pytest.raises(InputError, match="has no word pair that the run's vocabularies know"):
+    with pytest.raises(InputError, match="has no word pair that is in the run's vocabularies"):
         read(tmp_path / "table", content)
 
 
 def test_what_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"a table is not written as \.xz"):
+    with pytest.raises(InputError, match=r"a table cannot be written as \.xz"):
         SMALL.write(tmp_path / "table.xz", SOURCE, TARGET)
     with pytest.raises(InputError, match="cannot be written"):
         SMALL.write(tmp_path / "no" / "folder" / "table", SOURCE, TARGET)
@@ -115,13 +115,13 @@ def test_what_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 def test_links_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """the/la twice, the/le once; house/maison twice, once with old too; vieille is NULL's once."""
-    sources = Sentences.of([[2, 3, 0], [2, 4, 3, 0], [2, 0]])
-    targets = Sentences.of([[2, 4, 0], [2, 5, 4, 0], [3, 0]])
-    links = Sentences.of([[0, 0, 1, 1], [0, 0, 1, 2, 2, 2], [0, 0]])
+    sources = SentenceIds.of([[2, 3, 0], [2, 4, 3, 0], [2, 0]])
+    targets = SentenceIds.of([[2, 4, 0], [2, 5, 4, 0], [3, 0]])
+    links = SentenceIds.of([[0, 0, 1, 1], [0, 0, 1, 2, 2, 2], [0, 0]])
     expected = "vieille NULL 1.0000000\nla the 0.6666667\nle the 0.3333333\nmaison house 1.0000000\nmaison old 1.0000000\n"
     for at_once in (1, 1 << 22):
         monkeypatch.setattr("rnnsearch.text.lexicon.table._COUNTED_AT_ONCE", at_once)
-        found = Lexicon.of_links(Pairs(sources, targets, links), len(SOURCE), len(TARGET))
+        found = LexicalTable.of_links(Pairs(sources, targets, links), len(SOURCE), len(TARGET))
         assert b"".join(found._lines(SOURCE, TARGET)).decode() == expected
 
 
@@ -145,13 +145,13 @@ def test_command(command: Any, tiny_corpus: Path, tiny_store: Path, tmp_path: Pa
     assert (done.code, done.out) == (0, "")
     assert ("links" if linked else "IBM Model 1") in done.err
     corpus = Corpus.open(store)
-    table = Lexicon.read(out, corpus.source.vocabulary, corpus.target.vocabulary)
+    table = LexicalTable.read(out, corpus.source.vocabulary, corpus.target.vocabulary)
     assert np.diff(table.offsets).max() == 5
     [horse] = corpus.source.vocabulary.ids(["horse"])
     [cheval] = corpus.target.vocabulary.ids(["cheval"])
     assert cheval in table.best(np.array([horse]), 2)
     again = command("lexicon", store, "--out", out)
-    assert (again.code, again.err) == (2, f"rnnsearch: {out}: is there already (name another file, or give --overwrite)\n")
+    assert (again.code, again.err) == (2, f"rnnsearch: {out}: already exists (choose another file, or add --overwrite)\n")
     assert command("lexicon", store, "--out", out, "--overwrite").code == 0
 
 

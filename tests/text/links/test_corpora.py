@@ -15,7 +15,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.links import corpora as linking
 from rnnsearch.text.links import eflomal as aligner
-from rnnsearch.text.links.corpora import NONE, Direction, link_files, link_texts
+from rnnsearch.text.links.corpora import NONE, DirectionFile, link_files, link_texts
 from rnnsearch.text.links.words import given_words, tokeniser_ranges
 from rnnsearch.text.preparing.prepare import prepare_texts
 from rnnsearch.text.store.corpus import Corpus
@@ -100,7 +100,9 @@ def test_what_links_count_may_be_said(folder: Path, diagonal: list[list[str]]) -
 
 def test_links_that_fit_neither_count_are_refused(folder: Path) -> None:
     (folder / "a.links").write_text("6-6\n\n\n7-0\n")
-    with pytest.raises(InputError, match=r"a.links:1: the link 6-6 .* names source word 6, and the line has 5 words \(.*between blanks"):
+    with pytest.raises(
+        InputError, match=r"a.links:1: the link 6-6 .* refers to source word 6, but the line has 5 words \(.*between spaces"
+    ):
         stored_links(folder)
 
 
@@ -113,14 +115,14 @@ def test_every_corpus_has_its_file_and_all_are_aligned_together(folder: Path, di
     assert Path("b.links.forward").read_text() == "0-0 1-1\n"
     assert Path("b.links.reverse").read_text() == "0-0\n"
     assert report.written == 24 + 3
-    with pytest.raises(InputError, match="1 files to write for 2 corpora"):
+    with pytest.raises(InputError, match=r"1 output file\(s\) given for 2 corpora"):
         link_texts(parallel_texts(["a.en", "a.fr", "b.tsv"]), outs[:1], settings=DataSettings())
 
 
 def test_files_of_other_aligners(folder: Path) -> None:
     Path("f").write_text("0-0 1-1\n\n0-1\n")
     Path("r").write_text("0-0 1-1\n\n1-0\n")
-    report = link_files(Direction("f"), Direction("r", swapped=True), folder / "out", method="intersection")
+    report = link_files(DirectionFile("f"), DirectionFile("r", swapped=True), folder / "out", method="intersection")
     assert (folder / "out").read_text() == "0-0 1-1\n\n0-1\n"
     assert (report.pairs, report.both, report.without) == (3, 3, 1)
 
@@ -138,12 +140,12 @@ def test_faulty_files_leave_nothing_behind(folder: Path, forward: str, reverse: 
     Path("r").write_text(reverse)
     before = sorted(folder.iterdir())
     with pytest.raises(InputError, match=message):
-        link_files(Direction("f"), Direction("r"), folder / "out")
+        link_files(DirectionFile("f"), DirectionFile("r"), folder / "out")
     assert sorted(folder.iterdir()) == before
 
 
 def test_empty_texts_are_refused(folder: Path, diagonal: list[list[str]]) -> None:
-    for text, message in (("", "the texts hold no lines"), ("\n\n", "all lines are empty")):
+    for text, message in (("", "the texts are empty"), ("\n\n", "all lines are empty")):
         Path("e").write_text(text)
         Path("f").write_text(text)
         with pytest.raises(InputError, match=message):
@@ -184,14 +186,14 @@ def test_the_command(folder: Path, command: Callable[..., Any], diagonal: list[l
     assert done.lines[0] == "pairs    4, 2 without links"
     assert Path("new/a.links").read_text().count("\n") == 4
     for words, message in [
-        (["a.en", "a.fr", "--out", "new/a.links"], "new/a.links: is there already"),
-        (["a.en", "a.fr"], "where to write"),
-        (["--out", "x"], "a corpus, or the files of an aligner"),
-        (["--forward", "a.en", "--out", "x"], "both directions are needed"),
-        (["a.en", "a.fr", "--forward", "f", "--reverse", "r", "--out", "x"], "a corpus, or the files of an aligner"),
-        (["a.en", "a.fr", "--out", "x", "--symmetrise", "best"], "--symmetrise knows no 'best' \\(one of: grow-diag-final-and"),
-        (["a.en", "a.fr", "--out", "x", "--words", "all"], "--words knows no 'all'"),
-        (["a.en", "--out", "x"], "a.en: is a source text without its target"),
+        (["a.en", "a.fr", "--out", "new/a.links"], "new/a.links: already exists"),
+        (["a.en", "a.fr"], "needs one --out file"),
+        (["--out", "x"], "a corpus or the files of an aligner"),
+        (["--forward", "a.en", "--out", "x"], "links needs both directions"),
+        (["a.en", "a.fr", "--forward", "f", "--reverse", "r", "--out", "x"], "a corpus or the files of an aligner"),
+        (["a.en", "a.fr", "--out", "x", "--symmetrise", "best"], "--symmetrise does not know 'best' \\(use one of: grow-diag-final-and"),
+        (["a.en", "a.fr", "--out", "x", "--words", "all"], "--words does not know 'all'"),
+        (["a.en", "--out", "x"], "a.en: has no target text"),
     ]:
         refused = command("links", *words)
         assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)

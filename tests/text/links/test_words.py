@@ -30,7 +30,7 @@ def test_a_line_of_links(line: str, swapped: bool, links: list[tuple[int, int]])
     "item", ["x", "1", "1-", "-1", "1--2", "-1-2", "1-2-3", "1?2", "1 - 2", "²-1", "٣-1", "1-2,", "9999999999-1", "1.0-2"]
 )
 def test_what_is_no_link_is_refused_with_its_line(item: str) -> None:
-    with pytest.raises(InputError, match=r"^gold.txt:7: '.*' is not a link \(links are written source-target"):
+    with pytest.raises(InputError, match=r"^gold.txt:7: '.*' is not a link \(write links source-target"):
         parse_links(f"0-0 {item} 1-1", "gold.txt", 7)
 
 
@@ -45,7 +45,9 @@ def test_any_line_is_links_or_one_clear_line(line: str) -> None:
     assert "\n" not in said
 
 
-@pytest.mark.parametrize(("links", "message"), [([(2, 0)], "names source word 2, and the line has 2"), ([(0, 0), (1, 3)], "target word 3")])
+@pytest.mark.parametrize(
+    ("links", "message"), [([(2, 0)], "refers to source word 2, but the line has 2"), ([(0, 0), (1, 3)], "target word 3")]
+)
 def test_a_link_to_a_word_that_is_not_there_is_refused(links: list[tuple[int, int]], message: str) -> None:
     with pytest.raises(InputError, match=f"^f:3: .*{message}"):
         check_links(links, 2, 3, "f", 3)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from rnnsearch.config import DataSettings
 from rnnsearch.text.formats.entities import resolve_entities
-from rnnsearch.text.preparing.filters import FILTERS, Candidate, Filter, active_filters, governing_setting, reason
+from rnnsearch.text.preparing.filters import FILTERS, Filter, TokenisedPair, active_filters, governing_setting, reason
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
 
@@ -19,8 +19,8 @@ EVERYTHING = DataSettings.model_validate(
 )
 
 
-def pair(source: str, target: str) -> Candidate:
-    return Candidate(source, target, source.split(), target.split())
+def pair(source: str, target: str) -> TokenisedPair:
+    return TokenisedPair(source, target, source.split(), target.split())
 
 
 def named(name: str) -> Filter:
@@ -142,7 +142,7 @@ LINES = {"good": "bon", "a\x07b\tc": "x", "d": "y\u2028z", "e\tf": "g", "&lt;h&g
 
 
 @pytest.mark.parametrize(
-    ("settings", "dropped", "oddities"),
+    ("settings", "dropped", "warnings"),
     [
         ({}, {}, {"control character": 1, "tab": 2, "HTML entity": 1}),
         ({"drop_control_characters": True}, {"control characters": 2}, {"control character": 1, "tab": 2, "HTML entity": 1}),
@@ -150,7 +150,7 @@ LINES = {"good": "bon", "a\x07b\tc": "x", "d": "y\u2028z", "e\tf": "g", "&lt;h&g
     ],
 )
 def test_prepare_drops_by_these_filters(
-    tmp_path: Path, settings: dict[str, object], dropped: dict[str, int], oddities: dict[str, int] | None
+    tmp_path: Path, settings: dict[str, object], dropped: dict[str, int], warnings: dict[str, int] | None
 ) -> None:
     source, target, store = tmp_path / "s", tmp_path / "t", tmp_path / "store"
     source.write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
@@ -158,7 +158,7 @@ def test_prepare_drops_by_these_filters(
     report = prepare(source, target, store, settings=DataSettings.model_validate({"tokeniser": "space"} | settings))
     assert {tally.reason: tally.pairs for tally in report.dropped if tally.pairs} == dropped
     assert report.texts[0].pairs_kept == len(LINES) - sum(dropped.values())
-    assert oddities in (None, report.texts[0].source_oddities.lines)
+    assert warnings in (None, report.texts[0].source_warnings.lines)
     assert not set("\x07\u2028") & set((store / "report.txt").read_text(encoding="utf-8"))
 
 

@@ -10,7 +10,7 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.text.preparing import language
-from rnnsearch.text.preparing.filters import Candidate, active_filters, wrong_language
+from rnnsearch.text.preparing.filters import TokenisedPair, active_filters, wrong_language
 from rnnsearch.text.preparing.language import another_language, check_languages
 
 ENGLISH = "The committee will meet again next week to discuss the report."
@@ -25,7 +25,7 @@ def _identifier_is_there() -> None:
 
 def drops(source: str, target: str, certainty: float = 0.9) -> bool:
     settings = DataSettings(language_certainty=certainty)
-    return wrong_language(Candidate(source, target, source.split(), target.split()), settings)
+    return wrong_language(TokenisedPair(source, target, source.split(), target.split()), settings)
 
 
 @pytest.mark.parametrize(

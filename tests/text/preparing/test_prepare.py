@@ -82,7 +82,7 @@ def test_workers_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     prepare(source, target, tmp_path / "two", settings=settings(), workers=2, progress=lambda *step: seen.append(step))
     assert content(tmp_path / "one") == content(tmp_path / "two")
     assert [done for text, done, _ in seen if text == "tokenising"] == [8, 16, 24, 32, 40, 48, 50]
-    assert ("numbering", 50, 50) in seen
+    assert ("encoding", 50, 50) in seen
 
 
 def test_pairs_are_dropped_for_a_reason_that_is_counted(tmp_path: Path) -> None:
@@ -92,8 +92,8 @@ def test_pairs_are_dropped_for_a_reason_that_is_counted(tmp_path: Path) -> None:
     assert (report.pairs_read, report.pairs_kept) == (7, 2)
     assert {dropped.reason: dropped.pairs for dropped in report.dropped if dropped.pairs} == {"empty side": 2, "too long": 3}
     assert [example.number for dropped in report.dropped for example in dropped.examples] == [2, 3, 4, 5, 6]
-    assert report.texts[0].source_oddities.lines == {"tab": 1}
-    assert report.texts[0].target_oddities.lines == {"NUL character": 1}
+    assert report.texts[0].source_warnings.lines == {"tab": 1}
+    assert report.texts[0].target_warnings.lines == {"NUL character": 1}
     corpus = Corpus.open(tmp_path / "store")
     assert sorted(words(corpus, corpus.train)) == [("a", "A"), ("a b", "A B")]
 
@@ -115,18 +115,18 @@ def test_development_pairs_are_all_kept_in_order(tmp_path: Path) -> None:
     assert corpus.dev_target_lines == ["t1", "", "t9", "t2"]
     assert words(corpus, corpus.dev)[3] == ("<unk> <unk>", "t2")
     assert report.dev_source is not None
-    assert report.dev[0].source_oddities.lines == {"HTML entity": 1}
+    assert report.dev[0].source_warnings.lines == {"HTML entity": 1}
     assert (report.dev_source.tokens, report.dev_source.known_tokens, report.dev_source.known_sentences) == (44, 42, 3)
 
 
 def test_the_report_counts_what_the_vocabulary_knows(tmp_path: Path) -> None:
     source = write(tmp_path / "s", ["a a b", "a b", "c", "a d"])
     target = write(tmp_path / "t", ["A", "A", "A", "A"])
-    report = prepare(source, target, tmp_path / "store", settings=settings(shortlist=2))
+    report = prepare(source, target, tmp_path / "store", settings=settings(vocabulary_size=2))
     assert (report.source.words, report.source.distinct_words, report.source.longest) == (8, 4, 3)
     assert (report.source.tokens, report.source.known_tokens, report.source.known_sentences) == (8, 6, 2)
     assert (report.source_vocabulary, report.target_vocabulary) == (4, 3)
-    assert "75.00 % of the 8 words are known; 50.00 % of the sentences" in report.text()
+    assert "75.00 % of the 8 words; 50.00 % of the sentences" in report.text()
     saved: dict[str, Any] = json.loads((tmp_path / "store" / "report.json").read_text())
     assert saved["source"]["known_tokens"] == 6
     assert (tmp_path / "store" / "report.txt").read_text() == report.text()
@@ -135,7 +135,7 @@ def test_the_report_counts_what_the_vocabulary_knows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("subwords", ["unigram", "bpe"])
 def test_subwords_leave_no_word_unknown(tmp_path: Path, subwords: str) -> None:
     source, target = numbered(tmp_path)
-    report = prepare(source, target, tmp_path / "store", settings=settings(subwords=subwords, shortlist=30))
+    report = prepare(source, target, tmp_path / "store", settings=settings(subwords=subwords, vocabulary_size=30))
     corpus = Corpus.open(tmp_path / "store")
     assert Counter(words(corpus, corpus.train)) == Counter(zip(read_lines(source), read_lines(target), strict=True))
     assert report.unit == "subwords"
@@ -146,13 +146,13 @@ def test_subwords_leave_no_word_unknown(tmp_path: Path, subwords: str) -> None:
 def test_large_vocabularies_get_larger_ids(tmp_path: Path) -> None:
     source = write(tmp_path / "s", [" ".join(f"w{i}-{j}" for j in range(100)) for i in range(700)])
     target = write(tmp_path / "t", ["a"] * 700)
-    prepare(source, target, tmp_path / "store", settings=settings(shortlist=100_000, max_ratio=0))
+    prepare(source, target, tmp_path / "store", settings=settings(vocabulary_size=100_000, max_ratio=0))
     corpus = Corpus.open(tmp_path / "store")
     assert corpus.train.source(0).dtype.itemsize == 4
     assert Counter(left for left, _ in words(corpus, corpus.train)) == Counter(read_lines(source))
 
 
-STAGES = ["tokenising", "counting the target words", "numbering", "shuffling", "the end"]
+STAGES = ["tokenising", "counting the target words", "encoding", "shuffling", "the end"]
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -170,7 +170,7 @@ def test_an_interrupted_preparation_leaves_nothing_but_what_was_there(
     def stop(text: str, done: int = 0, total: int | None = None) -> None:
         if text == stage:
             for unfinished in (path for path in store.parent.iterdir() if path != store):
-                with pytest.raises(InputError, match="is not a prepared corpus"):
+                with pytest.raises(InputError, match="is not a prepared dataset"):
                     Corpus.open(unfinished)  # what a power cut would leave
             raise fault
 
@@ -201,12 +201,12 @@ def test_a_folder_in_the_way_is_refused_unless_it_is_a_store_to_overwrite(tmp_pa
 @pytest.mark.parametrize(
     ("source", "target", "values", "message"),
     [
-        ([], [], {}, "hold no lines"),
-        (["a", ""], ["", "b"], {}, r"no pair of .* is left \(empty side: 2\)"),
-        (["a b c"], ["a"], {"max_words": 2}, r"is left \(too long: 1\)"),
+        ([], [], {}, "the texts are empty"),
+        (["a", ""], ["", "b"], {}, r"all pairs of .* were dropped \(empty side: 2\)"),
+        (["a b c"], ["a"], {"max_words": 2}, r"were dropped \(too long: 1\)"),
         (["a", "b"], ["a"], {}, "has 2 lines and .* has 1, so they are not parallel"),
-        (["a"], ["b"], {"minimum_count": 2}, "no source word occurs 2 times"),
-        (["a"], ["b"], {"subwords": "bpe", "shortlist": 1}, "sentencepiece cannot make 1 bpe pieces"),
+        (["a"], ["b"], {"minimum_count": 2}, "no source word occurs at least 2 times"),
+        (["a"], ["b"], {"subwords": "bpe", "vocabulary_size": 1}, "sentencepiece cannot make 1 bpe subwords"),
     ],
 )
 def test_input_that_makes_no_corpus_is_refused(
@@ -217,7 +217,7 @@ def test_input_that_makes_no_corpus_is_refused(
     assert not (tmp_path / "store").exists()
 
 
-@pytest.mark.parametrize(("lines", "message"), [(([], []), "hold no lines"), ((["a"], []), "not parallel")])
+@pytest.mark.parametrize(("lines", "message"), [(([], []), "the development files are empty"), ((["a"], []), "not parallel")])
 def test_development_files_that_are_none_are_refused(tmp_path: Path, lines: tuple[list[str], list[str]], message: str) -> None:
     dev = write(tmp_path / "dev.s", lines[0]), write(tmp_path / "dev.t", lines[1])
     with pytest.raises(InputError, match=message):
@@ -228,7 +228,7 @@ def test_real_text(shared_data: Path, tmp_path: Path) -> None:
     folder = shared_data / "multi30k"
     files = {side: write(tmp_path / side, list(islice(read_lines(folder / f"train.{side}.gz"), 3000))) for side in ("en", "fr")}
     dev = folder / "val.en.gz", folder / "val.fr.gz"
-    chosen = DataSettings.model_validate({"shortlist": 2000})
+    chosen = DataSettings.model_validate({"vocabulary_size": 2000})
     report = prepare(files["en"], files["fr"], tmp_path / "store", dev=dev, settings=chosen)
     assert isinstance(report, PreparationReport)
     assert (report.pairs_read, report.pairs_kept, report.source_vocabulary) == (3000, 3000, 2002)

@@ -37,7 +37,7 @@ def test_the_store_is_the_same(tiny_corpus: Path, tiny_store: Path, tmp_path: Pa
     for each in (source, target, *dev):
         getattr(each, "close", lambda: None)()
     assert (report.pairs_read, report.pairs_kept) == (300, 300)
-    assert not report.texts[0].source_oddities.lines
+    assert not report.texts[0].source_warnings.lines
     names = {path.name for path in tiny_store.glob("*.npy")} | {"vocabulary.source.txt", "vocabulary.target.txt", "dev.source.txt"}
     for name in names:
         assert (tmp_path / "store" / name).read_bytes() == (tiny_store / name).read_bytes(), name
@@ -81,4 +81,4 @@ def test_lines_are_cleaned_as_those_of_files_are(tmp_path: Path) -> None:
     report = prepare(odd, ["a", "b", "c", "d"], tmp_path / "store", dev=(odd, ["a", "b", "c", "d"]), settings=SETTINGS)
     assert report.pairs_kept == 4
     assert Corpus.open(tmp_path / "store").dev_source_lines == ["one two", "three four", "five six", "se\ufffdven"]
-    assert report.texts[0].source_oddities.lines == {"control character": 1, "line break inside the text": 1}
+    assert report.texts[0].source_warnings.lines == {"control character": 1, "line break inside the text": 1}

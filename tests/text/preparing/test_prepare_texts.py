@@ -104,7 +104,7 @@ def test_every_pair_comes_back_with_its_own_translation(
         patch.setattr(cleaning, "PAIRS", chunk)
         patch.setattr(shuffle, "SHARD_BYTES", shard)
         if not kept:
-            with pytest.raises(InputError, match="is left"):
+            with pytest.raises(InputError, match="were dropped"):
                 prepared(folder, *texts)
             return
         report = prepared(folder, *texts)
@@ -204,7 +204,7 @@ def test_links_follow_words_in_small_letters(tmp_path: Path) -> None:
 @pytest.mark.parametrize("subwords", ["bpe", "unigram"])
 def test_a_link_between_words_becomes_links_between_all_their_pieces(tmp_path: Path, subwords: str) -> None:
     pairs = [(f"lower{'est' * (i % 3)} newer", f"wider{'ly' * (i % 2)} slow w") for i in range(30)]
-    prepared(tmp_path, pairs, links=[["0-2 1-0"] * 30], subwords=subwords, shortlist=14)
+    prepared(tmp_path, pairs, links=[["0-2 1-0"] * 30], subwords=subwords, vocabulary_size=14)
     corpus = Corpus.open(tmp_path / "store")
     for i in range(30):
         source, target = (
@@ -229,10 +229,10 @@ def test_links_follow_letters_that_the_tokeniser_does_not_see(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("links", "message"),
     [
-        (["0-0"], "0.links: has 1 lines of links, and .* has 2 pairs"),
-        (["0-0", "", ""], "0.links: has 3 lines of links, and .* has 2 pairs"),
-        (["0-0", "0-1"], "0.links:2: the link 0-1 .* names target word 1, and the line has 1 words"),
-        (["0-0", "1-0"], "0.links:2: the link 1-0 .* names source word 1"),
+        (["0-0"], "0.links: has 1 lines of links, but .* has 2 pairs"),
+        (["0-0", "", ""], "0.links: has 3 lines of links, but .* has 2 pairs"),
+        (["0-0", "0-1"], "0.links:2: the link 0-1 .* refers to target word 1, but the line has 1 words"),
+        (["0-0", "1-0"], "0.links:2: the link 1-0 .* refers to source word 1"),
         (["0 0", ""], "0.links:1: '0' is not a link"),
         (["0-0", "0-0 1"], "0.links:2: '1' is not a link"),
     ],
@@ -248,18 +248,18 @@ def test_links_that_do_not_fit_are_refused(
 
 
 def test_links_are_checked_even_where_their_pair_is_dropped(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"0.links:2: .* names source word 0, and the line has 0 words"):
+    with pytest.raises(InputError, match=r"0.links:2: .* refers to source word 0, but the line has 0 words"):
         prepared(tmp_path, [("a", "x"), ("", "y")], links=[["0-0", "0-0"]])
 
 
 def test_a_file_of_links_for_each_corpus(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="1 files of links for 2 corpora"):
+    with pytest.raises(InputError, match=r"1 file\(s\) of links given for 2 corpora"):
         prepared(tmp_path, [("a", "x")], [("b", "y")], links=[["0-0"]])
 
 
 def test_links_that_the_tokeniser_makes_untraceable_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tokeniser, "words", lambda self, line: line.replace("a", "ä").split())
-    with pytest.raises(InputError, match=r"0.links:1: its links cannot follow the tokeniser, which changes letters of the source: 'a b'"):
+    with pytest.raises(InputError, match=r"0.links:1: its links cannot be converted, .* changes characters of the source: 'a b'"):
         prepared(tmp_path, [("a b", "X")], links=[["0-0"]])
 
 
@@ -278,15 +278,15 @@ def test_a_corpus_without_links_says_so(tmp_path: Path) -> None:
 
 def test_a_bounded_table_of_words_keeps_the_shortlist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = [(f"common often rare{i} rare{i}b", "x") for i in range(60)]
-    whole = prepared(tmp_path, text, shortlist=2)
+    whole = prepared(tmp_path, text, vocabulary_size=2)
     vocabulary = (tmp_path / "store" / "vocabulary.source.counts.tsv").read_bytes()
     monkeypatch.setattr(word_counts.WordCounts.__init__, "__defaults__", (40,))
     monkeypatch.setattr(cleaning, "PAIRS", 10)
-    bounded = prepared(tmp_path, text, shortlist=2)
+    bounded = prepared(tmp_path, text, vocabulary_size=2)
     assert (tmp_path / "store" / "vocabulary.source.counts.tsv").read_bytes() == vocabulary
     assert (whole.source.uncounted, whole.source.known_tokens) == (0, bounded.source.known_tokens)
     assert bounded.source.uncounted > 0
-    assert "or more (words of" in bounded.text()
+    assert "or more (words that occur" in bounded.text()
 
 
 def test_the_report_shows_ten_random_pairs_that_stay(tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_real_links(shared_data: Path, tmp_path: Path) -> None:
     lines = [list(islice(read_lines(folder / name), 1000)) for name in ("en.gz", "fr.gz", "align.fr-en.gz")]
     files = [written(tmp_path, name, part) for name, part in zip(("en", "fr", "links"), lines, strict=True)]
     counted: dict[str, int] = {}
-    for name, values in {"words": {}, "pieces": {"subwords": "bpe", "shortlist": 1500}, "moses": {"tokeniser": "moses"}}.items():
+    for name, values in {"words": {}, "pieces": {"subwords": "bpe", "vocabulary_size": 1500}, "moses": {"tokeniser": "moses"}}.items():
         chosen = settings(**values)
         options = {"links": [files[2]], "links_reversed": True, "settings": chosen}
         report = prepare_texts(parallel_texts(files[:2]), tmp_path / name, **options)  # type: ignore[arg-type]
@@ -355,7 +355,7 @@ def test_real_links(shared_data: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("names", [["a.s"], ["a.s", "a.t", "b.s"]])
 def test_a_text_without_its_other_side_is_refused(tmp_path: Path, names: list[str]) -> None:
-    with pytest.raises(InputError, match="without its target"):
+    with pytest.raises(InputError, match="has no target text"):
         parallel_texts([written(tmp_path, name, ["a"]) for name in names])
 
 

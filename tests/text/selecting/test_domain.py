@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.selecting.domain import Contrast, PairScorer, Sentences, Tokenisers, random_sample, tokenised
+from rnnsearch.text.selecting.domain import Contrast, PairScorer, TokenisedLines, Tokenisers, random_sample, tokenised
 from rnnsearch.text.selecting.ngrams import NgramModel, as_text
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
@@ -26,8 +26,8 @@ def numbered(pairs: int) -> list[tuple[str, str]]:
 
 
 def test_pairs_with_an_empty_side_teach_nothing() -> None:
-    assert tokenised([("a  b", "c"), ("", "x"), ("y", " "), ("d", "e f")], SPACE) == Sentences(["a b", "d"], ["c", "e f"])
-    assert Sentences(["a b", "d"], ["c", "e f"]).words == [3, 3]
+    assert tokenised([("a  b", "c"), ("", "x"), ("y", " "), ("d", "e f")], SPACE) == TokenisedLines(["a b", "d"], ["c", "e f"])
+    assert TokenisedLines(["a b", "d"], ["c", "e f"]).words == [3, 3]
 
 
 @given(some_pairs, st.integers(1, 120), st.integers(0, 5))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.readers import Layout
 from rnnsearch.text.selecting import scores as scoring
-from rnnsearch.text.selecting.scores import RECORD, About, Records, Unit, best, kept, open_scores, total_words, written_scores
+from rnnsearch.text.selecting.scores import RECORD, Records, ScoresHeader, Unit, best, open_scores, selected, total_words, written_scores
 
-ABOUT = About(
+ABOUT = ScoresHeader(
     pool=["pool.en", "pool.fr"],
     in_domain=["news.en", "news.fr"],
     layout=Layout(),
@@ -56,8 +56,8 @@ some_pairs = st.lists(st.tuples(some_scores, st.integers(1, 20)), min_size=1, ma
 def check_cut(pairs: list[tuple[float, int]], limit: int, unit: Unit, chunk: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scoring, "_CHUNK", chunk)
-        cut = best(records(pairs), limit, unit)
-        found = [position for position, keep in enumerate(kept(records(pairs), cut)) if keep]
+        threshold = best(records(pairs), limit, unit)
+        found = [position for position, keep in enumerate(selected(records(pairs), threshold)) if keep]
     assert found == sorted(plainly_best(pairs, limit, unit))
 
 
@@ -81,14 +81,14 @@ def test_the_cut_is_that_of_sorting_around_every_limit(scores: list[float], unit
 
 def test_equally_good_pairs_are_kept_by_position_up_to_the_first_that_is_too_long() -> None:
     pairs = [(1.0, 3), (0.5, 2), (1.0, 3), (1.0, 9), (1.0, 1), (2.0, 1)]
-    cut = best(records(pairs), 9, "words")
-    assert (cut.score, cut.ties) == (1.0, 2)
-    assert list(kept(records(pairs), cut)) == [True, True, True, False, False, False]
+    threshold = best(records(pairs), 9, "words")
+    assert (threshold.score, threshold.ties) == (1.0, 2)
+    assert list(selected(records(pairs), threshold)) == [True, True, True, False, False, False]
 
 
 def test_a_limit_that_holds_everything_keeps_all_but_what_is_infinite() -> None:
     pairs = [(1.0, 3), (float("inf"), 0), (-4.0, 2)]
-    assert list(kept(records(pairs), best(records(pairs), 5, "words"))) == [True, False, True]
+    assert list(selected(records(pairs), best(records(pairs), 5, "words"))) == [True, False, True]
     assert total_words(records(pairs)) == 5
 
 
@@ -129,13 +129,13 @@ def test_an_interruption_leaves_no_scores(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is no file of scores"),
-        (b"hello\n", "is no file of scores"),
-        (b"[1]\n", "is no file of scores"),
-        (b"\xff\xfe\x00", "is no file of scores"),
-        (b'{"format": "rnnsearch scores 2"}\n', "is no file of scores"),
-        (b'{"format": "rnnsearch scores 1"}\n', "is no file of scores"),
-        (b'{"format": "rnnsearch scores 1", "layout": {"a": 1}}\n', "is no file of scores"),
+        (b"", "is not a file of scores"),
+        (b"hello\n", "is not a file of scores"),
+        (b"[1]\n", "is not a file of scores"),
+        (b"\xff\xfe\x00", "is not a file of scores"),
+        (b'{"format": "rnnsearch scores 2"}\n', "is not a file of scores"),
+        (b'{"format": "rnnsearch scores 1"}\n', "is not a file of scores"),
+        (b'{"format": "rnnsearch scores 1", "layout": {"a": 1}}\n', "is not a file of scores"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
@@ -144,13 +144,13 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes, message: str) -
         open_scores(tmp_path / "scores")
 
 
-@pytest.mark.parametrize("cut", [1, 7, 8, 16])
-def test_a_file_that_is_cut_short_is_refused(tmp_path: Path, cut: int) -> None:
+@pytest.mark.parametrize("missing", [1, 7, 8, 16])
+def test_a_file_that_is_cut_short_is_refused(tmp_path: Path, missing: int) -> None:
     path = tmp_path / "scores"
     with written_scores(path, ABOUT) as write:
         write(records([(1.5, 3), (-2.0, 4)]), 17)
-    path.write_bytes(path.read_bytes()[:-cut])
-    with pytest.raises(InputError, match="cut short"):
+    path.write_bytes(path.read_bytes()[:-missing])
+    with pytest.raises(InputError, match="incomplete"):
         open_scores(path)
 
 

@@ -75,7 +75,7 @@ def test_no_more_is_kept_than_asked_and_the_next_pair_would_be_too_much(corpora:
     sizes = np.ones(120) if amount.unit == "pairs" else records["words"][order]
     limit = amount.value * (sizes.sum() if amount.unit == "share" else 1)
     assert report.total.kept_pairs == int((np.cumsum(sizes) <= limit).sum()) > 0
-    assert report.cut.score == records["score"][order[report.total.kept_pairs]]
+    assert report.threshold.score == records["score"][order[report.total.kept_pairs]]
 
 
 def test_the_raw_text_is_written_not_its_words(tmp_path: Path, corpora: Corpora) -> None:
@@ -163,7 +163,7 @@ def test_a_pool_that_has_moved_is_named_anew(corpora: Corpora, tmp_path: Path) -
 def test_files_that_are_there_are_replaced_only_if_asked(corpora: Corpora, tmp_path: Path) -> None:
     scores = scored(corpora, tmp_path / "scores")
     write(tmp_path / "kept.fr", ["mine"])
-    with pytest.raises(InputError, match=r"kept\.fr: is there already"):
+    with pytest.raises(InputError, match=r"kept\.fr: already exists"):
         select(scores, tmp_path / "kept", Amount(20, "pairs"))
     assert lines_of(tmp_path / "kept.fr") == ["mine"]
     assert not (tmp_path / "kept.en").exists()
@@ -214,9 +214,9 @@ def test_a_pool_smaller_than_the_domain_is_its_own_sample(corpora: Corpora, tmp_
 @pytest.mark.parametrize(
     ("domain", "pool", "message"),
     [
-        (["", "a"], ["a b", "a b"], "the in-domain text holds no pair with words on both sides"),
+        (["", "a"], ["a b", "a b"], "the in-domain text has no pair with words on both sides"),
         (["a b", "c d"], ["a b", "a b"], "no source word of the in-domain text occurs twice"),
-        (["a a", "c c"], ["", "a b"], "the pool holds no pair with words on both sides"),
+        (["a a", "c c"], ["", "a b"], "the pool has no pair with words on both sides"),
     ],
 )
 def test_texts_without_words_are_refused(tmp_path: Path, domain: list[str], pool: list[str], message: str) -> None:
@@ -228,12 +228,12 @@ def test_texts_without_words_are_refused(tmp_path: Path, domain: list[str], pool
 
 def test_a_pool_from_a_pipe_is_refused_before_it_is_read(corpora: Corpora, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="pipe: the pool is read more than once"):
+    with pytest.raises(InputError, match="pipe: the pool is read twice"):
         scored((corpora[0], [tmp_path / "pipe", corpora[1][1]]), tmp_path / "scores")
 
 
 def test_nothing_within_the_limit_is_refused(corpora: Corpora, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="not one pair is within the limit"):
+    with pytest.raises(InputError, match="the amount is too small"):
         select(scored(corpora, tmp_path / "scores"), tmp_path / "kept", Amount(0.0001, "share"))
     assert not list(tmp_path.glob("*kept*"))
 
@@ -245,7 +245,7 @@ def test_the_command_scores_cuts_and_cuts_again(corpora: Corpora, tmp_path: Path
         *("--scores", tmp_path / "scores", *options),
     )
     assert (first.code, first.err) == (0, "")
-    assert "pool: kept 20 of 120 pairs" in first.out
+    assert "pool: selected 20 of 120 pairs" in first.out
     again = command("select", "--from-scores", tmp_path / "scores", "--pairs", 20, "--out", tmp_path / "b")
     assert again.out == first.out.replace(str(tmp_path / "a."), str(tmp_path / "b."))
     by_turns = command(
@@ -286,19 +286,19 @@ def test_the_command_only_scores(corpora: Corpora, tmp_path: Path, command: Call
     [
         ("--pool a b --out o --words 5", "give --in-domain and --pool, or --from-scores"),
         ("--in-domain a b --out o --words 5", "give --in-domain and --pool, or --from-scores"),
-        ("--in-domain a b --pool c d --words 5", "give --out, or --scores"),
-        ("--from-scores s --words 5", "give --out, or --scores"),
-        ("--in-domain a b --pool c d --out o", "give one of --words, --share and --pairs"),
-        ("--in-domain a b --pool c d --out o --words 5 --share 0.5", "give one of --words, --share and --pairs"),
-        ("--from-scores s --in-domain a b --out o --words 5", "--from-scores does not score"),
-        ("--from-scores s --scores t --out o --words 5", "--from-scores does not score"),
+        ("--in-domain a b --pool c d --words 5", "select needs --out, or --scores"),
+        ("--from-scores s --words 5", "select needs --out, or --scores"),
+        ("--in-domain a b --pool c d --out o", "give --out and one of --words, --share and --pairs"),
+        ("--in-domain a b --pool c d --out o --words 5 --share 0.5", "give --out and one of --words, --share and --pairs"),
+        ("--from-scores s --in-domain a b --out o --words 5", "--from-scores cannot be used with"),
+        ("--from-scores s --scores t --out o --words 5", "--from-scores cannot be used with"),
         ("--in-domain a b --pool - d --out o --words 5", "a: no such file"),
-        ("--in-domain domain.en --pool domain.en domain.fr --out o --words 5", "domain.en: is a source text without its target"),
-        ("--in-domain domain.en domain.fr --pool - domain.fr --out o --words 5", "-: the pool is read more than once"),
-        ("--in-domain domain.en domain.fr --pool laws.en laws.fr --out laws --words 5", "laws.en: is there already"),
-        ("--in-domain domain.en domain.fr --pool laws.en laws.fr --scores laws.en", "laws.en: is there already"),
+        ("--in-domain domain.en --pool domain.en domain.fr --out o --words 5", "domain.en: has no target text"),
+        ("--in-domain domain.en domain.fr --pool - domain.fr --out o --words 5", "-: the pool is read twice"),
+        ("--in-domain domain.en domain.fr --pool laws.en laws.fr --out laws --words 5", "laws.en: already exists"),
+        ("--in-domain domain.en domain.fr --pool laws.en laws.fr --scores laws.en", "laws.en: already exists"),
         ("--in-domain domain.en domain.fr --pool laws.en laws.fr --out o --words 5 stray", "unexpected extra argument"),
-        ("--from-scores laws.en --out o --words 5", "laws.en: is no file of scores"),
+        ("--from-scores laws.en --out o --words 5", "laws.en: is not a file of scores"),
     ],
 )
 def test_the_command_says_what_is_wrong(

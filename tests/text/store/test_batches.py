@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.store.batches import BatchOrder, Position, collate, pad
-from rnnsearch.text.store.corpus import Pairs, Sentences
+from rnnsearch.text.store.corpus import Pairs, SentenceIds
 
 
 def lengths(pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -150,7 +150,7 @@ def test_a_pair_that_no_batch_can_hold_is_refused() -> None:
 
 
 def test_collating_pads_on_the_right_and_keeps_the_order() -> None:
-    pairs = Pairs(Sentences.of([[5, 0], [6, 7, 0], [0]]), Sentences.of([[8, 9, 2, 0], [3, 0], [4, 0]]))
+    pairs = Pairs(SentenceIds.of([[5, 0], [6, 7, 0], [0]]), SentenceIds.of([[8, 9, 2, 0], [3, 0], [4, 0]]))
     batch = collate(pairs, np.array([2, 1]))
     assert batch.source.tolist() == [[0, 0, 0], [6, 7, 0]]
     assert batch.source_lengths.tolist() == [1, 3]
@@ -162,7 +162,7 @@ def test_collating_pads_on_the_right_and_keeps_the_order() -> None:
 
 @pytest.mark.parametrize(("multiple", "positions"), [(1, (3, 4)), (2, (4, 4)), (3, (3, 6)), (5, (5, 5)), (8, (8, 8))])
 def test_lengths_are_rounded_up_to_a_multiple(multiple: int, positions: tuple[int, int]) -> None:
-    pairs = Pairs(Sentences.of([[5, 0], [6, 7, 0]]), Sentences.of([[8, 9, 2, 0], [3, 0]]), Sentences.of([[0, 1], []]))
+    pairs = Pairs(SentenceIds.of([[5, 0], [6, 7, 0]]), SentenceIds.of([[8, 9, 2, 0], [3, 0]]), SentenceIds.of([[0, 1], []]))
     batch, plain = collate(pairs, [0, 1], linked=True, multiple=multiple), collate(pairs, [0, 1], linked=True)
     assert (batch.source.shape[1], batch.target.shape[1]) == positions
     assert (batch.source_lengths.tolist(), batch.target_lengths.tolist()) == ([2, 3], [4, 2])
@@ -176,8 +176,8 @@ def test_lengths_are_rounded_up_to_a_multiple(multiple: int, positions: tuple[in
 
 
 def test_links_become_rows_that_share_1() -> None:
-    source, target = Sentences.of([[5, 6, 7, 0], [5, 0], [6, 7, 0]]), Sentences.of([[8, 9, 3, 4, 0], [4, 0], [3, 0]])
-    links = Sentences.of([[0, 0, 0, 2, 1, 2, 2, 3], [], [1, 0]])  # source and target by turns
+    source, target = SentenceIds.of([[5, 6, 7, 0], [5, 0], [6, 7, 0]]), SentenceIds.of([[8, 9, 3, 4, 0], [4, 0], [3, 0]])
+    links = SentenceIds.of([[0, 0, 0, 2, 1, 2, 2, 3], [], [1, 0]])  # source and target by turns
     batch = collate(Pairs(source, target, links), np.array([2, 0, 1]), linked=True)
     assert batch.known_alignment is not None
     assert batch.known_alignment.tolist() == [

@@ -10,7 +10,7 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store import corpus
-from rnnsearch.text.store.corpus import Corpus, Pairs, Sentences
+from rnnsearch.text.store.corpus import Corpus, Pairs, SentenceIds
 
 SETTINGS = DataSettings.model_validate({"tokeniser": "space"})
 
@@ -25,12 +25,12 @@ def store(tmp_path: Path) -> Path:
 
 
 def test_pairs_of_sentences() -> None:
-    pairs = Pairs(Sentences.of([[5, 0], [0]]), Sentences.of([[7, 8, 0], [9, 0]]))
+    pairs = Pairs(SentenceIds.of([[5, 0], [0]]), SentenceIds.of([[7, 8, 0], [9, 0]]))
     assert len(pairs) == 2
     assert (pairs.source_lengths.tolist(), pairs.target_lengths.tolist()) == ([2, 1], [3, 2])
     assert (pairs.source(1).tolist(), pairs.target(0).tolist()) == ([0], [7, 8, 0])
     with pytest.raises(ValueError, match="1 source sentences, 2 target"):
-        Pairs(Sentences.of([[0]]), Sentences.of([[0], [0]]))
+        Pairs(SentenceIds.of([[0]]), SentenceIds.of([[0], [0]]))
 
 
 def test_a_store_opens_with_all_its_parts(store: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_store_can_be_moved(store: Path, tmp_path: Path) -> None:
 def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").touch()
-    for name, message in {"none": "does not exist", "empty": "is not a prepared corpus", "file": "is not a folder"}.items():
+    for name, message in {"none": "does not exist", "empty": "is not a prepared dataset", "file": "is not a folder"}.items():
         with pytest.raises(InputError, match=rf"{name}: {message}.* \(make it with"):
             Corpus.open(tmp_path / name)
 

@@ -17,12 +17,12 @@ import pytest
 from numpy.typing import NDArray
 
 from rnnsearch.config import DataSettings
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, RenamedWarning
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store import corpus
 from rnnsearch.text.store.batches import collate
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.text.store.store import CHECKSUMS, check_store, map_array
+from rnnsearch.text.store.store import CHECKSUMS, check_store, map_array, read_contents
 
 SETTINGS = DataSettings.model_validate({"tokeniser": "space"})
 
@@ -51,6 +51,13 @@ def test_a_single_bit_of_a_small_store_is_noticed_at_once(store: Path) -> None:
                 Corpus.open(store)
         path.write_bytes(content)
     assert len(Corpus.open(store, check=True).train) == 2
+
+
+def test_a_store_with_an_old_name_of_a_setting_is_read(store: Path) -> None:
+    contents = store / "data.toml"
+    contents.write_text(contents.read_text(encoding="utf-8").replace("vocabulary_size = ", "shortlist = "), encoding="utf-8")
+    with pytest.warns(RenamedWarning, match=r"data\.toml: data\.shortlist is now called data\.vocabulary_size"):
+        assert read_contents(store).settings.vocabulary_size == 30_000
 
 
 def test_a_large_store_is_compared_when_asked(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +194,7 @@ def test_a_kill_leaves_no_store_no_process_and_no_rest(tmp_path: Path, stage: st
         children = [child for task in Path(f"/proc/{process.pid}/task").iterdir() for child in (task / "children").read_text().split()]
         left = [path for path in store.parent.iterdir() if path != store]
         assert len(left) == 1
-        with pytest.raises(InputError, match="is not a prepared corpus"):
+        with pytest.raises(InputError, match="is not a prepared dataset"):
             Corpus.open(left[0])
         # Another one at work beside it leaves it alone.
         prepare(source, target, store.with_name("other"), settings=SETTINGS)

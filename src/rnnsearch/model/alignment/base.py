@@ -27,7 +27,7 @@ class Alignment(nn.Module):
         return annotations
 
     def start(self, keys: Keys, lengths: Tensor) -> Memory | None:
-        """The memory before the first step, for one hypothesis a sentence; None if nothing is remembered. lengths: (batch,)."""
+        """The memory before the first step, for one hypothesis per sentence; None if nothing is remembered. lengths: (batch,)."""
         return None
 
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:

@@ -1,4 +1,4 @@
-"""The recurrent alignment score: a gated unit over the target words for every source position (the proposal, 2)."""
+"""The recurrent alignment score: a gated unit over the target words for every source position (the proposal, part 2)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class RecurrentAlignment(_RecurrentScore):
 
 
 class ScalarRecurrentAlignment(_RecurrentScore):
-    """e_ij = tanh(v_ij) with d = 1, as the proposal writes it; alignment_size is not used.
+    """e_ij = tanh(v_ij) with d = 1, as in the proposal, part 2; alignment_size is not used.
 
     |v_ij| < 1, so |e_ij| < tanh 1 = 0.76: among J positions none has a weight above c / (c + J − 1), c = exp(2 tanh 1) = 4.59.
     """

@@ -15,7 +15,7 @@ def resolve_entities(line: str) -> str:
     """The line with its HTML entities replaced by their characters, once (`&amp;lt;` becomes `&lt;`); unknown names are left alone.
 
     For `entities = "resolve"`: before the line is tokenised and before the filters see it. An entity of a control character or of a
-    line end becomes a blank, so that a line stays one line.
+    line end becomes a space, so that a line stays one line.
     """
     return ENTITY.sub(_character, line) if "&" in line else line
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.lines import Oddities, plain_field, read_lines, side_by_side
+from rnnsearch.text.formats.lines import InputWarnings, plain_field, read_lines, side_by_side
 
 Lines = str | Path | Iterable[str]
 """A file of lines, or the lines themselves."""
@@ -34,14 +34,14 @@ def given_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def read_given(
-    source: Lines | Iterable[tuple[str, str]], target: Lines | None, source_oddities: Oddities, target_oddities: Oddities
+    source: Lines | Iterable[tuple[str, str]], target: Lines | None, source_warnings: InputWarnings, target_warnings: InputWarnings
 ) -> Iterator[tuple[str, str]]:
     """As `read_pairs`, where each side is a file or lines, or where `source` gives pairs and `target` is None."""
     if target is None:
         for number, (left, right) in enumerate(given_pairs(source), 1):  # type: ignore[arg-type]
-            yield _plain(left, number, source_oddities), _plain(right, number, target_oddities)
+            yield _plain(left, number, source_warnings), _plain(right, number, target_warnings)
         return
-    sources, targets = _side(source, source_oddities), _side(target, target_oddities)  # type: ignore[arg-type]
+    sources, targets = _side(source, source_warnings), _side(target, target_warnings)  # type: ignore[arg-type]
     yield from side_by_side(sources, targets, name_of(source), name_of(target))
 
 
@@ -50,14 +50,14 @@ def name_of(lines: object) -> str:
     return str(lines) if is_file(lines) else "lines in memory"
 
 
-def _side(lines: Lines, oddities: Oddities) -> Iterator[str]:
+def _side(lines: Lines, warnings: InputWarnings) -> Iterator[str]:
     if isinstance(lines, (str, Path)):
-        return read_lines(lines, oddities)
-    return (_plain(line, number, oddities) for number, line in enumerate(given_lines(lines), 1))
+        return read_lines(lines, warnings)
+    return (_plain(line, number, warnings) for number, line in enumerate(given_lines(lines), 1))
 
 
-def _plain(line: str, number: int, oddities: Oddities) -> str:
-    return plain_field(line.removesuffix("\n").translate(_SURROGATES) if not line.isprintable() else line, number, oddities)
+def _plain(line: str, number: int, warnings: InputWarnings) -> str:
+    return plain_field(line.removesuffix("\n").translate(_SURROGATES) if not line.isprintable() else line, number, warnings)
 
 
 def _several(items: Iterable[object], what: str) -> Iterable[object]:

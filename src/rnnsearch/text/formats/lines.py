@@ -23,8 +23,8 @@ _SEPARATORS = frozenset("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")  # what str.spli
 
 
 @dataclass(slots=True)
-class Oddities:
-    """What was odd in a file: the number of lines with each kind of oddity, and the first such line (1-based).
+class InputWarnings:
+    """What a reader warns of in a file: for each kind of warning, the number of lines and the first such line (1-based).
 
     Where records are no lines, the line in which one begins stands for it; in Parquet files and datasets, its row.
     """
@@ -42,22 +42,22 @@ class Oddities:
 
 
 @dataclass(slots=True)
-class Untouched(Oddities):
-    """Oddities of lines that keep their control characters, for a filter that drops them; only tabs and line breaks become blanks."""
+class RawInputWarnings(InputWarnings):
+    """Warnings of a reader that leaves control characters in place, for a filter that drops them; tabs and line breaks become spaces."""
 
 
-def read_lines(path: str | Path, oddities: Oddities | None = None) -> Iterator[str]:
+def read_lines(path: str | Path, warnings: InputWarnings | None = None) -> Iterator[str]:
     """The lines of a UTF-8 text, one by one: a plain file, a .gz, .xz or .zst file, or standard input for `-`.
 
     A byte order mark at the start and a carriage return at the end of a line are dropped; other control characters and Unicode's own
-    line ends become blanks. What was found is noted in `oddities`. A last line without line feed counts; an empty line is a line.
+    line ends become spaces. What was found is noted in `warnings`. A last line without line feed counts; an empty line is a line.
     Raises InputError, with the line where there is one, for a file that cannot be read, damaged compression, and anything but UTF-8.
     """
-    for number, line in enumerate(raw_lines(path, oddities), 1):
-        yield plain(line, number, oddities)
+    for number, line in enumerate(raw_lines(path, warnings), 1):
+        yield plain(line, number, warnings)
 
 
-def raw_lines(path: str | Path, oddities: Oddities | None = None) -> Iterator[str]:
+def raw_lines(path: str | Path, warnings: InputWarnings | None = None) -> Iterator[str]:
     """As `read_lines`, but for the formats whose columns or quotes must be found first: control characters are still in the lines."""
     with opened(path) as stream:
         for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
@@ -66,20 +66,20 @@ def raw_lines(path: str | Path, oddities: Oddities | None = None) -> Iterator[st
             line = _decoded(raw, path, number)
             if number == 1 and line.startswith(_BOM):
                 line = line.removeprefix(_BOM)
-                if oddities is not None:
-                    oddities.note("byte order mark", number)
+                if warnings is not None:
+                    warnings.note("byte order mark", number)
                 if not line:  # the mark was all there is: an empty file
                     return
             yield line.removesuffix("\n")
 
 
 def read_pairs(
-    source: str | Path, target: str | Path, source_oddities: Oddities | None = None, target_oddities: Oddities | None = None
+    source: str | Path, target: str | Path, source_warnings: InputWarnings | None = None, target_warnings: InputWarnings | None = None
 ) -> Iterator[tuple[str, str]]:
     """The lines of two files side by side. Raises InputError as `read_lines` does, and, at the end, if one file has more lines."""
     if str(source) == str(target) == "-":
         raise InputError("both sides cannot come from standard input", remedy="name a file for one of them")
-    yield from side_by_side(read_lines(source, source_oddities), read_lines(target, target_oddities), str(source), str(target))
+    yield from side_by_side(read_lines(source, source_warnings), read_lines(target, target_warnings), str(source), str(target))
 
 
 def side_by_side(sources: Iterator[str], targets: Iterator[str], source: str, target: str) -> Iterator[tuple[str, str]]:
@@ -107,33 +107,33 @@ def _decoded(raw: bytes, path: str | Path, number: int) -> str:
     elif number == 1 and (suffix := next((suffix for magic, suffix in MAGIC.items() if raw.startswith(magic)), "")):
         what, remedy = "the file is compressed", f"give it a name that ends in {suffix}"
     else:
-        remedy = "convert the file, for example with `iconv -f latin1 -t utf-8`, or mend the line"
+        remedy = "convert the file, for example with `iconv -f latin1 -t utf-8`, or correct the line"
     raise InputError(what, file=path, line=number, remedy=remedy)
 
 
-def plain_field(text: str, number: int, oddities: Oddities | None) -> str:
-    """As `plain`, for text that does not come from a line of its own: the line breaks that it may hold become blanks as well."""
+def plain_field(text: str, number: int, warnings: InputWarnings | None) -> str:
+    """As `plain`, for text that does not come from a line of its own: the line breaks that it may hold become spaces as well."""
     if "\n" in text or "\r" in text:
-        if oddities is not None:
-            oddities.note("line break inside the text", number)
+        if warnings is not None:
+            warnings.note("line break inside the text", number)
         text = _LINE_BREAK.sub(" ", text)
-    return plain(text, number, oddities)
+    return plain(text, number, warnings)
 
 
-def plain(line: str, number: int = 0, oddities: Oddities | None = None) -> str:
-    """The line with its carriage return dropped and its control characters turned into blanks."""
+def plain(line: str, number: int = 0, warnings: InputWarnings | None = None) -> str:
+    """The line with its carriage return dropped and its control characters turned into spaces."""
     kept = line.removesuffix("\r")
-    if oddities is not None:
+    if warnings is not None:
         if kept != line:
-            oddities.note("carriage return at the end", number)
+            warnings.note("carriage return at the end", number)
         if "&" in kept and ENTITY.search(kept):
-            oddities.note("HTML entity", number)
+            warnings.note("HTML entity", number)
     if kept.isprintable():
         return kept
-    if oddities is not None:
+    if warnings is not None:
         for kind in sorted({_kind(character) for character in _CONTROL.findall(kept)}):
-            oddities.note(kind, number)
-    return (_WHITE if isinstance(oddities, Untouched) else _CONTROL).sub(" ", kept)
+            warnings.note(kind, number)
+    return (_WHITE if isinstance(warnings, RawInputWarnings) else _CONTROL).sub(" ", kept)
 
 
 def _kind(character: str) -> str:

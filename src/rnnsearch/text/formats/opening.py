@@ -46,13 +46,13 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
     except IsADirectoryError:
         raise InputError("is a folder, not a text file", file=path, remedy="name a file in it") from None
     except PermissionError:
-        raise InputError("may not be read", file=path, remedy="check its permissions") from None
+        raise InputError("cannot be read: permission denied", file=path, remedy="check its permissions") from None
     except gzip.BadGzipFile as error:
         raise InputError(
-            f"is not a sound gzip file: {error}", file=path, remedy="copy it again, or drop .gz from a plain file's name"
+            f"is not a valid gzip file: {error}", file=path, remedy="copy it again, or remove .gz from the name of a plain file"
         ) from None
     except (EOFError, zlib.error, lzma.LZMAError) as error:
-        raise InputError(f"the compressed file is damaged or cut short: {error}", file=path, remedy="copy or download it again") from None
+        raise InputError(f"the compressed file is damaged or incomplete: {error}", file=path, remedy="copy or download it again") from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
 

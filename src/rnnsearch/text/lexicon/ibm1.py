@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import Progress
-from rnnsearch.text.lexicon.table import Entries, Lexicon, ranges
+from rnnsearch.text.lexicon.table import Entries, LexicalTable, ranges
 from rnnsearch.text.store.blocks import Integers, offsets_of
 from rnnsearch.text.store.corpus import Pairs
 from rnnsearch.text.vocabulary import EOS
 
 DENSE = 1 << 19
-"""Entries of a group's dense table: so few that it stays in the processor's cache."""
+"""Entries of a group's dense table: so few that it stays in the CPU's cache."""
 CELLS = 1 << 20
 """Meetings of a source word with a target word that are worked on at once."""
 SMALLEST = float(np.finfo(np.float32).tiny)
@@ -77,13 +77,13 @@ def estimate(
     iterations: int = 5,
     pruning: Pruning | None = None,
     progress: Progress | None = None,
-) -> Lexicon:
+) -> LexicalTable:
     """The table of the first `most_pairs` pairs, a random sample since a store's pairs are shuffled. source_words, target_words: K_x, K_y.
 
     Raises InputError without pairs.
     """
     if not len(pairs):
-        raise InputError("the corpus has no training pairs", remedy="prepare one that has some")
+        raise InputError("the corpus has no training pairs", remedy="prepare a corpus with training pairs")
     corpus = _read(pairs, min(len(pairs), most_pairs))
     groups = list(_groups(corpus, source_words, target_words))
     table: list[Entries | None] = [None] * len(groups)
@@ -96,7 +96,7 @@ def estimate(
             counts = _expected_counts(totals, corpus, group, _dense(group, table[number], target_words))
             table[number] = _normalised(group, counts, pruning or Pruning())
             _say(progress, (2 * iteration + 1) * len(groups) + number + 1, 2 * iterations * len(groups))
-    return Lexicon(Entries(*(np.concatenate(column) for column in zip(*filter(None, table), strict=True))), source_words)
+    return LexicalTable(Entries(*(np.concatenate(column) for column in zip(*filter(None, table), strict=True))), source_words)
 
 
 def _read(pairs: Pairs, count: int) -> _Corpus:

@@ -39,7 +39,7 @@ class Entries(NamedTuple):
     probabilities: NDArray[np.floating[Any]]
 
 
-class Lexicon:
+class LexicalTable:
     """Every source word's translations, the most probable first: those of source id s are targets[offsets[s] : offsets[s + 1]].
 
     offsets: (K_x + 1,). targets, probabilities: (entries,). The end of sentence and UNK are translations of no word.
@@ -62,13 +62,13 @@ class Lexicon:
         chosen = np.minimum(np.diff(self.offsets)[words], count)
         return np.unique(self.targets[ranges(self.offsets[words], chosen)]).astype(np.int64)
 
-    def pruned(self, best: int, least: float) -> Lexicon:
+    def pruned(self, best: int, least: float) -> LexicalTable:
         """The `best` translations of every word, of those with at least the probability `least`."""
         lengths = np.diff(self.offsets)
         rank = np.arange(len(self)) - np.repeat(self.offsets[:-1], lengths)
         keep = (rank < best) & (self.probabilities >= least)
         sources = np.repeat(np.arange(len(lengths)), lengths)
-        return Lexicon(Entries(sources[keep], self.targets[keep], self.probabilities[keep]), len(lengths))
+        return LexicalTable(Entries(sources[keep], self.targets[keep], self.probabilities[keep]), len(lengths))
 
     def write(self, path: str | Path, source: Vocabulary, target: Vocabulary) -> None:
         """Writes the table, whole or not at all; a name that ends in .gz makes a compressed file.
@@ -77,7 +77,9 @@ class Lexicon:
         """
         path = Path(path)
         if path.suffix in COMPRESSIONS and path.suffix != ".gz":
-            raise InputError(f"a table is not written as {path.suffix}", file=path, remedy="name a file that ends in .gz, or a plain one")
+            raise InputError(
+                f"a table cannot be written as {path.suffix}", file=path, remedy="use a name that ends in .gz, or a plain name"
+            )
         try:
             with written_whole(path) as temporary, temporary.open("wb") as file:
                 if path.suffix == ".gz":
@@ -113,7 +115,7 @@ class Lexicon:
             except ValueError:
                 probability = -1.0
             if not 0 <= probability <= 1 + _ABOVE_ONE:
-                remedy = "every line is `target source probability`, with single blanks"
+                remedy = "every line must be `target source probability`, with single spaces"
                 raise InputError("is not two words and a probability", file=path, line=number, remedy=remedy)
             source_id, target_id = sources.get(source_word), targets.get(target_word)
             if source_id is not None and target_id is not None and probability > 0:
@@ -121,8 +123,8 @@ class Lexicon:
                 target_ids.append(target_id)
                 probabilities.append(probability)
         if not source_ids:
-            remedy = "make one of the run's own corpus with `rnnsearch lexicon`: words must be cut as the run cuts them"
-            raise InputError("has no word pair that the run's vocabularies know", file=path, remedy=remedy)
+            remedy = "make a table of the run's own corpus with `rnnsearch lexicon`, so that the words are split in the same way"
+            raise InputError("has no word pair that is in the run's vocabularies", file=path, remedy=remedy)
         entries = Entries(np.array(source_ids, np.int32), np.array(target_ids, np.int32), np.array(probabilities, np.float32))
         return cls(entries, len(source))
 

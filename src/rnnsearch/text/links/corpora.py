@@ -29,7 +29,7 @@ NONE = "none"
 _EVERY = 1000  # pairs between two signs of progress
 
 
-class Direction(NamedTuple):
+class DirectionFile(NamedTuple):
     """A Pharaoh file of one direction. swapped: it is written target-source."""
 
     path: str | Path
@@ -51,7 +51,7 @@ class LinkReport:
 
     def text(self) -> str:
         long = f", {self.too_long:,} of them too long for the aligner" if self.too_long else ""
-        written = "each direction by itself" if self.method == NONE else f"{self.written:,} written ({self.method})"
+        written = "the directions written separately" if self.method == NONE else f"{self.written:,} written ({self.method})"
         agreement = 200 * self.both / max(self.forward + self.reverse, 1)
         return (
             f"pairs    {self.pairs:,}, {self.without:,} without links{long}\n"
@@ -75,28 +75,30 @@ def link_texts(
     whose letters the tokeniser changes.
     """
     if len(outs) != len(texts):
-        raise InputError(f"{len(outs)} files to write for {len(texts)} corpora", remedy="name one for each corpus, in the same order")
+        raise InputError(f"{len(outs)} output file(s) given for {len(texts)} corpora", remedy="give one for each corpus, in the same order")
     require_eflomal()
     with tempfile.TemporaryDirectory(prefix="rnnsearch-") as name:
         work = Path(name)
         sizes = _tokenise(texts, work, settings, progress, keep=words == "given")
         if not sum(sizes):
-            raise InputError(f"{', '.join(text.name for text in texts)}: the texts hold no lines", remedy="give one sentence a line")
+            raise InputError(
+                f"{', '.join(text.name for text in texts)}: the texts are empty", remedy="give files with one sentence per line"
+            )
         progress("aligning words in both directions", 0, None)
         run_eflomal(work / "source", work / "target", work / "forward", work / "reverse")
-        pairs = _pairs(Direction(work / "forward"), Direction(work / "reverse"))
+        pairs = _pairs(DirectionFile(work / "forward"), DirectionFile(work / "reverse"))
         return _write(pairs, outs, sizes, method, _counted(work, settings, words), progress)
 
 
 def link_files(
-    forward: Direction, reverse: Direction, out: Path, *, method: str = DEFAULT, progress: Progress = lambda text, done, total: None
+    forward: DirectionFile, reverse: DirectionFile, out: Path, *, method: str = DEFAULT, progress: Progress = lambda text, done, total: None
 ) -> LinkReport:
     """Symmetrises the Pharaoh files of any aligner. Raises InputError for what is no link, and if one file has more lines."""
     return _write(_pairs(forward, reverse), [out], [None], method, None, progress)
 
 
 def _tokenise(texts: Sequence[ParallelText], work: Path, settings: DataSettings, progress: Progress, keep: bool) -> list[int]:
-    """Writes words between blanks; the number of pairs of each text. keep: the given lines too."""
+    """Writes words between spaces; the number of pairs of each text. keep: the given lines too."""
     tokenisers = [side_tokeniser(side, settings).words for side in SIDES]
     sizes: list[int] = []
     some = False
@@ -121,14 +123,14 @@ def _tokenise(texts: Sequence[ParallelText], work: Path, settings: DataSettings,
     return sizes
 
 
-def _pairs(forward: Direction, reverse: Direction) -> Iterator[tuple[list[Link], list[Link]]]:
+def _pairs(forward: DirectionFile, reverse: DirectionFile) -> Iterator[tuple[list[Link], list[Link]]]:
     """The links of both directions, pair by pair."""
     files = [enumerate(read_lines(direction.path), 1) for direction in (forward, reverse)]
     for lines in itertools.zip_longest(*files):
         found = []
         for direction, other, line in zip((forward, reverse), (reverse, forward), lines, strict=True):
             if line is None:
-                raise InputError(f"has fewer lines than {other.path}", file=direction.path, remedy="give one for each pair")
+                raise InputError(f"has fewer lines than {other.path}", file=direction.path, remedy="give one line for each pair")
             found.append(parse_links(line[1], direction.path, line[0], swapped=direction.swapped))
         yield found[0], found[1]
 
@@ -154,8 +156,8 @@ def _ranges(
     for side, line, cut in zip(SIDES, given, words, strict=True):
         ranges = tokeniser_ranges(given_words(line), cut, settings.entities == "resolve")
         if ranges is None:
-            what = f"pair {number}: its links cannot go back through the tokeniser, which changes letters of the {side}: {line[:60]!r}"
-            raise InputError(what, remedy="leave the pair out, or let the links count the tokeniser's words")
+            what = f"pair {number}: links cannot refer to the given words, as the tokeniser changes characters of the {side}: {line[:60]!r}"
+            raise InputError(what, remedy="remove the pair, or use --words tokenised")
         found.append(ranges)
     return found[0], found[1]
 

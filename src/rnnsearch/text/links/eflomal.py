@@ -20,7 +20,7 @@ def require_eflomal() -> None:
 
 
 def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path) -> None:
-    """Aligns two files of words between blanks, line by line, and writes Pharaoh files (source-target) of both directions.
+    """Aligns two files of words between spaces, line by line, and writes Pharaoh files (source-target) of both directions.
 
     forward: every target word has its source word, or none; reverse: every source word its target word. eflomal ignores case, samples from
     a state that the system's clock and random numbers begin, so that no two runs give quite the same links, and uses all its threads
@@ -34,5 +34,5 @@ def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path) -> Non
             Aligner().align(sources, targets, links_filename_fwd=str(forward), links_filename_rev=str(reverse))
         except subprocess.CalledProcessError as error:
             how = f"signal {-error.returncode}" if error.returncode < 0 else f"exit code {error.returncode}"
-            remedy = "is there room on the disk and in memory? it holds the whole corpus in memory"
+            remedy = "check the free disk space and memory; eflomal holds the whole corpus in memory"
             raise InputError(f"eflomal ended with {how}", remedy=remedy) from None

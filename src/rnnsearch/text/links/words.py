@@ -14,12 +14,12 @@ Range = tuple[int, int]
 """(first, one after the last)"""
 
 LinkWords = Literal["given", "tokenised"]
-"""What the positions of a link file count: what stands between blanks in the given lines, as most aligners do, or the tokeniser's words."""
+"""What the positions in a link file refer to: words as given, between spaces, as most aligners have it, or the tokeniser's words."""
 
 _PLAIN = Tokeniser("space", "")
 
 
-class Counted(NamedTuple):
+class PairWordCounts(NamedTuple):
     """The links of one pair, and how many words it has on either side, counted in both ways."""
 
     links: Sequence[Link]
@@ -27,7 +27,7 @@ class Counted(NamedTuple):
     tokenised: tuple[int, int]
 
 
-def recognise(pairs: Iterable[Counted]) -> LinkWords:
+def recognise(pairs: Iterable[PairWordCounts]) -> LinkWords:
     """What these links count: the tokeniser's words only if they fit those of every pair, and the given words not of every one.
 
     A few pairs of ordinary text decide it: the full stop at the end, a word only to the tokeniser, is nearly always linked.
@@ -45,7 +45,7 @@ def _fit(links: Sequence[Link], words: tuple[int, int]) -> bool:
 
 
 def given_words(line: str) -> list[str]:
-    """What stands between blanks, as aligners see it. A no-break space or a soft hyphen is a letter to them."""
+    """What stands between spaces, as aligners see it. A no-break space or a soft hyphen is a letter to them."""
     return [token for token in line.split(" ") if token]
 
 
@@ -69,17 +69,17 @@ def check_links(links: Sequence[Link], source_words: int, target_words: int, fil
     for source, target in links:
         for side, position, words in (("source", source, source_words), ("target", target, target_words)):
             if position >= words:
-                what = f"the link {source}-{target} (source-target) names {side} word {position}, and the line has {words} words"
-                counted = "words between blanks" if count == "given" else "tokeniser's words"
-                remedy = f"links count the {counted} from 0; if the file says target-source, give --links-reversed"
+                what = f"the link {source}-{target} (source-target) refers to {side} word {position}, but the line has {words} words"
+                counted = "words between spaces" if count == "given" else "tokeniser's words"
+                remedy = f"links count the {counted} from 0; if the file lists target-source, add --links-reversed"
                 raise InputError(what, file=file, line=number, remedy=remedy)
 
 
 def word_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | None:
     """Which of the tokeniser's words each given word became: the words that share a character with it. None if that cannot be said.
 
-    A tokeniser moves blanks and leaves the other characters alone, but for their case, so that both sequences spell the same without
-    blanks, and a character's place in that spelling ties them together. Usually a given word is cut; those that it merges share links.
+    A tokeniser moves spaces and leaves the other characters alone, but for their case, so that both sequences spell the same without
+    spaces, and a character's place in that spelling ties them together. Usually a given word is cut; those that it merges share links.
     """
     if list(given) == list(words):
         return [(number, number + 1) for number in range(len(words))]

@@ -16,9 +16,9 @@ from rnnsearch.text.codec import SIDES, side_tokeniser
 from rnnsearch.text.formats.entities import resolve_entities
 from rnnsearch.text.formats.lines import plain, read_lines
 from rnnsearch.text.formats.readers import ParallelText
-from rnnsearch.text.links.words import Counted, LinkWords, check_links, given_words, project, recognise, tokeniser_ranges
+from rnnsearch.text.links.words import LinkWords, PairWordCounts, check_links, given_words, project, recognise, tokeniser_ranges
 from rnnsearch.text.preparing.duplicates import digest
-from rnnsearch.text.preparing.filters import Candidate, Filter, active_filters
+from rnnsearch.text.preparing.filters import Filter, TokenisedPair, active_filters
 from rnnsearch.text.preparing.preparation_report import EXAMPLES
 from rnnsearch.text.store.blocks import LinksCollector, SideCollector, pack
 from rnnsearch.word_links import parse_links
@@ -58,7 +58,7 @@ class DroppedPair(NamedTuple):
 
 
 @dataclass(slots=True)
-class Cleaned:
+class CleanedChunk:
     """What became of a chunk. packed: its blocks by the name of the file they go to. dropped: pairs dropped by each filter.
 
     examples: the first few pairs that each filter dropped. digests: of the pairs that stay, end to end; empty if nobody asks for them.
@@ -111,8 +111,8 @@ def _some(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _refuse_links(file: str | Path | None, lines: int, text: ParallelText, pairs: int) -> None:
-    what = f"has {lines:,} lines of links, and {text.name} has {pairs:,} pairs"
-    raise InputError(what, file=file, remedy="give one line for each pair, a blank one for a pair without links")
+    what = f"has {lines:,} lines of links, but {text.name} has {pairs:,} pairs"
+    raise InputError(what, file=file, remedy="give one line for each pair, and an empty line for a pair without links")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Cleaner:
     swapped: bool = False
     link_words: LinkWords | Literal["auto"] = "auto"
 
-    def __call__(self, chunk: Chunk) -> Cleaned:
+    def __call__(self, chunk: Chunk) -> CleanedChunk:
         return _Cleaning(self.settings, self.swapped, chunk).run()
 
     def recognised(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
@@ -142,12 +142,12 @@ class Cleaner:
         words = [side_tokeniser(side, self.settings).words for side in SIDES]
         resolves = self.settings.entities == "resolve"
 
-        def counted() -> Iterator[Counted]:
+        def counted() -> Iterator[PairWordCounts]:
             for number, (*sides, line) in enumerate(itertools.islice(lines, RECOGNISED), 1):
                 links = parse_links(line, chunk.links_file, number, swapped=self.swapped)
                 cut = [tokenise(resolve_entities(side) if resolves else side) for tokenise, side in zip(words, sides, strict=True)]
                 source, target = sides
-                yield Counted(links, (len(given_words(source)), len(given_words(target))), (len(cut[0]), len(cut[1])))
+                yield PairWordCounts(links, (len(given_words(source)), len(given_words(target))), (len(cut[0]), len(cut[1])))
 
         return recognise(counted())
 
@@ -164,7 +164,7 @@ class _Cleaning:
         self.examples: list[DroppedPair] = []
         self.digests: list[bytes] = []
 
-    def run(self) -> Cleaned:
+    def run(self) -> CleanedChunk:
         chunk, settings = self.chunk, self.settings
         source_words, target_words = (side_tokeniser(side, settings).words for side in ("source", "target"))
         resolves = settings.entities == "resolve"
@@ -176,26 +176,26 @@ class _Cleaning:
         links = itertools.repeat(None) if chunk.links is None else chunk.links.split("\n")
         for place, (given_source, given_target, line) in enumerate(zip(sources, targets, links)):  # noqa: B905 (links may repeat)
             source, target = (resolve_entities(given_source), resolve_entities(given_target)) if resolves else (given_source, given_target)
-            pair = Candidate(source, target, source_words(source), target_words(target))
+            pair = TokenisedPair(source, target, source_words(source), target_words(target))
             reason = self._reason(pair)
             linked = None if line is None else self._links(place, line, given_source, given_target, pair, reason is None)
             if reason is None:
                 self._keep(pair, linked)
             else:
                 self._drop(place, reason, given_source, given_target)
-        packed = {"source": self.source.packed(), "target": self.target.packed(), "fates": pack(chunk.text, chunk.first, self.reasons)}
+        packed = {"source": self.source.packed(), "target": self.target.packed(), "outcomes": pack(chunk.text, chunk.first, self.reasons)}
         if chunk.links is not None:
             packed["links"] = self.links.packed()
         kept = chunk.pairs - sum(self.dropped)
-        return Cleaned(chunk.pairs, kept, packed, self.dropped, self.examples, b"".join(self.digests))
+        return CleanedChunk(chunk.pairs, kept, packed, self.dropped, self.examples, b"".join(self.digests))
 
-    def _reason(self, pair: Candidate) -> int | None:
+    def _reason(self, pair: TokenisedPair) -> int | None:
         for place, drops in enumerate(self.filters):
             if drops(pair, self.settings):
                 return place
         return None
 
-    def _keep(self, pair: Candidate, links: list[tuple[int, int]] | None) -> None:
+    def _keep(self, pair: TokenisedPair, links: list[tuple[int, int]] | None) -> None:
         self.source.add(pair.source_words)
         self.target.add(pair.target_words)
         if links is not None:
@@ -209,7 +209,7 @@ class _Cleaning:
         if self.dropped[reason] <= EXAMPLES:
             self.examples.append(DroppedPair(self.chunk.first + place, reason, plain(source), plain(target)))
 
-    def _links(self, place: int, line: str, source: str, target: str, pair: Candidate, stays: bool) -> list[tuple[int, int]]:
+    def _links(self, place: int, line: str, source: str, target: str, pair: TokenisedPair, stays: bool) -> list[tuple[int, int]]:
         """The links of a pair, between the tokeniser's words; only checked, if the pair does not stay."""
         file, number = self.chunk.links_file, self.chunk.first + place
         links = parse_links(line, file, number, swapped=self.swapped)
@@ -224,7 +224,9 @@ class _Cleaning:
         for side, tokens, words in (("source", given[0], pair.source_words), ("target", given[1], pair.target_words)):
             found = tokeniser_ranges(tokens, words, self.settings.entities == "resolve")
             if found is None:
-                what = f"its links cannot follow the tokeniser, which changes letters of the {side}: {' '.join(tokens)[:60]!r}"
-                raise InputError(what, file=file, line=number, remedy="give tokenised text and data.tokeniser=space, or leave the pair out")
+                what = f"its links cannot be converted, because the tokeniser changes characters of the {side}: {' '.join(tokens)[:60]!r}"
+                raise InputError(
+                    what, file=file, line=number, remedy="give tokenised text and set data.tokeniser=space, or remove the pair"
+                )
             ranges.append(found)
         return project(links, *ranges)

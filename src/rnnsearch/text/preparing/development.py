@@ -12,7 +12,7 @@ import numpy as np
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import Codec, Side
 from rnnsearch.text.formats.readers import ParallelText
-from rnnsearch.text.preparing.encoding import Numberer
+from rnnsearch.text.preparing.encoding import id_dtype
 from rnnsearch.text.preparing.preparation_report import SideReport, TextReport
 from rnnsearch.text.store.store import write_rows
 from rnnsearch.text.vocabulary import UNK
@@ -32,8 +32,8 @@ def read_dev(texts: Sequence[ParallelText]) -> Development:
     for text in texts:
         here = list(text.pairs())
         if not here:
-            raise InputError(f"{text.name} hold no lines", remedy="give development files with one sentence a line, or none")
-        reports.append(TextReport(text.name, len(here), len(here), text.source_oddities, text.target_oddities))
+            raise InputError(f"{text.name}: the development files are empty", remedy="give files with one sentence per line, or no --dev")
+        reports.append(TextReport(text.name, len(here), len(here), text.source_warnings, text.target_warnings))
         pairs += here
     return Development({"source": [left for left, _ in pairs], "target": [right for _, right in pairs]}, reports)
 
@@ -55,6 +55,6 @@ def encode_dev(dev: Development, folder: Path, codecs: dict[Side, Codec]) -> dic
             known_sentences=unknown.count(0),
         )
         values = np.fromiter(chain.from_iterable(ids), dtype=np.int64)
-        write_rows(folder, f"dev.{side}", np.array(list(map(len, ids))), [values], Numberer(codec).dtype)
+        write_rows(folder, f"dev.{side}", np.array(list(map(len, ids))), [values], id_dtype(codec))
         (folder / f"dev.{side}.txt").write_bytes("".join(f"{line}\n" for line in dev.lines[side]).encode("utf-8"))
     return reports

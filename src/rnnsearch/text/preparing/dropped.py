@@ -1,4 +1,4 @@
-"""Which pairs stay, which were dropped and why: kept in a few bytes a pair, so that both can be traced back to their texts."""
+"""Which pairs stay, which were dropped and why: a few bytes per pair, so that both can be traced back to their texts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.text.preparing.preparation_report import EXAMPLES, Dropped, Sample, TextReport
-from rnnsearch.text.store.blocks import Fates, Mask, SideBlock
+from rnnsearch.text.store.blocks import FilterOutcomes, Mask, SideBlock
 
 _SAMPLES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CleanedCorpus:
     """What the first pass found. pairs: those that stay; repeated: of the pairs that no filter dropped, those that occurred before."""
 
     pairs: int
@@ -26,21 +26,21 @@ class Kept:
     dropped: list[Dropped]
     repeated: Mask | None
 
-    def of(self, blocks: Iterable[SideBlock]) -> Iterator[SideBlock]:
+    def without_repeated(self, blocks: Iterable[SideBlock]) -> Iterator[SideBlock]:
         """The blocks without the repeated pairs."""
         start = 0
         for block in blocks:
             pairs = len(block.sentences.lengths)
-            yield block if self.repeated is None else block.kept(~self.repeated[start : start + pairs])
+            yield block if self.repeated is None else block.select(~self.repeated[start : start + pairs])
             start += pairs
 
 
 class Samples:
     """Picks pairs at random."""
 
-    def __init__(self, kept: Kept, seed: int) -> None:
+    def __init__(self, cleaned: CleanedCorpus, seed: int) -> None:
         random = np.random.default_rng([seed % 2**32, 0, 2])
-        self._chosen = np.sort(random.choice(kept.pairs, min(_SAMPLES, kept.pairs), replace=False))
+        self._chosen = np.sort(random.choice(cleaned.pairs, min(_SAMPLES, cleaned.pairs), replace=False))
         self._seen = 0
         self.samples: list[Sample] = []
 
@@ -54,8 +54,8 @@ class Samples:
 class DroppedFile:
     """dropped.tsv.gz: text, number and reason of every pair that was dropped, in their order."""
 
-    def __init__(self, path: Path, kept: Kept) -> None:
-        self._path, self._kept, self._seen = path, kept, 0
+    def __init__(self, path: Path, cleaned: CleanedCorpus) -> None:
+        self._path, self._cleaned, self._seen = path, cleaned, 0
 
     def __enter__(self) -> Self:
         self._raw = self._path.open("wb")
@@ -67,20 +67,20 @@ class DroppedFile:
         self._file.close()
         self._raw.close()
 
-    def add(self, fate: Fates, source: SideBlock, target: SideBlock) -> Mask:
+    def add(self, outcomes: FilterOutcomes, source: SideBlock, target: SideBlock) -> Mask:
         """Of the block's pairs, those that stay. (block,)"""
-        dropped, reasons, name = self._kept.dropped, fate.reasons, self._kept.texts[fate.text].name
+        dropped, reasons, name = self._cleaned.dropped, outcomes.reasons, self._cleaned.texts[outcomes.text].name
         places = np.flatnonzero(reasons == 0)
         keep = np.ones(len(places), dtype=bool)
-        if self._kept.repeated is not None:
-            keep = ~self._kept.repeated[self._seen : self._seen + len(places)]
+        if self._cleaned.repeated is not None:
+            keep = ~self._cleaned.repeated[self._seen : self._seen + len(places)]
             reasons = reasons.copy()
             reasons[places[~keep]] = len(dropped)  # the last of them: duplicates
-            self._kept.texts[fate.text].pairs_kept -= int((~keep).sum())
+            self._cleaned.texts[outcomes.text].pairs_kept -= int((~keep).sum())
             for place in np.flatnonzero(~keep)[:EXAMPLES].tolist():
                 sides = (" ".join(block.sentence(place)) for block in (source, target))
-                dropped[-1].show(name, int(fate.first + places[place]), *sides)
+                dropped[-1].show(name, int(outcomes.first + places[place]), *sides)
         self._seen += len(places)
-        lines = [f"{name}\t{fate.first + place}\t{dropped[reasons[place] - 1].reason}\n" for place in np.flatnonzero(reasons).tolist()]
+        lines = [f"{name}\t{outcomes.first + place}\t{dropped[reasons[place] - 1].reason}\n" for place in np.flatnonzero(reasons).tolist()]
         self._file.write("".join(lines).encode("utf-8"))
         return keep

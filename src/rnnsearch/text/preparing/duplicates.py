@@ -25,7 +25,7 @@ def digest(source: str, target: str) -> bytes:
 class Duplicates:
     """Takes the digests of all pairs in their order, and says which of them are repetitions.
 
-    24 bytes a pair on the disk; in memory one part in 64 of that, while it is sorted, and one byte a pair for the answer.
+    24 bytes per pair on the disk; in memory one part in 64 of that, while it is sorted, and one byte per pair for the answer.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -12,10 +12,10 @@ from rnnsearch.text.preparing.language import another_language, check_languages
 
 _OFF = (0, False, "keep", "resolve")  # values of a setting with which its filter drops nothing
 
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")  # a tab or a line end inside a field is a blank, not damage
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")  # a tab or a line end inside a field is a space, not damage
 
 
-class Candidate(NamedTuple):
+class TokenisedPair(NamedTuple):
     """A pair that may become a training pair: its lines as the reader gave them, and their words."""
 
     source_line: str
@@ -24,42 +24,42 @@ class Candidate(NamedTuple):
     target_words: Sequence[str]
 
 
-Filter = Callable[[Candidate, DataSettings], bool]
+Filter = Callable[[TokenisedPair, DataSettings], bool]
 """(pair, settings) → whether it is dropped. A plain function, so that it can be sent to another process; `reason` tells its name."""
 
 
-def empty_side(pair: Candidate, settings: DataSettings) -> bool:
+def empty_side(pair: TokenisedPair, settings: DataSettings) -> bool:
     """A sentence without words has no translation to learn."""
     return not pair.source_words or not pair.target_words
 
 
-def too_long(pair: Candidate, settings: DataSettings) -> bool:
+def too_long(pair: TokenisedPair, settings: DataSettings) -> bool:
     """Longer than `max_words` on either side: mostly lines that were never cut into sentences."""
     return max(len(pair.source_words), len(pair.target_words)) > settings.max_words
 
 
-def length_ratio(pair: Candidate, settings: DataSettings) -> bool:
+def length_ratio(pair: TokenisedPair, settings: DataSettings) -> bool:
     """One side has more than `max_ratio` times the words of the other: shifted lines, or a side that was not translated whole."""
     shorter, longer = sorted((len(pair.source_words), len(pair.target_words)))
     return longer > settings.max_ratio * shorter
 
 
-def identical_sides(pair: Candidate, settings: DataSettings) -> bool:
+def identical_sides(pair: TokenisedPair, settings: DataSettings) -> bool:
     """Both sides have the same words: mostly text that was never translated, but numbers and names as well."""
     return list(pair.source_words) == list(pair.target_words)
 
 
-def control_characters(pair: Candidate, settings: DataSettings) -> bool:
+def control_characters(pair: TokenisedPair, settings: DataSettings) -> bool:
     """A control character or a Unicode line separator on either side, tabs excepted: often text that was decoded wrongly."""
     return any(not line.isprintable() and _CONTROL.search(line) is not None for line in pair[:2])
 
 
-def html_entities(pair: Candidate, settings: DataSettings) -> bool:
+def html_entities(pair: TokenisedPair, settings: DataSettings) -> bool:
     """An HTML entity such as `&amp;` on either side: text that was taken from a page and not decoded."""
     return any("&" in line and ENTITY.search(line) is not None for line in pair[:2])
 
 
-def wrong_language(pair: Candidate, settings: DataSettings) -> bool:
+def wrong_language(pair: TokenisedPair, settings: DataSettings) -> bool:
     """A side is in another language than its own with at least the probability `language_certainty`: mixed or untranslated text."""
     languages = settings.source_language, settings.target_language
     return any(
@@ -92,7 +92,7 @@ def active_filters(settings: DataSettings) -> list[Filter]:
 
 
 def reason(drops: Filter) -> str:
-    """What a report calls a filter: its function's name with blanks for underscores."""
+    """What a report calls a filter: its function's name with spaces for underscores."""
     return getattr(drops, "__name__", type(drops).__name__).replace("_", " ")
 
 

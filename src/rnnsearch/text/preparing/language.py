@@ -23,7 +23,7 @@ def check_languages(*languages: str) -> None:
     known = _identifier(frozenset()).labels
     for language in languages:
         if language not in known:
-            remedy = "set data.language_certainty=0, or the language to a code of two letters, such as pt for pt-br"
+            remedy = "set data.language_certainty=0, or use a language code of two letters, such as pt for pt-br"
             raise InputError(f"the language identifier does not know {language!r}", remedy=remedy)
 
 

@@ -11,7 +11,7 @@ from rnnsearch.drawing.document import Block, Column, Document, Line, Paragraph,
 from rnnsearch.drawing.page import as_html
 from rnnsearch.system.version import package_version
 from rnnsearch.text.preparing.preparation_charts import charts
-from rnnsearch.text.preparing.preparation_report import Example, PreparationReport, Sample, TextReport, share
+from rnnsearch.text.preparing.preparation_report import DroppedExample, PreparationReport, Sample, TextReport, share
 
 _BESIDE = (("report.txt", "this report as text"), ("report.json", "all numbers"), ("dropped.tsv.gz", "every dropped pair"))
 
@@ -66,17 +66,17 @@ def _texts(report: PreparationReport, short: dict[str, str]) -> Table:
 
 
 def _warnings(text: TextReport) -> str | None:
-    sides = ("source", text.source_oddities), ("target", text.target_oddities)
+    sides = ("source", text.source_warnings), ("target", text.target_warnings)
     found = [
-        f"{side}: {kind} in {count:,} line{'s' * (count != 1)} (first: {oddities.first[kind]:,})"
-        for side, oddities in sides
-        for kind, count in sorted(oddities.lines.items())
+        f"{side}: {kind} in {count:,} line{'s' * (count != 1)} (first: {warnings.first[kind]:,})"
+        for side, warnings in sides
+        for kind, count in sorted(warnings.lines.items())
     ]
     return "; ".join(found) or None
 
 
 def _sides(report: PreparationReport) -> Table:
-    columns = [Column("Side"), Column("Sentences"), Column("Words"), Column("Different words"), Column("Words per sentence", ".1f")]
+    columns = [Column("Side"), Column("Sentences"), Column("Words"), Column("Distinct words"), Column("Words per sentence", ".1f")]
     columns += [Column("Longest sentence"), Column(f"Known {report.unit}, %", ".2f"), Column("Sentences without unknown ones, %", ".2f")]
     sides = {"source": report.source, "target": report.target, "dev source": report.dev_source, "dev target": report.dev_target}
     rows: list[list[Value]] = []
@@ -101,7 +101,7 @@ def _dropped(report: PreparationReport, named: dict[str, str]) -> list[Block]:
     return [table, *examples]
 
 
-def _pairs(name: str, caption: str, pairs: Sequence[Example | Sample], named: dict[str, str], shown: bool = False) -> Sentences:
+def _pairs(name: str, caption: str, pairs: Sequence[DroppedExample | Sample], named: dict[str, str], shown: bool = False) -> Sentences:
     sentences = [
         Sentence(
             f"Pair {pair.number:,}",

@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
-from rnnsearch.text.formats.lines import Oddities
+from rnnsearch.text.formats.lines import InputWarnings
 
 EXAMPLES = 3
 _SHOWN = 120  # characters of an example
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class DroppedExample:
     """A dropped pair: its text, its number in it (1-based) and the beginnings of its raw sides."""
 
     text: str
@@ -29,11 +29,11 @@ class Dropped:
     reason: str
     setting: str = ""
     pairs: int = 0
-    examples: list[Example] = field(default_factory=list)
+    examples: list[DroppedExample] = field(default_factory=list)
 
     def show(self, text: str, number: int, source: str, target: str) -> None:
         if len(self.examples) < EXAMPLES:
-            self.examples.append(Example(text, number, _beginning(source), _beginning(target)))
+            self.examples.append(DroppedExample(text, number, _beginning(source), _beginning(target)))
 
 
 @dataclass(slots=True)
@@ -43,8 +43,8 @@ class TextReport:
     name: str
     pairs_read: int = 0
     pairs_kept: int = 0
-    source_oddities: Oddities = field(default_factory=Oddities)
-    target_oddities: Oddities = field(default_factory=Oddities)
+    source_warnings: InputWarnings = field(default_factory=InputWarnings)
+    target_warnings: InputWarnings = field(default_factory=InputWarnings)
     link_words: str = ""
 
 
@@ -54,7 +54,7 @@ class SideReport:
 
     words, distinct_words, longest: of the tokenised text (longest sentence in words). uncounted: 0, or, if there were more different
     words than a table holds, how often a word may have occurred and be missing in distinct_words.
-    tokens: words, or pieces of words, that the network reads; known_tokens, known_sentences: how many of them have an id of their own,
+    tokens: the words or subwords that the network reads; known_tokens, known_sentences: how many of them have an id of their own,
     how many sentences have only such tokens.
     lengths: sentences of 0, 1, 2, … words. growth: (words read, different words among them). coverage: (most frequent words, the share of
     running words that they are).
@@ -147,20 +147,20 @@ class PreparationReport:
     def _text(self, text: TextReport) -> Iterator[str]:
         yield f"text     {text.name}: {text.pairs_read:,} read, {text.pairs_kept:,} kept"
         if text.link_words == "tokenised":
-            yield "  links      count the tokeniser's words"
-        for side, oddities in (("source", text.source_oddities), ("target", text.target_oddities)):
-            for kind, lines in sorted(oddities.lines.items()):
-                yield f"  warning    {side}: {kind}: {lines:,} line{'s' * (lines != 1)}, first line {oddities.first[kind]:,}"
+            yield "  links      refer to the tokeniser's words"
+        for side, warnings in (("source", text.source_warnings), ("target", text.target_warnings)):
+            for kind, lines in sorted(warnings.lines.items()):
+                yield f"  warning    {side}: {kind}: {lines:,} line{'s' * (lines != 1)}, first line {warnings.first[kind]:,}"
 
     def _side(self, name: str, side: SideReport, vocabulary: int = 0) -> Iterator[str]:
         yield name
         mean = side.words / max(side.sentences, 1)
-        more = f" or more (words of {side.uncounted:,} and less may be missing)" if side.uncounted else ""
-        yield f"  words      {side.words:,}, {side.distinct_words:,} different{more}; {mean:.1f} per sentence, at most {side.longest:,}"
+        more = f" or more (words that occur {side.uncounted:,} times or less may be missing)" if side.uncounted else ""
+        yield f"  words      {side.words:,}, {side.distinct_words:,} distinct{more}; {mean:.1f} per sentence, at most {side.longest:,}"
         entries = f"{vocabulary:,} entries; " if vocabulary else ""
         known = f"{share(side.known_tokens, side.tokens)} of the {side.tokens:,} {self.unit}"
         whole = share(side.known_sentences, side.sentences)
-        yield f"  vocabulary {entries}{known} are known; {whole} of the sentences have no unknown ones"
+        yield f"  vocabulary {entries}it covers {known}; {whole} of the sentences have no unknown {self.unit}"
 
 
 def share(part: int, whole: int) -> str:

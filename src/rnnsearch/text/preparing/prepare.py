@@ -1,4 +1,4 @@
-"""Raw parallel texts → cleaned, tokenised, numbered, shuffled and stored pairs, in a few passes that hold little in memory.
+"""Raw parallel texts → cleaned, tokenised, encoded, shuffled and stored pairs, in a few passes that hold little in memory.
 
 Worker processes clean the lines, a few thousand pairs at a time; what stays lies in temporary files beside the store in the making.
 From them come the repetitions, the vocabularies, then the ids, each pair's in a random bucket, and at last the shuffled store.
@@ -20,18 +20,20 @@ from rnnsearch.text.codec import SIDES, Codec, Side
 from rnnsearch.text.formats.given import Lines, is_file, name_of, read_given
 from rnnsearch.text.formats.readers import Layout, ParallelText, parallel_texts
 from rnnsearch.text.links.words import LinkWords
+from rnnsearch.text.preparing.cleaning_pass import clean
+from rnnsearch.text.preparing.counting_pass import count, make_codec
 from rnnsearch.text.preparing.development import encode_dev, read_dev
-from rnnsearch.text.preparing.passes import clean, count, make_codec, number
+from rnnsearch.text.preparing.encoding_pass import encode
 from rnnsearch.text.preparing.preparation_page import page
 from rnnsearch.text.preparing.preparation_report import Padding, PreparationReport, SideReport
 from rnnsearch.text.store.order import BatchOrder
-from rnnsearch.text.store.store import Contents, is_store, map_array, write_contents
+from rnnsearch.text.store.store import StoreContents, is_store, map_array, write_contents
 
 _MEASURED = 1 << 18
 _BATCHES: dict[str, dict[str, object]] = {
     "batches of 80 from sorted pools of 1,600 (the paper's)": {},
     "batches of 4,080 positions from sorted pools of 1,600": {"batch_tokens": 4080},
-    "batches of 80 in the order of the store": {"pool_batches": 1},
+    "batches of 80 in stored order": {"pool_batches": 1},
 }
 """What is measured for the report, with the settings of [training] that differ from the paper's."""
 
@@ -93,43 +95,45 @@ def prepare_texts(
     nothing kept.
     """
     if links and len(links) != len(texts):
-        raise InputError(f"{len(links)} files of links for {len(texts)} corpora", remedy="give one for each corpus, in the same order")
+        raise InputError(
+            f"{len(links)} file(s) of links given for {len(texts)} corpora", remedy="give one for each corpus, in the same order"
+        )
     with whole_folder(Path(out), lambda folder: overwrite and is_store(folder)) as folder:
         development = read_dev(dev) if dev else None  # first: its faults should not come to light after minutes of work
         work = folder / "work"
         work.mkdir()
-        kept = clean(texts, links, (links_reversed, link_words), settings, work, workers, progress)
+        cleaned = clean(texts, links, (links_reversed, link_words), settings, work, workers, progress)
         codecs: dict[Side, Codec] = {}
         sides: dict[Side, SideReport] = {}
         for side in SIDES:
-            counts, sides[side] = count(side, kept, work, progress)
+            counts, sides[side] = count(side, cleaned, work, progress)
             codecs[side] = make_codec(folder, side, counts, settings, progress)
             del counts  # one table at a time
-        numbered = number(kept, codecs, sides, bool(links), settings, folder, work, progress)
+        encoded = encode(cleaned, codecs, sides, bool(links), settings, folder, work, progress)
         shutil.rmtree(work)
         dev_reports = None if development is None else encode_dev(development, folder, codecs)
         report = PreparationReport(
-            pairs_read=sum(text.pairs_read for text in kept.texts),
-            pairs_kept=kept.pairs,
-            dropped=kept.dropped,
+            pairs_read=sum(text.pairs_read for text in cleaned.texts),
+            pairs_kept=cleaned.pairs,
+            dropped=cleaned.dropped,
             unit="words" if settings.subwords == "none" else "subwords",
             source_vocabulary=len(codecs["source"].vocabulary),
             target_vocabulary=len(codecs["target"].vocabulary),
-            texts=kept.texts,
+            texts=cleaned.texts,
             source=sides["source"],
             target=sides["target"],
-            ratios=numbered.ratios,
+            ratios=encoded.ratios,
             padding=padding(folder),
-            samples=numbered.samples,
-            links=numbered.links,
+            samples=encoded.samples,
+            links=encoded.links,
             dev=[] if development is None else development.texts,
             dev_source=dev_reports["source"] if dev_reports else None,
             dev_target=dev_reports["target"] if dev_reports else None,
         )
         (folder / "report.json").write_text(report.json(), encoding="utf-8")
         (folder / "report.txt").write_text(report.text(), encoding="utf-8")
-        write_contents(folder, Contents(settings, numbered.shards, bool(links)))
-        # After the checksums: it says when and how the store was made, which changes nothing in it.
+        write_contents(folder, StoreContents(settings, encoded.shards, bool(links)))
+        # After the checksums: it says when and how the dataset was made, which changes nothing in it.
         (folder / "report.html").write_text(page(report, settings, command), encoding="utf-8")
     return report
 

@@ -24,7 +24,7 @@ _GATHERED = 1 << 16  # sentences rearranged at a time
 
 
 class Buckets:
-    """Takes the numbered pairs in the order of the text and writes the shards of the store.
+    """Takes the encoded pairs in the order of the text and writes the shards of the store.
 
     expected_bytes: of the ids of all pairs, roughly. dtypes: of the ids of the source and of the target. The order of the pairs in
     the store depends on the seed and on their order in the text, and not on how many are added at a time.
@@ -46,12 +46,12 @@ class Buckets:
 
     def add(self, *rows: Ragged) -> None:
         """Source ids, target ids and, if there are any, links of the same pairs."""
-        # One real number a pair: the same bucket whatever the size of the blocks.
+        # One real number per pair: the same bucket whatever the size of the blocks.
         bucket = (self._random.random(len(rows[0].lengths)) * len(self.paths)).astype(np.int64)
         for number, file in enumerate(self._files):
             chosen: Mask = bucket == number
             if chosen.any():
-                file.write(pack(*(part for row in rows for part in row.kept(chosen))))
+                file.write(pack(*(part for row in rows for part in row.select(chosen))))
 
     def write_shards(self, store: Path, linked: bool) -> Iterator[int]:
         """Writes every bucket's pairs in random order, and how long they are; gives the number of pairs of each shard."""

@@ -35,8 +35,8 @@ class Tokenisers(NamedTuple):
         return self.source.words(line[0]), self.target.words(line[1])
 
 
-class Sentences(NamedTuple):
-    """Pairs of tokenised sentences, their words joined by blanks: they are read several times, and lists of words are large."""
+class TokenisedLines(NamedTuple):
+    """Pairs of tokenised sentences, their words joined by spaces: they are read several times, and lists of words are large."""
 
     source: list[str]
     target: list[str]
@@ -47,9 +47,9 @@ class Sentences(NamedTuple):
         return [sum(line.count(" ") + 1 for line in side) for side in self]
 
 
-def tokenised(pairs: Iterable[LinePair], tokenisers: Tokenisers) -> Sentences:
+def tokenised(pairs: Iterable[LinePair], tokenisers: Tokenisers) -> TokenisedLines:
     """The pairs of which neither side is empty."""
-    sentences = Sentences([], [])
+    sentences = TokenisedLines([], [])
     for line in pairs:
         source, target = tokenisers.words(line)
         if source and target:
@@ -58,7 +58,7 @@ def tokenised(pairs: Iterable[LinePair], tokenisers: Tokenisers) -> Sentences:
     return sentences
 
 
-def random_sample(pairs: Iterable[LinePair], tokenisers: Tokenisers, words: int, seed: int) -> Sentences:
+def random_sample(pairs: Iterable[LinePair], tokenisers: Tokenisers, words: int, seed: int) -> TokenisedLines:
     """Pairs drawn at random, in the order of the pool: as few as have `words` words on both sides together, or all if they have less.
 
     One pass over the pool, which holds no more than the sample: each pair draws a number, and those with the lowest are the sample.
@@ -76,7 +76,7 @@ def random_sample(pairs: Iterable[LinePair], tokenisers: Tokenisers, words: int,
         while total - chosen[0][2] >= words:
             total -= heapq.heappop(chosen)[2]
     in_order = sorted(chosen, key=lambda pair: pair[1])
-    return Sentences([pair[3] for pair in in_order], [pair[4] for pair in in_order])
+    return TokenisedLines([pair[3] for pair in in_order], [pair[4] for pair in in_order])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Contrast:
         return cls(vocabulary, *models)
 
     def differences(self, sentences: list[list[str]]) -> Floats:
-        """H_domain(s) − H_pool(s) of each sentence, in bits a word."""
+        """H_domain(s) − H_pool(s) of each sentence, in bits per word."""
         text = as_text(sentences, self.vocabulary)
         return self.domain.cross_entropies(text) - self.pool.cross_entropies(text)
 

@@ -95,7 +95,7 @@ class NgramModel:
         return result
 
     def cross_entropies(self, text: Text) -> Floats:
-        """Of each sentence, in bits a word, the end of sentence counted as one."""
+        """Of each sentence, in bits per word, the end of sentence counted as one."""
         if len(text.starts) == 1:
             return np.zeros(0)
         sums: Floats = np.add.reduceat(self.log_probabilities(text), text.starts[:-1])

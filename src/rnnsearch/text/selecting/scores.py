@@ -1,4 +1,4 @@
-"""The scores of a pool of pairs: a file of eight bytes a pair, and the cut that keeps the best of them, in memory that does not grow."""
+"""The scores of a pool of pairs: a file of eight bytes per pair, and the threshold that selects the best pairs, in bounded memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rnnsearch.text.formats.readers.layout import Layout
 RECORD = np.dtype([("score", "<f4"), ("words", "<u4")])
 """One pair: its score, the lower the better, infinite for a pair that is never kept; and the words of its target side."""
 
-Records = NDArray[Any]  # of RECORD, one a pair
+Records = NDArray[Any]  # of RECORD, one per pair
 
 Unit = Literal["words", "pairs"]
 
@@ -30,7 +30,7 @@ _LOW = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ScoresHeader:
     """What was scored, and how.
 
     in_domain, pool: the names of the files. layout: how they were read. words: of the source and of the target.
@@ -55,12 +55,12 @@ class About:
 class Scores(NamedTuple):
     """An opened file of scores; the records stay on the disk until they are asked for."""
 
-    about: About
+    about: ScoresHeader
     records: Records
 
 
 @contextmanager
-def written_scores(path: Path, about: About) -> Iterator[Callable[[Records, int], None]]:
+def written_scores(path: Path, about: ScoresHeader) -> Iterator[Callable[[Records, int], None]]:
     """Writes a file of scores, whole or not at all. The value takes the next records and the checksum of the pool's text up to there."""
     size = len(_header(about, 10**15, 2**32))
     size += -size % RECORD.itemsize
@@ -80,7 +80,7 @@ def written_scores(path: Path, about: About) -> Iterator[Callable[[Records, int]
 
 def open_scores(path: Path) -> Scores:
     """Opens what `written_scores` wrote. Raises InputError if it is something else, or cut short."""
-    remedy = "name a file that `rnnsearch select --scores` wrote"
+    remedy = "give a file that `rnnsearch select --scores` wrote"
     try:
         check_regular(path)
         with path.open("rb") as file:
@@ -89,27 +89,27 @@ def open_scores(path: Path) -> Scores:
         content = parse_json(header)
         if content.pop("format") != _FORMAT:
             raise ValueError
-        about = About(**content | {"layout": Layout(**content["layout"])})
+        about = ScoresHeader(**content | {"layout": Layout(**content["layout"])})
     except OSError as error:
         raise InputError(
-            f"cannot be read: {error.strerror}", file=path, remedy="name a file that `rnnsearch select --scores` wrote"
+            f"cannot be read: {error.strerror}", file=path, remedy="give a file that `rnnsearch select --scores` wrote"
         ) from None
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise InputError("is no file of scores", file=path, remedy=remedy) from None
+        raise InputError("is not a file of scores", file=path, remedy=remedy) from None
     if length != about.pairs * RECORD.itemsize or not about.pairs:
-        raise InputError("the file of scores is damaged or cut short", file=path, remedy="copy it again, or score again") from None
+        raise InputError("the file of scores is damaged or incomplete", file=path, remedy="copy it again, or score again") from None
     return Scores(about, np.memmap(path, RECORD, mode="r", offset=len(header)))
 
 
-class Cut(NamedTuple):
+class SelectionThreshold(NamedTuple):
     """The best pairs: those with a lower score than `score`, and the first `ties` of those with this very score."""
 
     score: float
     ties: int
 
 
-def best(records: Records, limit: int, unit: Unit) -> Cut:
-    """The cut that keeps as many of the best pairs as make at most `limit` words or pairs: best first, equally good ones by position.
+def best(records: Records, limit: int, unit: Unit) -> SelectionThreshold:
+    """The threshold that selects the best pairs up to `limit` words or pairs in all; of equally good pairs the earlier one comes first.
 
     Scores are sorted into buckets by the upper half of their bits, then those of the one bucket where the limit falls by the lower half:
     exact, and 65,536 sums are all that is held.
@@ -117,7 +117,7 @@ def best(records: Records, limit: int, unit: Unit) -> Cut:
     high = _totals(records, unit, lambda keys: (keys // _LOW, None))
     bucket, left = _overflow(high, limit)
     if bucket is None:
-        return Cut(np.inf, 0)
+        return SelectionThreshold(np.inf, 0)
     low = _totals(records, unit, lambda keys: (keys % _LOW, keys // _LOW == bucket))
     place, left = _overflow(low, left)
     key = np.uint32(bucket * _LOW + cast(int, place))
@@ -129,15 +129,15 @@ def best(records: Records, limit: int, unit: Unit) -> Cut:
         if fitting < len(sizes):
             break
         left -= int(sizes[-1]) if len(sizes) else 0
-    return Cut(_score(key), ties)
+    return SelectionThreshold(_score(key), ties)
 
 
-def kept(records: Records, cut: Cut) -> Iterator[bool]:
-    """Whether each pair is kept, in the pool's order."""
-    ties = cut.ties
+def selected(records: Records, threshold: SelectionThreshold) -> Iterator[bool]:
+    """Whether each pair is selected, in the pool's order."""
+    ties = threshold.ties
     for chunk in _chunks(records):
-        tied = chunk["score"] == cut.score
-        chosen = (chunk["score"] < cut.score) | (tied & (np.cumsum(tied) <= ties))
+        tied = chunk["score"] == threshold.score
+        chosen = (chunk["score"] < threshold.score) | (tied & (np.cumsum(tied) <= ties))
         ties = max(ties - int(tied.sum()), 0)
         yield from (chosen & np.isfinite(chunk["score"])).tolist()
 
@@ -147,7 +147,7 @@ def total_words(records: Records) -> int:
     return sum(int(chunk["words"].sum(dtype=np.int64)) for chunk in _chunks(records))
 
 
-def _header(about: About, pairs: int, checksum: int) -> bytes:
+def _header(about: ScoresHeader, pairs: int, checksum: int) -> bytes:
     return json.dumps({"format": _FORMAT} | asdict(about) | {"pairs": pairs, "checksum": checksum}).encode() + b"\n"
 
 

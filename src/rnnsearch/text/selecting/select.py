@@ -18,8 +18,18 @@ from rnnsearch.system.workers import ordered_map
 from rnnsearch.text.codec import side_tokeniser
 from rnnsearch.text.formats.opening import STDIN
 from rnnsearch.text.formats.readers import Layout, LinePair, ParallelText, parallel_texts
-from rnnsearch.text.selecting.domain import Contrast, PairScorer, Sentences, Tokenisers, random_sample, tokenised
-from rnnsearch.text.selecting.scores import About, Cut, Scores, Unit, best, kept, open_scores, total_words, written_scores
+from rnnsearch.text.selecting.domain import Contrast, PairScorer, TokenisedLines, Tokenisers, random_sample, tokenised
+from rnnsearch.text.selecting.scores import (
+    Scores,
+    ScoresHeader,
+    SelectionThreshold,
+    Unit,
+    best,
+    open_scores,
+    selected,
+    total_words,
+    written_scores,
+)
 
 Names = Sequence[str | Path]
 
@@ -35,8 +45,8 @@ class Amount(NamedTuple):
 
 
 @dataclass(slots=True)
-class Part:
-    """What was kept of one parallel text of the pool. words: of the target side."""
+class TextSelection:
+    """What was selected of one parallel text of the pool. words: of the target side."""
 
     name: str
     pairs: int = 0
@@ -47,12 +57,12 @@ class Part:
 
 @dataclass(slots=True)
 class SelectionReport:
-    """What `select` did. cut: the score of the worst pair that may be kept, infinite if the whole pool is."""
+    """What `select` did. threshold: the score of the worst pair that may be kept, infinite if the whole pool is."""
 
-    about: About
-    cut: Cut
+    about: ScoresHeader
+    threshold: SelectionThreshold
     files: list[Path]
-    parts: list[Part] = field(default_factory=list)
+    parts: list[TextSelection] = field(default_factory=list)
 
     def text(self) -> str:
         """For a person to read."""
@@ -60,19 +70,25 @@ class SelectionReport:
 
     def _lines(self) -> Iterator[str]:
         about = self.about
-        words = f"{_both(about.in_domain_words)} words; {_both(about.vocabularies)} different ones occur twice and are known to the models"
+        words = f"{_both(about.in_domain_words)} words; {_both(about.vocabularies)} of them in the vocabularies (they occur twice)"
         yield f"in-domain: {about.in_domain_pairs:,} pairs, {words}"
         yield f"sample of the pool (seed {about.seed}): {about.sample_pairs:,} pairs, {_both(about.sample_words)} words"
         for part in self.parts if len(self.parts) > 1 else []:
             yield _line(part)
         yield _line(self.total)
-        yield f"scores: up to {self.cut.score:.4f} bits a word" if self.cut.score < float("inf") else "scores: any; the whole pool is kept"
+        yield (
+            f"scores: up to {self.threshold.score:.4f} bits per word"
+            if self.threshold.score < float("inf")
+            else "scores: all; the whole pool is selected"
+        )
         yield f"written: {', '.join(map(str, self.files))}"
 
     @property
-    def total(self) -> Part:
+    def total(self) -> TextSelection:
         """All parts together."""
-        return Part("pool", *(sum(getattr(part, name) for part in self.parts) for name in ("pairs", "words", "kept_pairs", "kept_words")))
+        return TextSelection(
+            "pool", *(sum(getattr(part, name) for part in self.parts) for name in ("pairs", "words", "kept_pairs", "kept_words"))
+        )
 
 
 def score_pool(
@@ -86,8 +102,8 @@ def score_pool(
     seed: int = 1,
     workers: int = 1,
     progress: Progress = lambda text, done, total: None,
-) -> About:
-    """Writes the score of every pair of the pool: [H_I(s) − H_O(s)] + [H_I(t) − H_O(t)], in bits a word; the lower, the more in-domain.
+) -> ScoresHeader:
+    """Writes the score of every pair of the pool: [H_I(s) − H_O(s)] + [H_I(t) − H_O(t)], in bits per word; the lower, the more in-domain.
 
     I are models of the in-domain texts, O of a random sample of the pool with as many words; of the same order and vocabulary: the words
     that occur at least twice in-domain. The pool is read twice and never held.
@@ -100,14 +116,14 @@ def score_pool(
     domain_texts, texts = parallel_texts(in_domain, layout=layout), _pool_texts(pool, layout)
     domain = tokenised(_pairs(domain_texts), tokenisers)
     if not domain.source:
-        raise InputError("the in-domain text holds no pair with words on both sides", file=domain_texts[0].name)
+        raise InputError("the in-domain text has no pair with words on both sides", file=domain_texts[0].name)
     sample = random_sample(_counted(_pairs(texts), "sampling the pool", progress), tokenisers, sum(domain.words), seed)
     if not sample.source:
-        raise InputError("the pool holds no pair with words on both sides", file=texts[0].name)
+        raise InputError("the pool has no pair with words on both sides", file=texts[0].name)
     with tempfile.TemporaryDirectory(prefix="rnnsearch-") as folder:
         progress("estimating the models", 0, None)
         vocabularies = _learn(Path(folder), domain, sample, order)
-        about = About(
+        about = ScoresHeader(
             pool=[str(name) for name in pool],
             in_domain=[str(name) for name in in_domain],
             layout=layout,
@@ -144,11 +160,11 @@ def select(
     files = output_files(out, about.layout, overwrite)
     texts = _pool_texts(pool or about.pool, about.layout)
     limit, unit = _limit(scored, amount)
-    cut = best(scored.records, limit, unit)
-    report = SelectionReport(about, cut, files)
+    threshold = best(scored.records, limit, unit)
+    report = SelectionReport(about, threshold, files)
     with written_whole(files[0]) as source_path, written_whole(files[1]) as target_path:
         with source_path.open("wb") as source, target_path.open("wb") as target:
-            _write_kept(texts, scored, cut, (source, target), report, progress)
+            _write_kept(texts, scored, threshold, (source, target), report, progress)
         for file in files:  # a crash between the two renames must not leave a new side beside an old one
             file.unlink(missing_ok=True)
     return report
@@ -168,7 +184,7 @@ def output_files(out: str | Path, layout: Layout, overwrite: bool) -> list[Path]
 def _pool_texts(names: Names, layout: Layout) -> list[ParallelText]:
     for name in names:
         if str(name) == STDIN or Path(name).is_fifo():
-            raise InputError("the pool is read more than once, so it cannot come from a pipe", file=name, remedy="name a file")
+            raise InputError("the pool is read twice, so it cannot come from a pipe", file=name, remedy="give a file")
     return parallel_texts(names, layout=layout)
 
 
@@ -183,7 +199,7 @@ def _counted(pairs: Iterable[LinePair], what: str, progress: Progress) -> Iterat
             progress(what, number, None)
 
 
-def _learn(folder: Path, domain: Sentences, sample: Sentences, order: int) -> list[int]:
+def _learn(folder: Path, domain: TokenisedLines, sample: TokenisedLines, order: int) -> list[int]:
     """Saves the models of both sides; returns how many words each knows."""
     source = Contrast.learn(domain.source, sample.source, order, "source")
     source.save(folder / "source")
@@ -192,7 +208,7 @@ def _learn(folder: Path, domain: Sentences, sample: Sentences, order: int) -> li
     return [len(contrast.vocabulary) - 2 for contrast in (source, target)]  # without the two specials
 
 
-def _score(texts: list[ParallelText], scores: Path, about: About, scorer: PairScorer, workers: int, progress: Progress) -> None:
+def _score(texts: list[ParallelText], scores: Path, about: ScoresHeader, scorer: PairScorer, workers: int, progress: Progress) -> None:
     pairs = _pairs(texts)
     beginning = list(islice(pairs, _SMALL))
     chunks = _chunks(chain(beginning, pairs))
@@ -221,13 +237,18 @@ def _limit(scored: Scores, amount: Amount) -> tuple[int, Unit]:
 
 
 def _write_kept(
-    texts: list[ParallelText], scored: Scores, cut: Cut, files: tuple[BinaryIO, BinaryIO], report: SelectionReport, progress: Progress
+    texts: list[ParallelText],
+    scored: Scores,
+    threshold: SelectionThreshold,
+    files: tuple[BinaryIO, BinaryIO],
+    report: SelectionReport,
+    progress: Progress,
 ) -> None:
     """Fills the files and the report's parts, and makes sure that this is the text that was scored."""
     about, checksum, position = scored.about, 0, 0
-    choices = kept(scored.records, cut)
+    choices = selected(scored.records, threshold)
     for text in texts:
-        part = Part(text.name)
+        part = TextSelection(text.name)
         report.parts.append(part)
         for lines in _chunks(text.pairs()):
             if position + len(lines) > about.pairs:
@@ -246,18 +267,18 @@ def _write_kept(
     if position != about.pairs or checksum != about.checksum:
         raise _other_pool(about)
     if not report.total.kept_pairs:
-        raise InputError("not one pair is within the limit", remedy="raise --words, --share or --pairs")
+        raise InputError("the amount is too small to select any pair", remedy="raise --words, --share or --pairs")
 
 
-def _other_pool(about: About) -> InputError:
+def _other_pool(about: ScoresHeader) -> InputError:
     what = f"the pool is not the text that was scored ({', '.join(about.pool)}: {about.pairs:,} pairs)"
-    return InputError(what, remedy="name the files that were scored with --pool, in the same order, or score again")
+    return InputError(what, remedy="give the files that were scored with --pool, in the same order, or score again")
 
 
 def _both(numbers: list[int]) -> str:
     return " | ".join(f"{number:,}" for number in numbers)
 
 
-def _line(part: Part) -> str:
+def _line(part: TextSelection) -> str:
     share = f" ({100 * part.kept_words / part.words:.2f} % of the words)" if part.words else ""
-    return f"{part.name}: kept {part.kept_pairs:,} of {part.pairs:,} pairs, {part.kept_words:,} of {part.words:,} target words{share}"
+    return f"{part.name}: selected {part.kept_pairs:,} of {part.pairs:,} pairs, {part.kept_words:,} of {part.words:,} target words{share}"

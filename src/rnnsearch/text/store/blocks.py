@@ -21,7 +21,7 @@ class Ragged(NamedTuple):
     values: Integers
     lengths: Integers
 
-    def kept(self, keep: Mask) -> Ragged:
+    def select(self, keep: Mask) -> Ragged:
         """The rows that `keep` marks. keep: (rows,)."""
         return Ragged(self.values[np.repeat(keep, self.lengths)], self.lengths[keep])
 
@@ -36,8 +36,8 @@ class SideBlock(NamedTuple):
         start = int(self.sentences.lengths[:number].sum())
         return [self.words[place] for place in self.sentences.values[start : start + int(self.sentences.lengths[number])]]
 
-    def kept(self, keep: Mask) -> SideBlock:
-        return SideBlock(self.words, self.sentences.kept(keep))
+    def select(self, keep: Mask) -> SideBlock:
+        return SideBlock(self.words, self.sentences.select(keep))
 
     def counts(self) -> list[int]:
         """How often each of `words` occurs."""
@@ -45,9 +45,10 @@ class SideBlock(NamedTuple):
         return counts
 
 
-class Fates(NamedTuple):
-    """What became of consecutive pairs of one text. text: its place among the texts; first: the number of the first pair (1-based).
+class FilterOutcomes(NamedTuple):
+    """What the filters decided about consecutive pairs of one text.
 
+    text: its index among the texts. first: number of the first pair, 1-based.
     reasons: (pairs,) uint8, 0 for a pair that stays, else 1 + the place of the filter that dropped it.
     """
 
@@ -118,9 +119,9 @@ def read_links(path: Path) -> Iterator[Ragged]:
         yield Ragged(values, lengths)
 
 
-def read_fates(path: Path) -> Iterator[Fates]:
+def read_outcomes(path: Path) -> Iterator[FilterOutcomes]:
     for parts in unpacked(path):
-        yield Fates(*parts)
+        yield FilterOutcomes(*parts)
 
 
 def offsets_of(lengths: Integers) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.parsing import read_text
 from rnnsearch.text.codec import SIDES, Codec, Side
 from rnnsearch.text.store.blocks import offsets_of
-from rnnsearch.text.store.store import AGAIN, QUICKLY, Contents, check_store, map_array, map_rows, read_contents, shard_name
+from rnnsearch.text.store.store import AGAIN, QUICKLY, StoreContents, check_store, map_array, map_rows, read_contents, shard_name
 from rnnsearch.text.vocabulary import EOS
 
 Ids = NDArray[np.unsignedinteger[Any]]
@@ -36,7 +36,7 @@ class SentenceRows(Protocol):
     def __getitem__(self, number: int, /) -> Ids: ...
 
 
-class Sentences:
+class SentenceIds:
     """Sentences of ids end to end: sentence i is ids[offsets[i] : offsets[i + 1]], its end of sentence included."""
 
     def __init__(self, ids: Ids, offsets: NDArray[np.int64]) -> None:
@@ -63,7 +63,7 @@ class Sentences:
 class Shards:
     """Sentences in several files, each after the other. kind: source, target or links; folder: of the store."""
 
-    def __init__(self, parts: Sequence[Sentences], lengths: Lengths, folder: Path, kind: str) -> None:
+    def __init__(self, parts: Sequence[SentenceIds], lengths: Lengths, folder: Path, kind: str) -> None:
         self.parts, self.lengths = parts, lengths
         self._starts = [0, *accumulate(len(part) for part in parts)]
         self._folder, self._kind = folder, kind
@@ -167,14 +167,14 @@ class Corpus:
         )
 
 
-def _read_train(folder: Path, contents: Contents, words: tuple[int, int]) -> Pairs:
+def _read_train(folder: Path, contents: StoreContents, words: tuple[int, int]) -> Pairs:
     source, target = (_read_shards(folder, side, contents) for side in SIDES)
     links = _read_shards(folder, "links", contents) if contents.links else None
     return Pairs(source, target, links, words)
 
 
-def _read_shards(folder: Path, kind: str, contents: Contents) -> Shards:
-    parts = [Sentences(*map_rows(folder, shard_name(kind, number))) for number in range(len(contents.shards))]
+def _read_shards(folder: Path, kind: str, contents: StoreContents) -> Shards:
+    parts = [SentenceIds(*map_rows(folder, shard_name(kind, number))) for number in range(len(contents.shards))]
     for number, (part, pairs) in enumerate(zip(parts, contents.shards, strict=True)):
         if len(part) != pairs:
             file = folder / f"{shard_name(kind, number)}.offsets.npy"
@@ -186,7 +186,7 @@ def _read_shards(folder: Path, kind: str, contents: Contents) -> Shards:
 
 
 def _read_dev(folder: Path, words: tuple[int, int]) -> Pairs:
-    source, target = (Sentences(*map_rows(folder, f"dev.{side}")) for side in SIDES)
+    source, target = (SentenceIds(*map_rows(folder, f"dev.{side}")) for side in SIDES)
     if len(source) != len(target):
         raise InputError(f"is damaged: {len(source)} source and {len(target)} target sentences in dev", file=folder, remedy=AGAIN)
     return Pairs(source, target, words=words)

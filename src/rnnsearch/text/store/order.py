@@ -30,7 +30,7 @@ _SCANNED = 1 << 16  # lengths read at a time: those of a large store stay on the
 class BatchOrder:
     """Which pairs make which batch: a function of lengths, settings and position alone, so that a run can be resumed exactly.
 
-    Pairs of at most `max_length` words a side are read in the order of the store (shuffled there once), or with `reshuffle` in a
+    Pairs of at most `max_length` words per side are read in the order of the store (shuffled there once), or with `reshuffle` in a
     new order every epoch. Pools of batch_size × pool_batches pairs are sorted by length and cut into batches; the last pool of an
     epoch holds what is left. Only one pool is worked on at a time, and nothing is held for each pair; `reshuffle` holds 8 bytes.
 

@@ -1,4 +1,4 @@
-"""The files of a prepared corpus: how they are named, written, checked and mapped into memory."""
+"""The files of a prepared dataset: how they are named, written, checked and mapped into memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tomli_w
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rnnsearch.config import DataSettings, first_fault
+from rnnsearch.config import DataSettings, current_names, first_fault
 from rnnsearch.errors import InputError
 from rnnsearch.system.checksums import file_checksum
 from rnnsearch.system.parsing import check_regular, read_text, read_toml
@@ -30,7 +30,7 @@ REMEDY = "make it with `rnnsearch prepare`"
 AGAIN = "prepare the corpus again"
 
 
-class Contents(NamedTuple):
+class StoreContents(NamedTuple):
     """What data.toml says of a store. shards: training pairs in each; links: whether they have word links."""
 
     settings: DataSettings
@@ -104,7 +104,7 @@ def map_array(path: Path) -> NDArray[Any]:
     return array
 
 
-def write_contents(folder: Path, contents: Contents) -> None:
+def write_contents(folder: Path, contents: StoreContents) -> None:
     """The checksums, and data.toml with the size of every file: without it a folder is no store, so it is written last."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
     sizes = {path.name: path.stat().st_size for path in files}
@@ -116,7 +116,7 @@ def write_contents(folder: Path, contents: Contents) -> None:
     (folder / SETTINGS).write_text(table, encoding="utf-8")
 
 
-def read_contents(folder: Path) -> Contents:
+def read_contents(folder: Path) -> StoreContents:
     """Raises InputError unless this is a store of this format, whose files have the sizes that they were written with."""
     if not folder.is_dir():
         raise InputError("is not a folder" if folder.exists() else "does not exist", file=folder, remedy=REMEDY)
@@ -124,20 +124,20 @@ def read_contents(folder: Path) -> Contents:
     try:
         table = read_toml(path)
     except FileNotFoundError:
-        raise InputError("is not a prepared corpus: it has no data.toml", file=folder, remedy=REMEDY) from None
+        raise InputError("is not a prepared dataset: it has no data.toml", file=folder, remedy=REMEDY) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     except ValueError as error:
         raise InputError(f"is damaged: {error}", file=path, remedy=AGAIN) from None
     if (theirs := table.pop("format", None)) != FORMAT:
-        what = f"is a prepared corpus of format {theirs}, and this version reads format {FORMAT}"
+        what = f"is a prepared dataset of format {theirs}, and this version reads format {FORMAT}"
         raise InputError(what, file=folder, remedy="prepare it again with this version")
     try:
-        content = _Table.model_validate(table)
+        content = _Table.model_validate(current_names(table, str(path)))
     except ValidationError as error:
         raise InputError(f"is damaged: {first_fault(error)}", file=path, remedy=AGAIN) from None
     _check_sizes(folder, content.bytes)
-    return Contents(content.data, content.train.shards, content.train.links)
+    return StoreContents(content.data, content.train.shards, content.train.links)
 
 
 def is_store(folder: Path) -> bool:

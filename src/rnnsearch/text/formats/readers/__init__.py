@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from rnnsearch.errors import InputError, printed
-from rnnsearch.text.formats.lines import Oddities, read_pairs
+from rnnsearch.text.formats.lines import InputWarnings, read_pairs
 from rnnsearch.text.formats.opening import COMPRESSIONS, STDIN
 from rnnsearch.text.formats.readers.arrow import read_dataset, read_parquet
 from rnnsearch.text.formats.readers.columns import read_csv, read_tsv
@@ -18,7 +18,7 @@ from rnnsearch.text.formats.readers.tmx import read_tmx
 
 __all__ = ["FORMATS", "Format", "Layout", "LinePair", "ParallelText", "parallel_texts"]
 
-FORMATS: dict[Format, Callable[[str | Path, Layout, Oddities, Oddities], Iterator[LinePair]]] = {
+FORMATS: dict[Format, Callable[[str | Path, Layout, InputWarnings, InputWarnings], Iterator[LinePair]]] = {
     "tsv": read_tsv,
     "csv": read_csv,
     "tmx": read_tmx,
@@ -33,21 +33,21 @@ _SUFFIXES: dict[str, Format] = {f".{name}": name for name in FORMATS} | {".arrow
 
 @dataclass(slots=True)
 class ParallelText:
-    """One parallel text. name: what reports and messages call it. source_oddities, target_oddities: of the pairs read so far."""
+    """One parallel text. name: what reports and messages call it. source_warnings, target_warnings: about the pairs read so far."""
 
     name: str
-    reader: Callable[[Oddities, Oddities], Iterator[LinePair]]
-    source_oddities: Oddities = field(default_factory=Oddities)
-    target_oddities: Oddities = field(default_factory=Oddities)
+    reader: Callable[[InputWarnings, InputWarnings], Iterator[LinePair]]
+    source_warnings: InputWarnings = field(default_factory=InputWarnings)
+    target_warnings: InputWarnings = field(default_factory=InputWarnings)
 
     def pairs(self) -> Iterator[LinePair]:
-        """Reads the pairs from the first on, and begins the oddities anew. Neither side holds a control character or a line break.
+        """Reads the pairs from the first on, and clears the warnings first. Neither side holds a control character or a line break.
 
         Raises InputError, with the file and the line or row, for whatever cannot be read.
         """
-        self.source_oddities.clear()
-        self.target_oddities.clear()
-        return self.reader(self.source_oddities, self.target_oddities)
+        self.source_warnings.clear()
+        self.target_warnings.clear()
+        return self.reader(self.source_warnings, self.target_warnings)
 
 
 def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None) -> list[ParallelText]:
@@ -86,8 +86,8 @@ def _format(name: str, layout: Layout) -> Format:
 
 
 def _without_target(source: str, rest: list[str]) -> InputError:
-    remedy = f"name source and target by turns, or a bilingual file ({', '.join(_SUFFIXES)}, or any with its format)"
-    what = f"has no target text: the next name, {rest[0]}, is that of a bilingual file" if rest else "is a source text without its target"
+    remedy = f"give source and target files alternating, or a bilingual file ({', '.join(_SUFFIXES)}, or any file with its format)"
+    what = f"has no target text: the next file, {rest[0]}, is a bilingual file" if rest else "has no target text"
     return InputError(what, file=source, remedy=remedy)
 
 
@@ -105,6 +105,6 @@ def _check(names: Sequence[str | Path], layout: Layout) -> None:
         if str(name) != STDIN and not Path(name).exists():
             raise InputError("no such file", file=name, remedy="check the path")
     if bool(layout.source) != bool(layout.target) or (layout.source and layout.source == layout.target):
-        raise InputError("source and target need a column, key or language each", remedy="name both, and not the same, or neither")
+        raise InputError("source and target each need a column, key or language of their own", remedy="give both, or neither")
     if "0" in (layout.source, layout.target):
-        raise InputError("columns are counted from 1", remedy="name another one")
+        raise InputError("columns are counted from 1", remedy="give another column")

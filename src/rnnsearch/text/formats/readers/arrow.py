@@ -12,49 +12,49 @@ from typing import Any
 
 from rnnsearch.errors import InputError
 from rnnsearch.system.parsing import check_regular
-from rnnsearch.text.formats.lines import Oddities, plain_field
+from rnnsearch.text.formats.lines import InputWarnings, plain_field
 from rnnsearch.text.formats.readers.layout import NO_TEXT, Layout, LinePair
 
 _ROWS = 1 << 10  # read at a time
 _SHARD = re.compile(r"(?P<name>.*)-(?P<number>\d{5})-of-(?P<shards>\d{5})\b.*")
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
-_AGAIN = "the file is damaged or cut short: get it again"
+_AGAIN = "the file is damaged or incomplete: get it again"
 
 _Path = tuple[str, ...]  # a column, and the fields inside it that lead to the text
 
 
-def read_parquet(path: str | Path, layout: Layout, source_oddities: Oddities, target_oddities: Oddities) -> Iterator[LinePair]:
+def read_parquet(path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings) -> Iterator[LinePair]:
     """Two columns of text of a Parquet file; null is an empty side.
 
     Raises InputError for a damaged file, missing columns, columns that hold no text, and where pyarrow is missing.
     """
-    return _read([Path(path)], layout, source_oddities, target_oddities)
+    return _read([Path(path)], layout, source_warnings, target_warnings)
 
 
-def read_dataset(path: str | Path, layout: Layout, source_oddities: Oddities, target_oddities: Oddities) -> Iterator[LinePair]:
+def read_dataset(path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings) -> Iterator[LinePair]:
     """A folder that `save_to_disk` wrote, one of Parquet files as downloaded, or an .arrow file of the cache: its files in their order.
 
     Raises InputError as `read_parquet` does, and for a folder with several splits, with missing files, or without any.
     """
-    return _read(_files(Path(path)), layout, source_oddities, target_oddities)
+    return _read(_files(Path(path)), layout, source_warnings, target_warnings)
 
 
-def _read(files: list[Path], layout: Layout, source_oddities: Oddities, target_oddities: Oddities) -> Iterator[LinePair]:
+def _read(files: list[Path], layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings) -> Iterator[LinePair]:
     before = 0
     for file in files:
         row = 0
         with _faults(file):
             for row, (source, target) in enumerate(_rows(file, layout), 1):
                 number = before + row
-                yield _text(source, number, source_oddities), _text(target, number, target_oddities)
+                yield _text(source, number, source_warnings), _text(target, number, target_warnings)
         before += row
 
 
-def _text(value: str | None, number: int, oddities: Oddities) -> str:
+def _text(value: str | None, number: int, warnings: InputWarnings) -> str:
     if value is None:
-        oddities.note(NO_TEXT, number)
+        warnings.note(NO_TEXT, number)
         return ""
-    return plain_field(value, number, oddities)
+    return plain_field(value, number, warnings)
 
 
 def _rows(file: Path, layout: Layout) -> Iterator[tuple[str | None, str | None]]:
@@ -85,7 +85,7 @@ def _arrow(file: Path) -> tuple[Any, Iterator[Any]]:
     with file.open("rb") as stream:
         stream.seek(max(0, file.stat().st_size - len(_END_OF_STREAM)))
         if stream.read() != _END_OF_STREAM:
-            raise InputError("does not end as an Arrow stream does", file=file, remedy=_AGAIN)
+            raise InputError("does not end like an Arrow stream", file=file, remedy=_AGAIN)
     arrow = _pyarrow(file)
     reader = arrow.ipc.open_stream(arrow.memory_map(str(file)))
     return reader.schema, reader
@@ -100,8 +100,8 @@ def _paths(schema: Any, layout: Layout, file: Path) -> tuple[_Path, _Path]:
                 _check_text(_type(schema, path), name, file)
             return paths[0], paths[1]
     wanted = " or ".join(f"'{source}' and '{target}'" for source, target in layout.names())
-    what = f"has no columns {wanted}, but: {', '.join(f'{field.name} ({field.type})' for field in schema)}"
-    raise InputError(what[:400], file=file, remedy="name the columns of source and target")
+    what = f"has no columns {wanted}; it has: {', '.join(f'{field.name} ({field.type})' for field in schema)}"
+    raise InputError(what[:400], file=file, remedy="give the columns of source and target")
 
 
 def _path(schema: Any, name: str) -> _Path:
@@ -124,7 +124,7 @@ def _type(schema: Any, path: _Path) -> Any:
 
 def _check_text(kind: Any, name: str, file: Path) -> None:
     if getattr(kind, "value_type", kind) not in {_pyarrow(file).string(), _pyarrow(file).large_string(), _pyarrow(file).string_view()}:
-        raise InputError(f"its column '{name}' holds {kind}, not text", file=file, remedy="name the columns of source and target")
+        raise InputError(f"its column '{name}' holds {kind}, not text", file=file, remedy="give the columns of source and target")
 
 
 def _files(path: Path) -> list[Path]:
@@ -142,11 +142,11 @@ def _files(path: Path) -> list[Path]:
             return files
     inner = sorted({str(file.parent.relative_to(path)) for file in path.rglob("*.parquet")})
     what = (
-        f"is a folder with .parquet files in: {', '.join(inner)}"
+        f"has .parquet files only in these folders: {', '.join(inner)}"
         if inner
-        else "is a folder, and no dataset: it has no .arrow or .parquet files"
+        else "is not a dataset: the folder has no .arrow or .parquet files"
     )
-    raise InputError(what[:300], file=path, remedy="name files, or the folder that holds them")
+    raise InputError(what[:300], file=path, remedy="give these files, or the folder that holds them")
 
 
 def _saved_files(path: Path) -> list[Path]:

@@ -7,32 +7,32 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.lines import Oddities, plain, plain_field, raw_lines
+from rnnsearch.text.formats.lines import InputWarnings, plain, plain_field, raw_lines
 from rnnsearch.text.formats.readers.layout import EMPTY_LINE, Layout, LinePair
 
 _Rows = Iterator[tuple[int, list[str]]]
-_Clean = Callable[[str, int, Oddities], str]
+_Clean = Callable[[str, int, InputWarnings], str]
 
 
-def read_tsv(path: str | Path, layout: Layout, source_oddities: Oddities, target_oddities: Oddities) -> Iterator[LinePair]:
+def read_tsv(path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings) -> Iterator[LinePair]:
     """Columns between TABs. Nothing is quoted: a quotation mark is a character of the text. An empty line is a pair of empty sides.
 
     Raises InputError, with the line, for a line that lacks a column, besides what `read_lines` raises.
     """
-    rows = ((number, line.split("\t")) for number, line in enumerate(raw_lines(path, source_oddities), 1))
-    return _pairs(rows, plain, path, layout, source_oddities, target_oddities)
+    rows = ((number, line.split("\t")) for number, line in enumerate(raw_lines(path, source_warnings), 1))
+    return _pairs(rows, plain, path, layout, source_warnings, target_warnings)
 
 
-def read_csv(path: str | Path, layout: Layout, source_oddities: Oddities, target_oddities: Oddities) -> Iterator[LinePair]:
-    """Columns between commas as in RFC 4180: a quoted one may hold commas, doubled quotation marks, and line breaks, which become blanks.
+def read_csv(path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings) -> Iterator[LinePair]:
+    """Columns between commas as in RFC 4180: a quoted one may hold commas, doubled quotation marks, and line breaks, which become spaces.
 
     Raises InputError as `read_tsv` does, and for quotation marks that do not fit, with the line where the record begins.
     """
-    return _pairs(_csv_rows(path, source_oddities), plain_field, path, layout, source_oddities, target_oddities)
+    return _pairs(_csv_rows(path, source_warnings), plain_field, path, layout, source_warnings, target_warnings)
 
 
-def _csv_rows(path: str | Path, oddities: Oddities) -> _Rows:
-    reader = csv.reader((_csv_line(line) for line in raw_lines(path, oddities)), strict=True)
+def _csv_rows(path: str | Path, warnings: InputWarnings) -> _Rows:
+    reader = csv.reader((_csv_line(line) for line in raw_lines(path, warnings)), strict=True)
     while True:
         number = reader.line_num + 1
         try:
@@ -40,8 +40,8 @@ def _csv_rows(path: str | Path, oddities: Oddities) -> _Rows:
         except StopIteration:
             return
         except csv.Error as error:
-            remedy = "double the quotation marks inside quoted text, and close it"
-            raise InputError(f"the record that begins here is no CSV: {error}", file=path, line=number, remedy=remedy) from None
+            remedy = "write quotation marks inside quoted text twice, and close the quoted text"
+            raise InputError(f"the record that begins here is not valid CSV: {error}", file=path, line=number, remedy=remedy) from None
         yield number, row
 
 
@@ -52,23 +52,23 @@ def _csv_line(line: str) -> str:
 
 
 def _pairs(
-    rows: _Rows, clean: _Clean, path: str | Path, layout: Layout, source_oddities: Oddities, target_oddities: Oddities
+    rows: _Rows, clean: _Clean, path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings
 ) -> Iterator[LinePair]:
     places: tuple[int, int] | None = None
     for number, cells in rows:
         if places is None:
             places, named = _places(cells, layout, path, number)
             if named:
-                source_oddities.note("line of column names", number)
+                source_warnings.note("line of column names", number)
                 continue
         if "".join(cells) in ("", "\r") and len(cells) < 2:
-            source_oddities.note(EMPTY_LINE, number)
+            source_warnings.note(EMPTY_LINE, number)
             yield "", ""
             continue
         if len(cells) <= max(places):
-            what = f"has {len(cells)} column{'s' * (len(cells) != 1)}, and column {max(places) + 1} is asked for"
-            raise InputError(what, file=path, line=number, remedy="mend or delete the line, or name other columns")
-        yield clean(cells[places[0]], number, source_oddities), clean(cells[places[1]], number, target_oddities)
+            what = f"has {len(cells)} column{'s' * (len(cells) != 1)}, but column {max(places) + 1} is needed"
+            raise InputError(what, file=path, line=number, remedy="correct or delete the line, or give other columns")
+        yield clean(cells[places[0]], number, source_warnings), clean(cells[places[1]], number, target_warnings)
 
 
 def _places(first: list[str], layout: Layout, path: str | Path, number: int) -> tuple[tuple[int, int], bool]:
@@ -81,5 +81,5 @@ def _places(first: list[str], layout: Layout, path: str | Path, number: int) -> 
             return (names.index(source), names.index(target)), True
     if not layout.source:
         return (0, 1), False
-    what = f"the first line does not name the columns '{layout.source}' and '{layout.target}', but: {', '.join(names)}"
-    raise InputError(what[:300], file=path, line=number, remedy="name columns of this line, or give their numbers")
+    what = f"the first line does not name the columns '{layout.source}' and '{layout.target}'; it has: {', '.join(names)}"
+    raise InputError(what[:300], file=path, line=number, remedy="give columns of this line, or column numbers")

@@ -7,17 +7,17 @@ from pathlib import Path
 from xml.parsers import expat
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.lines import LONGEST_LINE, Oddities, plain_field
+from rnnsearch.text.formats.lines import LONGEST_LINE, InputWarnings, plain_field
 from rnnsearch.text.formats.opening import opened
 from rnnsearch.text.formats.readers.layout import NO_TEXT, Layout, LinePair
 
 _CHUNK = 1 << 16  # bytes given to the parser at a time
 _DEEPEST = 100  # elements inside one another; a translation memory has some ten
-_AGAIN = "the file is damaged or cut short: mend it or get it again"
+_AGAIN = "the file is damaged or incomplete: correct it or get it again"
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut", "sub"})  # what they hold inside a segment is formatting, no text
 
 
-def read_tmx(path: str | Path, layout: Layout, source_oddities: Oddities, target_oddities: Oddities) -> Iterator[LinePair]:
+def read_tmx(path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings) -> Iterator[LinePair]:
     """The segments of two languages in each unit, in whatever encoding the file declares; text inside formatting codes is left out.
 
     A language `en` is met by `en`, `EN-US` and so on; `en-GB` only by itself. A unit without the language has an empty side, and of two
@@ -25,7 +25,7 @@ def read_tmx(path: str | Path, layout: Layout, source_oddities: Oddities, target
     Raises InputError, with the line, for broken XML, for entities that the file declares itself (a few lines of them can stand for
     gigabytes), and at the end if no unit had one of the languages.
     """
-    units = _Units(path, layout, source_oddities, target_oddities)
+    units = _Units(path, layout, source_warnings, target_warnings)
     with opened(path) as stream:
         while chunk := stream.read(_CHUNK):
             units.parse(chunk)
@@ -39,11 +39,11 @@ def read_tmx(path: str | Path, layout: Layout, source_oddities: Oddities, target
 class _Units:
     """Handlers of the parser's events. finished: the pairs of the units that are complete."""
 
-    def __init__(self, path: str | Path, layout: Layout, source_oddities: Oddities, target_oddities: Oddities) -> None:
+    def __init__(self, path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings) -> None:
         self.finished: list[LinePair] = []
         self._path = path
         self._wanted = tuple(_code(code) for code in (layout.source or layout.source_language, layout.target or layout.target_language))
-        self._oddities = (source_oddities, target_oddities)
+        self._warnings = (source_warnings, target_warnings)
         self._units = 0
         self._found = [0, 0]  # units with a segment of each side
         self._languages: set[str] = set()
@@ -62,7 +62,7 @@ class _Units:
         try:
             self._parser.Parse(chunk, not chunk)
         except expat.ExpatError as error:
-            what = f"is no sound XML: {expat.ErrorString(error.code)} (column {error.offset + 1})"
+            what = f"is not valid XML: {expat.ErrorString(error.code)} (column {error.offset + 1})"
             raise InputError(what, file=self._path, line=error.lineno, remedy=_AGAIN) from None
         except (LookupError, ValueError) as error:  # of encodings that Python lacks, and those of several bytes
             raise InputError(f"its encoding cannot be read: {error}", file=self._path, remedy="convert it to UTF-8") from None
@@ -75,7 +75,7 @@ class _Units:
         for code, found in zip(self._wanted, self._found, strict=True):
             if self._units and not found:
                 what = f"none of the {self._units:,} units has the language '{code}'; there are: {', '.join(sorted(self._languages))}"
-                raise InputError(what[:300], file=self._path, remedy="name the languages as the file does")
+                raise InputError(what[:300], file=self._path, remedy="give the languages as the file writes them")
 
     def _make_parser(self) -> expat.XMLParserType:
         parser = expat.ParserCreate()
@@ -95,7 +95,7 @@ class _Units:
         if self._depth == 1 and name != "tmx":
             raise self._fault(f"is no TMX file: its first element is <{name[:40]}>", "is its name right?")
         if self._depth > _DEEPEST:
-            raise self._fault(f"more than {_DEEPEST} elements lie inside one another", "is this a translation memory?")
+            raise self._fault(f"elements are nested more than {_DEEPEST} deep", "is this a translation memory?")
         if self._segment is not None:
             self._codes += name in _CODES
         elif name == "tu":
@@ -125,7 +125,7 @@ class _Units:
             raise self._fault(f"the segment is longer than {LONGEST_LINE:,} characters", "is this a translation memory?")
 
     def _declared(self, name: str, *_: object) -> None:
-        raise self._fault(f"declares the entity '{name[:40]}'", "put its text in its place, and delete the declaration")
+        raise self._fault(f"declares the entity '{name[:40]}'", "replace the entity by its text, and delete the declaration")
 
     def _undeclared(self, name: str, parameter: bool) -> None:
         """An entity of a document type that is not fetched: it stays as it was written, as it would in a file of lines."""
@@ -150,17 +150,17 @@ class _Units:
         if self._unit[self._side] is None:
             self._unit[self._side] = text
         else:
-            self._oddities[self._side].note("second segment in the language", self._line)
+            self._warnings[self._side].note("second segment in the language", self._line)
 
     def _end_unit(self, unit: list[str | None]) -> None:
         self._unit, self._side = None, None
         self._units += 1
         for side, text in enumerate(unit):
             if text is None:
-                self._oddities[side].note(NO_TEXT, self._line)
+                self._warnings[side].note(NO_TEXT, self._line)
             else:
                 self._found[side] += 1
-        source, target = (plain_field(text or "", self._line, oddities) for text, oddities in zip(unit, self._oddities, strict=True))
+        source, target = (plain_field(text or "", self._line, warnings) for text, warnings in zip(unit, self._warnings, strict=True))
         self.finished.append((source, target))
 
 
