@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
+
+from rnnsearch.translation.outputs_file import count_outputs
 
 FULL = Path("/dev/full")
 needs_a_full_disk = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
@@ -80,6 +83,25 @@ def test_ctrl_c_has_exit_code_130(tiny_run: Path) -> None:
         assert process.stderr is not None
         assert process.stderr.read() == "rnnsearch: interrupted\n"
         assert process.wait(timeout=120) == 130
+
+
+def test_killed_it_goes_on_and_the_file_is_that_of_undisturbed_work(command: Any, tiny_run: Path, tmp_path: Path) -> None:
+    """kill -9 in the middle, and then the same command: 60 lines in blocks of 16."""
+    (tmp_path / "text").write_text("".join(f"The man sees {'the horse and ' * (number % 7)}the woman.\n" for number in range(60)))
+    words = ("translate", tiny_run, tmp_path / "text", "--json", "--beam", 2, "--batch-size", 1, "--threads", 1)
+    process, journal = start(*words, "--out", tmp_path / "out"), tmp_path / ".out.journal"
+    while count_outputs(journal) < 17 and process.poll() is None:
+        time.sleep(0.01)
+    process.kill()
+    assert ended(process)[0] == -signal.SIGKILL
+    assert not (tmp_path / "out").exists()
+    before = journal.read_bytes()
+    with journal.open("a") as file:
+        file.write('{"number": 48, "te')
+    assert command(*words, "--out", tmp_path / "out").code == 0
+    assert not journal.exists()
+    assert (tmp_path / "out").read_text("utf-8") == command(*words).out
+    assert 17 <= before.count(b"\n") < 61
 
 
 @needs_a_full_disk

@@ -19,7 +19,7 @@ TWO = Likelihood([-math.log(8), -math.log(32)], [3, 5])
 def test_a_model_that_tosses_a_coin_has_perplexity_2() -> None:
     assert TWO.nll_per_sentence == pytest.approx(math.log(16))
     assert TWO.nll_per_word == pytest.approx(math.log(2))
-    assert TWO.perplexity == pytest.approx(2)
+    assert perplexity(TWO.nll_per_word) == pytest.approx(2)
 
 
 def test_words_count_not_sentences() -> None:
@@ -46,4 +46,5 @@ def test_of_forced_decoding_words_are_counted_not_pieces() -> None:
         "ein wort", ["ein", "wort"], ["a", "word", "</s>"], -6.0, [-1.0, -2.0, -2.0, -1.0], np.full((2, 3), 1 / 3, np.float32)
     )
     assert Likelihood.of([forced]).nll_per_word == 2
+    assert Likelihood.of([forced], pieces=True).nll_per_word == 1.5  # as the network counts
     assert Likelihood.of([]).words == []

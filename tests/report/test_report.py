@@ -17,14 +17,16 @@ import pytest
 from rnnsearch.drawing.document import Document
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import alignment_error
-from rnnsearch.evaluation.bleu import bleu, chrf
+from rnnsearch.evaluation.bleu import bleu, chrf, ter_statistics
 from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
-from rnnsearch.report import inputs
+from rnnsearch.evaluation.statistics import SufficientStatistics
 from rnnsearch.report import table_2 as learning
-from rnnsearch.report.gather import open_runs
+from rnnsearch.report.arguments import NamedRun, read_test_sets
 from rnnsearch.report.make import make_report
+from rnnsearch.report.measures import saved_statistics
 from rnnsearch.report.pictures import Album
 from rnnsearch.report.render import as_html
+from rnnsearch.translation.outputs import load_run
 from rnnsearch.translation.translator import Translator
 
 EVIL = "<script>alert(1)</script> & \"quoted\" | `code` $x$ 'single' </table>"
@@ -115,7 +117,7 @@ def page(made: Path) -> Page:
 def test_scores_are_those_of_the_translations(made: Path, material: dict[str, Path]) -> None:
     table = {row["System"]: row for row in rows(made / "tables" / "table-1.csv")}
     assert list(table) == ["known", "short", "Other"]
-    texts = {name: lines(made / "translations" / f"{name}.test.txt") for name in ("known", "short")}
+    texts = {name: lines(made / "translations" / name / "test.txt") for name in ("known", "short")}
     texts["Other"] = lines(material["other.fr"])
     reference = lines(material["test.fr"])
     for name, row in table.items():
@@ -127,7 +129,7 @@ def test_scores_are_those_of_the_translations(made: Path, material: dict[str, Pa
 
 def test_translations_are_the_command_s_own(made: Path, material: dict[str, Path], tiny_run: Path) -> None:
     expected = Translator.load(tiny_run).translate(lines(material["test.en"]), beam=2)
-    assert lines(made / "translations" / "known.test.txt") == [result.text for result in expected]
+    assert lines(made / "translations" / "known" / "test.txt") == [result.text for result in expected]
 
 
 def test_pairs_without_unknown_words_are_translated_without_unk(
@@ -140,10 +142,12 @@ def test_pairs_without_unknown_words_are_translated_without_unk(
         if all(1 not in each.source.encode(source).ids and 1 not in each.target.encode(target).ids for each in translators)
     ]
     for name in ("known", "short"):
-        (file,) = (made / "translations").glob(f"{name}.test.without-unk.*.jsonl")
-        kept = [json.loads(line) for line in lines(file)[1:]]
-        assert sorted(each["number"] for each in kept) == known
-        assert not any("<unk>" in each["tokens"] for each in kept)
+        (file,) = (made / "translations" / name).glob("test.without-unk.*.jsonl")
+        found = [json.loads(line) for line in lines(file)[1:]]
+        numbers = [each["number"] for each in found]
+        assert numbers == sorted(numbers)
+        assert set(numbers) >= set(known)  # of all the pairs that this run knows, whichever others the report is about
+        assert not any("<unk>" in each["tokens"] for each in found)
 
 
 def test_json_csv_and_page_say_the_same(made: Path, page: Page) -> None:
@@ -207,7 +211,7 @@ def test_the_marks_of_table_3_are_explained(page: Page) -> None:
 def test_learning_curves_have_ids_of_their_own(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     validations = [{"seconds": 10.0 * k, "dev_bleu": float(k)} for k in (1, 2)]
     monkeypatch.setattr(learning, "read_statistics", lambda run: {"validations": validations})
-    section = learning.learning(open_runs([inputs.NamedRun("a", tiny_run)], {}), Album(tmp_path))
+    section = learning.learning([load_run("a", tiny_run)], Album(tmp_path))
     page = Page(as_html(Document("t", "l", [section])))
     ids = [attributes["id"] for _, attributes in page.found if "id" in attributes]
     assert len(page.every("svg")) == 1
@@ -249,14 +253,27 @@ def _without_date(content: bytes) -> bytes:
 
 
 def test_other_settings_translate_again(made: Path, command: Callable[..., Any], words: list[object]) -> None:
-    before = {path.name for path in (made / "translations").iterdir()}
+    before = {path.name for path in (made / "translations" / "known").iterdir()}
     assert command(*words[:-1], 1, "--first", 4, "--out", made).code == 0
-    after = {path.name for path in (made / "translations").iterdir()}
+    after = {path.name for path in (made / "translations" / "known").iterdir()}
     assert before < after
-    (new,) = (path for path in (made / "translations").glob("known.test.translations.*") if path.name not in before)
+    (new,) = (path for path in (made / "translations" / "known").glob("test.translations.*") if path.name not in before)
     header, *translated = (json.loads(line) for line in lines(new))
     assert header["settings"]["beam"] == 1
-    assert sorted(each["number"] for each in translated) == [0, 1, 2, 3]
+    assert [each["number"] for each in translated] == [0, 1, 2, 3]
+
+
+def test_files_of_an_earlier_version_are_left_alone_with_a_word(
+    command: Callable[..., Any], material: dict[str, Path], tmp_path: Path
+) -> None:
+    old = tmp_path / "out" / "translations" / "run.test.translations.0123456789ab.jsonl"
+    old.parent.mkdir(parents=True)
+    old.write_text('{"key": "0123456789ab"}\n', encoding="utf-8")
+    test = ["--test", material["test.en"], material["test.fr"], "--system", f"Other={material['other.fr']}", "--first", 3]
+    done = command("report", *test, "--out", tmp_path / "out")
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert "the files of an earlier version are not used" in done.err
+    assert old.exists()
 
 
 def test_several_test_sets(command: Callable[..., Any], material: dict[str, Path], tiny_run: Path, tmp_path: Path) -> None:
@@ -286,7 +303,7 @@ def test_gold_links_give_the_alignment_error_rate(
 
 
 def test_outside_systems_alone(material: dict[str, Path], tmp_path: Path) -> None:
-    test = inputs.read_test_sets([str(material["test.en"]), str(material["test.fr"])])[0]
+    test = read_test_sets([str(material["test.en"]), str(material["test.fr"])])[0]
     page = make_report([], [test], tmp_path / "out", systems={"A": {"test": test.reference}, "B": {"test": lines(material["other.fr"])}})
     table = rows(page.parent / "tables" / "table-1.csv")
     assert [row["System"] for row in table] == ["A", "B"]
@@ -299,13 +316,13 @@ def test_outside_systems_alone(material: dict[str, Path], tmp_path: Path) -> Non
 
 
 def test_two_systems_of_one_name_are_refused(material: dict[str, Path], tiny_run: Path, tmp_path: Path) -> None:
-    test = inputs.read_test_sets([str(material["test.en"]), str(material["test.fr"])])[0]
+    test = read_test_sets([str(material["test.en"]), str(material["test.fr"])])[0]
     with pytest.raises(InputError, match="two systems are called A"):
-        make_report([inputs.NamedRun("A", tiny_run)], [test], tmp_path / "out", systems={"A": {"test": test.reference}})
+        make_report([NamedRun("A", tiny_run)], [test], tmp_path / "out", systems={"A": {"test": test.reference}})
 
 
 def test_tables_and_figures_of_an_earlier_report_go(material: dict[str, Path], tmp_path: Path) -> None:
-    test = inputs.read_test_sets([str(material["test.en"]), str(material["test.fr"])])[0]
+    test = read_test_sets([str(material["test.en"]), str(material["test.fr"])])[0]
     out = tmp_path / "out"
     make_report([], [test], out, systems={"A": {"test": test.reference}, "B": {"test": test.reference}})
     for folder in ("figures", "tables"):
@@ -340,3 +357,19 @@ def test_bad_input_is_one_line_and_nothing_is_written(
     assert re.search(message, result.err)
     assert not (tmp_path / "out" / "report.html").exists()
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["work"]
+
+
+def test_statistics_are_computed_once(tmp_path: Path) -> None:
+    asked: list[list[list[float]] | None] = []
+
+    def compute(found: list[list[float]] | None) -> SufficientStatistics:
+        asked.append(found)
+        return ter_statistics(["a b", "c d e"], ["a x", "c d e"], found=found)
+
+    file = tmp_path / "run" / "ter.json"
+    first, second = (saved_statistics(file, compute) for _ in range(2))
+    assert asked == [None, [[1.0, 2.0], [0.0, 3.0]]]
+    assert first.score() == second.score()
+    file.write_text("[[1.0, 2.0", encoding="utf-8")  # as a full disk leaves it
+    assert saved_statistics(file, compute).score() == first.score()
+    assert asked[2] is None

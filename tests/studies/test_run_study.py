@@ -21,14 +21,15 @@ from rnnsearch.evaluation.alignment_error import alignment_error
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
 from rnnsearch.studies import processes
-from rnnsearch.studies.measuring import read_forced
+from rnnsearch.studies.result_rows import Results
 from rnnsearch.studies.run_study import Finished, current_states, run_study
 from rnnsearch.studies.study import Plan, read_plan
 from rnnsearch.studies.study_folder import StudyFolder
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.training.checkpoint import read_progress
+from rnnsearch.translation.outputs_file import count_outputs, read_outputs
 from rnnsearch.translation.translator import Translator
-from rnnsearch.word_links import format_links
+from rnnsearch.word_links import format_links, hard_links
 
 STUDY = """
 title = "Tiny"
@@ -106,11 +107,18 @@ def test_rows_say_what_the_files_say(finished: tuple[Path, Finished]) -> None:
         references = list(read_lines(out / "corpus" / "test.fr"))
         scores = row["tests"]["test"]
         assert scores["bleu"] == bleu(list(read_lines(out / "translations" / name / "test.txt")), references).value
-        forced = read_forced(out / "forced" / name / "test.tsv")
-        assert scores["nll"] == pytest.approx(-sum(pair.log_probability for pair in forced) / 70)
-        (out / "links").write_text("".join(f"{format_links(pair.links)}\n" for pair in forced), encoding="utf-8")
-        expected = alignment_error(read_pharaoh(out / "links"), read_gold(out / "corpus" / "test.links"))
-        assert (scores["aer"], scores["precision"], scores["recall"]) == pytest.approx((expected.aer, expected.precision, expected.recall))
+        (file,) = (out / "translations" / name).glob("test.references-posterior.*.jsonl")
+        forced = list(read_outputs(file))
+        assert scores["nll"] == pytest.approx(-sum(line.translation.score for line in forced) / 70)
+        (made,) = (out / "translations" / name).glob("test.translations.*.jsonl")
+        seconds = Results(out / "results.jsonl").rows[name]["tests"]["test"]["seconds"]
+        assert seconds == pytest.approx(sum(line.seconds for line in read_outputs(made)))
+        links = [line.translation.links() for line in forced], [hard_links(line.posterior) for line in forced if line.posterior is not None]
+        for prefix, found in zip(("", "posterior_"), links, strict=True):
+            (out / "links").write_text("".join(f"{format_links(each)}\n" for each in found), encoding="utf-8")
+            expected = alignment_error(read_pharaoh(out / "links"), read_gold(out / "corpus" / "test.links"))
+            rates = (expected.aer, expected.precision, expected.recall)
+            assert tuple(scores[f"{prefix}{rate}"] for rate in ("aer", "precision", "recall")) == pytest.approx(rates)
 
 
 def test_tables_say_what_the_rows_say(finished: tuple[Path, Finished]) -> None:
@@ -218,9 +226,10 @@ def test_ended_in_every_way_and_gone_on_with(finished: tuple[Path, Finished], tm
     assert 5 <= interrupted_at < 60
     before = checkpoint.stat().st_mtime_ns
     assert when(start(), lambda: checkpoint.stat().st_mtime_ns > before, signal.SIGKILL) == -signal.SIGKILL
-    partial = out / "translations" / "additive"
-    assert when(start(), lambda: any(path.stat().st_size for path in partial.glob(".*")), signal.SIGKILL) == -signal.SIGKILL
+    made = out / "translations" / "additive"
+    assert when(start(), lambda: any(count_outputs(path) for path in made.glob("test.translations.*")), signal.SIGKILL) == -signal.SIGKILL
     assert read_progress(checkpoint).finished
+    assert not (made / "test.txt").exists()
     process = start()
     table, said = process.communicate(timeout=300)
     assert process.returncode == 0, said
@@ -262,10 +271,13 @@ def test_a_system_may_not_have_a_run_s_name(tmp_path: Path) -> None:
 
 
 def test_a_reproduction_ends_in_a_report(copy: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process that trained a run translates for the page, too: the page itself asks no network again."""
+    """The process that trained a run makes what the page wants; the page itself asks no network. What is there is not made again."""
     monkeypatch.chdir(copy)
-    before = Path("out/translations/general/test.txt").read_text("utf-8")
-    shutil.rmtree("out/translations/general")
+    text, files = Path("out/translations/general/test.txt"), Path("out/translations/general")
+    before = text.read_text("utf-8")
+    text.unlink()
+    (old,) = files.glob("test.translations.*")
+    times = old.stat().st_mtime_ns
 
     def refuse(*arguments: object, **named: object) -> None:
         raise AssertionError("translated again")
@@ -278,5 +290,18 @@ def test_a_reproduction_ends_in_a_report(copy: Path, command: Callable[..., Any]
     assert "general" in report
     assert 'href="../index.html"' in report
     assert 'href="report/report.html"' in Path("out/index.html").read_text("utf-8")
-    assert Path("out/translations/general/test.txt").read_text("utf-8") == before
-    assert Path("out/report/translations/general.test.txt").read_text("utf-8") == before
+    assert sorted(path.name.split(".")[1] for path in files.iterdir()) == ["references-posterior", "translations", "txt", "without-unk"]
+    assert old.stat().st_mtime_ns == times
+    assert text.read_text("utf-8") == before
+    assert Path("out/report/translations/general/test.txt").read_text("utf-8") == before
+
+
+def test_outputs_of_an_earlier_version_are_made_anew_with_a_word(copy: Path) -> None:
+    out = copy / "out"
+    expected = untimed(out, "general")
+    (out / "forced").mkdir()
+    shutil.rmtree(out / "translations" / "general")
+    said: list[str] = []
+    run_study(plan(copy), out, only=["general"], say=said.append)
+    assert untimed(out, "general") == expected
+    assert [line for line in said if "an earlier version are not used" in line] == said[:1]

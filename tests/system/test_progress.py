@@ -15,7 +15,7 @@ def work(bar: ProgressBar) -> None:
         progress("reading", 0, None)
         progress("reading", 5, None)
         progress("numbering", 1, 2)
-        progress("numbering", 2, 2)
+        progress("numbering", 2, 2, "123 words/s")
 
 
 def test_silent_where_there_is_no_terminal(capfd: pytest.CaptureFixture[str]) -> None:
@@ -33,6 +33,7 @@ def test_on_a_terminal_it_counts_on_stderr(capfd: pytest.CaptureFixture[str], mo
     assert out == ""
     assert "numbering" in err
     assert "reading" in err
+    assert "123 words/s" in err
     assert [(task.completed, task.total) for task in bar.bar.tasks] == [(5, None), (2, 2)]
 
 
@@ -48,4 +49,10 @@ def test_quiet_is_for_notes_and_bars(capfd: pytest.CaptureFixture[str], monkeypa
         monkeypatch.setenv(name, "1")
     note("unwanted")
     work(ProgressBar())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_it_can_be_told_to_show_nothing(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    work(ProgressBar(shown=False))
     assert capfd.readouterr() == ("", "")

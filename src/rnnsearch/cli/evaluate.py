@@ -12,8 +12,10 @@ from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:
     from rnnsearch.evaluation.evaluation import Metric
+    from rnnsearch.evaluation.systems import System
+    from rnnsearch.evaluation.test_set import TestSet
     from rnnsearch.text.tokenise import Tokeniser
-    from rnnsearch.translation.systems import Models
+    from rnnsearch.translation.outputs import LoadedRun
 
 
 def evaluate(
@@ -65,25 +67,33 @@ def evaluate(
     from rnnsearch.evaluation.evaluation import evaluate as evaluated
     from rnnsearch.evaluation.score_tables import as_json, as_text, as_tsv
     from rnnsearch.evaluation.systems import hypotheses_of, read_system
+    from rnnsearch.evaluation.test_set import read_test_set
+    from rnnsearch.report.arguments import name_runs
 
     files, runs, others = hyp or [], run or [], system or []
     require_sense(files, runs, others, ref, src, needs_source=bool(runs or by_length or window), forms=json + tsv)
-    references = lines(ref)
-    source = lines(src, len(references)) if src is not None else []
-    words = lengths(source) if by_length or window else []
+    test = read_test_set(src or "", src, ref)
+    references = test.reference
+    words = lengths(test.source) if by_length or window else []
     systems = [hypotheses_of(file, len(references)) for file in files]
     about: dict[str, Any] = {"references": ref, "source": src, "resamples": resamples, "seed": seed}
     wanted: dict[str, Any] = {"significance": significance, "samples": resamples, "seed": seed}
     wanted |= {"lengths": buckets(words) if by_length else [], "windows": windows(words, window) if window else []}
     tokeniser = words_of(multi_bleu) if multi_bleu else None
     with progress_bar() as progress:
-        if runs:
-            written = [each.hypotheses for each in systems[: len(runs)]] + [None] * (len(runs) - len(systems))
-            models, runs_tokeniser = measured(runs, written, source, references, progress, (beam, device, threads, trust_code))
-            systems = [*models.systems, *systems[len(runs) :]]
-            wanted |= {"known": models.known, "without_unk": models.without_unk}
-            about |= {"search": models.search}
-            tokeniser = tokeniser or runs_tokeniser
+        if runs:  # only these need torch
+            from rnnsearch.system.machine import set_up_cpu
+            from rnnsearch.translation.outputs import load_run
+
+            set_up_cpu(threads)
+            search = {} if beam is None else {"beam": beam}
+            named = name_runs([str(path) for path in runs])
+            loaded = [load_run(each.name, each.path, search, device=device, trust_code=trust_code) for each in named]
+            ours, more = measured(loaded, [each.hypotheses for each in systems[: len(runs)]], test, progress)
+            systems = [*ours, *systems[len(runs) :]]
+            wanted |= more
+            about |= {"search": {each.name: each.search for each in loaded}}
+            tokeniser = tokeniser or loaded[0].run.target.tokeniser
         systems += [read_system(other, len(references)) for other in others]
         result = evaluated(systems, references, metrics(tokenise, tokeniser, ter, progress), Wanted(**wanted))
     print(as_json(result, about) if json else as_tsv(result) if tsv else as_text(result))
@@ -103,19 +113,6 @@ def require_sense(
         raise InputError("only one text can come from standard input", remedy="give files for the others")
 
 
-def lines(file: str, expected: int | None = None) -> list[str]:
-    """A text, whole. Raises InputError if it is empty, or has not the expected number of lines."""
-    from rnnsearch.text.formats.lines import read_lines
-
-    text = list(read_lines(file))
-    if not text:
-        raise InputError("the file is empty", file=file, remedy="give one sentence per line")
-    if expected is not None and len(text) != expected:
-        remedy = "line N must translate line N of the references"
-        raise InputError(f"has {len(text):,} lines, but there are {expected:,} references", file=file, remedy=remedy)
-    return text
-
-
 def words_of(language: str) -> Tokeniser:
     """What makes words for multi-BLEU."""
     from rnnsearch.text.tokenise import Tokeniser
@@ -123,22 +120,25 @@ def words_of(language: str) -> Tokeniser:
     return Tokeniser("space", "") if language == "none" else Tokeniser("moses", language)
 
 
-def measured(
-    runs: list[Path],
-    written: list[list[str] | None],
-    source: list[str],
-    references: list[str],
-    progress: Any,
-    how: tuple[int | None, str, int, bool],
-) -> tuple[Models, Tokeniser]:
-    """What the runs add, and the first one's target tokeniser."""
-    from rnnsearch.cli.runs import load
-    from rnnsearch.translation.systems import measure_models
+def measured(runs: list[LoadedRun], written: list[list[str]], test: TestSet, progress: Any) -> tuple[list[System], dict[str, Any]]:
+    """The runs as systems with the likelihood of the references; and for `Wanted`: the known pairs, and their translations without UNK.
 
-    beam, device, threads, trust_code = how
-    loaded = [(path, load([path], device, threads, trust_code)) for path in runs]
-    search = {} if beam is None else {"beam": beam}
-    return measure_models(loaded, written, source, references, progress, **search), loaded[0][1].target.tokeniser
+    written: the translations of the first runs, which exist already.
+    """
+    from rnnsearch.evaluation.likelihood import Likelihood
+    from rnnsearch.evaluation.systems import System
+    from rnnsearch.translation.outputs import Kind, known_pairs, outputs
+
+    known = set(known_pairs(runs, test))
+    systems, without_unk = [], {}
+    for place, run in enumerate(runs):
+        found = {kind: outputs(run, test, kind, None, progress) for kind in (Kind.REFERENCES, Kind.WITHOUT_UNK)}
+        without_unk[run.name] = [line.translation.text for line in found[Kind.WITHOUT_UNK] if line.number in known]
+        likelihood = Likelihood.of(line.translation for line in found[Kind.REFERENCES])
+        lines = [] if place < len(written) else outputs(run, test, Kind.TRANSLATIONS, None, progress)
+        texts = [line.translation.text for line in lines] or written[place]
+        systems.append(System(run.name, texts, run.run.path, likelihood))
+    return systems, {"known": [number in known for number in range(len(test.source))], "without_unk": without_unk}
 
 
 def metrics(tokenise: str, tokeniser: Tokeniser | None, ter: bool, progress: Any) -> list[Metric]:

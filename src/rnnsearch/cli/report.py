@@ -5,14 +5,11 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from rnnsearch.cli.options import Device, Threads, TrustCode, progress_bar
-
-if TYPE_CHECKING:
-    from rnnsearch.report.inputs import TestSet
+from rnnsearch.cli.options import Device, Threads, TrustCode, progress_bar, say
 
 
 def report(
@@ -38,13 +35,15 @@ def report(
     trust_code: TrustCode = False,
 ) -> None:
     """Compare runs and other systems as in the paper's Section 5: tables and figures as an HTML page, Markdown, JSON and CSV."""
-    from rnnsearch.report.inputs import name_runs, read_test_sets, system_files
+    from rnnsearch.report.arguments import name_runs, read_systems, read_test_sets, system_files
     from rnnsearch.report.make import make_report
     from rnnsearch.system.machine import set_up_cpu
 
     tests = read_test_sets(test, gold or ())
     systems = read_systems(system_files(system or (), tests), tests)
     set_up_cpu(threads)
+    if any((out / "translations").glob("*.jsonl")):
+        say(f"{out}/translations: the files of an earlier version are not used, and may be removed; translations are made anew")
     search: dict[str, Any] = {"beam": beam, "normalise": normalise, "precision": precision, "batch_size": batch_size}
     with progress_bar() as progress:
         page = make_report(
@@ -60,14 +59,3 @@ def report(
             progress=progress,
         )
     print(page)
-
-
-def read_systems(files: dict[str, dict[str, str]], tests: list[TestSet]) -> dict[str, dict[str, list[str]]]:
-    """The hypotheses of every outside system: name → test set → lines. Raises InputError for a file that does not fit its test set."""
-    from rnnsearch.evaluation.systems import read_system
-
-    sizes = {each.name: len(each.source) for each in tests}
-    return {
-        name: {test: list(read_system(f"{name}={path}", sizes[test]).hypotheses) for test, path in paths.items()}
-        for name, paths in files.items()
-    }

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rnnsearch.cli.options import Device, Json, Threads, TrustCode, say
 from rnnsearch.cli.output import also_written
 from rnnsearch.cli.runs import load
+from rnnsearch.errors import InputError
+from rnnsearch.system.progress import ProgressBar
+
+if TYPE_CHECKING:  # it would load numpy
+    from rnnsearch.records import Translation
 
 
 def translate(
@@ -59,16 +65,26 @@ def translate(
         str | None,
         typer.Option(help="Number format of the matrix products: float32, bfloat16 (for CPUs that support it) or int8 (the fastest)."),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the translations here; after Ctrl-C or a crash, the same command resumes."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out if it is there.")] = False,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
 ) -> None:
     """Translate text line by line: output line N is the translation of input line N."""
     from rnnsearch.cli.output import as_json, as_nbest
+    from rnnsearch.config import changed
     from rnnsearch.text.formats.lines import read_lines
+    from rnnsearch.translation.answers import AnswerFile, answers_key
+    from rnnsearch.translation.long_lines import long_lines_noted
     from rnnsearch.translation.unknown_source_words import unknown_words_noted
 
     file = "-" if runs[-1].is_dir() or (len(runs) == 1 and str(runs[0]) != "-") else str(runs.pop())
+    if out and samples:
+        raise InputError("samples cannot be written with --out, which resumes", remedy="write them with > FILE")
     translator = load(runs, device, threads, trust_code, dictionary, lexical_shortlist)
     search: dict[str, Any] = {"beam": beam, "nbest": nbest, "normalise": normalise, "coverage_beta": coverage, "batch_size": batch_size}
     search |= {"precision": precision, "lexical_shortlist_frequent": lexical_shortlist_frequent}
@@ -76,12 +92,39 @@ def translate(
     search |= {"min_length_ratio": min_length_ratio, "max_length_ratio": max_length_ratio}
     search |= {"no_unk": no_unk or None, "replace_unk": replace_unk or bool(dictionary) or None}
     search = {key: value for key, value in search.items() if value is not None}
-    lines = read_lines(file)
     if samples:
-        nbest = samples
-        results: Iterable[Any] = translator.sample(lines, samples=samples, temperature=temperature, seed=seed, **(search | {"nbest": 1}))
-    else:
-        results = translator.stream(lines, **search)
-    results = unknown_words_noted(results, translator.source, say)
-    for number, result in enumerate(also_written(results, links, alignment_plots)):
-        print(as_json(result) if json else as_nbest(number, result) if nbest > 1 else result.text)
+        search["nbest"] = 1
+    settings, several = changed(translator.search, search), (samples or nbest) > 1
+
+    def answer(number: int, result: Translation) -> str:
+        return as_json(result) if json else as_nbest(number, result) if several else result.text
+
+    results: Iterable[Translation]
+    with ProgressBar(shown=out is not None) as bar:
+        if samples:
+            results = translator.sample(read_lines(file), samples=samples, temperature=temperature, seed=seed, **search)
+        elif out:
+            form, aligned = "json" if json else "nbest" if several else "text", bool(links or alignment_plots)
+            used = [path for path in (lexical_shortlist, dictionary) if path]
+            answers = AnswerFile(out, answers_key(runs, settings, f"{form}, aligned" if aligned else form, used))
+            answers.begin(overwrite, say)
+            results = answers.translated(translator, read_lines(file), settings, answer, aligned=aligned, done=speed(bar, file))
+        else:
+            results = translator.stream(read_lines(file), **search)
+        results = unknown_words_noted(long_lines_noted(results, settings.max_source_length, say), translator.source, say)
+        number = -1
+        try:
+            for number, result in enumerate(also_written(results, links, alignment_plots)):
+                if not out:
+                    print(answer(number, result))
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"the same command goes on after line {number + 1:,}" if out else "") from None
+
+
+def speed(bar: ProgressBar, file: str) -> Callable[[int, int], None]:
+    """What shows lines, words a second and time left when it is told how many lines are done and how many words were written."""
+    from rnnsearch.text.formats.lines import read_lines
+
+    lines = sum(1 for _ in read_lines(file)) if Path(file).is_file() else None  # what comes through a pipe can be read only once
+    begun = time.monotonic()
+    return lambda done, words: bar("translating", done, lines, f"{words / (time.monotonic() - begun):,.0f} words/s")

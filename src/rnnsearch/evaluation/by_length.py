@@ -30,11 +30,6 @@ class Stretch:
     def sentences(self) -> int:
         return int(self.chosen.sum())
 
-    @property
-    def middle(self) -> float | None:
-        """Where the stretch stands on an axis of lengths."""
-        return None if self.longest is None else (self.shortest + self.longest) / 2
-
     def __str__(self) -> str:
         return f"{self.shortest}+" if self.longest is None else f"{self.shortest}–{self.longest}"
 

@@ -26,9 +26,9 @@ class Likelihood:
             raise InputError(f"{len(self.log_probabilities)} log-probabilities for {len(self.words)} sentences")
 
     @classmethod
-    def of(cls, forced: Iterable[Translation]) -> Likelihood:
-        """From the references under forced decoding. Words are counted, not subwords, so that models of both kinds can be compared."""
-        both = [(result.score, len(result.tokens) + 1) for result in forced]
+    def of(cls, forced: Iterable[Translation], subwords: bool = False) -> Likelihood:
+        """From the references under forced decoding. Words are counted, so that models of both kinds can be compared, or subwords."""
+        both = [(result.score, len(result.log_probabilities) if subwords else len(result.tokens) + 1) for result in forced]
         return cls([score for score, _ in both], [words for _, words in both])
 
     @property
@@ -40,11 +40,6 @@ class Likelihood:
     def nll_per_word(self) -> float:
         """−Σ log p(y | x) / Σ words, in nats."""
         return self.per_word().score().value
-
-    @property
-    def perplexity(self) -> float:
-        """exp of `nll_per_word`."""
-        return perplexity(self.nll_per_word)
 
     def per_sentence(self) -> SufficientStatistics:
         """For a part of the sentences, or for the bootstrap."""

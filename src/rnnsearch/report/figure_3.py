@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from rnnsearch.drawing.alignment_figure import alignment_figure
 from rnnsearch.drawing.document import Block, Column, Paragraph, Pictures, Section, Table, Value
 from rnnsearch.evaluation.alignment_error import alignment_error
-from rnnsearch.report.measures import Measures
-from rnnsearch.report.outputs import RunOutput, attending
+from rnnsearch.report.measures import Measures, RunOutput, attending
 from rnnsearch.report.pictures import Album
 from rnnsearch.word_links import GoldLinks
 
@@ -42,7 +41,7 @@ def alignments(measures: Measures, album: Album, prefix: str) -> Section | None:
 def _gold_scores(runs: Sequence[RunOutput], gold: Sequence[GoldLinks], prefix: str) -> Table:
     rows: list[list[Value]] = []
     for run in runs:
-        score = alignment_error([kept.translation.links() for kept in run.work.references], gold)
+        score = alignment_error([line.translation.links() for line in run.references], gold)
         rows.append([run.name, 100 * score.aer, 100 * score.precision, 100 * score.recall, score.links])
     rates = (Column("AER, %", ".2f", best="lowest"), Column("Precision, %", ".2f", "highest"), Column("Recall, %", ".2f", "highest"))
     return Table(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rnnsearch.evaluation.bleu import (
@@ -16,13 +18,44 @@ from rnnsearch.evaluation.bleu import (
 )
 from rnnsearch.evaluation.likelihood import Likelihood
 from rnnsearch.evaluation.statistics import SufficientStatistics
-from rnnsearch.report.inputs import TestSet, file_name
-from rnnsearch.report.kept import kept_statistics
-from rnnsearch.report.outputs import Output, RunOutput
+from rnnsearch.evaluation.test_set import TestSet
+from rnnsearch.records import Translation
 from rnnsearch.system.checksums import checksum
+from rnnsearch.system.files import file_name, write_text
+from rnnsearch.translation.outputs import LoadedRun
+from rnnsearch.translation.outputs_file import OutputLine
 
 Statistics = dict[str, SufficientStatistics]
 """System → what its score on any sentences can be computed from."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """A system's translations of one test set. texts: one a line. place: among all systems of the report, which decides its colour."""
+
+    name: str
+    place: int
+    texts: list[str]
+
+
+@dataclass(frozen=True)
+class RunOutput(Output):
+    """Of one of our runs. without_unk: line number, from 0 → its translation without UNK. hardware: on which the lines were translated."""
+
+    loaded: LoadedRun
+    lines: list[OutputLine]
+    without_unk: dict[int, OutputLine]
+    references: list[OutputLine]
+    hardware: str
+
+    @property
+    def translations(self) -> list[Translation]:
+        return [line.translation for line in self.lines]
+
+
+def attending(outputs: Sequence[Output]) -> list[RunOutput]:
+    """The runs whose α say something."""
+    return [output for output in outputs if isinstance(output, RunOutput) and output.loaded.attends]
 
 
 @dataclass(frozen=True)
@@ -53,10 +86,10 @@ def measure(
 ) -> Measures:
     """Compares every text with the references, once a metric. known: pairs without unknown words; none if no run says which they are.
 
-    folder: where edits are kept, which take minutes to find.
+    folder: where the edits of TER are saved, which take minutes to find.
     """
     runs = [output for output in outputs if isinstance(output, RunOutput)]
-    tokeniser = runs[0].worker.run.target.tokeniser if runs else None
+    tokeniser = runs[0].loaded.run.target.tokeniser if runs else None
     texts = {output.name: output.texts for output in outputs}
     known_texts = {output.name: without_unknown_words(output, known) for output in outputs}
     known_references = [test.reference[number] for number in known]
@@ -70,12 +103,8 @@ def measure(
 
     def ter(name: str) -> SufficientStatistics:
         key = checksum("TER", *texts[name], *test.reference)[:12]
-        return kept_statistics(
-            folder / f"{file_name(name)}.{file_name(test.name)}.ter.{key}.json",
-            lambda found: ter_statistics(
-                texts[name], test.reference, lambda done, of: progress(f"{name}, {test.name}: TER", done, of), found
-            ),
-        )
+        file = folder / file_name(name) / f"{file_name(test.name)}.ter.{key}.json"
+        return saved_statistics(file, partial(ter_statistics, texts[name], test.reference, partial(progress, f"{name}, {test.name}: TER")))
 
     bleu, chrf = every(bleu_statistics), every(chrf_statistics)
     return Measures(
@@ -87,7 +116,7 @@ def measure(
         chrf=chrf,
         ter={name: ter(name) for name in texts},
         length_ratio={name: length_ratio_statistics(statistics) for name, statistics in bleu.items()},
-        nll={run.name: likelihood(run) for run in runs},
+        nll={run.name: Likelihood.of((line.translation for line in run.references), subwords=True) for run in runs},
         known=list(known),
         known_bleu=every(bleu_statistics, some=True),
         known_multi_bleu=every(multi_bleu, some=True) if tokeniser else {},
@@ -95,17 +124,24 @@ def measure(
     )
 
 
-def likelihood(run: RunOutput) -> Likelihood:
-    """Of the references under the run."""
-    references = [kept.translation for kept in run.work.references]
-    return Likelihood([each.score for each in references], [len(each.log_probabilities) for each in references])
-
-
 def without_unknown_words(output: Output, known: Sequence[int]) -> list[str]:
     """What a system makes of the known pairs: our runs without UNK; an outside system's translations stay as they are."""
     if isinstance(output, RunOutput):
-        return [output.work.without_unk[number].translation.text for number in known]
+        return [output.without_unk[number].translation.text for number in known]
     return [output.texts[number] for number in known]
+
+
+def saved_statistics(path: Path, compute: Callable[[list[list[float]] | None], SufficientStatistics]) -> SufficientStatistics:
+    """What `compute` finds, saved in the file, whose name says of which texts; given what is saved, `compute` need not look again."""
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = None
+    found = compute(known)
+    if known is None:
+        path.parent.mkdir(exist_ok=True)
+        write_text(path, json.dumps(found.values.tolist()))
+    return found
 
 
 def sentence_scores(statistics: SufficientStatistics) -> list[float]:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from rnnsearch.drawing.document import Block, Column, Section, Table, Value
 from rnnsearch.evaluation.likelihood import perplexity
 from rnnsearch.evaluation.significance import TRIALS, Comparison, comparisons, p_statement
-from rnnsearch.report.measures import Measures, Statistics
-from rnnsearch.report.outputs import RunOutput
+from rnnsearch.report.measures import Measures, RunOutput, Statistics
 
 COLUMNS = (
     Column("System"),
@@ -90,7 +89,7 @@ def _notes(measures: Measures) -> Iterable[str]:
         )
     elif runs:
         yield "Every pair has an unknown word, so there are no columns for pairs without one."
-    if len(runs) > 1 and any(run.worker.run.target.vocabulary != runs[0].worker.run.target.vocabulary for run in runs):
+    if len(runs) > 1 and any(run.loaded.run.target.vocabulary != runs[0].loaded.run.target.vocabulary for run in runs):
         yield "The runs write in different vocabularies: their NLL per word and perplexity cannot be compared."
 
 

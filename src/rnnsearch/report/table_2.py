@@ -9,9 +9,9 @@ from typing import Any
 from rnnsearch.drawing.curves import Curve, curve_figure
 from rnnsearch.drawing.document import Block, Column, Pictures, Section, Table
 from rnnsearch.errors import InputError
-from rnnsearch.report.gather import Worker
 from rnnsearch.report.pictures import Album
 from rnnsearch.training.log import read_statistics
+from rnnsearch.translation.outputs import LoadedRun
 
 COLUMNS = (
     Column("System"),
@@ -28,23 +28,23 @@ COLUMNS = (
 )
 
 
-def learning(workers: Sequence[Worker], album: Album) -> Section:
+def learning(runs: Sequence[LoadedRun], album: Album) -> Section:
     """Of every run, from its log. Where a run has no log, its row is empty."""
-    statistics = {worker.name: _statistics(worker.run.path) for worker in workers}
+    statistics = {run.name: _statistics(run.run.path) for run in runs}
     table = Table(
         "table-2",
         "Table 2. Learning statistics of the runs",
         COLUMNS,
-        [_row(worker, statistics[worker.name]) for worker in workers],
+        [_row(run, statistics[run.name]) for run in runs],
         notes=[
             "NLL is the mean −log p(y | x) of a sentence, in nats: on the training data since the validation before, on the "
             "development data for the weights that were kept. Hours count validation too.",
             *(f"{name} was not finished." for name, found in statistics.items() if found and not found.get("ended_because")),
         ],
-        made=[f"{worker.name}: {worker.run.log_path / 'statistics.json'}, {_ending(statistics[worker.name])}" for worker in workers],
+        made=[f"{run.name}: {run.run.log_path / 'statistics.json'}, {_ending(statistics[run.name])}" for run in runs],
     )
     blocks: list[Block] = [table]
-    curves = [_curve(worker.name, place, statistics[worker.name]) for place, worker in enumerate(workers)]
+    curves = [_curve(run.name, place, statistics[run.name]) for place, run in enumerate(runs)]
     curves = [curve for curve in curves if any(value is not None for value in curve.y)]
     if any(len(curve.x) > 1 for curve in curves):
         alt = "Development BLEU of each run over its hours of training. " + "; ".join(
@@ -67,10 +67,9 @@ def _statistics(run: Path) -> dict[str, Any]:
         raise InputError(f"is damaged: {error}", file=file, remedy="remove it; the report then has no learning statistics") from None
 
 
-def _row(worker: Worker, found: dict[str, Any]) -> list[Any]:
+def _row(run: LoadedRun, found: dict[str, Any]) -> list[Any]:
     keys = ("updates", "epochs", "hours", "train_nll", "dev_nll", "dev_bleu", "best_update", "pairs_seen")
-    parameters = sum(parameter.numel() for network in worker.translator.networks for parameter in network.parameters())
-    return [worker.name, *(found.get(key) for key in keys), parameters, found.get("hardware")]
+    return [run.name, *(found.get(key) for key in keys), run.parameters, found.get("hardware")]
 
 
 def _ending(found: dict[str, Any]) -> str:

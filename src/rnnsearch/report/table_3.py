@@ -11,8 +11,7 @@ from rnnsearch.drawing.document import Block, Column, Line, Paragraph, Section, 
 from rnnsearch.records import Translation
 from rnnsearch.report.attention import LEFT_OUT, TOO_OFTEN, left_out, longest_gap, too_often, written_again
 from rnnsearch.report.differences import UNKNOWN, marked, words
-from rnnsearch.report.measures import Measures
-from rnnsearch.report.outputs import Output, RunOutput, attending
+from rnnsearch.report.measures import Measures, Output, RunOutput, attending
 
 SHOWN = 3
 """Sentences of each kind."""
@@ -90,7 +89,7 @@ def _with_left_out(translation: Translation) -> list[Word]:
 
 def _translated(output: Output, number: int, reference: str) -> list[Word]:
     shown = marked(output.texts[number], reference) or [Word("(nothing)")]
-    if not isinstance(output, RunOutput) or not output.worker.attends:
+    if not isinstance(output, RunOutput) or not output.loaded.attends:
         return shown
     notes = iter(unknown_sources(output.translations[number]))
     return [replace(word, note=f"for {next(notes, '?')}") if word.text == UNKNOWN else word for word in shown]
@@ -108,7 +107,7 @@ def unknown_sources(translation: Translation) -> list[str]:
 def _remarks(output: RunOutput, number: int) -> list[str]:
     translation = output.translations[number]
     remarks = [] if translation.finished else ["Ended by the length limit."]
-    if not output.worker.attends:
+    if not output.loaded.attends:
         return remarks
     source = translation.source_tokens
     said = (
@@ -158,7 +157,7 @@ def sentences_file(measures: Measures, prefix: str) -> Table:
     columns = [Column(name) for name in ("line", "words", "source", "reference")]
     for output in measures.outputs:
         columns += [Column(output.name), Column(f"{output.name}, chrF2")]
-        if isinstance(output, RunOutput) and output.worker.attends:
+        if isinstance(output, RunOutput) and output.loaded.attends:
             columns.append(Column(f"{output.name}, source words left out"))
     rows = [_file_row(measures, number) for number in range(len(measures.lengths))]
     return Table(f"{prefix}sentences", "Every sentence with every translation", columns, rows)
@@ -168,7 +167,7 @@ def _file_row(measures: Measures, number: int) -> list[Value]:
     row: list[Value] = [number + 1, measures.lengths[number], measures.test.source[number], measures.test.reference[number]]
     for output in measures.outputs:
         row += [output.texts[number], measures.sentence_chrf[output.name][number]]
-        if isinstance(output, RunOutput) and output.worker.attends:
+        if isinstance(output, RunOutput) and output.loaded.attends:
             translation = output.translations[number]
             row.append(" ".join(translation.source_tokens[j] for j in left_out(translation)))
     return row

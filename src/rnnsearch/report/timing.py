@@ -8,8 +8,7 @@ from rnnsearch.drawing.curves import Curve, curve_figure
 from rnnsearch.drawing.document import Block, Column, Pictures, Section, Table, Value
 from rnnsearch.evaluation.by_length import FEWEST
 from rnnsearch.report.figure_2 import few_note, used_buckets
-from rnnsearch.report.measures import Measures
-from rnnsearch.report.outputs import RunOutput
+from rnnsearch.report.measures import Measures, RunOutput
 from rnnsearch.report.pictures import Album
 
 
@@ -24,7 +23,7 @@ def timing(measures: Measures, album: Album, prefix: str) -> Section | None:
     rows: list[list[Value]] = []
     curves: list[Curve] = []
     for run in runs:
-        seconds = np.array([kept.seconds for kept in run.work.translations])
+        seconds = np.array([line.seconds for line in run.lines])
         speeds = [_rate(int(lengths[stretch.chosen].sum()), float(seconds[stretch.chosen].sum())) for stretch in stretches]
         whole, quality = float(seconds.sum()), measures.bleu[run.name].score().value
         rows.append([run.name, quality, whole, _rate(len(seconds), whole), _rate(int(lengths.sum()), whole), *speeds])
@@ -36,8 +35,8 @@ def timing(measures: Measures, album: Album, prefix: str) -> Section | None:
         Column("Sentences per second", ",.2f", best="highest"),
     ]
     columns += [Column("Source words per second", ",.0f", best="highest"), *(Column(str(stretch), ",.0f") for stretch in stretches)]
-    machines = {run.work.hardware for run in runs}
-    made = [f"{run.name}: {run.work.hardware}, beam {run.worker.search['beam']}, {_batches(run)}" for run in runs]
+    machines = {run.hardware for run in runs}
+    made = [f"{run.name}: {run.hardware}, beam {run.loaded.search['beam']}, {_batches(run)}" for run in runs]
     table = Table(
         f"{prefix}timing",
         "Time of translation",
@@ -60,7 +59,7 @@ def timing(measures: Measures, album: Album, prefix: str) -> Section | None:
 
 
 def _batches(run: RunOutput) -> str:
-    return f"batches of {run.worker.search['batch_size']}, {run.worker.search['precision']} products"
+    return f"batches of {run.loaded.search['batch_size']}, {run.loaded.search['precision']} products"
 
 
 def _rate(count: int, seconds: float) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy as np
 from rnnsearch.drawing.document import Column, Section, Table, Value
 from rnnsearch.records import Translation
 from rnnsearch.report.differences import UNKNOWN
-from rnnsearch.report.gather import unknown_positions
-from rnnsearch.report.outputs import Output, RunOutput
+from rnnsearch.report.measures import Output, RunOutput
+from rnnsearch.text.codec import Codec
+from rnnsearch.text.vocabulary import UNK
 
 SHOWN = 12
 """Unknown words listed of each run."""
@@ -34,9 +36,9 @@ def outcomes(output: RunOutput) -> Outcomes:
     total = Outcomes()
     for translation in output.translations:
         total.written += translation.tokens.count(UNKNOWN)
-        positions = unknown_positions(output.worker.run.source, translation.source_tokens[:-1])
+        positions = unknown_positions(output.loaded.run.source, translation.source_tokens[:-1])
         for position in positions:
-            _follow(total, translation, position, output.worker.attends)
+            _follow(total, translation, position, output.loaded.attends)
     return total
 
 
@@ -51,6 +53,12 @@ def _follow(total: Outcomes, translation: Translation, position: int, attends: b
     total.left_out += not aligned
     total.as_unknown += UNKNOWN in aligned
     total.as_words += bool(aligned) and UNKNOWN not in aligned
+
+
+def unknown_positions(codec: Codec, words: Sequence[str]) -> list[int]:
+    """Of the words outside the shortlist; with subwords, of those that need a piece which is not there."""
+    encoded = codec.encode_words(words)
+    return sorted({word for number, word in zip(encoded.ids, encoded.word_of, strict=True) if number == UNK})
 
 
 def unknown_section(outputs: list[Output], prefix: str) -> Section | None:
@@ -80,7 +88,7 @@ def unknown_section(outputs: list[Output], prefix: str) -> Section | None:
     words: list[list[Value]] = [
         [output.name, word, sum(counter.values()), _shown(counter)]
         for output, fate in found
-        if output.worker.attends
+        if output.loaded.attends
         for word, counter in sorted(fate.of_word.items(), key=lambda item: (-sum(item[1].values()), item[0]))[:SHOWN]
     ]
     columns = Column("System"), Column("Source word"), Column("Times"), Column("Became")
@@ -90,7 +98,7 @@ def unknown_section(outputs: list[Output], prefix: str) -> Section | None:
 
 
 def _row(output: RunOutput, fate: Outcomes) -> list[str | int | None]:
-    became = [fate.as_unknown, fate.as_words, fate.left_out] if output.worker.attends else [None, None, None]
+    became = [fate.as_unknown, fate.as_words, fate.left_out] if output.loaded.attends else [None, None, None]
     return [output.name, fate.unknown, *became, fate.written]
 
 

@@ -7,9 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -21,9 +19,8 @@ INTERRUPTED = 130
 class Job(BaseModel):
     """What a process is to do. It comes as one line on its standard input, which stays open for as long as whoever asked lives.
 
-    texts: of each test set, (source, reference), already in the direction of the run. translations, forced: test set → file to write.
-    gold: the test sets whose links are compared with gold links.
-    page: where a report keeps its translations, if there will be one: then they are made as it wants them, once for both.
+    texts: of each test set, (source, reference), already in the direction of the run. kinds: what is made of each, as
+    translation/outputs.py names it. outputs: the folder that it lies in.
     """
 
     run: Path
@@ -31,10 +28,8 @@ class Job(BaseModel):
     settings: Settings
     trust_code: bool = False
     texts: dict[str, tuple[Path, Path]]
-    translations: dict[str, Path]
-    forced: dict[str, Path]
-    gold: frozenset[str] = frozenset()
-    page: Path | None = None
+    kinds: dict[str, list[str]]
+    outputs: Path
 
 
 def main() -> int:
@@ -73,52 +68,22 @@ def do(job: Job) -> int:
 
 
 def measure(job: Job) -> None:
-    """Everything that needs the network, into plain files; what is there already under the same key is left alone."""
-    from rnnsearch.run import Run
-    from rnnsearch.studies.measuring import force, translate, write_translations
-    from rnnsearch.system.checksums import file_checksum
-    from rnnsearch.system.machine import hardware, set_up_cpu
-    from rnnsearch.text.formats.lines import read_pairs
-    from rnnsearch.translation.forced import ROUNDS
-    from rnnsearch.translation.translator import Translator
-
-    set_up_cpu(job.settings.training.threads)
-    device = job.settings.training.device
-    key: dict[str, Any] = {"model": file_checksum(Run.open(job.run).model_path)}
-    translator = Translator.load(job.run, device=device, trust_code=job.trust_code)
-    parameters = sum(parameter.numel() for parameter in translator.networks[0].parameters())
-    facts = {"hardware": hardware(device), "parameters": parameters}
-    for name, (source, reference) in job.texts.items():
-        pairs = list(read_pairs(source, reference))
-        text = {"source": file_checksum(source)}
-        if name in job.translations:
-            lines = [pair[0] for pair in pairs]
-            asked = key | text | {"search": translator.search.model_dump()}
-            if job.page is None:
-                translate(translator, lines, job.translations[name], asked, facts, say)
-            else:
-                write_translations(*for_page(job, job.page, name, pairs), job.translations[name], asked, facts)
-        if name in job.forced:
-            asked = key | text | {"reference": file_checksum(reference)} | ({"posterior": ROUNDS} if name in job.gold else {})
-            force(translator, pairs, job.forced[name], asked, facts, say, posterior=name in job.gold)
-
-
-def for_page(job: Job, page: Path, name: str, pairs: Sequence[tuple[str, str]]) -> tuple[list[str], float]:
-    """What a report will ask of the run for this test set, kept where it will look: (translations, seconds that they took)."""
-    from rnnsearch.report.gather import gather, known_pairs, open_runs
-    from rnnsearch.report.inputs import NamedRun, TestSet
-    from rnnsearch.system.machine import hardware
-
-    device = job.settings.training.device
-    workers = open_runs([NamedRun(job.run.name, job.run)], {}, device=device, trust_code=job.trust_code)
-    test = TestSet(name, [source for source, _ in pairs], [reference for _, reference in pairs])
-    page.mkdir(parents=True, exist_ok=True)
+    """Everything that needs the network, into files; what they hold already is not made again."""
+    from rnnsearch.evaluation.test_set import read_test_set
+    from rnnsearch.system.machine import set_up_cpu
+    from rnnsearch.translation.outputs import Kind, load_run, outputs, write_texts
 
     def report(what: str, done: int, total: int | None) -> None:
         say(f"{what}, {done:,} of {total:,}")
 
-    work = gather(workers[0], test, known_pairs(workers, test), page, report, hardware(device))
-    return work.texts, sum(kept.seconds for kept in work.translations)
+    set_up_cpu(job.settings.training.threads)
+    run = load_run(job.run.name, job.run, device=job.settings.training.device, trust_code=job.trust_code)
+    for name, files in job.texts.items():
+        test = read_test_set(name, *files)
+        for kind in map(Kind, job.kinds[name]):
+            lines = outputs(run, test, kind, job.outputs, report)
+            if kind == Kind.TRANSLATIONS:
+                write_texts(job.outputs, run, test, lines)
 
 
 def say(text: str) -> None:

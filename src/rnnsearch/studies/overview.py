@@ -49,7 +49,7 @@ def dry_run(plan: Plan, out: Path, page: bool = False) -> Iterator[str]:
         yield _command(train, plan.of_seed(run.variant, run.seed), recipe, ("model", "training", "search"))
         for name, test in sets.items():
             if test.translate and not run.reverse:
-                yield f"{_joined(['translate', run.path, test.source])} > {shlex.quote(str(folder.translations(run, name)))}"
+                yield _joined(["translate", run.path, test.source, "--out", folder.outputs / run.name / f"{name}.txt"])
     if page:
         yield _report(folder, [f"{run.name}={run.path}" for run in folder.runs(plan) if not run.reverse], sets)
 

@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rnnsearch.errors import InputError
 from rnnsearch.studies.job import Job
@@ -21,7 +20,7 @@ from rnnsearch.studies.study import Plan
 from rnnsearch.studies.study_corpora import prepare_corpora
 from rnnsearch.studies.study_folder import StudyFolder, StudyRun
 from rnnsearch.studies.study_tables import Tables, make_tables
-from rnnsearch.studies.test_sets import SetFiles, set_files
+from rnnsearch.studies.test_sets import set_files
 from rnnsearch.studies.watch import Watch
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.store.corpus import Corpus
@@ -50,7 +49,7 @@ def run_study(
     """Does what is missing of the study in `out`, and writes its tables there from all that is done.
 
     side_by_side: runs that are trained at the same time; with more than one each has one thread. only: variants to which this call is
-    confined. page: translate as `rnnsearch report` needs it, too. say: gets lines for a person.
+    confined. page: make what `rnnsearch report` needs, too. say: gets lines for a person.
     A run that fails is recorded, and tried again by the next call.
     Raises InputError for a study that does not fit its files, or runs in `out` that were trained with other settings.
     """
@@ -61,10 +60,9 @@ def run_study(
         prepare_corpora(plan, folder, any(run.reverse for run in runs), len(os.sched_getaffinity(0)), progress)
         chosen = [run for run in runs if not only or run.variant in only]
         _check_runs(plan, folder, chosen)
-        scorer = Scorer(folder, set_files(plan, folder), plan.data, plan.study.symmetrisation)
+        scorer = Scorer(folder, set_files(plan, folder), plan.data, plan.study.symmetrisation, page)
         results = Results(folder / "results.jsonl")
         by_name = {run.name: run for run in runs}
-        pages = folder.page / "translations" if page else None
         tasks, failed = [], dict[str, str]()
 
         def score(run: StudyRun, error: str = "") -> str:
@@ -82,7 +80,10 @@ def run_study(
             if is_trained(run.path, plan.of_seed(run.variant, run.seed)) and scorer.is_measured(run):
                 score(run)
             else:
-                tasks.append(_task(run, plan, folder, scorer.tests, side_by_side, trust_code=trust_code, page=pages))
+                tasks.append(_task(run, plan, folder, scorer, side_by_side, trust_code))
+
+        if tasks and (folder / "forced").exists():
+            say(f"{out}: translations and alignments of an earlier version are not used (forced/ may be removed); they are made anew")
 
         def ended(outcome: Outcome) -> None:
             name = outcome.task.name
@@ -120,20 +121,19 @@ def _check_runs(plan: Plan, folder: StudyFolder, runs: Sequence[StudyRun]) -> No
             open_run(plan.of_seed(run.variant, run.seed), corpora[run.reverse], run.path)
 
 
-def _task(run: StudyRun, plan: Plan, folder: StudyFolder, tests: dict[str, SetFiles], side_by_side: int, **more: Any) -> Task:
-    """more: further fields of the job."""
+def _task(run: StudyRun, plan: Plan, folder: StudyFolder, scorer: Scorer, side_by_side: int, trust_code: bool) -> Task:
     settings = plan.of_seed(run.variant, run.seed)
     if side_by_side > 1:
         settings = settings.model_copy(update={"training": settings.training.model_copy(update={"threads": 1})})
+    tests = scorer.tests.items()
     job = Job(
         run=run.path,
         store=folder.store(run.reverse),
         settings=settings,
-        texts={name: (test.reference, test.source) if run.reverse else (test.source, test.reference) for name, test in tests.items()},
-        translations={name: folder.translations(run, name) for name, test in tests.items() if test.translate and not run.reverse},
-        forced={name: folder.forced(run, name) for name in tests},
-        gold=frozenset(name for name, test in tests.items() if test.gold is not None),
-        **more,
+        trust_code=trust_code,
+        texts={name: (test.reference, test.source) if run.reverse else (test.source, test.reference) for name, test in tests},
+        kinds={name: list(test.kinds(run.reverse, scorer.page)) for name, test in tests},
+        outputs=folder.outputs,
     )
     return Task(run.name, job, folder.log(run))
 

@@ -67,8 +67,8 @@ def prepare_corpora(plan: Plan, folder: StudyFolder, reverse: bool, workers: int
         with whole_folder(folder.corpus, lambda path: False) as parts:
             _write_builtin(plan, parts) if corpus.builtin else write_cut(plan, parts, progress)
         write_text(note, json.dumps(origin, indent=2) + "\n")
-    for name, test in set_files(plan, folder).items():  # before hours of work, not after
-        check_set(name, test, plan.data)
+    for test in set_files(plan, folder).values():  # before hours of work, not after
+        check_set(test, plan.data)
     if missing and corpus.align and not folder.aligned.exists():
         texts = parallel_texts(corpus_files(plan, folder).train)
         link_texts(texts, [folder.aligned], settings=plan.data, method=corpus.align, progress=progress)

@@ -60,12 +60,10 @@ class StudyFolder:
         """What its training and its search said."""
         return self.path / "logs" / f"{run.name}.log"
 
-    def translations(self, run: StudyRun, test: str) -> Path:
-        return self.path / "translations" / run.name / f"{test}.txt"
-
-    def forced(self, run: StudyRun, test: str) -> Path:
-        """log p, number of ids and word links of every reference, from forced decoding."""
-        return self.path / "forced" / run.name / f"{test}.tsv"
+    @property
+    def outputs(self) -> Path:
+        """What the runs make of the test sets: RUN/TEST.txt and the files of translation/outputs.py."""
+        return self.path / "translations"
 
     def runs(self, plan: Plan) -> list[StudyRun]:
         """Every run of the study: variant by variant, seed by seed, those of the other direction after all others."""

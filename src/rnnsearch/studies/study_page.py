@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.systems import hypotheses_of
-from rnnsearch.report.inputs import NamedRun, read_test_sets
+from rnnsearch.evaluation.test_set import read_test_set
+from rnnsearch.report.arguments import NamedRun, read_systems
 from rnnsearch.report.make import make_report
 from rnnsearch.studies.result_rows import Results
 from rnnsearch.studies.study import Plan
 from rnnsearch.studies.study_folder import StudyFolder
-from rnnsearch.studies.test_sets import SetFiles, set_files
+from rnnsearch.studies.test_sets import set_files
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import Progress
 
@@ -30,14 +30,17 @@ def make_page(plan: Plan, out: Path, *, only: Sequence[str] = (), trust_code: bo
     if not done:
         raise InputError("no run is done, so there is nothing to report on", file=out)
     sets = {name: test for name, test in set_files(plan, folder).items() if test.translate}
-    tests = read_test_sets([word for name, test in sets.items() for word in (f"{name}={test.source}", str(test.reference))])
+    tests = [read_test_set(name, test.source, test.reference) for name, test in sets.items()]
+    names = dict.fromkeys(system for test in sets.values() for system in test.systems)
+    files = {system: {name: test.systems[system] for name, test in sets.items() if system in test.systems} for system in names}
     first = plan.of_seed(done[0].variant, done[0].seed).training
     set_up_cpu(first.threads)
     return make_report(
         [NamedRun(run.name, run.path) for run in done],
         tests,
         folder.page,
-        systems=_systems(sets, {test.name: len(test.source) for test in tests}),
+        systems=read_systems(files, tests),
+        outputs_folder=folder.outputs,
         device=first.device,
         trust_code=trust_code,
         title=plan.study.title,
@@ -45,12 +48,3 @@ def make_page(plan: Plan, out: Path, *, only: Sequence[str] = (), trust_code: bo
         beside=[("../index.html", "the study: its tables and settings")],
         progress=progress,
     )
-
-
-def _systems(sets: dict[str, SetFiles], sizes: dict[str, int]) -> dict[str, dict[str, list[str]]]:
-    """name → test set → hypotheses"""
-    found: dict[str, dict[str, list[str]]] = {}
-    for name, test in sets.items():
-        for system, path in test.systems.items():
-            found.setdefault(system, {})[name] = hypotheses_of(path, sizes[name], system).hypotheses
-    return found

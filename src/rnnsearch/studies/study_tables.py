@@ -15,12 +15,13 @@ from rnnsearch.drawing.page import as_markdown
 from rnnsearch.studies.comparing import Members, comparisons
 from rnnsearch.studies.metrics import LEARNING_METRICS, TEST_METRICS, Metric, Summary
 from rnnsearch.studies.result_rows import Results, Row
-from rnnsearch.studies.scoring import Scorer, read_test_size, translation_statistics
+from rnnsearch.studies.scoring import Scorer, long_sentences, translation_statistics
 from rnnsearch.studies.study import Plan
 from rnnsearch.studies.study_document import study_document
 from rnnsearch.studies.study_figure import study_figure
 from rnnsearch.studies.study_folder import StudyFolder
 from rnnsearch.system.files import write_text
+from rnnsearch.text.formats.lines import read_lines
 
 
 @dataclass(frozen=True)
@@ -87,17 +88,17 @@ def _before(folder: StudyFolder) -> dict[str, Any]:
 
 
 def _test(name: str, scorer: Scorer, by_variant: dict[str, list[Row]]) -> dict[str, Any]:
-    test = scorer.tests[name]
+    files = scorer.tests[name]
+    test = files.read()
     scores = {variant: [row["tests"].get(name, {}) for row in rows] for variant, rows in by_variant.items()}
     first: dict[str, Any] = next(iter(scores.values()), [{}])[0]
-    sentences, long = read_test_size(test, scorer.data)
     systems = {}
-    for system, path in test.systems.items():
-        found = translation_statistics(test, path, scorer.data)
+    for system, path in files.systems.items():
+        found = translation_statistics(test, list(read_lines(path)), scorer.data)
         systems[system] = {metric: Summary.of([statistics.score().value])._asdict() for metric, statistics in found.items()}
     return {
-        "sentences": sentences,
-        "long_sentences": long,
+        "sentences": len(test.source),
+        "long_sentences": len(long_sentences(test, scorer.data)),
         "signatures": {key.removesuffix("_signature"): value for key, value in first.items() if key.endswith("_signature")},
         "variants": {variant: _summaries(found, TEST_METRICS) for variant, found in scores.items()},
         "systems": systems,

@@ -64,6 +64,11 @@ def free(file: Path, overwrite: bool) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
 
 
+def file_name(name: str) -> str:
+    """The name with whatever a file's name should not hold turned into hyphens."""
+    return "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip(".") or "unnamed"
+
+
 def _flush(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -28,14 +28,19 @@ def note(text: str) -> None:
 
 
 class ProgressBar:
-    """Called with (what is being done, how many are done, of how many or None); nothing is shown without a terminal or if unwanted."""
+    """Called with (what is being done, how many are done, of how many or None) and a note; shows nothing without a terminal or if unwanted.
 
-    def __init__(self) -> None:
+    shown: False to show nothing anywhere.
+    """
+
+    def __init__(self, shown: bool = True) -> None:
         from rich.console import Console
         from rich.progress import Progress as Bar
+        from rich.progress import TextColumn
 
         console = Console(file=cast(TextIO, LastingStream(sys.stderr)))
-        self.bar = Bar(console=console, transient=True, disable=is_quiet() or not console.is_terminal)
+        columns = (*Bar.get_default_columns(), TextColumn("{task.fields[note]}"))
+        self.bar = Bar(*columns, console=console, transient=True, disable=is_quiet() or not (shown and console.is_terminal))
         self.tasks: dict[str, object] = {}
 
     def __enter__(self) -> Self:
@@ -45,7 +50,7 @@ class ProgressBar:
     def __exit__(self, *_: object) -> None:
         self.bar.stop()
 
-    def __call__(self, text: str, done: int, total: int | None) -> None:
+    def __call__(self, text: str, done: int, total: int | None, note: str = "") -> None:
         if text not in self.tasks:
-            self.tasks[text] = self.bar.add_task(text, total=total)
-        self.bar.update(self.tasks[text], completed=done, total=total)  # type: ignore[arg-type]
+            self.tasks[text] = self.bar.add_task(text, total=total, note=note)
+        self.bar.update(self.tasks[text], completed=done, total=total, note=note)  # type: ignore[arg-type]

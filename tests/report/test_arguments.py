@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.report import inputs
-from rnnsearch.report.inputs import name_runs, read_test_sets, system_files
+from rnnsearch.report.arguments import name_runs, read_systems, read_test_sets, system_files
+from rnnsearch.system.files import file_name
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_gold_links_belong_to_one_set(texts: list[str], tmp_path: Path) -> None:
         ([0, 1, 0, 1], "", "two test sets are called test"),
         ([0, 1, 2, 3], "{gold}", "which test set"),
         ([0, 1], "news={gold}", "no test set 'news'"),
-        ([2, 3], "{gold}", "has links of 2 sentences, other has 1"),
+        ([2, 3], "{gold}", "gold: has 2 sentences, and test set other has 1"),
     ],
 )
 def test_bad_sets_are_one_clear_line(texts: list[str], tmp_path: Path, files: list[int], gold: str, message: str) -> None:
@@ -89,6 +89,13 @@ def test_systems_have_a_file_for_each_set(texts: list[str]) -> None:
             system_files(wrong, sets)
 
 
+def test_systems_have_a_line_for_each_pair(texts: list[str]) -> None:
+    sets = read_test_sets(texts)
+    assert read_systems({"A": {"other": texts[3]}}, sets) == {"A": {"other": ["f"]}}
+    with pytest.raises(InputError, match=r"test\.fr: has 2 lines, but there are 1 references"):
+        read_systems({"A": {"other": texts[1]}}, sets)
+
+
 def test_files_have_plain_names() -> None:
-    assert inputs.file_name("a/b c*: é") == "a-b-c---é"
-    assert inputs.file_name("...") == "unnamed"
+    assert file_name("a/b c*: é") == "a-b-c---é"
+    assert file_name("...") == "unnamed"

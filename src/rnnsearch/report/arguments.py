@@ -1,35 +1,20 @@
-"""What a report is about: runs, test sets and outside systems, each with the name that its tables show."""
+"""Runs, test sets and outside systems as words of the command line, each with the name that tables show."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.gold_links import read_gold
-from rnnsearch.text.formats.lines import read_pairs
-from rnnsearch.word_links import GoldLinks
+from rnnsearch.evaluation.systems import hypotheses_of
+from rnnsearch.evaluation.test_set import TestSet, read_test_set
+from rnnsearch.system.files import file_name
 
 ABSENT = "-"
 """Stands for the file of an outside system that has not translated a test set."""
-
-
-@dataclass(frozen=True)
-class TestSet:
-    """Source and reference of one test set, line by line; gold: its word links, if they are known."""
-
-    name: str
-    source: list[str]
-    reference: list[str]
-    files: tuple[str, str] = ("", "")
-    gold: list[GoldLinks] | None = None
-
-    def first(self, pairs: int) -> TestSet:
-        """The beginning of it."""
-        gold = None if self.gold is None else self.gold[:pairs]
-        return replace(self, source=self.source[:pairs], reference=self.reference[:pairs], gold=gold)
 
 
 @dataclass(frozen=True)
@@ -50,8 +35,7 @@ def read_test_sets(files: Sequence[str], gold: Sequence[str] = ()) -> list[TestS
         raise InputError("a test set is two files, source and reference", remedy="--test [NAME=]SRC REF")
     sets = [_read_test_set(source, reference) for source, reference in zip(files[::2], files[1::2], strict=True)]
     require_different([test.name for test in sets], "test sets", "--test NAME=SRC REF")
-    links = dict(_gold_of(entry, sets) for entry in gold)
-    return [replace(test, gold=links.get(test.name)) for test in sets]
+    return reduce(_with_gold, gold, sets)
 
 
 def name_runs(words: Sequence[str]) -> list[NamedRun]:
@@ -91,31 +75,27 @@ def system_files(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dic
     return {name: {test.name: path for test, path in zip(sets, paths, strict=True) if path != ABSENT} for name, paths in files.items()}
 
 
-def file_name(name: str) -> str:
-    """The name with whatever a file's name should not hold turned into hyphens."""
-    return "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip(".") or "unnamed"
+def read_systems(files: Mapping[str, Mapping[str, str | Path]], sets: Sequence[TestSet]) -> dict[str, dict[str, list[str]]]:
+    """The hypotheses of every outside system: name → test set → lines. Raises InputError for a file that does not fit its test set."""
+    sizes = {test.name: len(test.source) for test in sets}
+    return {
+        name: {test: hypotheses_of(path, sizes[test], name).hypotheses for test, path in paths.items()} for name, paths in files.items()
+    }
 
 
 def _read_test_set(source: str, reference: str) -> TestSet:
     name, source = _named(source)
-    pairs = list(read_pairs(source, reference))
-    if not pairs:
-        raise InputError("is empty", file=source, remedy="a test set has at least one pair")
-    name = name or Path(source).name.partition(".")[0] or "test"
-    return TestSet(name, [pair[0] for pair in pairs], [pair[1] for pair in pairs], (source, reference))
+    return read_test_set(name or Path(source).name.partition(".")[0] or "test", source, reference)
 
 
-def _gold_of(entry: str, sets: Sequence[TestSet]) -> tuple[str, list[GoldLinks]]:
+def _with_gold(sets: list[TestSet], entry: str) -> list[TestSet]:
     name, path = _named(entry)
     if not name and len(sets) > 1:
         raise InputError(f"which test set do the gold links {path} belong to?", remedy="--gold NAME=FILE")
-    test = next((test for test in sets if test.name == (name or sets[0].name)), None)
-    if test is None:
+    name = name or sets[0].name
+    if name not in [test.name for test in sets]:
         raise InputError(f"no test set {name!r} for the gold links {path}", remedy=f"one of {', '.join(each.name for each in sets)}")
-    links = read_gold(path)
-    if len(links) != len(test.source):
-        raise InputError(f"has links of {len(links):,} sentences, {test.name} has {len(test.source):,} pairs", file=path)
-    return test.name, links
+    return [test.with_gold(path) if test.name == name else test for test in sets]
 
 
 def _named(word: str) -> tuple[str, str]:

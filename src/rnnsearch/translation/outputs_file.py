@@ -1,0 +1,201 @@
+"""The file of outputs: JSON lines, a header and then a line for each sentence, in the order of the input.
+
+It is appended block by block. Wherever it is broken off, the whole blocks stay and the same call goes on after them. Blocks begin at the
+same sentences every time, so batches are the same, and so is every bit of what comes out, but for the times.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsearch.errors import InputError
+from rnnsearch.records import Translation
+from rnnsearch.system.batching import batches
+from rnnsearch.system.locks import lock
+from rnnsearch.translation.translator import READ_AHEAD, batched_by_length
+
+FORMAT = 1
+"""A part of every key: outputs in another format are made anew."""
+SMALLEST_WEIGHT = 5e-4
+"""Smaller α are left out, but for the largest of a row: in a long sentence a few count, and dozens do not."""
+PLAIN = ("text", "tokens", "source_tokens", "score", "finished", "parts")
+"""Fields of a translation that are written as they are."""
+REMEDY = "remove it; its sentences are then translated again"
+
+Item = TypeVar("Item")
+Header = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLine:
+    """What a run made of one sentence.
+
+    number: of the sentence in the input, from 0. seconds: its share of its batch's time, in proportion to source words.
+    posterior: (target, source) float32, for a reference whose words are known (translation/posterior.py).
+    answer: what `translate --out` prints for it.
+    """
+
+    number: int
+    translation: Translation
+    seconds: float = 0.0
+    posterior: NDArray[np.float32] | None = None
+    answer: str | None = None
+
+
+def as_line(output: OutputLine) -> str:
+    """One line of JSON, without its line feed. alignment, posterior: for each target word the (source position, weight in millionths)."""
+    translation = output.translation
+    fields: dict[str, Any] = {"number": output.number, **{name: getattr(translation, name) for name in PLAIN}}
+    fields["log_probabilities"] = [round(value, 5) for value in translation.log_probabilities]
+    fields |= {"seconds": round(output.seconds, 6), "alignment": _sparse(translation.alignment)}
+    if output.posterior is not None:
+        fields["posterior"] = _sparse(output.posterior)
+    if output.answer is not None:
+        fields["answer"] = output.answer
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def from_line(line: str) -> OutputLine:
+    """What `as_line` wrote, with weights of six digits whose rows sum to 1 again. Raises what damaged JSON raises."""
+    fields = json.loads(line)
+    width = len(fields["source_tokens"])
+    plain = {name: fields[name] for name in (*PLAIN, "log_probabilities")}
+    translation = Translation(**plain, alignment=_dense(fields["alignment"], width))
+    posterior = _dense(fields["posterior"], width) if "posterior" in fields else None
+    return OutputLine(fields["number"], translation, fields["seconds"], posterior, fields.get("answer"))
+
+
+def completed(
+    path: Path | None,
+    header: Header,
+    items: Iterable[Item],
+    batch_size: int,
+    length: Callable[[Item], int],
+    work: Callable[[Sequence[Item]], Sequence[OutputLine]],
+    fits: Callable[[Item, OutputLine], bool],
+) -> Iterator[OutputLine]:
+    """The outputs of all items in their order, as they stand in the file; those that it lacks are made, READ_AHEAD batches at a time.
+
+    path: None for no file. header: the first line of a file that begins here; its "key" stands for all that the outputs follow from.
+    work: the outputs of a batch; a batch has items of similar length. fits: whether an output in the file is of this item. From the first
+    block with one that is not, all are made anew.
+    Raises InputError for a file with another key, for a damaged one, and while another command writes it.
+    """
+    block = READ_AHEAD * batch_size
+    with _opened(path, header) as file:
+        done = 0
+        for chunk in batches(items, block):
+            begin, lines = file.tell(), list(islice(file, block))
+            whole = len(lines) == len(chunk) and lines[-1].endswith(b"\n")
+            found = [_output(line, path, number) for number, line in enumerate(lines, done + 2)] if whole else []
+            if not found or not all(map(fits, chunk, found)):
+                written = [as_line(output) for output in batched_by_length(chunk, length, batch_size, partial(_timed, work))]
+                _write(file, path, begin, written)
+                found = list(map(from_line, written))
+            done += len(chunk)
+            yield from found
+        end = file.tell()
+        if file.read(1):  # the rest of an earlier, longer input
+            file.truncate(end)
+
+
+def _timed(work: Callable[[Sequence[Item]], Sequence[OutputLine]], batch: Sequence[Item]) -> list[OutputLine]:
+    """The outputs of a batch, each with its share of the seconds."""
+    begun = time.perf_counter()
+    made = work(batch)
+    seconds = time.perf_counter() - begun
+    words = [max(1, len(output.translation.source_tokens) - 1) for output in made]
+    return [replace(output, seconds=seconds * share / sum(words)) for output, share in zip(made, words, strict=True)]
+
+
+def read_outputs(path: Path) -> Iterator[OutputLine]:
+    """The outputs that a file holds. Raises InputError, with the line, where it is damaged."""
+    with path.open("rb") as file:
+        yield from (_output(line, path, number) for number, line in enumerate(file, 1) if number > 1)
+
+
+def read_header(path: Path) -> Header:
+    """The first line of a file; empty if there is no file or no whole line in it. Raises InputError if it is damaged."""
+    try:
+        with path.open("rb") as file:
+            line = file.readline()
+        header: Header = json.loads(line) if line.endswith(b"\n") else {"key": None}
+        return header if header["key"] else {}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"is damaged: {error}", file=path, line=1, remedy=REMEDY) from None
+
+
+def count_outputs(path: Path) -> int:
+    """How many whole lines stand below the header; 0 if there is no file."""
+    if not path.exists():
+        return 0
+    with path.open("rb") as file:
+        return max(0, sum(line.endswith(b"\n") for line in file) - 1)
+
+
+@contextmanager
+def _opened(path: Path | None, header: Header) -> Iterator[BinaryIO]:
+    """The file below its header, for this process alone."""
+    if path is None:
+        yield io.BytesIO()
+        return
+    with open(path, "rb+", opener=lambda name, flags: os.open(name, flags | os.O_CREAT, 0o666)) as file:
+        if not lock(file.fileno()):
+            raise InputError("another command is writing it", file=path, remedy="wait for it, or end it")
+        before = read_header(path)
+        if before and before["key"] != header["key"]:
+            raise InputError("was made by another run, search or text", file=path, remedy=REMEDY)
+        if not before:
+            _write(file, path, 0, [json.dumps(header, ensure_ascii=False)])
+        file.seek(0)
+        file.readline()
+        yield file
+
+
+def _write(file: BinaryIO, path: Path | None, begin: int, lines: Sequence[str]) -> None:
+    """Puts these lines in the place of all that stands after `begin`, and on the disk."""
+    try:
+        file.seek(begin)
+        file.truncate()
+        file.write("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass"))
+        file.flush()
+        if path:
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=path, remedy="the same command goes on with it") from None
+
+
+def _output(line: bytes, path: Path | None, number: int) -> OutputLine:
+    try:
+        return from_line(line.decode("utf-8", "surrogatepass"))
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
+        raise InputError(f"is damaged: {error}", file=path, line=number, remedy=REMEDY) from None
+
+
+def _sparse(weights: NDArray[np.float32]) -> list[list[tuple[int, int]]]:
+    large = (np.flatnonzero((row >= min(SMALLEST_WEIGHT, row.max())) & (row > 0)) for row in weights)
+    return [[(int(place), round(1e6 * float(row[place]))) for place in places] for row, places in zip(weights, large, strict=True)]
+
+
+def _dense(rows: list[list[tuple[int, int]]], width: int) -> NDArray[np.float32]:
+    matrix = np.zeros((len(rows), width), dtype=np.float64)
+    for i, row in enumerate(rows):
+        for j, millionths in row:
+            matrix[i, j] = millionths
+    matrix /= np.maximum(matrix.sum(axis=1, keepdims=True), 1.0)
+    return matrix.astype(np.float32)
