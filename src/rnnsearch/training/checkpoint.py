@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_notes, load_tensors, save_tensors
-from rnnsearch.training.optimiser import WeightAverage
+from rnnsearch.training.optimiser import WeightAverage, match_gradients
 
 
 @dataclass
@@ -82,6 +82,7 @@ def load_checkpoint(path: Path, network: nn.Module, optimiser: torch.optim.Optim
             index, slot = key.split(".")
             state.setdefault(int(index), {})[slot] = tensor
         optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+        match_gradients(optimiser, network)
         if average is not None:
             weights = _under("average.", tensors)
             for name, tensor in average.weights.items():

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.model.embedding import WordEmbedding
 from rnnsearch.training.adadelta import Adadelta
 
 
@@ -30,6 +31,13 @@ def make_optimiser(parameters: Iterable[nn.Parameter], settings: TrainingSetting
 def takes_sparse_gradients(settings: TrainingSettings) -> bool:
     """Whether the optimiser can leave the rows of unseen words alone. (Adam moves every row at every update; a GPU prefers whole ones.)"""
     return settings.optimiser == "adadelta" and not settings.weight_decay and settings.device == "cpu"
+
+
+def match_gradients(optimiser: torch.optim.Optimizer, network: nn.Module) -> None:
+    """Gives a loaded state the form that the network's gradients need: a run may be resumed on a device with another form."""
+    if isinstance(optimiser, Adadelta):
+        embeddings = [module for module in network.modules() if isinstance(module, WordEmbedding)]
+        optimiser.match_gradients({embedding.weight for embedding in embeddings if embedding.sparse_gradient})
 
 
 def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
