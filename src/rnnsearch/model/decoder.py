@@ -60,7 +60,7 @@ class DecoderState:
     cell: Float[Tensor, "batch hypotheses state"]
     context: Float[Tensor, "batch hypotheses annotation"]
     weights: Float[Tensor, "batch hypotheses source"]
-    """α_i of the alignment model, also where the context was made of a known alignment instead."""
+    """α_i of the alignment model, also where the context was made of a known alignment instead; zeros while no context has been made."""
     memory: Float[Tensor, "batch hypotheses *memory"] | None
     """The alignment model's own."""
 
@@ -97,13 +97,13 @@ class Decoder(nn.Module):
         hidden = tanh(self.W_s(encoded.summary)).unsqueeze(1)  # (batch, 1, n)
         keys = self.alignment.keys(encoded.annotations)
         source = Source(encoded.annotations, keys, mask.unsqueeze(1), recurrent_dropout(hidden, dropout))
-        uniform = mask.to(hidden.dtype) / lengths.unsqueeze(1)  # the row of a word that read no context (wiring `appendix`)
+        nothing = torch.zeros_like(source.mask, dtype=hidden.dtype)  # the row of a word that read no context (variant `appendix`)
         context = torch.zeros_like(encoded.annotations[:, :1])
-        return source, DecoderState(self.cell.begin(hidden), context, uniform.unsqueeze(1), self.alignment.start(keys, lengths))
+        return source, DecoderState(self.cell.begin(hidden), context, nothing, self.alignment.start(keys, lengths))
 
     @property
     def first_attended(self) -> int:
-        """0 if the context of step i is read by p(y_i), 1 if by p(y_{i+1}): p(y_1) then reads none, and its row is no alignment."""
+        """0 if the context of step i is read by p(y_i), 1 if by p(y_{i+1}): p(y_1) then reads none, and its row is 0."""
         return int(self.wiring == "appendix")
 
     def step(self, word: Word, state: DecoderState, source: SourceReader, known: Known = None) -> Step:
@@ -136,7 +136,7 @@ def eq4(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader,
 def appendix(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader, known: Known) -> Step:
     """p(y_i) from s_{i−1}, y_{i−1}, c_{i−1} (A.2.2 read literally, c_0 = 0); then c_i and s_i as in eq4.
 
-    The alignment of y_i is therefore α_{i−1}, the weights of the context that it was read from.
+    The alignment of y_i is therefore α_{i−1}, the weights of the context that it was read from; y_1 has none, and a row of zeros.
     """
     seen = state
     state = decoder.attend(state, source, known)

@@ -101,7 +101,7 @@ def unknown_sources(translation: Translation) -> list[str]:
     aligned = []
     for word, row in zip(translation.tokens, translation.alignment, strict=True):
         if word == UNKNOWN:
-            aligned.append(translation.source_tokens[int(np.argmax(row[:-1]))] if len(row) > 1 else "?")
+            aligned.append(translation.source_tokens[int(np.argmax(row[:-1]))] if row[:-1].any() else "?")
     return aligned
 
 

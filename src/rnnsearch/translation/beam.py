@@ -43,7 +43,7 @@ class SearchState(Protocol):
 @dataclass(slots=True)
 class StepResult:
     log_probabilities: Float[Tensor, "batch hypotheses target"]  # float32: log p(y_i | y_<i, x), normalised
-    weights: Float[Tensor, "batch hypotheses source"]  # float32: α_i (Eq. 6), rows sum to 1, zero on padding
+    weights: Float[Tensor, "batch hypotheses source"]  # float32: α_i (Eq. 6), rows sum to 1 (0: read no context), zero on padding
     state: SearchState
 
 

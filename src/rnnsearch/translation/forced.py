@@ -10,6 +10,7 @@ from torch import Tensor
 
 from rnnsearch.model.network import TeacherForced, TranslationNetwork
 from rnnsearch.text.store.batches import Batch
+from rnnsearch.translation.ensemble import mean_alignment
 from rnnsearch.translation.posterior import alignment_posterior, log_p
 
 ROUNDS = 3
@@ -25,12 +26,13 @@ def forced_decoding(networks: Sequence[TranslationNetwork], batch: Batch, *, pos
     others the state that asks is made of c_i itself, and would have met y_i before it is asked. log p stays the network's own.
 
     Several networks are an ensemble: the mean of their probabilities, and of their alignments. Of a bidirectional decoder the mean of
-    both directions' log p and α; row i belongs to y_i in both.
+    both directions' log p and α; row i belongs to y_i in both. A word that was read from no context (the first one, in the decoder
+    variant `appendix`) has a row of zeros: no alignment, and no link.
     """
     given = [_teacher_forced(network, batch, None) for network in networks]
     log_probabilities = _log_probabilities(networks, batch, given)
     if not posterior:
-        return log_probabilities, torch.stack([one.weights for every in given for one in every]).mean(0)
+        return log_probabilities, mean_alignment([one.weights for every in given for one in every])
     annotations = [network.encode(batch.source, batch.source_lengths)[0].annotations for network in networks]
     weights = _posterior(networks, batch, given, annotations)
     if all(network.decoder.wiring == "released" for network in networks):
@@ -67,4 +69,4 @@ def _posterior(
         for network, every, own in zip(networks, given, annotations, strict=True)
         for direction, one in zip(network.directions, every, strict=True)
     ]
-    return torch.stack(found).mean(0)
+    return mean_alignment(found)

@@ -25,7 +25,7 @@ CHUNK_ELEMENTS = 16_000_000
 def alignment_posterior(direction: Direction, given: TeacherForced, annotations: Tensor, targets: Tensor) -> Tensor:
     """p(a_i = j | y_≤i, x), (batch, target, source), of targets (batch, target); rows sum to 1.
 
-    annotations: h_j, (batch, source, 2n). A word that was read from no context (`given.attended`) keeps its row of α.
+    annotations: h_j, (batch, source, 2n). A word that was read from no context (`given.attended`) has a row of zeros, as in α.
     """
     explained = []
     for annotation in annotations.split(1, 1):  # h_j, (batch, 1, 2n): the context of every target word

@@ -183,9 +183,9 @@ class Translator:
         words = list(decoded.words)
         if replace_unk:
             for position, number in enumerate(hypothesis.ids[: len(decoded.word_of)]):
-                if number == UNK and alignment.shape[1] > 1:
-                    row = alignment[decoded.word_of[position]]
-                    aligned = sentence.words[int(np.argmax(row[:-1]))]
+                on_words = alignment[decoded.word_of[position], :-1]
+                if number == UNK and on_words.any():  # else it read no word, and stands for none
+                    aligned = sentence.words[int(np.argmax(on_words))]
                     words[decoded.word_of[position]] = self.dictionary.get(aligned, aligned)
         return Translation(
             text=self.target.text(words),
@@ -233,7 +233,7 @@ def in_words(
     """The alignment of words from that of ids: sums over the pieces of a source word, means over those of a target word.
 
     weights: (target ids, source ids); source_word_of: the end of sentence counts as a last word. Returns (target_words, source words);
-    rows sum to 1.
+    rows sum to 1, but a word none of whose ids read a context has a row of zeros.
     """
     source_words = source_word_of[-1] + 1
     summed = np.zeros((len(weights), source_words), dtype=np.float64)
