@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from rnnsearch.evaluation.alignment_behaviour import LEFT_OUT, TOO_OFTEN
 from rnnsearch.records import Translation
-from rnnsearch.report.attention import LEFT_OUT, TOO_OFTEN, left_out, longest_gap, too_often, written_again
+from rnnsearch.report.attention import left_out, longest_gap, too_often, written_again
 from rnnsearch.report.differences import UNKNOWN, marked, words
 from rnnsearch.report.document import Block, Column, Line, Paragraph, Section, Sentence, Sentences, Table, Value, Word
 from rnnsearch.report.measures import Measures
@@ -146,7 +147,8 @@ def every_word(measures: Measures, prefix: str) -> Table:
         ),
         rows,
         notes=[
-            f"Coverage of a source word is Σ_i α_ij over the translation: left out below {LEFT_OUT}, again and again above {TOO_OFTEN}. "
+            f"Coverage of a source word is Σ_i α_ij over the translation: left out below {LEFT_OUT} (punctuation aside), "
+            f"again and again above {TOO_OFTEN}, as in the measures of `rnnsearch align`. "
             "Function words that the target language does without count as left out, too. Written again: a word that was written before in "
             "the sentence with the attention mostly on the same source word."
         ],
