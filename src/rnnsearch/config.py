@@ -58,7 +58,8 @@ class ModelSettings(_Section):
     encoder: str = Field("bidirectional", description="bidirectional (3.2), forward, embedding, embedding-position")
     alignment: str = Field(
         "additive",
-        description="a: additive (A.1.2), fixed (RNNencdec), dot, general, window, recurrent, recurrent-scalar, coverage, coverage-neural",
+        description="a: additive (A.1.2), fixed (RNNencdec, with encoder = forward), dot, general, window, recurrent, recurrent-scalar, "
+        "coverage, coverage-neural",
     )
     readout: str = Field("maxout", description="maxout (A.2.2), tanh")
     wiring: Literal["eq4", "appendix", "released"] = Field("released", description="which states meet in the readout")
@@ -112,7 +113,9 @@ class TrainingSettings(_Section):
     alignment_forcing_probability: Probability = Field(0.5, description="of each sentence, with alignment_forcing = mixed")
     average_decay: Probability = Field(0.0, description="exponential average of the weights, used for validation and the saved model")
     precision: Literal["float32", "bfloat16"] = Field("float32", description="of the matrix products; states and weights stay float32")
-    processes: Positive = Field(1, description="that share each batch's pairs and the parameters, on one machine without a GPU")
+    processes: Positive = Field(
+        1, description="that share each batch's pairs and the parameters, on one machine without a GPU; other rounding"
+    )
     threads: int = Field(0, ge=0, description="processor threads of each process; 0 = as many as there are cores for it")
     device: str = Field("cpu", description="cpu, cuda or cuda:N")
     seed: Seed = Field(1, description="of the first weights, dropout and the order of batches")
