@@ -15,9 +15,10 @@ from torch import Tensor, nn
 
 from rnnsearch.model.alignment import Alignment
 from rnnsearch.model.cells import Cell
+from rnnsearch.model.deferred_gradients import linear_product
 from rnnsearch.model.dropout import recurrent_dropout
 from rnnsearch.model.encoder import Encoded
-from rnnsearch.model.sequence_linear import ReadEveryStep, SequenceLinear, SequenceMap
+from rnnsearch.model.linear import Linear
 from rnnsearch.model.tanh import tanh
 
 
@@ -37,16 +38,11 @@ class Source:
 
 
 class SourceReader:
-    """A Source as the steps of one sequence read it, its gradients formed once at the end."""
+    """A Source as the steps of one sequence read it; the gradient of the annotations in its contexts is formed once at the end."""
 
     def __init__(self, source: Source) -> None:
-        self.mask, self.keep = source.mask, source.keep
-        self._keys = ReadEveryStep(source.keys)
-        self._weighted_sum = SequenceMap(source.annotations.mT)
-
-    @property
-    def keys(self) -> Float[Tensor, "batch source key"]:
-        return self._keys.read()
+        self.keys, self.mask, self.keep = source.keys, source.mask, source.keep
+        self._weighted_sum = linear_product(source.annotations.mT)
 
     def context(self, weights: Float[Tensor, "batch hypotheses source"]) -> Float[Tensor, "batch hypotheses annotation"]:
         """c_i = Σ_j α_ij h_j (Eq. 5)."""
@@ -88,7 +84,7 @@ class Decoder(nn.Module):
     def __init__(self, cell: Cell, alignment: Alignment, summary_size: int, wiring: str) -> None:
         super().__init__()
         self.cell, self.alignment, self.wiring = cell, alignment, wiring
-        self.W_s = SequenceLinear(summary_size, cell.hidden_size, bias=True)
+        self.W_s = Linear(summary_size, cell.hidden_size, bias=True)
 
     def start(
         self, encoded: Encoded, lengths: Int[Tensor, " batch"], mask: Bool[Tensor, "batch source"], dropout: float = 0.0

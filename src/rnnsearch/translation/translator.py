@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rnnsearch.config import SearchSettings, changed
 from rnnsearch.errors import InputError
-from rnnsearch.model.fixed_maps import FixedMaps
+from rnnsearch.model.inference_weights import InferenceWeights
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
@@ -68,7 +68,7 @@ class Translator:
         self.search = search or SearchSettings()
         self.dictionary = dictionary or {}
         self.lexicon = lexicon
-        self._maps: dict[str, list[FixedMaps]] = {}
+        self._weights: dict[str, list[InferenceWeights]] = {}
 
     @classmethod
     def load(
@@ -159,8 +159,8 @@ class Translator:
         words = None if self.lexicon is None else candidate_words(ids.numpy(), self.lexicon, len(self.target.vocabulary), settings)
         chosen = None if words is None else torch.from_numpy(words).to(self._device)
         ids, lengths = ids.to(self._device), lengths.to(self._device)
-        maps = self._maps.setdefault(settings.precision, [FixedMaps(settings.precision) for _ in self.networks])
-        readers = begin_search(self.networks, maps, ids, lengths, chosen)
+        weights = self._weights.setdefault(settings.precision, [InferenceWeights(settings.precision) for _ in self.networks])
+        readers = begin_search(self.networks, weights, ids, lengths, chosen)
         if chosen is not None:
             readers = candidate_readers(readers, chosen)
         return _Begun(readers, lengths, words)
