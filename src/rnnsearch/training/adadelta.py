@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 CHUNK = 1 << 15
@@ -92,12 +93,14 @@ def _count_updates(parameter: nn.Parameter, state: dict[str, Tensor]) -> None:
     state["step"] = torch.zeros(len(parameter), dtype=torch.int64, device=parameter.device)
 
 
-def _decay(missed: Tensor, group: dict[str, Any]) -> Tensor:
-    """ρ^(updates missed), (rows, 1). missed: (rows,)."""
+def _decay(missed: Float[Tensor, " rows"], group: dict[str, Any]) -> Float[Tensor, "rows 1"]:
+    """ρ^(updates missed)."""
     return torch.pow(group["rho"], missed).unsqueeze(1)
 
 
-def _change(g: Tensor, square: Tensor, delta: Tensor, group: dict[str, Any]) -> Tensor:
+def _change(
+    g: Float[Tensor, "*shape"], square: Float[Tensor, "*shape"], delta: Float[Tensor, "*shape"], group: dict[str, Any]
+) -> Float[Tensor, "*shape"]:
     """lr · Δx; E[g²] and E[Δx²], both of the update before, are brought up to this one in place."""
     rho, epsilon = float(group["rho"]), float(group["eps"])
     square.mul_(rho).addcmul_(g, g, value=1 - rho)

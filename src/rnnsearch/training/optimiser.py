@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from rnnsearch.config import TrainingSettings
@@ -67,8 +68,8 @@ def total_updates(settings: TrainingSettings, updates_per_epoch: float) -> int:
     return total
 
 
-def gradient_norm(parameters: Iterable[nn.Parameter]) -> Tensor:
-    """The L2 norm of all gradients together, 0-dim, where they are."""
+def gradient_norm(parameters: Iterable[nn.Parameter]) -> Float[Tensor, ""]:
+    """The L2 norm of all gradients together, where they are."""
     return nn.utils.get_total_norm([_numbers(parameter) for parameter in parameters if parameter.grad is not None])
 
 
@@ -78,7 +79,7 @@ def clip(parameters: Iterable[nn.Parameter], norm: float, threshold: float) -> N
         torch._foreach_mul_([_numbers(parameter) for parameter in parameters if parameter.grad is not None], threshold / norm)
 
 
-def _numbers(parameter: nn.Parameter) -> Tensor:
+def _numbers(parameter: nn.Parameter) -> Float[Tensor, ...]:
     """The gradient, or what a sparse one holds after the rows that several words share have been summed."""
     assert parameter.grad is not None
     if not parameter.grad.is_sparse:

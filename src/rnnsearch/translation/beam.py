@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -32,10 +32,11 @@ SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
 """Stands for a coverage of 0, whose logarithm is −∞: a position never attended to costs β·87.3."""
 
 
+@runtime_checkable
 class SearchState(Protocol):
     """What a step function must remember: tensors (B, k, …) per hypothesis and (B, …) per sentence, never copied per hypothesis."""
 
-    def select(self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]) -> Self:
+    def select(self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]) -> SearchState:
         """sentences: which of them stay, ascending; None = all. hypotheses: which of its own each of these goes on with."""
         ...
 

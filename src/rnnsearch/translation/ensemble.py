@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import torch
 from jaxtyping import Float, Int
@@ -21,9 +20,9 @@ class EnsembleState:
 
     members: Sequence[SearchState]
 
-    def select(self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]) -> Self:
+    def select(self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]) -> EnsembleState:
         """The same selection in every member."""
-        return type(self)(tuple(member.select(sentences, hypotheses) for member in self.members))
+        return EnsembleState(tuple(member.select(sentences, hypotheses) for member in self.members))
 
 
 def ensemble(steps: Sequence[StepFunction]) -> tuple[StepFunction, Callable[[Sequence[SearchState]], EnsembleState]]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from rnnsearch.model.network import TeacherForced, TranslationNetwork
@@ -18,8 +19,10 @@ ROUNDS = 3
 
 
 @torch.no_grad()
-def forced_decoding(networks: Sequence[TranslationNetwork], batch: Batch, *, posterior: bool = False) -> tuple[Tensor, Tensor]:
-    """(log p(y_i | y_<i, x) (batch, target), 0 beyond the end of a sentence; α (batch, target, source)).
+def forced_decoding(
+    networks: Sequence[TranslationNetwork], batch: Batch, *, posterior: bool = False
+) -> tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]:
+    """(log p(y_i | y_<i, x), 0 beyond the end of a sentence; α).
 
     posterior: in place of α, where the network looks for a word, the `alignment_posterior`, which has seen the word. In the wiring
     `released` the states after a word are then made of the context that its posterior makes, c_i = Σ_j p(a_i = j | y_≤i, x) h_j; in the
@@ -42,13 +45,15 @@ def forced_decoding(networks: Sequence[TranslationNetwork], batch: Batch, *, pos
     return log_probabilities, weights
 
 
-def _teacher_forced(network: TranslationNetwork, batch: Batch, known: Tensor | None) -> list[TeacherForced]:
-    """Of each direction; contexts are made of the alignment `known` (batch, target, source), if there is one."""
+def _teacher_forced(network: TranslationNetwork, batch: Batch, known: Float[Tensor, "batch target source"] | None) -> list[TeacherForced]:
+    """Of each direction; contexts are made of the alignment `known`, if there is one."""
     return network.teacher_forced(batch.source, batch.source_lengths, batch.target, known=known, target_lengths=batch.target_lengths)
 
 
-def _log_probabilities(networks: Sequence[TranslationNetwork], batch: Batch, given: Sequence[Sequence[TeacherForced]]) -> Tensor:
-    """(batch, target): in each direction the logarithm of the networks' mean probability, and the mean of the directions."""
+def _log_probabilities(
+    networks: Sequence[TranslationNetwork], batch: Batch, given: Sequence[Sequence[TeacherForced]]
+) -> Float[Tensor, "batch target"]:
+    """In each direction the logarithm of the networks' mean probability, and the mean of the directions."""
     directions = []
     for number in range(len(given[0])):
         members = [
@@ -61,9 +66,12 @@ def _log_probabilities(networks: Sequence[TranslationNetwork], batch: Batch, giv
 
 
 def _posterior(
-    networks: Sequence[TranslationNetwork], batch: Batch, given: Sequence[Sequence[TeacherForced]], annotations: Sequence[Tensor]
-) -> Tensor:
-    """(batch, target, source): the mean of all directions of all networks."""
+    networks: Sequence[TranslationNetwork],
+    batch: Batch,
+    given: Sequence[Sequence[TeacherForced]],
+    annotations: Sequence[Float[Tensor, "batch source _"]],
+) -> Float[Tensor, "batch target source"]:
+    """The mean of all directions of all networks."""
     found = [
         alignment_posterior(direction, one, own, batch.target)
         for network, every, own in zip(networks, given, annotations, strict=True)

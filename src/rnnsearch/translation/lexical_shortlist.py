@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -22,10 +22,12 @@ from rnnsearch.translation.beam import SearchState, StepFunction, StepResult
 from rnnsearch.translation.joint import Reader
 
 
-def candidate_words(source: NDArray[np.int64], lexicon: Lexicon, target_words: int, settings: SearchSettings) -> NDArray[np.int64]:
+def candidate_words(
+    source: Int64[NDArray[np.int64], "*shape"], lexicon: Lexicon, target_words: int, settings: SearchSettings
+) -> Int64[NDArray[np.int64], " candidates"]:
     """The ids of a batch's candidates, ascending: the specials, the first words of the vocabulary, the best translations of each source id.
 
-    source: all ids of the batch, in any shape; the end of sentence among them brings the best translations of no word.
+    source: all ids of the batch; the end of sentence among them brings the best translations of no word.
     """
     first = np.arange(min(len(SPECIALS) + settings.frequent_candidates, target_words))
     return np.union1d(first, lexicon.best(source, settings.candidates_per_word))
@@ -44,6 +46,6 @@ def _over_candidates(step: StepFunction, words: Int[Tensor, " candidates"]) -> S
     return candidate_step
 
 
-def hypotheses_in_words(found: list[list[Hypothesis]], words: NDArray[np.int64]) -> list[list[Hypothesis]]:
+def hypotheses_in_words(found: list[list[Hypothesis]], words: Int64[NDArray[np.int64], " candidates"]) -> list[list[Hypothesis]]:
     """What a search over the candidates `words` found, in ids of words."""
     return [[replace(one, ids=tuple(words[list(one.ids)].tolist())) for one in hypotheses] for hypotheses in found]

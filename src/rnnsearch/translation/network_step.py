@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Int, Int64
 from torch import Tensor
 
 from rnnsearch.model.decoder import DecoderState, Source, SourceReader
@@ -24,23 +25,26 @@ class NetworkState:
     source: Source
     decoder: DecoderState
 
-    def select(self, sentences: Tensor | None, hypotheses: Tensor) -> NetworkState:
+    def select(self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]) -> NetworkState:
         source = self.source if sentences is None else self.source.select(sentences)
         return NetworkState(source, self.decoder.select(sentences, hypotheses))
 
 
 def network_step(
-    network: TranslationNetwork, weights: LinearCache | None = None, words: Tensor | None = None, direction: int = 0
+    network: TranslationNetwork,
+    weights: LinearCache | None = None,
+    words: Int[Tensor, " candidates"] | None = None,
+    direction: int = 0,
 ) -> StepFunction:
     """previous ids, state → log p(y_i | y_<i, x), α_i, state, in one of the network's directions.
 
     weights: converted once for all steps; ordinary products without.
-    words: (candidates,) the ids of the target words that may be written; p is then over them only. The step still takes ids of words.
+    words: the ids of the target words that may be written; p is then over them only. The step still takes ids of words.
     """
     with sequence(weights) if weights else nullcontext():
         output = None if words is None else network.directions[direction].output.of_words(words)
 
-    def step(previous: Tensor | None, state: NetworkState) -> StepResult:
+    def step(previous: Int64[Tensor, "batch hypotheses"] | None, state: NetworkState) -> StepResult:
         with sequence(weights) if weights else nullcontext():
             log_probabilities, seen, decoder = network.step(previous, state.decoder, SourceReader(state.source), output, direction)
         return StepResult(log_probabilities, seen.weights, NetworkState(state.source, decoder))
@@ -50,11 +54,15 @@ def network_step(
 
 @torch.no_grad()
 def begin_search(
-    networks: Sequence[TranslationNetwork], weights: Sequence[LinearCache], source: Tensor, lengths: Tensor, words: Tensor | None = None
+    networks: Sequence[TranslationNetwork],
+    weights: Sequence[LinearCache],
+    source: Int64[Tensor, "batch source"],
+    lengths: Int64[Tensor, " batch"],
+    words: Int[Tensor, " candidates"] | None = None,
 ) -> list[Reader]:
     """One reader for each direction of the networks, an ensemble if there are several; each network's annotations are computed once.
 
-    weights: each network's. source: (batch, source) ids; lengths: (batch,), the end of sentence included. words: as in `network_step`.
+    weights: each network's. source: ids. lengths: the end of sentence included. words: as in `network_step`.
     """
     states = []
     for network, own in zip(networks, weights, strict=True):
