@@ -1,4 +1,4 @@
-"""What all tests share: one thread, fixed seeds, shapes checked in the model, and the way to real data."""
+"""What all tests share: one thread, fixed seeds, shapes checked wherever arrays and tensors go in and out, and the way to real data."""
 
 from __future__ import annotations
 
@@ -19,8 +19,16 @@ os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # on some CI machines Typer c
 if find_spec("jaxtyping") and find_spec("beartype"):
     from jaxtyping import install_import_hook
 
-    # Must precede the first import of the model: its signatures' shapes are then checked at every call.
-    install_import_hook("rnnsearch.model", "beartype.beartype")
+    # Must precede the first import of these modules: their signatures' shapes are then checked at every call. They are those that name
+    # shapes, but for some whose collaborators tests replace by others of the same look (translator, word_aligner, team).
+    shaped = {
+        "training": ("adadelta", "alignment_loss", "loss", "optimiser", "trainer"),
+        "translation": ("beam", "ensemble", "forced", "joint", "lexical_shortlist", "network_step", "posterior", "sampling"),
+        "text": ("lexicon", "selecting.keys", "selecting.ngrams"),
+        "text.store": ("batches", "blocks", "corpus", "order"),
+    }
+    modules = [f"rnnsearch.{package}.{name}" for package, names in shaped.items() for name in names]
+    install_import_hook(["rnnsearch.model", *modules], "beartype.beartype")
 
 import numpy as np
 import pytest

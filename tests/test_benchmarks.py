@@ -15,11 +15,11 @@ import torch
 
 from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
-from rnnsearch.model.sequence_linear import Maps, SequenceLinear, sequence
+from rnnsearch.model.linear import Linear, LinearCache, sequence
 from rnnsearch.translation import forced
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-PARTS = BENCHMARKS / "parts.py"
+DEFERRED = BENCHMARKS / "deferred_gradients.py"
 OWN = """
 from rnnsearch.model.alignment import GeneralAlignment
 
@@ -27,19 +27,22 @@ class Mine(GeneralAlignment): pass
 """
 
 
-def deferred(module: SequenceLinear, x: torch.Tensor) -> bool:
-    with sequence(Maps()):
-        node = module(x).grad_fn
-    return node is not None and node.name() == "_UseBackward"
-
-
-def test_plain_autograd_is_plain() -> None:
-    plain_autograd = runpy.run_path(str(PARTS))["plain_autograd"]
-    module, x = SequenceLinear(3, 4), torch.randn(2, 3)
-    assert deferred(module, x)
-    with plain_autograd():
-        assert not deferred(module, x)
-    assert deferred(module, x)
+@pytest.mark.parametrize(("dtype", "rounding"), [(torch.float32, 1e-6), (torch.bfloat16, 0.02)])
+@pytest.mark.parametrize("form", ["deferred", "plain", "float32"])
+def test_every_form_of_weight_gradients_is_what_it_says(form: str, dtype: torch.dtype, rounding: float) -> None:
+    """The node of a product is of that form, and all forms have the gradient of an ordinary layer."""
+    script = runpy.run_path(str(DEFERRED))
+    module, x = Linear(3, 3, bias=True), torch.randn(5, 2, 3)
+    with torch.no_grad():
+        module.weight.normal_()
+    expected = torch.autograd.grad(module(module(x)).square().sum(), list(module.parameters()))
+    with script["gradients"](form), sequence(LinearCache(dtype)):
+        y = module(module(x))
+    node = str(y.grad_fn)
+    assert {"deferred": "_UseBackward" in node, "float32": "_Float32Use" in node, "plain": "Use" not in node}[form]
+    for found, exact in zip(torch.autograd.grad(y.square().sum(), list(module.parameters())), expected, strict=True):
+        assert float((found - exact).norm() / exact.norm()) < rounding
+        assert found.dtype == torch.float32
 
 
 @pytest.mark.parametrize(("precision", "parts"), [("float32", "alignment"), ("bfloat16", "cell")])
@@ -50,9 +53,9 @@ def test_a_row_for_every_part(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
     small = ["--hidden", "4", "--alignment", "3", "--words", "9", "--length", "2", "--batch", "2", "--updates", "1", "--threads", "1"]
-    own = ["--own", "scorer_to_time:Mine", "--json"]
-    monkeypatch.setattr(sys, "argv", ["parts.py", *small, "--precision", precision, "--parts", parts, *own])
-    runpy.run_path(str(PARTS), run_name="__main__")
+    own = ["--own", "scorer_to_time:Mine", "--json", "--forms", "deferred", "plain", "float32"]
+    monkeypatch.setattr(sys, "argv", ["deferred_gradients.py", *small, "--precision", precision, "--parts", parts, *own])
+    runpy.run_path(str(DEFERRED), run_name="__main__")
     result = json.loads(capsys.readouterr().out)
     names = {"alignment": ALIGNMENTS, "cell": CELLS}[parts]
     assert [(row["part"], row["name"]) for row in result["rows"]] == [
@@ -60,7 +63,8 @@ def test_a_row_for_every_part(
         ("alignment", "scorer_to_time:Mine"),
     ]
     for row in result["rows"]:
-        assert row["smallest_ratio"] == row["ratio"] == row["largest_ratio"] == row["plain_seconds"] / row["deferred_seconds"]
+        for form in ("deferred", "plain", "float32"):
+            assert row["ratios"][form] == pytest.approx([row["seconds"][form] / row["seconds"]["deferred"]] * 3)
 
 
 def growth(folder: Path, *more: str) -> list[str]:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
-from rnnsearch.model.fixed_maps import FixedMaps
+from rnnsearch.model.inference_weights import InferenceWeights
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
 from rnnsearch.text.store.batches import Batch
@@ -94,12 +94,12 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1})
     network = _network(settings, words, torch.float32).to(settings.training.device)
     ids, lengths = (part.to(settings.training.device) for part in _ids(limits.batch_size, length, words))
-    maps = FixedMaps(limits.precision)
+    weights = InferenceWeights(limits.precision)
     others = 2 + torch.randperm(words - 2)[: lexical_shortlist - 2]
     chosen = torch.cat([torch.arange(2), others]).sort().values.to(ids.device) if lexical_shortlist else None
 
     def translate() -> None:
-        readers = begin_search([network], [maps], ids, lengths, chosen)
+        readers = begin_search([network], [weights], ids, lengths, chosen)
         search(readers if chosen is None else shortlist_readers(readers, chosen), lengths, limits)
 
     seconds = _timed(translate, repetitions, settings.training.device)

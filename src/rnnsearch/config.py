@@ -85,7 +85,7 @@ class ModelSettings(_Section):
     encoder: str = Field("bidirectional", description="encoder: bidirectional (3.2), forward, embedding, embedding-position")
     alignment: str = Field(
         "additive",
-        description="alignment model a: additive (A.1.2), fixed (RNNencdec), dot, general, window, recurrent, recurrent-scalar, coverage, "
+        description="alignment model a: additive (A.1.2), fixed (RNNencdec, with encoder = forward), dot, general, window, recurrent, recurrent-scalar, coverage, "
         "coverage-neural",
     )
     readout: str = Field("maxout", description="hidden layer before the output: maxout (A.2.2), tanh")
@@ -166,7 +166,9 @@ class TrainingSettings(_Section):
     precision: Literal["float32", "bfloat16"] = Field(
         "float32", description="number format of the matrix products; states and weights are always float32"
     )
-    processes: int = Field(1, gt=0, le=256, description="worker processes that share each batch, on one machine without a GPU")
+    processes: int = Field(
+        1, gt=0, le=256, description="worker processes that share each batch, on one machine without a GPU; changes rounding"
+    )
     threads: int = Field(0, ge=0, le=1_024, description="CPU threads of each process; 0 = divide all cores among the processes")
     device: str = Field("cpu", description="device: cpu, cuda or cuda:N")
     seed: Seed = Field(1, description="random seed of initial weights, dropout and the order of batches")

@@ -26,7 +26,8 @@ class Hypothesis:
     score: what the hypotheses of a sentence are ranked by (after length normalisation and penalties).
     log_probabilities: log p(y_i | y_<i, x) of every id; they sum to log p(y | x). Of a decoder that reads from right to left the condition
         is what follows y_i; of one that reads from both ends they are the mean of both.
-    weights: (len(ids), source length) float32, row i is α_i (Eq. 6), the end of the source sentence included; rows sum to 1.
+    weights: (len(ids), source length) float32, row i is α_i (Eq. 6), the end of the source sentence included; rows sum to 1, or are 0
+        where the word read no context (the first one of the decoder variant `appendix`).
     finished: False if the length limit cut it off.
     """
 
@@ -49,7 +50,8 @@ class Translation:
     score: the model's score of the translation (log p(y|x), normalised if the search was told to; of a bidirectional decoder the mean
         of both directions' log p).
     log_probabilities: one per target token of the model (subwords count singly), the end of sentence last if it was reached.
-    alignment: (len(tokens), len(source_tokens)) float32, the α of Eq. 6 at word level; rows sum to 1.
+    alignment: (len(tokens), len(source_tokens)) float32, the α of Eq. 6 at word level; rows sum to 1. Only the first word of the decoder
+        variant `appendix`, which reads no context, has a row of zeros, and no link.
     finished: False if the length limit cut it off. alternatives: the n-best list without this one, best first.
     parts: in how many a line was translated that is longer than `search.max_source_length`; their ends of sentence all count.
     """

@@ -63,21 +63,24 @@ def format_links(links: Sequence[Link]) -> str:
 def hard_links(weights: NDArray[np.float32], end_of_sentence: bool = True) -> list[Link]:
     """The (source, target) pairs of each target row's strongest source position, sorted by source position.
 
-    weights: (target, source). With `end_of_sentence` the last column is `</s>`, and a row that is strongest there has no link.
+    weights: (target, source). With `end_of_sentence` the last column is `</s>`, and a row that is strongest there has no link. Neither has
+    a row of zeros: that word read no context.
     """
     if weights.size == 0:
         return []
     last = weights.shape[1] - 1 if end_of_sentence else weights.shape[1]
-    return sorted((int(j), i) for i, j in enumerate(np.argmax(weights, axis=1)) if j < last)
+    return sorted((int(j), i) for i, j in enumerate(np.argmax(weights, axis=1)) if j < last and weights[i, j] > 0)
 
 
 def threshold_links(weights: NDArray[np.float32], threshold: float, end_of_sentence: bool = True) -> list[Link]:
     """The (source, target) pairs whose weight is at least the threshold, sorted: any number for a word.
 
-    weights: (target, source). With `end_of_sentence` the last column is `</s>`, which is no word.
+    weights: (target, source). With `end_of_sentence` the last column is `</s>`, which is no word. A row of zeros has no
+    link whatever the threshold: that word read no context.
     """
     words = weights[:, :-1] if end_of_sentence else weights
-    return sorted((int(source), int(target)) for target, source in np.argwhere(words >= threshold))
+    reached = (words >= threshold) & weights.any(axis=1, keepdims=True)
+    return sorted((int(source), int(target)) for target, source in np.argwhere(reached))
 
 
 def _items(line: str, file: object, number: int) -> Iterator[tuple[int, str, int]]:

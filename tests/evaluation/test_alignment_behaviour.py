@@ -7,22 +7,30 @@ import math
 import numpy as np
 import pytest
 
-from rnnsearch.evaluation.alignment_behaviour import Behaviour, agreement, coverage, jumps, whole
+from rnnsearch.evaluation.alignment_behaviour import Behaviour, agreement, coverage, jumps, left_out, too_often, whole
 from rnnsearch.word_links import Link
 
-# Three source words and the end of sentence. Coverage by hand: 1.7, 0.4, 0.7, 0.2.
-WEIGHTS = np.array([[0.9, 0.1, 0.0, 0.0], [0.8, 0.2, 0.0, 0.0], [0.0, 0.1, 0.7, 0.2]])
+# Three source words and the end of sentence. Coverage by hand: 2.55, 0.15, 0.25, 0.05.
+WEIGHTS = np.array([[0.9, 0.1, 0.0, 0.0], [0.8, 0.05, 0.15, 0.0], [0.85, 0.0, 0.1, 0.05]])
 LINKS = [(0, 0), (0, 1), (2, 2)]
 ENTROPIES = [
     -0.9 * math.log(0.9) - 0.1 * math.log(0.1),
-    -0.8 * math.log(0.8) - 0.2 * math.log(0.2),
-    -0.1 * math.log(0.1) - 0.7 * math.log(0.7) - 0.2 * math.log(0.2),
+    -0.8 * math.log(0.8) - 0.05 * math.log(0.05) - 0.15 * math.log(0.15),
+    -0.85 * math.log(0.85) - 0.1 * math.log(0.1) - 0.05 * math.log(0.05),
 ]
 
 
 def test_coverage_is_what_a_word_gets_from_all_target_words() -> None:
-    assert coverage(WEIGHTS) == pytest.approx([1.7, 0.4, 0.7, 0.2])
+    assert coverage(WEIGHTS) == pytest.approx([2.55, 0.15, 0.25, 0.05])
     assert coverage(np.zeros((0, 3))).tolist() == [0, 0, 0]
+    assert left_out(WEIGHTS) == [1, 3]
+    assert too_often(WEIGHTS) == [0]
+
+
+def test_words_that_merge_or_split_are_no_fault() -> None:
+    """`of the` became `du`: half of its weight each. `not` became `ne … pas`: twice a whole one."""
+    weights = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    assert left_out(weights) == too_often(weights) == []
 
 
 @pytest.mark.parametrize(
@@ -70,11 +78,11 @@ def test_one_sentence() -> None:
 
 
 def test_sums_over_sentences_weigh_words_not_sentences() -> None:
-    hard = np.array([[0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
-    other = Behaviour.of(hard, [(2, 0), (0, 1), (1, 2), (1, 3)])  # jumps −2, 1, 0; coverage 1, 2, 1
+    hard = np.array([[0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    other = Behaviour.of(hard, [(2, 0), (1, 1), (1, 2), (1, 3)])  # jumps −1, 0, 0; coverage 0, 3, 1
     together = whole([Behaviour.of(WEIGHTS, LINKS), other])
     assert together.shares() == pytest.approx(
-        {"entropy": sum(ENTROPIES) / 8, "under_translated": 1 / 6, "over_translated": 2 / 6, "monotone": 4 / 5}
+        {"entropy": sum(ENTROPIES) / 8, "under_translated": 2 / 6, "over_translated": 2 / 6, "monotone": 4 / 5}
     )
 
 

@@ -79,10 +79,28 @@ def test_the_tokeniser_makes_the_words_and_signs_the_score() -> None:
     hypothesis, reference = "L'homme dort sur un banc, dit-il.", "L'homme dort sur un banc."
     tokeniser = Tokeniser("moses", "fr")
     score = multi_bleu([hypothesis], [reference], tokeniser)
-    words = [[" ".join(tokeniser.words(line))] for line in (hypothesis, reference)]
+    words = [[" ".join(tokeniser.moses_words(line))] for line in (hypothesis, reference)]
     assert score.value == pytest.approx(plain_multi_bleu(*words))
     assert "tok:moses-fr|smooth:none" in score.signature
     assert "tok:none|smooth:none" in multi_bleu([hypothesis], [reference], Tokeniser("space", "fr")).signature
+
+
+@pytest.mark.parametrize("sign", ["\u00ad", "\u2060", "\ufeff", "\u200b", "\u200d", "\x7f", "\x93"], ids=ascii)
+def test_invisible_characters_are_words_to_moses(sign: str) -> None:
+    """`a b cXd e` has the words a, b, c, X, d, e, so that a hypothesis without X misses one, and no 4-gram is found."""
+    found = multi_bleu(["a b cd e"], [f"a b c{sign}d e"], Tokeniser("moses", "en"))
+    assert found.value == 0
+    hypothesis, reference = f"f g h i c{sign}d e", f"a b c{sign}d e"
+    expected = plain_multi_bleu([f"f g h i c {sign} d e"], [f"a b c {sign} d e"])
+    assert multi_bleu([hypothesis], [reference], Tokeniser("moses", "en")).value == pytest.approx(expected)
+    assert expected > 0
+
+
+def test_lines_split_at_spaces_are_tokenised_already() -> None:
+    """The signature says tok:none: nothing is repaired, and only what Perl takes for white space separates words."""
+    hypothesis, reference = ["a b c d\u00ade\u00a0f"], ["a b c de f"]
+    for tokeniser in (None, Tokeniser("space", "en")):
+        assert multi_bleu(hypothesis, reference, tokeniser).value == plain_multi_bleu(hypothesis, reference) == 0
 
 
 @pytest.mark.parametrize("kind", ["moses", "space"])

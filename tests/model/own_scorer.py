@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from rnnsearch.model.alignment import Alignment
-from rnnsearch.model.sequence_linear import SequenceLinear
+from rnnsearch.model.linear import Linear
 
 
 class CoverageAlignment(Alignment):
@@ -14,10 +14,10 @@ class CoverageAlignment(Alignment):
 
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
         super().__init__(state_size, annotation_size, alignment_size)
-        self.W_a = SequenceLinear(state_size, alignment_size)
-        self.U_a = SequenceLinear(annotation_size, alignment_size)
-        self.W_m = SequenceLinear(2, alignment_size, bias=True)
-        self.v_a = SequenceLinear(alignment_size, 1)
+        self.W_a = Linear(state_size, alignment_size)
+        self.U_a = Linear(annotation_size, alignment_size)
+        self.W_m = Linear(2, alignment_size, bias=True)
+        self.v_a = Linear(alignment_size, 1)
 
     def keys(self, annotations: Tensor) -> Tensor:
         keys: Tensor = self.U_a(annotations)

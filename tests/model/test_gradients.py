@@ -63,14 +63,7 @@ def test_finite_differences_of_every_number() -> None:
 
 @contextmanager
 def plain_autograd(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No sequence is open, and what every step reads is read directly."""
-
-    class Read:
-        def __init__(self, tensor: Tensor) -> None:
-            self.tensor = tensor
-
-        def read(self) -> Tensor:
-            return self.tensor
+    """No sequence is open, and annotations are read directly."""
 
     @contextmanager
     def nothing(*_: Any) -> Iterator[None]:
@@ -78,8 +71,7 @@ def plain_autograd(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     with monkeypatch.context() as patched:
         patched.setattr("rnnsearch.model.network.sequence", nothing)
-        patched.setattr("rnnsearch.model.decoder.ReadEveryStep", Read)
-        patched.setattr("rnnsearch.model.decoder.SequenceMap", lambda matrix: lambda x: x @ matrix.mT)
+        patched.setattr("rnnsearch.model.decoder.linear_product", lambda matrix: lambda x: x @ matrix.mT)
         yield
 
 

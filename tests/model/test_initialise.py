@@ -179,7 +179,7 @@ def test_alternatives(changed: dict[str, Any], expected: dict[str, tuple[tuple[i
 
 @pytest.mark.parametrize("changed", [{}, {"tie_output": True, "factored_output": True}], ids=["own output", "tied output"])
 def test_glorot(changed: dict[str, Any]) -> None:
-    """Maps from U(±√(6/(in + out))), v_a too; embeddings from N(0, 1/m); recurrent matrices and biases as in the paper."""
+    """Layers from U(±√(6/(in + out))), v_a too; embeddings from N(0, 1/m); recurrent matrices and biases as in the paper."""
     for name, parameter in fresh(initialisation="glorot", **changed).items():
         if name.endswith("embedding.weight"):
             assert_deviation(parameter, M**-0.5, name)

@@ -107,7 +107,7 @@ def test_contexts_made_of_links(alignment: str, cell: str, wiring: str) -> None:
         torch.testing.assert_close(log_p[b, :I], expected, rtol=0, atol=1e-11)
         for i in range(I):
             step = i + SUPERVISED_STEP[wiring]
-            row = own[step] if step >= 0 else [1 / J] * J
+            row = own[step] if step >= 0 else [0.0] * J
             torch.testing.assert_close(decoded.weights[b, i, :J], torch.tensor(row, dtype=torch.float64), rtol=0, atol=1e-11)
 
 

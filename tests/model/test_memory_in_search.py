@@ -33,7 +33,7 @@ def search(networks: list[TranslationNetwork], batch: Sentences) -> list[list[Hy
 
 @torch.no_grad()
 def assert_as_teacher_forced(networks: list[TranslationNetwork], batch: Sentences, found: list[list[Hypothesis]]) -> None:
-    """Each hypothesis has the mean probabilities and mean weights that it has as the only, given translation of its sentence."""
+    """Each hypothesis has the means that it has as the only, given translation: of p, and of α where a context was read."""
     longest = 0
     for b, hypotheses in enumerate(found):
         length = batch.lengths[b : b + 1]
@@ -42,7 +42,8 @@ def assert_as_teacher_forced(networks: list[TranslationNetwork], batch: Sentence
             alone = Sentences(batch.source[b : b + 1, : int(length)], length, target, torch.tensor([target.shape[1]]))
             forced = [teacher_forced(network, alone) for network in networks]
             p = torch.stack([log_p[0].gather(1, target.T)[:, 0].exp() for log_p, _ in forced]).mean(0)
-            weights = torch.stack([rows[0] for _, rows in forced]).mean(0)
+            every = torch.stack([rows[0] for _, rows in forced]).unbind(1)  # per word (networks, source); zeros: read no context
+            weights = torch.stack([rows[rows.any(-1)].mean(0) if rows.any() else rows[0] for rows in every])
             np.testing.assert_allclose(np.exp(hypothesis.log_probabilities), p, rtol=0, atol=1e-5)
             np.testing.assert_allclose(hypothesis.weights, weights, rtol=0, atol=1e-5)
             longest = max(longest, len(hypothesis.ids))

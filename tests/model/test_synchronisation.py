@@ -17,8 +17,8 @@ from torch import Tensor
 from rnnsearch.config import load_config
 from rnnsearch.model.alignment import GeneralAlignment
 from rnnsearch.model.dropout import Dropout
+from rnnsearch.model.linear import LinearCache
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.sequence_linear import Maps
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.training import trainer as training
 from rnnsearch.translation.network_step import begin_search
@@ -94,7 +94,7 @@ def test_a_scorer_that_looks_is_found_out(look: Callable[[Tensor], Any], monkeyp
 def test_a_step_of_search_and_the_choice_of_its_rows(alignment: str) -> None:
     """Search itself looks, once a step, at what it has chosen (`beam.candidates`); what it calls does not."""
     network, given = without_values(alignment=alignment), batch()
-    (reader,) = begin_search([network], [Maps()], given.source, given.source_lengths)
+    (reader,) = begin_search([network], [LinearCache()], given.source, given.source_lengths)
     result = reader.step(None, reader.state)
     hypotheses = torch.zeros(2, 4, dtype=torch.int64, device="meta")
     for stay in (torch.zeros(2, dtype=torch.int64, device="meta"), None):  # one sentence leaves; then none does

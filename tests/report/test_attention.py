@@ -5,23 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rnnsearch.evaluation.alignment_behaviour import Behaviour
 from rnnsearch.records import Translation
-from rnnsearch.report.attention import coverage, left_out, longest_gap, too_often, written_again
+from rnnsearch.report.attention import left_out, longest_gap, too_often, written_again
 
 
 def translation(source: str, target: str, weights: list[list[float]]) -> Translation:
     return Translation(target, target.split(), [*source.split(), "</s>"], 0.0, [], np.array(weights, dtype=np.float32))
 
 
-def test_coverage_sums_over_the_target() -> None:
-    found = translation("a b", "x y z", [[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.25, 0.0, 0.75]])
-    np.testing.assert_allclose(coverage(found), [1.75, 0.5])  # the end of sentence is no word
-
-
 def test_words_left_out_and_words_attended_to_too_often() -> None:
     found = translation("old men , see", "x x x", [[0.9, 0.0, 0.0, 0.1, 0.0]] * 3)
     assert left_out(found) == [1]  # the comma is not missed, and `see` has 0.3
     assert too_often(found) == [0]
+    assert Behaviour.of(found.alignment, found.links()).shares()["over_translated"] == 1 / 4  # one definition, in `rnnsearch align` too
+    assert Behaviour.of(found.alignment, found.links()).shares()["under_translated"] == 2 / 4  # there the comma counts
 
 
 def test_nothing_written_leaves_everything_out() -> None:

@@ -37,6 +37,25 @@ def test_words(kind: str, language: str, line: str, words: list[str]) -> None:
     assert Tokeniser(kind, language).words(line) == words  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("soft\u00adhyphen", ["soft", "\u00ad", "hyphen"]),
+        ("\ufeffThe end.", ["\ufeff", "The", "end", "."]),
+        ("a\u2060b\u200bc\u200dd", ["a", "\u2060", "b", "\u200b", "c", "\u200d", "d"]),
+        ("a\x7fb\x93c", ["a", "\x7f", "b", "\x93", "c"]),
+        ("a\x00b\x1cc", ["abc"]),  # other ASCII control characters go, and separate nothing
+        ("a\u00a0b\x85c\u2028d\x0be", ["a", "b", "c", "d", "e"]),
+        ("It\u00ad's at e.\u00adg.", ["It", "\u00ad", "'", "s", "at", "e", ".", "\u00ad", "g", "."]),
+        (" \x01 ", []),
+        ("It isn't far.", ["It", "isn", "'t", "far", "."]),
+    ],
+)
+def test_words_as_tokenizer_perl_cuts_them(line: str, words: list[str]) -> None:
+    """Found with the script, at its revision of February 2018."""
+    assert Tokeniser("moses", "en").moses_words(line) == words
+
+
 @pytest.mark.parametrize("kind", ["moses", "space"])
 def test_lowercase_changes_letters_and_no_word(kind: str) -> None:
     """`Mr.` keeps its full stop and `U.S.` its two, as they would not if the line were in small letters before it is cut."""

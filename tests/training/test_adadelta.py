@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.training import adadelta as module
 from rnnsearch.training.adadelta import Adadelta
+from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.trainer import Trainer
 
 
@@ -97,3 +99,52 @@ def test_training_with_sparse_gradients_is_training(tied: bool) -> None:
         networks.append(network)
     for name, parameter in networks[0].named_parameters():
         torch.testing.assert_close(parameter, networks[1].get_parameter(name), msg=name)
+
+
+def trained(sparse: bool, monkeypatch: pytest.MonkeyPatch, first: int, last: int, checkpoint: Path | None = None) -> Trainer:
+    """Updates `first` to `last` of a small network in float64, from the checkpoint if there is one. sparse: the embeddings' gradients."""
+    torch.manual_seed(2)
+    sizes = {"embedding_size": 6, "hidden_size": 5, "alignment_size": 4, "maxout_size": 6}
+    with monkeypatch.context() as patch:
+        patch.setattr("rnnsearch.training.trainer.takes_sparse_gradients", lambda settings: sparse)
+        trainer = Trainer(TranslationNetwork(ModelSettings.model_validate(sizes), 12, 12).double(), TrainingSettings(rho=0.8), 0)
+    if checkpoint is not None:
+        load_checkpoint(checkpoint, trainer.network, trainer.optimiser, None)
+    for number in range(first, last + 1):
+        # Words come and go: some at every update, some after long gaps, the last one only after the checkpoint, 0 and 1 never.
+        chosen = torch.tensor([2, 3 + number % 4, 11 if number > 4 else 4])
+        ids = chosen[torch.randint(3, (2, 3, 4), generator=torch.Generator().manual_seed(number))]
+        lengths = torch.tensor([4, 3, 1])
+        trainer.update([Batch(ids[0], lengths, ids[1], lengths)], number)
+    return trainer
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["begun sparse", "begun dense"])
+def test_a_run_is_resumed_with_gradients_of_the_other_form(begun: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from a CPU to a GPU and back: parameters and averages are those of an uninterrupted run, up to the rounding of float64."""
+    whole = trained(begun, monkeypatch, 1, 8)
+    part = trained(begun, monkeypatch, 1, 4)
+    save_checkpoint(tmp_path / "first", part.network, part.optimiser, None, TrainingProgress())
+    middle = trained(not begun, monkeypatch, 5, 6, tmp_path / "first")
+    save_checkpoint(tmp_path / "second", middle.network, middle.optimiser, None, TrainingProgress())
+    last = trained(begun, monkeypatch, 7, 8, tmp_path / "second")
+    for name, parameter in last.network.named_parameters():
+        torch.testing.assert_close(parameter, whole.network.get_parameter(name), rtol=1e-12, atol=1e-12, msg=name)
+    for trainer in (whole, last):
+        trainer.optimiser.match_gradients(set())  # type: ignore[attr-defined]
+    for found, expected in zip(last.parameters, whole.parameters, strict=True):
+        assert last.optimiser.state[found].keys() == {"square_avg", "acc_delta"}
+        torch.testing.assert_close(dict(last.optimiser.state[found]), dict(whole.optimiser.state[expected]), rtol=1e-12, atol=1e-15)
+
+
+def test_the_same_form_is_left_alone() -> None:
+    """Resuming on the same device stays exact to the bit: nothing is shrunk before its time."""
+    parameter = nn.Parameter(torch.ones(4, 2))
+    optimiser = Adadelta([parameter])
+    for rows in ([0, 1], [2], [1]):
+        parameter.grad = rows_of(torch.randn(4, 2), rows)
+        optimiser.step()
+    before = copy.deepcopy(dict(optimiser.state[parameter]))
+    optimiser.match_gradients({parameter})
+    assert before.keys() == optimiser.state[parameter].keys()
+    assert all(torch.equal(before[slot], tensor) for slot, tensor in optimiser.state[parameter].items())

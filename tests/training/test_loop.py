@@ -15,6 +15,7 @@ import torch
 from rnnsearch.builtin.generate import write
 from rnnsearch.config import DataSettings, ModelSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
@@ -291,3 +292,16 @@ def test_development_nll_is_the_mean_over_sentences(corpus: Corpus, tmp_path: Pa
     scores = [result.score for result in Translator.load(run.path).force(pairs)]
     statistics = read_statistics(run.path)
     assert statistics["dev_nll"] == pytest.approx(-sum(scores) / len(scores), rel=1e-5)
+
+
+@pytest.mark.parametrize("encoder", ["bidirectional", "embedding"])
+def test_a_fixed_context_of_another_encoder_is_refused(encoder: str, corpus: Corpus, tmp_path: Path) -> None:
+    """c_i = →h_Tx is what makes RNNencdec; runs that were begun with another context still go on."""
+    network = MODEL.model_copy(update={"encoder": encoder, "alignment": "fixed"})
+    chosen = settings(max_updates=1).model_copy(update={"model": network})
+    quiet = Display(0, quiet=True)
+    with pytest.raises(InputError, match=rf'RNNencdec of a forward encoder only, and model.encoder = "{encoder}" \(set model'):
+        loop.train(chosen, corpus, tmp_path / "run", display=quiet)
+    assert not (tmp_path / "run").exists()
+    Run.create(tmp_path / "old", chosen.model_copy(update={"data": corpus.settings}), corpus.source, corpus.target)
+    loop.train(chosen, corpus, tmp_path / "old", resume=True, display=quiet).load_network()

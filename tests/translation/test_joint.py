@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from rnnsearch.config import ModelSettings, SearchSettings
+from rnnsearch.model.linear import LinearCache
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.sequence_linear import Maps
 from rnnsearch.records import Hypothesis
 from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.translation.beam import final_score
@@ -38,7 +38,7 @@ def found_by(networks: list[TranslationNetwork], settings: SearchSettings, rows:
     chosen = slice(None) if rows is None else rows
     source, lengths = SOURCE[chosen], LENGTHS[chosen]
     source = source[:, : int(lengths.max())]
-    return search(begin_search(networks, [Maps() for _ in networks], source, lengths), lengths, settings)
+    return search(begin_search(networks, [LinearCache() for _ in networks], source, lengths), lengths, settings)
 
 
 def forced(networks: list[TranslationNetwork], sentence: int, given: list[tuple[int, ...]]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -70,7 +70,7 @@ def test_a_wide_beam_finds_the_best_of_all(members: int, changes: dict[str, Any]
 def test_probabilities_of_both_directions_sum_to_one_and_their_mean_to_less() -> None:
     """Over all translations of at most three words: each direction's share, and that of the geometric mean, which is no larger."""
     both = network()
-    readers = begin_search([both], [Maps()], SOURCE[:1, :2], LENGTHS[:1])
+    readers = begin_search([both], [LinearCache()], SOURCE[:1, :2], LENGTHS[:1])
     settings = SearchSettings(beam=400, nbest=400, max_length_ratio=3.0)
     shares = []
     for reader in readers:
@@ -87,7 +87,7 @@ def test_probabilities_of_both_directions_sum_to_one_and_their_mean_to_less() ->
 def test_what_both_beams_end_with_is_pooled_and_ranked_by_both(beam: int) -> None:
     both = network(seed=3)
     settings = SearchSettings(beam=beam, nbest=beam, max_length_ratio=2.0)
-    readers = begin_search([both], [Maps()], SOURCE, LENGTHS)
+    readers = begin_search([both], [LinearCache()], SOURCE, LENGTHS)
     one_way = [search_one_way(reader, LENGTHS, settings) for reader in readers]
     seen_once = 0
     for number, found in enumerate(search(readers, LENGTHS, settings)):
@@ -148,7 +148,7 @@ def test_unfinished_words_are_turned_too() -> None:
 def test_where_nothing_is_finished_the_left_to_right_words_stay() -> None:
     settings = SearchSettings(beam=2, nbest=2, min_length_ratio=3.0, max_length_ratio=1.0)  # it must not end before it is cut
     both = network(seed=3)
-    readers = begin_search([both], [Maps()], SOURCE, LENGTHS)
+    readers = begin_search([both], [LinearCache()], SOURCE, LENGTHS)
     for found, expected in zip(search(readers, LENGTHS, settings), search_one_way(readers[0], LENGTHS, settings), strict=True):
         assert not any(one.finished for one in found)
         assert [(one.ids, one.score) for one in found] == [(one.ids, one.score) for one in expected]

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from rnnsearch import Corpus, Hypothesis, InputError, Translator
 from rnnsearch.config import ModelSettings, SearchSettings
+from rnnsearch.model.linear import LinearCache, sequence
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.sequence_linear import Maps, sequence
 from rnnsearch.system.machine import PRECISIONS
 from rnnsearch.text.lexicon.table import Entries, LexicalTable
 from rnnsearch.text.vocabulary import EOS, UNK
@@ -67,7 +67,7 @@ def test_the_rows_of_candidates_are_those_of_all_words(settings: dict[str, Any],
     torch.nn.init.normal_(output.weight)
     torch.nn.init.normal_(output.bias)
     ids, readout = torch.tensor([0, 1, 5, 39]), torch.randn(2, 3, 8)
-    with torch.no_grad(), sequence(Maps(PRECISIONS[precision])):
+    with torch.no_grad(), sequence(LinearCache(PRECISIONS[precision])):
         torch.testing.assert_close(output.of_words(ids)(readout), output(readout)[..., ids])
     torch.testing.assert_close(output.of_words(ids)(readout), output(readout)[..., ids])
 

@@ -14,8 +14,8 @@ import torch
 
 from rnnsearch import Hypothesis, InputError, Translation, Translator
 from rnnsearch.config import SearchSettings
-from rnnsearch.model.fixed_maps import WholeNumberMap
-from rnnsearch.model.sequence_linear import SequenceMap
+from rnnsearch.model.deferred_gradients import Product, linear_product
+from rnnsearch.model.inference_weights import Int8Linear
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
@@ -341,14 +341,12 @@ def test_words_of_pieces_carry_whole_alignments(tiny_subword_run: Path) -> None:
 def test_products_in_bfloat16(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every matrix is multiplied in the precision asked for, converted once, and the scores are those of float32 but for the rounding."""
     converted: list[torch.dtype] = []
-    make = SequenceMap.__init__
 
-    def counted(self: SequenceMap, matrix: torch.Tensor, bias: torch.Tensor | None = None, dtype: torch.dtype | None = None) -> None:
-        if dtype is not None:
-            converted.append(dtype)
-        make(self, matrix, bias, dtype)
+    def counted(matrix: torch.Tensor, bias: torch.Tensor | None, dtype: torch.dtype) -> Product:
+        converted.append(dtype)
+        return linear_product(matrix, bias, dtype)
 
-    monkeypatch.setattr(SequenceMap, "__init__", counted)
+    monkeypatch.setattr("rnnsearch.model.linear.linear_product", counted)
     exact = list(translator.sample(LINES, temperature=1.0, seed=3, precision="float32"))
     assert set(converted) <= {torch.float32}
     converted.clear()
@@ -366,13 +364,13 @@ def test_products_in_bfloat16(translator: Translator, monkeypatch: pytest.Monkey
     assert len(exact) == len(LINES)
 
 
-def test_products_of_whole_numbers(translator: Translator) -> None:
+def test_int8_products(translator: Translator) -> None:
     """Scores are those of float32 but for the rounding, also with nothing to translate; each matrix is converted once."""
     first = translator.translate(LINES, beam=3, precision="int8")
-    maps = dict(translator._maps["int8"][0]._maps)
-    assert sum(isinstance(each, WholeNumberMap) for each in maps.values()) > 5
+    weights = dict(translator._weights["int8"][0]._products)
+    assert sum(isinstance(each, Int8Linear) for each in weights.values()) > 5
     again = translator.translate(LINES, beam=3, precision="int8")
-    assert translator._maps["int8"][0]._maps == maps
+    assert translator._weights["int8"][0]._products == weights
     assert [result.score for result in again] == [result.score for result in first]
     found = [(line, result) for line, result in zip(LINES, first, strict=True) if line and result.finished]
     assert found

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from rnnsearch.evaluation.alignment_error import entropy
 from rnnsearch.word_links import Link
 
-UNDER, OVER = 0.5, 1.5
-"""A source word whose coverage is below the first or above the second counts as under- or over-translated."""
+LEFT_OUT, TOO_OFTEN = 0.2, 2.5
+"""A source word whose `coverage` is below the first counts as left out (under-translated): hardly any target word looked at it. One whose
+coverage is above the second was attended to too often (over-translated). Two words that became one have 0.5 each, and one that became two
+has 2: neither is a fault."""
 
 
 def coverage(weights: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -25,6 +27,16 @@ def coverage(weights: NDArray[np.floating]) -> NDArray[np.float64]:
     """
     total: NDArray[np.float64] = np.asarray(weights, dtype=np.float64).sum(axis=0)
     return total
+
+
+def left_out(weights: NDArray[np.floating]) -> list[int]:
+    """Positions of the source words that were left out. weights: as in `coverage`."""
+    return [int(j) for j in np.flatnonzero(coverage(weights) < LEFT_OUT)]
+
+
+def too_often(weights: NDArray[np.floating]) -> list[int]:
+    """Positions of the source words that were attended to too often. weights: as in `coverage`."""
+    return [int(j) for j in np.flatnonzero(coverage(weights) > TOO_OFTEN)]
 
 
 def jumps(links: Collection[Link]) -> list[float]:
@@ -45,8 +57,8 @@ def agreement(links: Collection[Link], others: Collection[Link]) -> float:
 class Behaviour:
     """Sums over one sentence or many, and the shares that they make.
 
-    source_words, target_words: without the end of sentence. entropy_sum: over the target words, in nats. under, over: source words that are
-    under- or over-translated. jumps, monotone: of the links, and how many of them do not go back.
+    source_words, target_words: without the end of sentence. entropy_sum: over the target words, in nats. under, over: source words that
+    were left out, and that were attended to too often. jumps, monotone: of the links, and how many of them do not go back.
     both, either: links that two directions share, and those of the one plus those of the other; 0 without a second direction.
     """
 
@@ -66,14 +78,14 @@ class Behaviour:
 
         reverse: the links (source, target) of the other direction.
         """
-        attended = coverage(weights[:, :-1])
+        of_words = weights[:, :-1]
         moves = jumps(links)
         return cls(
-            source_words=len(attended),
+            source_words=of_words.shape[1],
             target_words=len(weights),
             entropy_sum=entropy(weights) * len(weights),
-            under=int((attended < UNDER).sum()),
-            over=int((attended > OVER).sum()),
+            under=len(left_out(of_words)),
+            over=len(too_often(of_words)),
             jumps=len(moves),
             monotone=sum(move >= 0 for move in moves),
             both=len(set(links) & set(reverse)) if reverse is not None else 0,

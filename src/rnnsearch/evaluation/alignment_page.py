@@ -10,7 +10,7 @@ import numpy as np
 
 from rnnsearch.drawing.alignment_figure import Panel, matrix_of
 from rnnsearch.drawing.page import render
-from rnnsearch.evaluation.alignment_behaviour import OVER, UNDER
+from rnnsearch.evaluation.alignment_behaviour import LEFT_OUT, TOO_OFTEN
 from rnnsearch.word_links import GoldLinks, Link
 
 
@@ -33,8 +33,8 @@ MEASURES = {
     "entropy": Measure(
         "entropy", "Of the weights of a target word, in nats, on average; 0 if every word attends to one source word alone."
     ),
-    "under_translated": Measure("under-translated", f"Share of the source words whose weights sum to less than {UNDER}."),
-    "over_translated": Measure("over-translated", f"Share of the source words whose weights sum to more than {OVER}."),
+    "under_translated": Measure("under-translated", f"Share of the source words whose weights sum to less than {LEFT_OUT}."),
+    "over_translated": Measure("over-translated", f"Share of the source words whose weights sum to more than {TOO_OFTEN}."),
     "monotone": Measure("monotone", "Share of the steps from one linked target word to the next that do not go back in the source."),
     "agreement": Measure("agreement", "2 |A∩B| / (|A| + |B|) of the links A and B of the two directions; 1 if they are the same."),
 }

@@ -48,7 +48,8 @@ def ter(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
 def multi_bleu(hypotheses: Sequence[str], references: Sequence[str], tokeniser: Tokeniser | None = None) -> Score:
     """BLEU of tokenised text as Moses's multi-bleu.perl computes it, with which the paper was measured (Sec. 5.1): not smoothed.
 
-    tokeniser: what makes words of the lines, cased unless it says otherwise; without one they are tokenised already.
+    tokeniser: one of Moses's kind makes words of the lines, as its tokenizer.perl does, cased unless it says otherwise. Without one, or
+    with one that splits at spaces, the lines are tokenised already.
     The script ends with a fault where all hypotheses are empty; this is 0. Scores depend on the tokeniser: compare within one only.
     Raises InputError as `chrf` does.
     """
@@ -146,8 +147,8 @@ def _of_sums(metric: Any) -> Callable[[Sequence[float]], float]:
 
 def _words(lines: Sequence[str], tokeniser: Tokeniser | None) -> list[str]:
     """The lines, with one space between words as multi-bleu.perl finds them."""
-    if tokeniser is not None:
-        return [" ".join(tokeniser.words(line)) for line in lines]
+    if tokeniser is not None and tokeniser.kind == "moses":
+        lines = [" ".join(tokeniser.moses_words(line)) for line in lines]
     return [line.translate(_LETTERS_TO_PERL) for line in lines]
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rnnsearch.model.initialise import orthogonal
-from rnnsearch.model.sequence_linear import SequenceLinear
+from rnnsearch.model.linear import Linear
 from rnnsearch.model.tanh import tanh, tanh_
 
 
@@ -53,11 +53,11 @@ class GatedCell(Cell):
     def __init__(self, input_size: int, hidden_size: int, context_size: int = 0) -> None:
         super().__init__(input_size, hidden_size, context_size)
         self.state_size = hidden_size
-        self.W = SequenceLinear(input_size, hidden_size, bias=True)
-        self.W_zr = SequenceLinear(input_size, 2 * hidden_size)
-        self.U = SequenceLinear(hidden_size, hidden_size, init=orthogonal)
-        self.U_zr = SequenceLinear(hidden_size, 2 * hidden_size, init=orthogonal)
-        self.C = SequenceLinear(context_size, 3 * hidden_size) if context_size else None
+        self.W = Linear(input_size, hidden_size, bias=True)
+        self.W_zr = Linear(input_size, 2 * hidden_size)
+        self.U = Linear(hidden_size, hidden_size, init=orthogonal)
+        self.U_zr = Linear(hidden_size, 2 * hidden_size, init=orthogonal)
+        self.C = Linear(context_size, 3 * hidden_size) if context_size else None
 
     def project(self, inputs: Float[Tensor, "*rest input"]) -> Float[Tensor, "*rest projected"]:
         return torch.cat((self.W(inputs), self.W_zr(inputs)), -1)
@@ -86,9 +86,9 @@ class LSTMCell(Cell):
     def __init__(self, input_size: int, hidden_size: int, context_size: int = 0) -> None:
         super().__init__(input_size, hidden_size, context_size)
         self.state_size = 2 * hidden_size
-        self.W = SequenceLinear(input_size, 4 * hidden_size, bias=True)
-        self.U = SequenceLinear(hidden_size, 4 * hidden_size, init=orthogonal)
-        self.C = SequenceLinear(context_size, 4 * hidden_size) if context_size else None
+        self.W = Linear(input_size, 4 * hidden_size, bias=True)
+        self.U = Linear(hidden_size, 4 * hidden_size, init=orthogonal)
+        self.C = Linear(context_size, 4 * hidden_size) if context_size else None
         assert self.W.bias is not None
         with torch.no_grad():  # an open forget gate at the start, as Gers et al. advise
             self.W.bias[hidden_size : 2 * hidden_size] = 1.0
@@ -127,9 +127,9 @@ class TanhCell(Cell):
     def __init__(self, input_size: int, hidden_size: int, context_size: int = 0) -> None:
         super().__init__(input_size, hidden_size, context_size)
         self.state_size = hidden_size
-        self.W = SequenceLinear(input_size, hidden_size, bias=True)
-        self.U = SequenceLinear(hidden_size, hidden_size, init=orthogonal)
-        self.C = SequenceLinear(context_size, hidden_size) if context_size else None
+        self.W = Linear(input_size, hidden_size, bias=True)
+        self.U = Linear(hidden_size, hidden_size, init=orthogonal)
+        self.C = Linear(context_size, hidden_size) if context_size else None
 
     def project(self, inputs: Float[Tensor, "*rest input"]) -> Float[Tensor, "*rest projected"]:
         return self.W(inputs)  # type: ignore[no-any-return]

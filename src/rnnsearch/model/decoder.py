@@ -15,9 +15,10 @@ from torch import Tensor, nn
 
 from rnnsearch.model.alignment import Alignment
 from rnnsearch.model.cells import Cell
+from rnnsearch.model.deferred_gradients import linear_product
 from rnnsearch.model.dropout import recurrent_dropout
 from rnnsearch.model.encoder import Encoded
-from rnnsearch.model.sequence_linear import ReadEveryStep, SequenceLinear, SequenceMap
+from rnnsearch.model.linear import Linear
 from rnnsearch.model.tanh import tanh
 
 
@@ -37,16 +38,11 @@ class Source:
 
 
 class SourceReader:
-    """A Source as the steps of one sequence read it, its gradients formed once at the end."""
+    """A Source as the steps of one sequence read it; the gradient of the annotations in its contexts is formed once at the end."""
 
     def __init__(self, source: Source) -> None:
-        self.mask, self.keep = source.mask, source.keep
-        self._keys = ReadEveryStep(source.keys)
-        self._weighted_sum = SequenceMap(source.annotations.mT)
-
-    @property
-    def keys(self) -> Float[Tensor, "batch source key"]:
-        return self._keys.read()
+        self.keys, self.mask, self.keep = source.keys, source.mask, source.keep
+        self._weighted_sum = linear_product(source.annotations.mT)
 
     def context(self, weights: Float[Tensor, "batch hypotheses source"]) -> Float[Tensor, "batch hypotheses annotation"]:
         """c_i = Σ_j α_ij h_j (Eq. 5)."""
@@ -60,7 +56,7 @@ class DecoderState:
     cell: Float[Tensor, "batch hypotheses state"]
     context: Float[Tensor, "batch hypotheses annotation"]
     weights: Float[Tensor, "batch hypotheses source"]
-    """α_i of the alignment model, also where the context was made of a known alignment instead."""
+    """α_i of the alignment model, also where the context was made of a known alignment instead; zeros while no context has been made."""
     memory: Float[Tensor, "batch hypotheses *memory"] | None
     """The alignment model's own."""
 
@@ -88,7 +84,7 @@ class Decoder(nn.Module):
     def __init__(self, cell: Cell, alignment: Alignment, summary_size: int, wiring: str) -> None:
         super().__init__()
         self.cell, self.alignment, self.wiring = cell, alignment, wiring
-        self.W_s = SequenceLinear(summary_size, cell.hidden_size, bias=True)
+        self.W_s = Linear(summary_size, cell.hidden_size, bias=True)
 
     def start(
         self, encoded: Encoded, lengths: Int[Tensor, " batch"], mask: Bool[Tensor, "batch source"], dropout: float = 0.0
@@ -97,13 +93,13 @@ class Decoder(nn.Module):
         hidden = tanh(self.W_s(encoded.summary)).unsqueeze(1)  # (batch, 1, n)
         keys = self.alignment.keys(encoded.annotations)
         source = Source(encoded.annotations, keys, mask.unsqueeze(1), recurrent_dropout(hidden, dropout))
-        uniform = mask.to(hidden.dtype) / lengths.unsqueeze(1)  # the row of a word that read no context (wiring `appendix`)
+        nothing = torch.zeros_like(source.mask, dtype=hidden.dtype)  # the row of a word that read no context (variant `appendix`)
         context = torch.zeros_like(encoded.annotations[:, :1])
-        return source, DecoderState(self.cell.begin(hidden), context, uniform.unsqueeze(1), self.alignment.start(keys, lengths))
+        return source, DecoderState(self.cell.begin(hidden), context, nothing, self.alignment.start(keys, lengths))
 
     @property
     def first_attended(self) -> int:
-        """0 if the context of step i is read by p(y_i), 1 if by p(y_{i+1}): p(y_1) then reads none, and its row is no alignment."""
+        """0 if the context of step i is read by p(y_i), 1 if by p(y_{i+1}): p(y_1) then reads none, and its row is 0."""
         return int(self.wiring == "appendix")
 
     def step(self, word: Word, state: DecoderState, source: SourceReader, known: Known = None) -> Step:
@@ -136,7 +132,7 @@ def eq4(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader,
 def appendix(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader, known: Known) -> Step:
     """p(y_i) from s_{i−1}, y_{i−1}, c_{i−1} (A.2.2 read literally, c_0 = 0); then c_i and s_i as in eq4.
 
-    The alignment of y_i is therefore α_{i−1}, the weights of the context that it was read from.
+    The alignment of y_i is therefore α_{i−1}, the weights of the context that it was read from; y_1 has none, and a row of zeros.
     """
     seen = state
     state = decoder.attend(state, source, known)

@@ -18,9 +18,9 @@ from rnnsearch.model.dropout import Dropout, dropped
 from rnnsearch.model.embedding import WordEmbedding
 from rnnsearch.model.encoder import ENCODERS, Encoder, PositionedEmbeddingEncoder
 from rnnsearch.model.initialise import initialising, orthogonal
+from rnnsearch.model.linear import Linear, LinearCache, sequence
 from rnnsearch.model.readout import READOUTS, OutputLayer, Readout, log_probabilities
 from rnnsearch.model.resolve import resolve
-from rnnsearch.model.sequence_linear import Maps, SequenceLinear, sequence
 
 
 class Direction(NamedTuple):
@@ -36,7 +36,7 @@ class TeacherForced(NamedTuple):
     """features: what W_o multiplies, for every target position. Row i belongs to y_i whatever the direction that the decoder reads in.
 
     weights: row i is the α (Eq. 6) of the context that p(y_i) was read from, whichever step of the wiring made it.
-    attended: False where it was read from none (the first word read, in wiring `appendix`), so that its row is no alignment.
+    attended: False where it was read from none (the first word read, in the variant `appendix`); its row is then 0, no alignment.
     hidden, previous: the state and E y_{i−1} (0 for the first word read) that `features` were read from, beside the context.
     """
 
@@ -151,7 +151,7 @@ class TranslationNetwork(nn.Module):
         target_lengths: the end of sentence included; a decoder that reads from there must be told.
         """
         dropout = dropout or Dropout()
-        with sequence(Maps(self.product_dtype)):
+        with sequence(LinearCache(self.product_dtype)):
             results = []
             for direction, (encoded, state) in zip(self.directions, self.begin(source, lengths, dropout), strict=True):
                 if not direction.backward:
@@ -215,9 +215,9 @@ class TranslationNetwork(nn.Module):
 
 
 def initialise_glorot(network: TranslationNetwork) -> None:
-    """Draws every matrix that is not recurrent anew, v_a included: maps from U(±√(6/(in + out))), embeddings from N(0, 1/m)."""
+    """Draws every matrix that is not recurrent anew, v_a included: layers from U(±√(6/(in + out))), embeddings from N(0, 1/m)."""
     for module in network.modules():
-        if isinstance(module, OutputLayer) or (isinstance(module, SequenceLinear) and module.init is not orthogonal):
+        if isinstance(module, OutputLayer) or (isinstance(module, Linear) and module.init is not orthogonal):
             nn.init.xavier_uniform_(module.weight)
     for embedding in (network.source_embedding, network.target_embedding):  # after the output layer, which may share one
         nn.init.normal_(embedding.weight, 0.0, embedding.weight.shape[1] ** -0.5)

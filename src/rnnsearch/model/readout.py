@@ -9,12 +9,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from rnnsearch.model.initialise import gaussian, zeros
-from rnnsearch.model.sequence_linear import SequenceLinear, linear, selected
+from rnnsearch.model.linear import Linear, linear, selected
 from rnnsearch.model.tanh import tanh
 
 
 class Readout(nn.Module):
-    """t_i, the hidden layer of the output. Its maps do not depend on later states: training calls it once for all steps."""
+    """t_i, the hidden layer of the output. Its layers do not depend on later states: training calls it once for all steps."""
 
     layer_size: int
     """Units of t̃ for each unit of t."""
@@ -22,9 +22,9 @@ class Readout(nn.Module):
     def __init__(self, hidden_size: int, embedding_size: int, context_size: int, readout_size: int) -> None:
         super().__init__()
         size = self.layer_size * readout_size
-        self.U_o = SequenceLinear(hidden_size, size, bias=True)
-        self.V_o = SequenceLinear(embedding_size, size)
-        self.C_o = SequenceLinear(context_size, size)
+        self.U_o = Linear(hidden_size, size, bias=True)
+        self.V_o = Linear(embedding_size, size)
+        self.C_o = Linear(context_size, size)
 
     def forward(
         self,
@@ -69,7 +69,7 @@ class OutputLayer(nn.Module):
 
     def __init__(self, readout_size: int, embedding_size: int, words: int, factored: bool, tied: nn.Parameter | None) -> None:
         super().__init__()
-        self.factor = SequenceLinear(readout_size, embedding_size) if factored else None
+        self.factor = Linear(readout_size, embedding_size) if factored else None
         self.weight = tied if tied is not None else nn.Parameter(torch.empty(words, embedding_size if factored else readout_size))
         self.bias = nn.Parameter(torch.empty(words))
         if tied is None:

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rnnsearch.evaluation import alignment_behaviour as behaviour
 from rnnsearch.records import Translation
-
-LEFT_OUT = 0.2
-"""A source word with less coverage was hardly looked at."""
-TOO_OFTEN = 2.5
-"""A source word with more coverage was looked at again and again."""
-
-
-def coverage(translation: Translation) -> NDArray[np.float64]:
-    """Σ_i α_ij for every source word j, without the end of sentence: about 1 for a word that was translated by one word."""
-    weights = translation.alignment.astype(np.float64)
-    summed: NDArray[np.float64] = weights[:, :-1].sum(axis=0)
-    return summed
 
 
 def left_out(translation: Translation) -> list[int]:
-    """Positions of source words, not of punctuation, whose coverage is below LEFT_OUT."""
-    return [
-        int(j) for j in np.flatnonzero(coverage(translation) < LEFT_OUT) if any(letter.isalnum() for letter in translation.source_tokens[j])
-    ]
+    """Positions of the source words that were left out, as `evaluation/alignment_behaviour.py` defines it; punctuation is not missed."""
+    words = translation.source_tokens
+    return [j for j in behaviour.left_out(translation.alignment[:, :-1]) if any(letter.isalnum() for letter in words[j])]
 
 
 def too_often(translation: Translation) -> list[int]:
-    """Positions of source words whose coverage is above TOO_OFTEN."""
-    return [int(j) for j in np.flatnonzero(coverage(translation) > TOO_OFTEN)]
+    """Positions of the source words that were attended to too often, by the same definition."""
+    return behaviour.too_often(translation.alignment[:, :-1])
 
 
 def longest_gap(positions: list[int]) -> int:
@@ -47,6 +34,8 @@ def written_again(translation: Translation) -> list[int]:
     seen: set[tuple[str, int]] = set()
     again = []
     for i, (word, row) in enumerate(zip(translation.tokens, translation.alignment, strict=True)):
+        if not row.any():  # it read no context
+            continue
         pair = word.lower(), int(np.argmax(row))
         if pair in seen and any(letter.isalnum() for letter in word):
             again.append(i)

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from rnnsearch.drawing.document import Block, Column, Line, Paragraph, Section, Sentence, Sentences, Table, Value, Word
+from rnnsearch.evaluation.alignment_behaviour import LEFT_OUT, TOO_OFTEN
 from rnnsearch.records import Translation
-from rnnsearch.report.attention import LEFT_OUT, TOO_OFTEN, left_out, longest_gap, too_often, written_again
+from rnnsearch.report.attention import left_out, longest_gap, too_often, written_again
 from rnnsearch.report.differences import UNKNOWN, marked, words
 from rnnsearch.report.measures import Measures, Output, RunOutput, attending
 
@@ -100,7 +101,7 @@ def unknown_sources(translation: Translation) -> list[str]:
     aligned = []
     for word, row in zip(translation.tokens, translation.alignment, strict=True):
         if word == UNKNOWN:
-            aligned.append(translation.source_tokens[int(np.argmax(row[:-1]))] if len(row) > 1 else "?")
+            aligned.append(translation.source_tokens[int(np.argmax(row[:-1]))] if row[:-1].any() else "?")
     return aligned
 
 
@@ -145,7 +146,8 @@ def every_word(measures: Measures, prefix: str) -> Table:
         ),
         rows,
         notes=[
-            f"Coverage of a source word is Σ_i α_ij over the translation: left out below {LEFT_OUT}, too often above {TOO_OFTEN}. "
+            f"Coverage of a source word is Σ_i α_ij over the translation: left out below {LEFT_OUT} (punctuation excepted), "
+            f"too often above {TOO_OFTEN}, as in the measures of `rnnsearch align`. "
             "Function words that the target language does not need count as left out, too. Repeated: the same word was written before in "
             "the sentence, with most attention on the same source word."
         ],

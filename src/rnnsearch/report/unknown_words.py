@@ -48,7 +48,8 @@ def _follow(total: Outcomes, translation: Translation, position: int, attends: b
     if not attends:
         counts[""] += 1
         return
-    aligned = [word for word, row in zip(translation.tokens, translation.alignment, strict=True) if int(np.argmax(row)) == position]
+    rows = zip(translation.tokens, translation.alignment, strict=True)
+    aligned = [word for word, row in rows if int(np.argmax(row)) == position and row[position] > 0]
     counts[" ".join(aligned)] += 1
     total.left_out += not aligned
     total.as_unknown += UNKNOWN in aligned

@@ -18,6 +18,11 @@ _INVISIBLE = [0xAD, 0x2060, 0xFEFF]  # soft hyphen, word joiner, byte order mark
 _SURROGATES = range(0xD800, 0xE000)  # no UTF-8 file holds one, but a caller's string may, and no file could be written with it
 _PLAIN = dict.fromkeys(_BLANKS, " ") | dict.fromkeys(_INVISIBLE, "") | dict.fromkeys(_SURROGATES, "\ufffd")
 
+# What tokenizer.perl makes of a line before it cuts it: a space of Perl's white space, nothing of the other ASCII control characters.
+# All else it keeps, and cuts off as words: soft hyphens, joiners, byte order marks, zero-width spaces, the control characters above ASCII.
+_PERL_SPACE = [*range(0x09, 0x0E), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
+_MOSES = dict.fromkeys(range(0x20), "") | dict.fromkeys(_PERL_SPACE, " ") | dict.fromkeys(_SURROGATES, "\ufffd")
+
 
 @dataclass(frozen=True)
 class Tokeniser:
@@ -36,6 +41,15 @@ class Tokeniser:
         """The words of a line; none if it is empty."""
         plain = line if line.isprintable() else line.translate(_PLAIN)
         words = plain.split() if self.kind == "space" else _moses(self.language).words(plain)
+        return [word.lower() for word in words] if self.lowercase else words
+
+    def moses_words(self, line: str) -> list[str]:
+        """The words of a line as Moses's tokenizer.perl -no-escape cuts it, character for character: for scores that say they are its.
+
+        `words` repairs a line first: it drops invisible characters, which are words here. The script is that of early 2018, which leaves
+        the full stop of an abbreviation at the end of a line where it is, as sacremoses does.
+        """
+        words = _moses(self.language).words(line if line.isprintable() else line.translate(_MOSES))
         return [word.lower() for word in words] if self.lowercase else words
 
     def text(self, words: Sequence[str]) -> str:

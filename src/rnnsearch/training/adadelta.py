@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 CHUNK = 1 << 15
-"""Numbers worked on at a time by each thread: what one step reads is then still in the cache when the next one needs it."""
+"""Elements worked on at a time by each thread: what one step reads is then still in the cache when the next one needs it."""
 
 
 class Adadelta(torch.optim.Optimizer):
@@ -17,7 +18,7 @@ class Adadelta(torch.optim.Optimizer):
 
     A row that a sparse gradient leaves out has g = 0: its x stays, and both averages only shrink by ρ. They are shrunk by ρ^k when the
     row is touched again, k updates later, which is the same. state: square_avg and acc_delta like the parameter; for sparse gradients
-    also the updates so far, and per row the last update that touched it (`step`).
+    also the updates so far, and per row the last update that touched it (`step`). `match_gradients` turns the one form into the other.
     """
 
     def __init__(
@@ -40,6 +41,23 @@ class Adadelta(torch.optim.Optimizer):
                 else:
                     _step_whole(parameter, state, group)
 
+    @torch.no_grad()
+    def match_gradients(self, sparse: Collection[nn.Parameter]) -> None:
+        """Gives every state the form that the gradients to come need, whichever form it was saved in.
+
+        sparse: a set of the parameters whose gradients will be sparse. Rows become whole averages when each is shrunk by the updates that
+        it missed; whole averages become rows when updates are counted from here on. The averages stay what they are: no rounding but ρ^k's.
+        """
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                state = self.state.get(parameter)
+                if state and "step" in state and parameter not in sparse:
+                    missed = (state.pop("updates").to(parameter.device) - state.pop("step").to(parameter.device)).to(parameter.dtype)
+                    for average in (state["square_avg"], state["acc_delta"]):
+                        average.mul_(_decay(missed, group))
+                elif state and "step" not in state and parameter in sparse:
+                    _count_updates(parameter, state)
+
 
 def _step_whole(parameter: nn.Parameter, state: dict[str, Tensor], group: dict[str, Any]) -> None:
     assert parameter.grad is not None
@@ -59,19 +77,30 @@ def _step_rows(parameter: nn.Parameter, state: dict[str, Tensor], group: dict[st
     if group["weight_decay"]:
         raise ValueError("weight decay touches every row: it needs dense gradients")
     if "step" not in state:
-        state["updates"] = torch.zeros((), dtype=parameter.dtype)
-        state["step"] = torch.zeros(len(parameter), dtype=torch.int64, device=parameter.device)
+        _count_updates(parameter, state)
     state["updates"] += 1
     now = int(state["updates"])
     gradient = parameter.grad.coalesce()
     rows, g = gradient.indices()[0], gradient.values()
-    past = torch.pow(group["rho"], (now - 1 - state["step"][rows]).to(g.dtype)).unsqueeze(1)  # (rows, 1): ρ^(updates missed)
+    past = _decay((now - 1 - state["step"][rows]).to(g.dtype), group)
     square, delta = state["square_avg"][rows] * past, state["acc_delta"][rows] * past
     parameter.index_add_(0, rows, _change(g, square, delta, group))
     state["square_avg"][rows], state["acc_delta"][rows], state["step"][rows] = square, delta, now
 
 
-def _change(g: Tensor, square: Tensor, delta: Tensor, group: dict[str, Any]) -> Tensor:
+def _count_updates(parameter: nn.Parameter, state: dict[str, Tensor]) -> None:
+    state["updates"] = torch.zeros((), dtype=parameter.dtype)
+    state["step"] = torch.zeros(len(parameter), dtype=torch.int64, device=parameter.device)
+
+
+def _decay(missed: Float[Tensor, " rows"], group: dict[str, Any]) -> Float[Tensor, "rows 1"]:
+    """ρ^(updates missed)."""
+    return torch.pow(group["rho"], missed).unsqueeze(1)
+
+
+def _change(
+    g: Float[Tensor, "*shape"], square: Float[Tensor, "*shape"], delta: Float[Tensor, "*shape"], group: dict[str, Any]
+) -> Float[Tensor, "*shape"]:
     """lr · Δx; E[g²] and E[Δx²], both of the update before, are brought up to this one in place."""
     rho, epsilon = float(group["rho"]), float(group["eps"])
     square.mul_(rho).addcmul_(g, g, value=1 - rho)

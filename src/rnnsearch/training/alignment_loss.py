@@ -11,29 +11,34 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from rnnsearch.config import TrainingSettings
 
+Rows = Float[Tensor, "*rows source"]
+"""α of target words, or their known alignment, over the source positions."""
+RowLosses = Float[Tensor, "*rows"]
+
 
 class AlignmentLoss(NamedTuple):
-    """loss: summed over the linked rows. rows: how many there are. Both 0-dim."""
+    """loss: summed over the linked rows. rows: how many there are."""
 
-    loss: Tensor
-    rows: Tensor
+    loss: Float[Tensor, ""]
+    rows: Int[Tensor, ""]
 
 
-def cross_entropy(weights: Tensor, known: Tensor) -> Tensor:
+def cross_entropy(weights: Rows, known: Rows) -> RowLosses:
     """−Σ_j a_ij log α_ij of each row; least, ln k, where α is the k links' shares."""
     return -(known * _log(weights)).sum(-1)
 
 
-def squared_error(weights: Tensor, known: Tensor) -> Tensor:
+def squared_error(weights: Rows, known: Rows) -> RowLosses:
     """Σ_j (a_ij − α_ij)² of each row."""
     return (known - weights).square().sum(-1)
 
 
-def product(weights: Tensor, known: Tensor) -> Tensor:
+def product(weights: Rows, known: Rows) -> RowLosses:
     """−log Σ_j a_ij α_ij of each row; least, ln k, where all of α lies on the k links, however it is spread over them."""
     return -_log((known * weights).sum(-1))
 
@@ -45,8 +50,8 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 
 
-def alignment_loss(weights: Tensor, known: Tensor, form: str) -> AlignmentLoss:
-    """weights: α (batch, target, source). known: (batch, target, source), zero in rows without links, which carry no loss.
+def alignment_loss(weights: Float[Tensor, "batch target source"], known: Float[Tensor, "batch target source"], form: str) -> AlignmentLoss:
+    """weights: α. known: zero in rows without links, which carry no loss.
 
     form: a key of LOSSES. The sum over rows stands beside the NLL, which is summed over words.
     """
@@ -63,7 +68,7 @@ def alignment_weight(settings: TrainingSettings, update: int) -> float:
     return (1.0 - share) * settings.alignment_weight + share * settings.alignment_final_weight
 
 
-def forced(known: Tensor, settings: TrainingSettings) -> Tensor | None:
+def forced(known: Float[Tensor, "batch target source"], settings: TrainingSettings) -> Float[Tensor, "batch target source"] | None:
     """The rows that replace α in the contexts of this batch: all, none, or those of sentences that are drawn anew each time.
 
     A sentence is drawn whole, so that what is left to the network's own α is the very computation that search will do.

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import difference, load_notes, load_tensors, save_tensors
-from rnnsearch.training.optimiser import WeightAverage
+from rnnsearch.training.optimiser import WeightAverage, match_gradients
 from rnnsearch.training.optimiser_state import check_state, stateless
 from rnnsearch.training.progress import TrainingProgress, checked_progress
 
@@ -58,6 +58,7 @@ def load_checkpoint(path: Path, network: nn.Module, optimiser: torch.optim.Optim
             check_state(state, optimiser.param_groups[0]["params"], type(optimiser).__name__, notes.get("stateless", []))
         network.load_state_dict(_under("network.", tensors))
         optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+        match_gradients(optimiser, network)
         if average is not None:
             weights = _under("average.", tensors)
             for name, tensor in average.weights.items():

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import torch
 
-from rnnsearch.config import Settings, TrainingSettings
+from rnnsearch.config import ModelSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.run import Run, refuse_run
 from rnnsearch.system.machine import PRECISIONS, check_memory, set_up_cpu
 from rnnsearch.system.tensors import tensor_bytes
@@ -38,7 +39,11 @@ SPEED_OVER = 20
 """Updates that the shown speed is averaged over."""
 
 MAY_CHANGE = {"max_updates", "max_epochs", "max_minutes", "patience", "processes", "threads", "device", "samples", "save_every"}
-"""Training settings that may differ when a run is resumed: they do not change what an update computes."""
+"""Training settings that may differ when a run is resumed. Most decide only when training ends and what is shown or saved.
+
+`threads`, `processes` and `device` compute the same update with sums in another order, so with other rounding; another number of processes
+and another kind of device also draw other random numbers for dropout. Only with these three unchanged is a resumed run exact to the bit.
+"""
 
 
 def train(settings: Settings, corpus: Corpus, path: str | Path, *, resume: bool = False, display: Display | None = None) -> Run:
@@ -123,6 +128,8 @@ class Session:
         set_up_cpu(training.threads, training.processes)
         check_links(corpus, training)
         run = open_run(settings, corpus, path) if resume and (path / "config.toml").exists() else None
+        if run is None:
+            check_fixed_alignment(settings.model)
         order = BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, training)
         torch.manual_seed(training.seed)
         fresh = run or Run(path, settings.model_copy(update={"data": corpus.settings}), corpus.source, corpus.target)
@@ -309,6 +316,13 @@ def check_links(corpus: Corpus, training: TrainingSettings) -> None:
         key = "alignment_loss" if training.alignment_loss != "none" else "alignment_forcing"
         what = f'has no word links, which training.{key} = "{getattr(training, key)}" learns from'
         raise InputError(what, file=corpus.path, remedy="prepare it again with --links FILE")
+
+
+def check_fixed_alignment(model: ModelSettings) -> None:
+    """Raises InputError for a new network whose `fixed` context is no last state of a forward encoder; runs that exist go on."""
+    if model.alignment == "fixed" and model.encoder in ENCODERS and model.encoder != "forward":
+        what = f'model.alignment = "fixed" makes RNNencdec of a forward encoder only, and model.encoder = "{model.encoder}"'
+        raise InputError(what, remedy='set model.encoder = "forward", or another model.alignment')
 
 
 def describe(row: dict[str, float], result: Validation | None, better: bool) -> str:

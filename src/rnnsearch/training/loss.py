@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -21,21 +22,21 @@ GROUP_ELEMENTS = 32_000_000
 
 
 def negative_log_likelihood(
-    features: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    targets: Tensor,
+    features: Float[Tensor, "rows feature"],
+    weight: Float[Tensor, "words feature"],
+    bias: Float[Tensor, " words"],
+    targets: Int64[Tensor, " rows"],
     smoothing: float = 0.0,
     dtype: torch.dtype = torch.float32,
-    real: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
+    real: Bool[Tensor, " rows"] | None = None,
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """Sums of −log p(y_i) over rows, p = softmax(W_o t + b) (A.2.2), without holding all logits.
 
-    features: (rows, d), what W_o multiplies. weight: (K, d). bias: (K,). targets: (rows,) ids.
+    rows: target positions, of all sentences together. features: what W_o multiplies. weight, bias: W_o and b. targets: ids.
     smoothing: ε of label smoothing, the reference distribution being (1 − ε) on the target and ε/K on every word.
     dtype: of the three products of a float32 layer.
-    real: (rows,) False for padding, which is not counted and gets no gradient; None where all rows are real.
-    Returns (the loss to differentiate, the plain NLL in nats), both 0-dim; equal without smoothing.
+    real: False for padding, which is not counted and gets no gradient; None where all rows are real.
+    Returns (the loss to differentiate, the plain NLL in nats); equal without smoothing.
     """
     low = dtype if features.dtype == torch.float32 else features.dtype
     if not torch.is_grad_enabled():  # inside the function below it always is off
@@ -91,10 +92,12 @@ class _OutputLoss(torch.autograd.Function):
         return (*gradients, None, None, None, None)
 
 
-def _softmax(logits: Tensor, target: Tensor, counted: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Σ log p of the targets (rows, 1), and with smoothing Σ of log p's mean over all words; the logits (rows, K) become p in place.
+def _softmax(
+    logits: Float[Tensor, "rows words"], target: Int64[Tensor, "rows 1"], counted: Float[Tensor, "rows 1"], smoothing: float
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    """Σ log p of the targets, and with smoothing Σ of log p's mean over all words; the logits become p in place.
 
-    counted: (rows, 1), 0 for a row that is left out of the sums and becomes 0, else 1.
+    counted: 0 for a row that is left out of the sums and becomes 0, else 1.
     """
     logits -= logits.amax(1, keepdim=True)
     of_target = logits.gather(1, target)
@@ -107,11 +110,16 @@ def _softmax(logits: Tensor, target: Tensor, counted: Tensor, smoothing: float) 
 
 
 def _add_gradients(
-    gradients: tuple[Tensor, ...], rows: slice, deltas: Tensor, features: Tensor, weight: Tensor, constant: Tensor | None
+    gradients: tuple[Tensor, ...],
+    rows: slice,
+    deltas: Float[Tensor, "group words"],
+    features: Float[Tensor, "group feature"],
+    weight: Float[Tensor, "words feature"],
+    constant: Float[Tensor, "group 1"] | None,
 ) -> None:
     """Adds what a group of rows gives to the gradients of (features, W_o, b), b's sum over `deltas` excepted.
 
-    deltas − constant, (rows, 1), is the gradient of the logits: a uniform part costs no pass over them.
+    deltas − constant is the gradient of the logits: a uniform part costs no pass over them.
     """
     of_features, of_weight, of_bias = gradients
     of_features[rows] = deltas @ weight

@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.model.embedding import WordEmbedding
 from rnnsearch.training.adadelta import Adadelta
 
 
@@ -30,6 +32,13 @@ def make_optimiser(parameters: Iterable[nn.Parameter], settings: TrainingSetting
 def takes_sparse_gradients(settings: TrainingSettings) -> bool:
     """Whether the optimiser can leave the rows of unseen words alone. (Adam moves every row at every update; a GPU prefers whole ones.)"""
     return settings.optimiser == "adadelta" and not settings.weight_decay and settings.device == "cpu"
+
+
+def match_gradients(optimiser: torch.optim.Optimizer, network: nn.Module) -> None:
+    """Gives a loaded state the form that the network's gradients need: a run may be resumed on a device with another form."""
+    if isinstance(optimiser, Adadelta):
+        embeddings = [module for module in network.modules() if isinstance(module, WordEmbedding)]
+        optimiser.match_gradients({embedding.weight for embedding in embeddings if embedding.sparse_gradient})
 
 
 def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
@@ -59,8 +68,8 @@ def total_updates(settings: TrainingSettings, updates_per_epoch: float) -> int:
     return total
 
 
-def gradient_norm(parameters: Iterable[nn.Parameter]) -> Tensor:
-    """The L2 norm of all gradients together, 0-dim, where they are."""
+def gradient_norm(parameters: Iterable[nn.Parameter]) -> Float[Tensor, ""]:
+    """The L2 norm of all gradients together, where they are."""
     return nn.utils.get_total_norm([_numbers(parameter) for parameter in parameters if parameter.grad is not None])
 
 
@@ -70,7 +79,7 @@ def clip(parameters: Iterable[nn.Parameter], norm: float, threshold: float) -> N
         torch._foreach_mul_([_numbers(parameter) for parameter in parameters if parameter.grad is not None], threshold / norm)
 
 
-def _numbers(parameter: nn.Parameter) -> Tensor:
+def _numbers(parameter: nn.Parameter) -> Float[Tensor, ...]:
     """The gradient, or what a sparse one holds after the rows that several words share have been summed."""
     assert parameter.grad is not None
     if not parameter.grad.is_sparse:

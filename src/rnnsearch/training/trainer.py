@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Float64
 from torch import Tensor, nn
 
 from rnnsearch.config import TrainingSettings
@@ -48,7 +49,7 @@ class Sums(NamedTuple):
     linked_rows: int
 
     @classmethod
-    def of(cls, numbers: Sequence[float]) -> Self:
+    def of(cls, numbers: Sequence[float]) -> Sums:
         """Of numbers in this order."""
         nll, tokens, alignment, rows = numbers
         return cls(nll, int(tokens), alignment, int(rows))
@@ -78,10 +79,10 @@ class Trainer:
         *sums_here, norm = numbers_here(torch.cat((sums, gradient_norm(self.parameters).to(sums).view(1))))
         return self.step(Sums.of(sums_here), pairs, norm, number, self.parameters)
 
-    def add_gradients(self, batches: Sequence[Batch], pairs: int, number: int) -> Tensor:
+    def add_gradients(self, batches: Sequence[Batch], pairs: int, number: int) -> Float64[Tensor, 4]:
         """Adds the gradients of the loss of update `number`, divided by `pairs`, to those of the parameters.
 
-        Returns what `Sums.of` takes, (4,) float64, where the network is.
+        Returns what `Sums.of` takes, where the network is.
         """
         nll, tokens, alignment, rows = torch.zeros(4, dtype=torch.float64, device=self.parameters[0].device).unbind()
         for batch in batches:
@@ -118,15 +119,15 @@ class Trainer:
         self.optimiser.zero_grad(set_to_none=True)
         return Update(sums.nll, pairs, sums.target_tokens, norm, rate, applied, sums.alignment_loss, sums.linked_rows)
 
-    def _known(self, batch: Batch) -> Tensor | None:
-        """The known alignment, if the settings use it; (batch, target, source)."""
+    def _known(self, batch: Batch) -> Float[Tensor, "batch target source"] | None:
+        """The known alignment, if the settings use it."""
         if not needs_links(self.settings):
             return None
         if batch.known_alignment is None:
             raise ValueError("these settings need batches with a known alignment")
         return batch.known_alignment
 
-    def _nll(self, output: OutputLayer, decoded: TeacherForced, batch: Batch) -> tuple[Tensor, Tensor]:
+    def _nll(self, output: OutputLayer, decoded: TeacherForced, batch: Batch) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """(the loss to differentiate, the plain NLL) of one direction, summed over all the batch's words."""
         real = source_mask(batch.target_lengths, batch.target.shape[1])
         smoothing, dtype = self.settings.label_smoothing, self.network.product_dtype
@@ -152,6 +153,6 @@ class Trainer:
                 self.network.load_state_dict(trained)
 
 
-def numbers_here(tensor: Tensor) -> list[float]:
+def numbers_here(tensor: Float[Tensor, " numbers"]) -> list[float]:
     """Its numbers on the host, once whatever computes them on a GPU is done."""
     return tensor.tolist()

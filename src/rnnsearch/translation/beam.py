@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -32,10 +32,11 @@ SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
 """Stands for a coverage of 0, whose logarithm is −∞: a position never attended to costs β·87.3."""
 
 
+@runtime_checkable
 class SearchState(Protocol):
     """What a step function must remember: tensors (B, k, …) per hypothesis and (B, …) per sentence, never copied per hypothesis."""
 
-    def select(self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]) -> Self:
+    def select(self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]) -> SearchState:
         """sentences: which of them stay, ascending; None = all. hypotheses: which of its own each of these goes on with."""
         ...
 
@@ -43,7 +44,7 @@ class SearchState(Protocol):
 @dataclass(slots=True)
 class StepResult:
     log_probabilities: Float[Tensor, "batch hypotheses target"]  # float32: log p(y_i | y_<i, x), normalised
-    weights: Float[Tensor, "batch hypotheses source"]  # float32: α_i (Eq. 6), rows sum to 1, zero on padding
+    weights: Float[Tensor, "batch hypotheses source"]  # float32: α_i (Eq. 6), rows sum to 1 (0: read no context), zero on padding
     state: SearchState
 
 

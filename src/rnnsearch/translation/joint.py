@@ -19,6 +19,7 @@ from torch import Tensor
 from rnnsearch.config import SearchSettings
 from rnnsearch.records import Hypothesis
 from rnnsearch.translation.beam import EOS, SearchState, StepFunction, beam_search, final_score
+from rnnsearch.translation.ensemble import mean_alignment
 
 Ids = tuple[int, ...]
 
@@ -68,7 +69,7 @@ def joint_search(readers: Sequence[Reader], source_lengths: Int[Tensor, " batch"
 def mean(readings: Sequence[Hypothesis], settings: SearchSettings) -> Hypothesis:
     """One translation as all directions together see it."""
     log_probabilities = np.mean([reading.log_probabilities for reading in readings], axis=0)
-    weights = np.stack([reading.weights for reading in readings]).mean(axis=0)
+    weights = mean_alignment([torch.from_numpy(reading.weights) for reading in readings]).numpy()
     score = final_score(float(log_probabilities.sum()), weights, settings)
     return replace(readings[0], score=score, log_probabilities=tuple(log_probabilities.tolist()), weights=weights)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -22,10 +22,12 @@ from rnnsearch.translation.beam import SearchState, StepFunction, StepResult
 from rnnsearch.translation.joint import Reader
 
 
-def shortlist_of(source: NDArray[np.int64], table: LexicalTable, target_words: int, settings: SearchSettings) -> NDArray[np.int64]:
+def shortlist_of(
+    source: Int64[NDArray[np.int64], "*shape"], table: LexicalTable, target_words: int, settings: SearchSettings
+) -> Int64[NDArray[np.int64], " shortlist"]:
     """The target ids of a batch's shortlist, ascending: the specials, the most frequent words, the best translations of each source id.
 
-    source: all ids of the batch, in any shape; the end of sentence among them adds the best translations of NULL.
+    source: all ids of the batch; the end of sentence among them adds the best translations of NULL.
     """
     first = np.arange(min(len(SPECIALS) + settings.lexical_shortlist_frequent, target_words))
     return np.union1d(first, table.best(source, settings.lexical_shortlist_per_word))
@@ -43,6 +45,6 @@ def _over_shortlist(step: StepFunction, shortlist: Int[Tensor, " shortlist"]) ->
     return shortlist_step
 
 
-def in_vocabulary_ids(found: list[list[Hypothesis]], shortlist: NDArray[np.int64]) -> list[list[Hypothesis]]:
+def in_vocabulary_ids(found: list[list[Hypothesis]], shortlist: Int64[NDArray[np.int64], " shortlist"]) -> list[list[Hypothesis]]:
     """The hypotheses of a search over the shortlist, as vocabulary ids."""
     return [[replace(one, ids=tuple(shortlist[list(one.ids)].tolist())) for one in hypotheses] for hypotheses in found]

@@ -13,6 +13,7 @@ while they were trained (`training.alignment_forcing`) have met contexts of one 
 from __future__ import annotations
 
 import torch
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from rnnsearch.model.network import Direction, TeacherForced
@@ -22,10 +23,15 @@ CHUNK_ELEMENTS = 16_000_000
 """Logits held at once."""
 
 
-def alignment_posterior(direction: Direction, given: TeacherForced, annotations: Tensor, targets: Tensor) -> Tensor:
-    """p(a_i = j | y_≤i, x), (batch, target, source), of targets (batch, target); rows sum to 1.
+def alignment_posterior(
+    direction: Direction,
+    given: TeacherForced,
+    annotations: Float[Tensor, "batch source annotation"],
+    targets: Int64[Tensor, "batch target"],
+) -> Float[Tensor, "batch target source"]:
+    """p(a_i = j | y_≤i, x) of the targets; rows sum to 1.
 
-    annotations: h_j, (batch, source, 2n). A word that was read from no context (`given.attended`) keeps its row of α.
+    annotations: h_j. A word that was read from no context (`given.attended`) has a row of zeros, as in α.
     """
     explained = []
     for annotation in annotations.split(1, 1):  # h_j, (batch, 1, 2n): the context of every target word
@@ -35,8 +41,10 @@ def alignment_posterior(direction: Direction, given: TeacherForced, annotations:
     return torch.where(given.attended.unsqueeze(-1), posterior, given.weights)
 
 
-def log_p(output: OutputLayer, features: Tensor, targets: Tensor) -> Tensor:
-    """features: (batch, target, d); targets: (batch, target) → log p of each target (batch, target), a chunk of rows at a time."""
+def log_p(
+    output: OutputLayer, features: Float[Tensor, "batch target feature"], targets: Int64[Tensor, "batch target"]
+) -> Float[Tensor, "batch target"]:
+    """log p of each target, a chunk of rows at a time."""
     rows = max(1, CHUNK_ELEMENTS // output.weight.shape[0])
     found = []
     for some, words in zip(features.flatten(0, 1).split(rows), targets.flatten().split(rows), strict=True):

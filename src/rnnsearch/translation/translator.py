@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rnnsearch.config import SearchSettings, changed
 from rnnsearch.errors import InputError, warn_renamed
-from rnnsearch.model.fixed_maps import FixedMaps
+from rnnsearch.model.inference_weights import InferenceWeights
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
@@ -76,7 +76,7 @@ class Translator:
         self.search = search or SearchSettings()
         self.dictionary = dictionary or {}
         self.lexical_table = lexical_table
-        self._maps: dict[str, list[FixedMaps]] = {}
+        self._weights: dict[str, list[InferenceWeights]] = {}
 
     @classmethod
     def load(
@@ -183,7 +183,7 @@ class Translator:
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: all but the converted weights, which are made again."""
-        return self.__dict__ | {"_maps": {}}
+        return self.__dict__ | {"_weights": {}}
 
     @property
     def _device(self) -> torch.device:
@@ -225,8 +225,8 @@ class Translator:
             shortlist = shortlist_of(ids.numpy(), self.lexical_table, len(self.target.vocabulary), settings)
         chosen = None if shortlist is None else torch.from_numpy(shortlist).to(self._device)
         ids, lengths = ids.to(self._device), lengths.to(self._device)
-        maps = self._maps.setdefault(settings.precision, [FixedMaps(settings.precision) for _ in self.networks])
-        readers = begin_search(self.networks, maps, ids, lengths, chosen)
+        weights = self._weights.setdefault(settings.precision, [InferenceWeights(settings.precision) for _ in self.networks])
+        readers = begin_search(self.networks, weights, ids, lengths, chosen)
         if chosen is not None:
             readers = shortlist_readers(readers, chosen)
         return _Begun(readers, lengths, shortlist)
@@ -263,9 +263,9 @@ class Translator:
         words = list(decoded.words)
         if replace_unk:
             for position, number in enumerate(hypothesis.ids[: len(decoded.word_of)]):
-                if number == UNK and alignment.shape[1] > 1:
-                    row = alignment[decoded.word_of[position]]
-                    aligned = sentence.words[int(np.argmax(row[:-1]))]
+                on_words = alignment[decoded.word_of[position], :-1]
+                if number == UNK and on_words.any():  # else it read no word, and stands for none
+                    aligned = sentence.words[int(np.argmax(on_words))]
                     words[decoded.word_of[position]] = self.dictionary.get(aligned, aligned)
         return Translation(
             text=self.target.text(words),
@@ -313,7 +313,7 @@ def in_words(
     """The alignment of words from that of ids: sums over the subwords of a source word, means over those of a target word.
 
     weights: (target ids, source ids); source_word_of: the end of sentence counts as a last word. Returns (target_words, source words);
-    rows sum to 1.
+    rows sum to 1, but a word none of whose ids read a context has a row of zeros.
     """
     source_words = source_word_of[-1] + 1
     summed = np.zeros((len(weights), source_words), dtype=np.float64)

@@ -55,12 +55,13 @@ def eq4(network: Network, source: list[int], target: list[int]) -> list[Row]:
 def appendix(network: Network, source: list[int], target: list[int]) -> list[Row]:
     """A.2.2 to the letter: t̃_i = U_o s_{i−1} + V_o E y_{i−1} + C_o c_{i−1}, c_0 = 0; s_i = f(s_{i−1}, y_{i−1}, c_i).
 
-    The row of weights of y_i is α_{i−1}, with which the context c_{i−1} of its readout was made; before y_1 nothing was: uniform.
+    The row of weights of y_i is α_{i−1}, with which the context c_{i−1} of its readout was made; before y_1 nothing was: zeros, which
+    is no alignment.
     """
     h, s_0 = network.begin(source)
     s = {0: network.unit.begin(s_0)}
     c = {0: zeros(len(h[0]))}
-    alpha = {0: [1.0 / len(source)] * len(source)}
+    alpha = {0: [0.0] * len(source)}
     memory, rows = network.alignment.begin(h), []
     for i in range(1, len(target) + 1):
         alpha[i], c[i], memory = attend(network.alignment, network.unit.hidden(s[i - 1]), h, memory)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State
 from rnnsearch.model.initialise import gaussian, zeros
-from rnnsearch.model.sequence_linear import SequenceLinear
+from rnnsearch.model.linear import Linear
 from rnnsearch.model.tanh import tanh_
 
 
@@ -16,9 +16,9 @@ class AdditiveAlignment(Alignment):
 
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
         super().__init__(state_size, annotation_size, alignment_size)
-        self.W_a = SequenceLinear(state_size, alignment_size, init=gaussian(0.001))
-        self.U_a = SequenceLinear(annotation_size, alignment_size, init=gaussian(0.001))
-        self.v_a = SequenceLinear(alignment_size, 1, init=zeros)
+        self.W_a = Linear(state_size, alignment_size, init=gaussian(0.001))
+        self.U_a = Linear(annotation_size, alignment_size, init=gaussian(0.001))
+        self.v_a = Linear(alignment_size, 1, init=zeros)
 
     def keys(self, annotations: Float[Tensor, "batch source annotation"]) -> Keys:
         return self.U_a(annotations)  # type: ignore[no-any-return]

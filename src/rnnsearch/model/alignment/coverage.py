@@ -8,7 +8,7 @@ from torch import Tensor
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State, Weights
 from rnnsearch.model.alignment.gated import GatedPositions
 from rnnsearch.model.initialise import gaussian, zeros
-from rnnsearch.model.sequence_linear import SequenceLinear
+from rnnsearch.model.linear import Linear
 from rnnsearch.model.tanh import tanh_
 
 
@@ -24,10 +24,10 @@ class _CoverageScore(Alignment):
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
         super().__init__(state_size, annotation_size, alignment_size)
         self.alignment_size = alignment_size
-        self.W_a = SequenceLinear(state_size, alignment_size, init=gaussian(0.001))
-        self.U_a = SequenceLinear(annotation_size, alignment_size, init=gaussian(0.001))
-        self.V_a = SequenceLinear(self.size, alignment_size)
-        self.v_a = SequenceLinear(alignment_size, 1, init=zeros)
+        self.W_a = Linear(state_size, alignment_size, init=gaussian(0.001))
+        self.U_a = Linear(annotation_size, alignment_size, init=gaussian(0.001))
+        self.V_a = Linear(self.size, alignment_size)
+        self.v_a = Linear(alignment_size, 1, init=zeros)
 
     def start(self, keys: Keys, lengths: Tensor) -> Memory | None:
         constant = keys[..., self.alignment_size :]
@@ -49,7 +49,7 @@ class LinguisticCoverageAlignment(_CoverageScore):
 
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
         super().__init__(state_size, annotation_size, alignment_size)
-        self.U_f = SequenceLinear(annotation_size, 1)
+        self.U_f = Linear(annotation_size, 1)
 
     def keys(self, annotations: Tensor) -> Keys:
         """[U_a h_j; 1/Φ_j]."""
@@ -73,9 +73,9 @@ class NeuralCoverageAlignment(_CoverageScore):
 
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
         super().__init__(state_size, annotation_size, alignment_size)
-        self.A = SequenceLinear(1, 3 * self.size)
-        self.Q = SequenceLinear(annotation_size, 3 * self.size)
-        self.W = SequenceLinear(state_size, 3 * self.size)
+        self.A = Linear(1, 3 * self.size)
+        self.Q = Linear(annotation_size, 3 * self.size)
+        self.W = Linear(state_size, 3 * self.size)
         self.unit = GatedPositions(self.size)
 
     def keys(self, annotations: Tensor) -> Keys:

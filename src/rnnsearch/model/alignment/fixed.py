@@ -9,7 +9,7 @@ from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, St
 
 
 class FixedAlignment(Alignment):
-    """All weight on the last annotation: c_i = →h_Tx for every i, which makes the network RNNencdec (A.2.2)."""
+    """All weight on the last annotation. With the forward encoder c_i = →h_Tx for every i, which makes the network RNNencdec (A.2.2)."""
 
     def start(self, keys: Keys, lengths: Tensor) -> Memory | None:
         positions = torch.arange(keys.shape[1], device=keys.device)

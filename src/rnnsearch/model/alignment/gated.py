@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rnnsearch.model.initialise import orthogonal
-from rnnsearch.model.sequence_linear import SequenceLinear
+from rnnsearch.model.linear import Linear
 from rnnsearch.model.tanh import tanh_
 
 Sums = Float[Tensor, "batch hypotheses source sums"]
@@ -20,8 +20,8 @@ class GatedPositions(nn.Module):
     def __init__(self, size: int) -> None:
         super().__init__()
         self.size = size
-        self.U = SequenceLinear(size, size, init=orthogonal)
-        self.U_zr = SequenceLinear(size, 2 * size, init=orthogonal)
+        self.U = Linear(size, size, init=orthogonal)
+        self.U_zr = Linear(size, 2 * size, init=orthogonal)
 
     def forward(self, sums: Sums, states: States) -> States:
         """v̄ = tanh(sum + U(r∘v)), z = σ(sum_z + U_z v), r = σ(sum_r + U_r v). sums: [sum; sum_z; sum_r], all but the U terms."""

@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State
-from rnnsearch.model.sequence_linear import SequenceLinear
+from rnnsearch.model.linear import Linear
 
 
 class DotAlignment(Alignment):
@@ -30,7 +30,7 @@ class GeneralAlignment(Alignment):
 
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
         super().__init__(state_size, annotation_size, alignment_size)
-        self.W = SequenceLinear(annotation_size, state_size)
+        self.W = Linear(annotation_size, state_size)
 
     def keys(self, annotations: Float[Tensor, "batch source annotation"]) -> Keys:
         return self.W(annotations)  # type: ignore[no-any-return]

@@ -7,7 +7,7 @@ from torch import Tensor
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State
 from rnnsearch.model.alignment.gated import GatedPositions
 from rnnsearch.model.initialise import zeros
-from rnnsearch.model.sequence_linear import SequenceLinear
+from rnnsearch.model.linear import Linear
 from rnnsearch.model.tanh import tanh
 
 
@@ -21,8 +21,8 @@ class _RecurrentScore(Alignment):
 
     def __init__(self, state_size: int, annotation_size: int, size: int) -> None:
         super().__init__(state_size, annotation_size, size)
-        self.W = SequenceLinear(state_size, 3 * size)
-        self.Q = SequenceLinear(annotation_size, 3 * size)
+        self.W = Linear(state_size, 3 * size)
+        self.Q = Linear(annotation_size, 3 * size)
         self.unit = GatedPositions(size)
 
     def keys(self, annotations: Tensor) -> Keys:
@@ -45,7 +45,7 @@ class RecurrentAlignment(_RecurrentScore):
 
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
         super().__init__(state_size, annotation_size, alignment_size)
-        self.v_a = SequenceLinear(alignment_size, 1, init=zeros)
+        self.v_a = Linear(alignment_size, 1, init=zeros)
 
     def score(self, v: Tensor) -> Energies:
         return self.v_a(tanh(v)).squeeze(-1)  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State
-from rnnsearch.model.sequence_linear import SequenceLinear
+from rnnsearch.model.linear import Linear
 
 
 class WindowAlignment(Alignment):
@@ -20,7 +20,7 @@ class WindowAlignment(Alignment):
 
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
         super().__init__(state_size, annotation_size, alignment_size)
-        self.W = SequenceLinear(state_size, 3 * self.gaussians, bias=True)
+        self.W = Linear(state_size, 3 * self.gaussians, bias=True)
 
     def start(self, keys: Keys, lengths: Tensor) -> Memory | None:
         return keys.new_zeros(keys.shape[0], 1, self.gaussians)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float32, Float64
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
@@ -124,8 +125,8 @@ def _groups(corpus: _Corpus, source_words: int, target_words: int) -> Iterator[_
         yield _Group(first, last, [begin, *sorted({int(cut) for cut in inner} - {begin, end}), end])
 
 
-def _dense(group: _Group, entries: Entries | None, target_words: int) -> NDArray[np.float32]:
-    """The group's rows (words, K_y); before the first iteration any constant will do, since only ratios matter."""
+def _dense(group: _Group, entries: Entries | None, target_words: int) -> Float32[NDArray[np.float32], "words target"]:
+    """The group's rows; before the first iteration any constant will do, since only ratios matter."""
     shape = (group.last_word - group.first_word, target_words)
     if entries is None:
         return np.ones(shape, np.float32)
@@ -134,14 +135,18 @@ def _dense(group: _Group, entries: Entries | None, target_words: int) -> NDArray
     return table
 
 
-def _add_totals(totals: NDArray[np.float64], corpus: _Corpus, group: _Group, table: NDArray[np.float32]) -> None:
+def _add_totals(
+    totals: Float64[NDArray[np.float64], " places"], corpus: _Corpus, group: _Group, table: Float32[NDArray[np.float32], "words target"]
+) -> None:
     for first, last in zip(group.cuts, group.cuts[1:], strict=False):
         places, words, times = corpus.cells(first, last)
         np.add.at(totals, places, table[words - group.first_word, corpus.targets[places]].astype(np.float64) * times)
 
 
-def _expected_counts(totals: NDArray[np.float64], corpus: _Corpus, group: _Group, table: NDArray[np.float32]) -> NDArray[np.float64]:
-    """c(y | x): (words of the group, K_y)."""
+def _expected_counts(
+    totals: Float64[NDArray[np.float64], " places"], corpus: _Corpus, group: _Group, table: Float32[NDArray[np.float32], "words target"]
+) -> Float64[NDArray[np.float64], "words target"]:
+    """c(y | x), x being the words of the group."""
     counts = np.zeros(table.size)
     for first, last in zip(group.cuts, group.cuts[1:], strict=False):
         places, words, times = corpus.cells(first, last)
@@ -151,7 +156,7 @@ def _expected_counts(totals: NDArray[np.float64], corpus: _Corpus, group: _Group
     return counts.reshape(table.shape)
 
 
-def _normalised(group: _Group, counts: NDArray[np.float64], pruning: Pruning) -> Entries:
+def _normalised(group: _Group, counts: Float64[NDArray[np.float64], "words target"], pruning: Pruning) -> Entries:
     """t(y | x) of the counts that are left after pruning."""
     keep = counts > pruning.count
     for row in np.flatnonzero(keep.sum(axis=1) > pruning.width):

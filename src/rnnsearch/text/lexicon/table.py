@@ -10,9 +10,10 @@ import gzip
 from array import array
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float, Int64, Integer
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
@@ -20,7 +21,7 @@ from rnnsearch.system.files import written_whole
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.opening import COMPRESSIONS
-from rnnsearch.text.store.blocks import Integers, offsets_of
+from rnnsearch.text.store.blocks import offsets_of
 from rnnsearch.text.store.corpus import Pairs
 from rnnsearch.text.vocabulary import EOS, SPECIALS, UNK, Vocabulary
 
@@ -32,11 +33,11 @@ _COUNTED_AT_ONCE = 1 << 22  # links
 
 
 class Entries(NamedTuple):
-    """t(target | source) of some pairs of words, in any order: ids and probabilities, (entries,) each."""
+    """t(target | source) of some pairs of words, in any order: ids and probabilities."""
 
-    sources: Integers
-    targets: Integers
-    probabilities: NDArray[np.floating[Any]]
+    sources: Integer[NDArray[np.integer[Any]], " entries"]
+    targets: Integer[NDArray[np.integer[Any]], " entries"]
+    probabilities: Float[NDArray[np.floating[Any]], " entries"]
 
 
 class LexicalTable:
@@ -56,7 +57,7 @@ class LexicalTable:
     def __len__(self) -> int:
         return len(self.targets)
 
-    def best(self, sources: Integers, count: int) -> NDArray[np.int64]:
+    def best(self, sources: Integer[NDArray[np.integer[Any]], "*shape"], count: int) -> Int64[NDArray[np.int64], " best"]:
         """The ids of all target words that are among the `count` best translations of one of these source ids; ascending, each once."""
         words = np.unique(sources)
         chosen = np.minimum(np.diff(self.offsets)[words], count)
@@ -99,7 +100,7 @@ class LexicalTable:
                 yield from (f"{target.word(other)} {word} {probability:.7f}\n".encode() for other, probability in entries)
 
     @classmethod
-    def read(cls, path: str | Path, source: Vocabulary, target: Vocabulary) -> Self:
+    def read(cls, path: str | Path, source: Vocabulary, target: Vocabulary) -> LexicalTable:
         """Reads a table that `write` or another tool made; words outside the vocabularies are passed over.
 
         Raises InputError, with the line, for one that is not two words and a probability, and for a table that shares no words with
@@ -129,7 +130,7 @@ class LexicalTable:
         return cls(entries, len(source))
 
     @classmethod
-    def of_links(cls, pairs: Pairs, source_words: int, target_words: int, progress: Progress | None = None) -> Self:
+    def of_links(cls, pairs: Pairs, source_words: int, target_words: int, progress: Progress | None = None) -> LexicalTable:
         """Relative frequencies of linked words; a target word without a link is linked to NULL. source_words, target_words: K_x, K_y.
 
         Raises InputError without links.
@@ -152,8 +153,10 @@ class LexicalTable:
         return cls(Entries(sources, targets, counts["counts"] / totals[sources]), source_words)
 
 
-def ranges(starts: Integers, lengths: Integers) -> NDArray[np.int64]:
-    """starts[0] … starts[0] + lengths[0] − 1, then those of the next: (Σ lengths,)."""
+def ranges(
+    starts: Integer[NDArray[np.integer[Any]], " n"], lengths: Integer[NDArray[np.integer[Any]], " n"]
+) -> Int64[NDArray[np.int64], " places"]:
+    """starts[0] … starts[0] + lengths[0] − 1, then those of the next: Σ lengths places."""
     places: NDArray[np.int64] = np.repeat(starts - offsets_of(lengths)[:-1], lengths) + np.arange(int(lengths.sum()))
     return places
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int32, Int64
 from numpy.typing import NDArray
 
-Ids = NDArray[np.int64]
+Ids = Int64[NDArray[np.int64], " _"]
 
 ABSENT = -1
 
@@ -21,7 +22,7 @@ class Keys:
     first slot that was free from its own on.
     """
 
-    def __init__(self, keys: Ids, slots: NDArray[np.int32]) -> None:
+    def __init__(self, keys: Ids, slots: Int32[NDArray[np.int32], " slots"]) -> None:
         self.keys, self.slots = keys, slots
 
     @classmethod
@@ -40,7 +41,7 @@ class Keys:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def numbers(self, wanted: Ids) -> Ids:
+    def numbers(self, wanted: Int64[NDArray[np.int64], " wanted"]) -> Int64[NDArray[np.int64], " wanted"]:
         """The number of each wanted key, or ABSENT."""
         if not len(self):
             return np.full(len(wanted), ABSENT)

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from jaxtyping import Float64
 from numpy.typing import NDArray
 
 from rnnsearch.text.selecting.keys import ABSENT, Ids, Keys
 from rnnsearch.text.vocabulary import EOS, Vocabulary
 
-Floats = NDArray[np.float64]
+Floats = Float64[NDArray[np.float64], " _"]
 
 FALLBACK = (0.5, 1.0, 1.5)
 """D_1, D_2, D_3+ where a text is too small to estimate them: some n-grams must occur once, some twice, some three and four times."""

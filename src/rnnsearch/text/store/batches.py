@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32, Int64, UInt
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -46,7 +46,7 @@ class Batch:
 
 
 def pad(
-    sentences: Sequence[Sequence[int] | NDArray[np.unsignedinteger]], multiple: int = 1
+    sentences: Sequence[Sequence[int] | UInt[NDArray[np.unsignedinteger], " _"]], multiple: int = 1
 ) -> tuple[Int64[Tensor, "batch position"], Int64[Tensor, " batch"]]:
     """Sentences of ids, each with its end of sentence → (ids, lengths); filled up on the right with id 0.
 
@@ -77,12 +77,12 @@ def collate(pairs: Pairs, indices: Sequence[int] | Indices, *, linked: bool = Fa
 
 
 def known_alignment(
-    links: Sequence[NDArray[np.unsignedinteger]],
+    links: Sequence[UInt[NDArray[np.unsignedinteger], "_ 2"]],
     source_lengths: Int64[Tensor, " batch"],
     target_lengths: Int64[Tensor, " batch"],
     multiple: int = 1,
 ) -> Float32[Tensor, "batch target source"]:
-    """Links of each pair, (links, 2) positions in source and target → rows of weights: the links of a target position share 1.
+    """Links of each pair, positions in source and target → rows of weights: the links of a target position share 1.
 
     A position without links has a row of zeros: nothing is known of it. The end of sentence is linked to that of the source, but
     not in a pair without any link, of which nothing at all is known.

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Bool, Int64, Integer, UInt8
 from numpy.typing import NDArray
 
-Integers = NDArray[np.integer[Any]]
-Mask = NDArray[np.bool_]
+Integers = Integer[NDArray[np.integer[Any]], " _"]
+Mask = Bool[NDArray[np.bool_], " _"]
 
 
 class Ragged(NamedTuple):
@@ -21,8 +22,8 @@ class Ragged(NamedTuple):
     values: Integers
     lengths: Integers
 
-    def select(self, keep: Mask) -> Ragged:
-        """The rows that `keep` marks. keep: (rows,)."""
+    def select(self, keep: Bool[NDArray[np.bool_], " rows"]) -> Ragged:
+        """The rows that `keep` marks."""
         return Ragged(self.values[np.repeat(keep, self.lengths)], self.lengths[keep])
 
 
@@ -36,7 +37,7 @@ class SideBlock(NamedTuple):
         start = int(self.sentences.lengths[:number].sum())
         return [self.words[place] for place in self.sentences.values[start : start + int(self.sentences.lengths[number])]]
 
-    def select(self, keep: Mask) -> SideBlock:
+    def select(self, keep: Bool[NDArray[np.bool_], " sentences"]) -> SideBlock:
         return SideBlock(self.words, self.sentences.select(keep))
 
     def counts(self) -> list[int]:
@@ -49,12 +50,12 @@ class FilterOutcomes(NamedTuple):
     """What the filters decided about consecutive pairs of one text.
 
     text: its index among the texts. first: number of the first pair, 1-based.
-    reasons: (pairs,) uint8, 0 for a pair that stays, else 1 + the place of the filter that dropped it.
+    reasons: 0 for a pair that stays, else 1 + the place of the filter that dropped it.
     """
 
     text: int
     first: int
-    reasons: NDArray[np.uint8]
+    reasons: UInt8[NDArray[np.uint8], " pairs"]
 
 
 class SideCollector:
@@ -124,8 +125,8 @@ def read_outcomes(path: Path) -> Iterator[FilterOutcomes]:
         yield FilterOutcomes(*parts)
 
 
-def offsets_of(lengths: Integers) -> NDArray[np.int64]:
-    """(n,) lengths → (n + 1,) offsets, the first of them 0."""
+def offsets_of(lengths: Integer[NDArray[np.integer[Any]], " n"]) -> Int64[NDArray[np.int64], " n+1"]:
+    """Where each of so many rows begins, and where the last one ends: the first offset is 0."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Int64, Integer, UInt
 from numpy.typing import NDArray
 
 from rnnsearch.config import DataSettings
@@ -21,12 +22,13 @@ from rnnsearch.text.store.blocks import offsets_of
 from rnnsearch.text.store.store import AGAIN, QUICKLY, StoreContents, check_store, map_array, map_rows, read_contents, shard_name
 from rnnsearch.text.vocabulary import EOS
 
-Ids = NDArray[np.unsignedinteger[Any]]
-Lengths = NDArray[np.integer[Any]]
+Ids = UInt[NDArray[np.unsignedinteger[Any]], " _"]
+Lengths = Integer[NDArray[np.integer[Any]], " _"]
 
 
+@runtime_checkable
 class SentenceRows(Protocol):
-    """Sentences of ids by their number. lengths: (sentences,) int32, the end of sentence included."""
+    """Sentences of ids by their number. lengths: int32, the end of sentence included."""
 
     @property
     def lengths(self) -> Lengths: ...
@@ -39,7 +41,7 @@ class SentenceRows(Protocol):
 class SentenceIds:
     """Sentences of ids end to end: sentence i is ids[offsets[i] : offsets[i + 1]], its end of sentence included."""
 
-    def __init__(self, ids: Ids, offsets: NDArray[np.int64]) -> None:
+    def __init__(self, ids: Ids, offsets: Int64[NDArray[np.int64], " offsets"]) -> None:
         self.ids, self.offsets = ids, offsets
 
     def __len__(self) -> int:
@@ -53,7 +55,7 @@ class SentenceIds:
         return np.diff(self.offsets).astype(np.int32)
 
     @classmethod
-    def of(cls, sentences: Iterable[Sequence[int]]) -> Self:
+    def of(cls, sentences: Iterable[Sequence[int]]) -> SentenceIds:
         """Sentences held in memory; each must end with its end of sentence."""
         rows = list(sentences)
         ids = np.array([number for row in rows for number in row], dtype=np.uint32)
@@ -110,15 +112,15 @@ class Pairs:
         return self._links is not None
 
     def source(self, number: int) -> Ids:
-        """(source_lengths[number],) ids, the end of sentence last: a view into the store."""
+        """source_lengths[number] ids, the end of sentence last: a view into the store."""
         return self._source[number]
 
     def target(self, number: int) -> Ids:
-        """(target_lengths[number],) ids, the end of sentence last: a view into the store."""
+        """target_lengths[number] ids, the end of sentence last: a view into the store."""
         return self._target[number]
 
-    def links(self, number: int) -> Ids:
-        """(links, 2) positions in source and target ids, sorted; the ends of sentence have none. Raises InputError without links."""
+    def links(self, number: int) -> UInt[NDArray[np.unsignedinteger[Any]], "links 2"]:
+        """Positions in source and target ids, sorted; the ends of sentence have none. Raises InputError without links."""
         if self._links is None:
             raise InputError("the corpus has no word links", remedy="give them to `rnnsearch prepare` with --links")
         return self._links[number].reshape(-1, 2)

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Int64, Integer
 from numpy.typing import NDArray
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
 
-Indices = NDArray[np.int64]
-Lengths = NDArray[np.integer]
+Indices = Int64[NDArray[np.int64], " _"]
+Lengths = Integer[NDArray[np.integer], " _"]
 
 
 class Position(NamedTuple):
@@ -38,7 +39,12 @@ class BatchOrder:
     Raises InputError if no pair is short enough, or one is longer than `batch_tokens`.
     """
 
-    def __init__(self, source_lengths: Lengths, target_lengths: Lengths, settings: TrainingSettings) -> None:
+    def __init__(
+        self,
+        source_lengths: Integer[NDArray[np.integer], " pairs"],
+        target_lengths: Integer[NDArray[np.integer], " pairs"],
+        settings: TrainingSettings,
+    ) -> None:
         self.settings = settings
         self._source, self._target = source_lengths, target_lengths
         self._starts = range(0, len(source_lengths), _SCANNED)

@@ -1,17 +1,19 @@
-"""Products of whole numbers in search: against their definition number by number, and against the exact ones they stand for."""
+"""Int8 products in search: against their definition number by number, and against the exact ones they stand for."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from rnnsearch.config import ModelSettings
 from rnnsearch.errors import InputError
-from rnnsearch.model import fixed_maps, readout
-from rnnsearch.model.fixed_maps import FixedMaps, WholeNumberMap
+from rnnsearch.model import inference_weights, readout
+from rnnsearch.model.inference_weights import InferenceWeights, Int8Linear
+from rnnsearch.model.linear import Linear, linear, selected, sequence
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import log_probabilities
-from rnnsearch.model.sequence_linear import SequenceLinear, linear, selected, sequence
 
 OUT, IN = 20, 13
 
@@ -23,15 +25,15 @@ def drawn(rows: int = 3, spread: float = 1.0, seed: int = 1) -> tuple[torch.Tens
 
 
 def by_definition(matrix: torch.Tensor, bias: torch.Tensor | None, x: torch.Tensor, limit: int) -> torch.Tensor:
-    """Weight by weight in Python's whole numbers."""
+    """Weight by weight in Python's integers."""
     rows = []
     for inputs in x.tolist():
         step = max(abs(value) for value in inputs) / limit or 1.0
-        whole_inputs = [round(value / step) for value in inputs]
+        quantised = [round(value / step) for value in inputs]
         row = []
         for number, weights in enumerate(matrix.tolist()):
             scale = max(abs(weight) for weight in weights) / 127 or 1.0
-            total = sum(round(weight / scale) * value for weight, value in zip(weights, whole_inputs, strict=True))
+            total = sum(round(weight / scale) * value for weight, value in zip(weights, quantised, strict=True))
             row.append(scale * step * total + (0.0 if bias is None else float(bias[number])))
         rows.append(row)
     return torch.tensor(rows)
@@ -44,9 +46,9 @@ def steps(x: torch.Tensor, limit: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("with_bias", [True, False])
 @pytest.mark.parametrize(("rows", "shift"), [(1, 0.0), (3, 0.0), (40, 0.0), (3, 5.0), (3, -5.0)])
-def test_whole_numbers_by_definition(rows: int, shift: float, with_bias: bool) -> None:
+def test_int8_by_definition(rows: int, shift: float, with_bias: bool) -> None:
     matrix, bias, x = drawn(rows)
-    used = WholeNumberMap(matrix, bias if with_bias else None)
+    used = Int8Linear(matrix, bias if with_bias else None)
     found = used(x + shift)
     expected = by_definition(matrix, bias if with_bias else None, x + shift, used.limit)
     # A float32 division may fall on the other side of a half than Python's: one step of one input, times a weight.
@@ -58,7 +60,7 @@ def test_whole_numbers_by_definition(rows: int, shift: float, with_bias: bool) -
 def test_the_error_is_that_of_rounding(spread: float) -> None:
     """No input is further off than half a step of its row, no weight than half a step of its own."""
     matrix, bias, x = drawn(50, spread)
-    used = WholeNumberMap(matrix, bias)
+    used = Int8Linear(matrix, bias)
     inputs = matrix.abs().sum(1) + IN / 2 * used.scales
     bound = steps(x, used.limit) / 2 * inputs + used.scales / 2 * x.abs().sum(1, keepdim=True)
     assert ((used(x) - (x @ matrix.T + bias)).abs() <= 1.001 * bound + 1e-5 * spread).all()
@@ -69,7 +71,7 @@ def test_no_row_knows_of_the_others() -> None:
     x[1] *= 1000
     x[2] = torch.nan
     x[3, 4] = torch.inf
-    used = WholeNumberMap(matrix, bias)
+    used = Int8Linear(matrix, bias)
     found = used(x)
     for row in (0, 1, 4, 5):
         torch.testing.assert_close(found[row : row + 1], used(x[row : row + 1]))
@@ -81,40 +83,47 @@ def test_no_row_knows_of_the_others() -> None:
 def test_nothing_is_nothing() -> None:
     matrix, bias, x = drawn()
     matrix[4] = 0.0
-    used = WholeNumberMap(matrix, bias)
+    used = Int8Linear(matrix, bias)
     torch.testing.assert_close(used(torch.zeros_like(x)), bias.expand(3, -1))
     torch.testing.assert_close(used(x)[:, 4], bias[4].expand(3))
     assert used(x[:0]).shape == (0, OUT)
     assert used(x.view(1, 3, 1, IN)).shape == (1, 3, 1, OUT)
 
 
-def test_with_seven_bits_no_sum_of_two_products_leaves_sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a processor without VNNI needs: 2 · 127 · 127 < 2¹⁵."""
-    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
+@pytest.mark.parametrize("told", [True, False])
+def test_with_seven_bits_no_sum_of_two_products_leaves_sixteen(told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a CPU without VNNI needs: 2 · 127 · 127 < 2¹⁵. A torch that does not say whether it has VNNI is taken for one without."""
+    if told:
+        monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
+    else:
+        monkeypatch.delattr(torch.cpu, "_is_vnni_supported")
     matrix, bias, x = drawn()
-    used = WholeNumberMap(matrix, bias)
-    assert 2 * (2 * used.limit + 1) * fixed_maps.WEIGHT_LIMIT < 2**15
+    used = Int8Linear(matrix, bias)
+    assert 2 * (2 * used.limit + 1) * inference_weights.WEIGHT_LIMIT < 2**15
     assert (used(x) - by_definition(matrix, bias, x, 63)).abs().max() < 0.5
 
 
 def test_a_matrix_is_converted_once_and_its_rows_as_itself() -> None:
     torch.manual_seed(2)
-    module, small, x = SequenceLinear(IN, OUT, bias=True), SequenceLinear(IN, 2), torch.randn(4, IN)
-    maps, rows = FixedMaps("int8"), torch.tensor([3, 5, 6, 7, *range(8, 20), 19])
-    with sequence(maps), torch.no_grad():
+    module, small, x = Linear(IN, OUT, bias=True), Linear(IN, 2), torch.randn(4, IN)
+    weights, rows = InferenceWeights("int8"), torch.tensor([3, 5, 6, 7, *range(8, 20), 19])
+    with sequence(weights), torch.no_grad():
         whole = linear(module, x)
-        assert isinstance(maps.of(module), WholeNumberMap)
-        assert maps.of(module) is maps.of(module)
+        assert isinstance(weights.of(module), Int8Linear)
+        assert weights.of(module) is weights.of(module)
         torch.testing.assert_close(selected(module, rows)(x), whole[:, rows])
         torch.testing.assert_close(linear(small, x), x @ small.weight.T)  # too few outputs to be worth it
     assert not torch.equal(whole, module(x))
     torch.testing.assert_close(whole, module(x), atol=0.01, rtol=0.05)
 
 
-def test_only_on_processors() -> None:
-    with pytest.raises(InputError, match="no products of whole numbers") as error:
-        WholeNumberMap(torch.empty(OUT, IN, device="meta"), None)
+def test_only_where_torch_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="no int8 products") as error:
+        Int8Linear(torch.empty(OUT, IN, device="meta"), None)
     assert "bfloat16" in str(error.value)
+    monkeypatch.setattr(torch.ops, "onednn", SimpleNamespace())  # as in a torch without these products
+    with pytest.raises(InputError, match="no int8 products"):
+        Int8Linear(torch.empty(OUT, IN), None)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
@@ -124,7 +133,7 @@ def test_rows_at_once_change_nothing_but_rounding(precision: str, monkeypatch: p
         ModelSettings(embedding_size=6, hidden_size=8, encoder_size=4, alignment_size=5, maxout_size=7), 9, 30
     ).output
     read = torch.randn(3, 4, 7)
-    with torch.no_grad(), sequence(FixedMaps(precision)):
+    with torch.no_grad(), sequence(InferenceWeights(precision)):
         whole = log_probabilities(layer, read)
         monkeypatch.setattr(readout, "ROWS_AT_ONCE", 5)
         parts = log_probabilities(layer, read)
