@@ -16,7 +16,7 @@ from rnnsearch.config import load_config
 from rnnsearch.drawing.alignment_figure import Panel
 from rnnsearch.drawing.page import render
 from rnnsearch.evaluation.alignment_page import BrowsedRun, BrowsedSentence, alignment_page
-from rnnsearch.report.inputs import read_test_sets
+from rnnsearch.report.arguments import read_test_sets
 from rnnsearch.report.make import make_report
 from rnnsearch.studies.study import read_plan
 from rnnsearch.studies.study_document import write_page

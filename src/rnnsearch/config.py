@@ -85,8 +85,8 @@ class ModelSettings(_Section):
     encoder: str = Field("bidirectional", description="encoder: bidirectional (3.2), forward, embedding, embedding-position")
     alignment: str = Field(
         "additive",
-        description="alignment model a: additive (A.1.2), fixed (RNNencdec, with encoder = forward), dot, general, window, recurrent, recurrent-scalar, coverage, "
-        "coverage-neural",
+        description="alignment model a: additive (A.1.2), fixed (RNNencdec, with encoder = forward), dot, general, window, recurrent, "
+        "recurrent-scalar, coverage, coverage-neural",
     )
     readout: str = Field("maxout", description="hidden layer before the output: maxout (A.2.2), tanh")
     wiring: Literal["eq4", "appendix", "released"] = Field(
