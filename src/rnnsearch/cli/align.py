@@ -61,7 +61,7 @@ def align(
         list[Path] | None,
         typer.Option(metavar="RUN", help="Another run to show next to the first in pictures and page; may be repeated."),
     ] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Sentence pairs processed together.")] = 64,
+    batch_size: Annotated[int, typer.Option(min=1, max=10_000, help="Sentence pairs processed together.")] = 64,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,

@@ -21,15 +21,15 @@ class BenchTask(StrEnum):
 def bench(
     work: Annotated[BenchTask, typer.Argument(help="Whole updates of training, or beam search.")],
     recipe: Annotated[str, typer.Option(help="Sizes and settings: a built-in recipe or a TOML file; the paper's if not given.")] = "",
-    words: Annotated[int, typer.Option(min=3, help="Vocabulary of each side, the two specials included.")] = 30_002,
-    length: Annotated[int, typer.Option(min=1, help="Words of every sentence, the end of sentence not counted.")] = 25,
-    repetitions: Annotated[int, typer.Option(min=1, help="Batches that are timed, after one that warms up.")] = 5,
+    words: Annotated[int, typer.Option(min=3, max=10**8, help="Vocabulary of each side, the two specials included.")] = 30_002,
+    length: Annotated[int, typer.Option(min=1, max=5_000, help="Words of every sentence, the end of sentence not counted.")] = 25,
+    repetitions: Annotated[int, typer.Option(min=1, max=10**6, help="Batches that are timed, after one that warms up.")] = 5,
     lexical_shortlist: Annotated[
         int, typer.Option(min=0, help="For `translate`: search only this number of target words, chosen at random; 0 = all words.")
     ] = 0,
     set_: Set = None,
     threads: Annotated[
-        int | None, typer.Option(min=0, help="CPU threads; 0 = one for each core. Short for --set training.threads=N.")
+        int | None, typer.Option(min=0, max=1_024, help="CPU threads; 0 = one for each core. Short for --set training.threads=N.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:

@@ -46,14 +46,16 @@ def evaluate(
     by_length: Annotated[bool, typer.Option("--by-length", help="Show scores by source length: 1–10 words, 11–20, …")] = False,
     window: Annotated[
         int | None,
-        typer.Option(min=1, metavar="WIDTH", help="Show scores in a window of WIDTH source lengths that slides over all lengths."),
+        typer.Option(
+            min=1, max=10_000, metavar="WIDTH", help="Show scores in a window of WIDTH source lengths that slides over all lengths."
+        ),
     ] = None,
     significance: Annotated[
         bool, typer.Option("--significance", help="Test the differences between all pairs of systems for significance.")
     ] = False,
     beam: Annotated[int | None, typer.Option(help="Beam size of the runs' own translations; default: that of the run's settings.")] = None,
-    resamples: Annotated[int, typer.Option(min=1, help="Bootstrap resamples for the confidence intervals.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the bootstrap.")] = 1,
+    resamples: Annotated[int, typer.Option(min=1, max=10**6, help="Bootstrap resamples for the confidence intervals.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Random seed of the bootstrap.")] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all results.")] = False,
     tsv: Annotated[bool, typer.Option("--tsv", help="Print one table with a row for each number.")] = False,
     device: Device = "cpu",

@@ -77,7 +77,7 @@ Set = Annotated[
 ]
 TrustCode = Annotated[bool, typer.Option("--trust-code", help="Import the code outside rnnsearch that the run names.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")]
-Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 = as many as there are cores.")]
+Threads = Annotated[int, typer.Option(min=0, max=1_024, help="Processor threads; 0 = as many as there are cores.")]
 Columns = Annotated[
     tuple[str, str] | None,
     typer.Option(metavar="SRC TGT", help="Columns, keys or languages of the two sides in bilingual files, if not the usual ones."),

@@ -48,7 +48,7 @@ def prepare(
     recipe: Annotated[str, typer.Option(help="Use the [data] settings of this recipe: a built-in name or a TOML file.")] = "",
     set_: Set = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing prepared dataset.")] = False,
-    workers: Annotated[int, typer.Option(min=0, help="Worker processes; 0 = one per core.")] = 0,
+    workers: Annotated[int, typer.Option(min=0, max=1_024, help="Worker processes; 0 = one per core.")] = 0,
     check: Annotated[
         Path | None,
         typer.Option(metavar="STORE", callback=_check, is_eager=True, help="Only verify the checksums of this prepared dataset."),

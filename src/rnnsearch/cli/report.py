@@ -25,7 +25,7 @@ def report(
     ] = None,
     gold: Annotated[list[str] | None, typer.Option(metavar="[NAME=]FILE", help="Gold word links of a test set.")] = None,
     title: Annotated[str, typer.Option(help="Title of the page.")] = "",
-    first: Annotated[int, typer.Option(min=0, metavar="N", help="Use only the first N pairs of each test set; 0 = all.")] = 0,
+    first: Annotated[int, typer.Option(min=0, max=10**9, metavar="N", help="Use only the first N pairs of each test set; 0 = all.")] = 0,
     beam: Annotated[int | None, typer.Option(help="Beam size; default: that of each run's settings.")] = None,
     normalise: Annotated[str | None, typer.Option(help="Length normalisation: none, length or gnmt.")] = None,
     precision: Annotated[str | None, typer.Option(help="Number format of the matrix products: float32, bfloat16 or int8.")] = None,

@@ -21,7 +21,7 @@ def score(
         ),
     ],
     json: Json = False,
-    batch_size: Annotated[int, typer.Option(min=1, help="Sentence pairs scored together.")] = 64,
+    batch_size: Annotated[int, typer.Option(min=1, max=10_000, help="Sentence pairs scored together.")] = 64,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,

@@ -21,9 +21,11 @@ def select(
         list[str] | None,
         typer.Option(metavar="SRC TGT", help="Text to select from: source and target files alternating, or bilingual files."),
     ] = None,
-    words: Annotated[int | None, typer.Option(min=1, help="Select the best pairs, with at most this many target words.")] = None,
+    words: Annotated[
+        int | None, typer.Option(min=1, max=10**15, help="Select the best pairs, with at most this many target words.")
+    ] = None,
     share: Annotated[float | None, typer.Option(min=0.0, max=1.0, help="Or select this share of the pool's target words.")] = None,
-    pairs: Annotated[int | None, typer.Option(min=1, help="Or select this many pairs.")] = None,
+    pairs: Annotated[int | None, typer.Option(min=1, max=10**15, help="Or select this many pairs.")] = None,
     out: Annotated[
         str,
         typer.Option(
@@ -39,9 +41,9 @@ def select(
     recipe: Annotated[str, typer.Option(help="Use the languages and the tokeniser of this recipe: a built-in name or a TOML file.")] = "",
     set_: Set = None,
     order: Annotated[int, typer.Option(min=1, max=9, help="Order of the n-gram language models.")] = 4,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the sample of the pool.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Random seed of the sample of the pool.")] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
-    workers: Annotated[int, typer.Option(min=0, help="Worker processes; 0 = one per core.")] = 0,
+    workers: Annotated[int, typer.Option(min=0, max=1_024, help="Worker processes; 0 = one per core.")] = 0,
 ) -> None:
     """Select the pairs of a pool that are most similar to a domain, by bilingual cross-entropy difference (Axelrod et al. 2011)."""
     from rnnsearch.config import load_config

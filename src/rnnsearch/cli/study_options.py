@@ -13,7 +13,8 @@ from rnnsearch.errors import InputError
 Out = Annotated[Path, typer.Option(help="Folder for the corpus, runs, translations and tables. The same command continues what is in it.")]
 Data = Annotated[Path | None, typer.Option(help="Base directory of the paths in the study file; default: the folder of that file.")]
 SideBySide = Annotated[
-    int, typer.Option("--jobs", min=1, help="Number of runs to train at the same time; if more than one, each run uses one thread.")
+    int,
+    typer.Option("--jobs", min=1, max=1_024, help="Number of runs to train at the same time; if more than one, each run uses one thread."),
 ]
 Only = Annotated[list[str] | None, typer.Option(metavar="VARIANT", help="Train and compare only this variant; may be repeated.")]
 Status = Annotated[bool, typer.Option("--status", help="Show what is done and how long the rest may take, then stop.")]

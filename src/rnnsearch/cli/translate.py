@@ -52,7 +52,9 @@ def translate(
     ] = None,
     min_length_ratio: Annotated[float | None, typer.Option(help="Minimum length, relative to the source (the authors' code: 0.5).")] = None,
     max_length_ratio: Annotated[float | None, typer.Option(help="Maximum length, relative to the source.")] = None,
-    samples: Annotated[int, typer.Option(min=0, help="Sample this many translations at random instead of searching for the best.")] = 0,
+    samples: Annotated[
+        int, typer.Option(min=0, max=1_000, help="Sample this many translations at random instead of searching for the best.")
+    ] = 0,
     temperature: Annotated[float, typer.Option(help="Temperature of --samples.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Random seed of --samples.")] = 1,
     json: Json = False,

@@ -29,6 +29,9 @@ from rnnsearch.translation.beam import (
     length_limits,
 )
 
+MOST_SAMPLES = 1_000
+"""Of one sentence."""
+
 
 @torch.no_grad()
 def sample(
@@ -46,12 +49,12 @@ def sample(
     Every id is drawn from softmax(log p / temperature) of the ids that the limits of the search allow; the recorded log p stay the model's.
     At the longest allowed length the end of sentence may still be drawn; a word drawn there is dropped and the hypothesis is unfinished.
     The draws depend on the generator (on the model's device) and on the other sentences of the batch.
-    Raises InputError for a temperature that is not above 0 or for fewer than one sample.
+    Raises InputError for a temperature that is not above 0 or for no sample, or more than MOST_SAMPLES.
     """
     if not 0 < temperature < math.inf:
         raise InputError(f"temperature {temperature} is not above 0", remedy="to get the most probable words, use beam 1 without samples")
-    if samples < 1:
-        raise InputError(f"{samples} samples are too few", remedy="give at least 1")
+    if not 1 <= samples <= MOST_SAMPLES:
+        raise InputError(f"cannot draw {samples} samples", remedy=f"ask for 1 to {MOST_SAMPLES:,}")
     limits = length_limits(source_lengths, settings)
     found: list[dict[int, Hypothesis]] = [{} for _ in range(len(source_lengths))]
     every = np.arange(samples)
