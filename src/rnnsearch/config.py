@@ -174,9 +174,7 @@ class TrainingSettings(_Section):
     seed: Seed = Field(1, description="random seed of initial weights, dropout and the order of batches")
     max_updates: Count = Field(0, description="stop after this many updates; 0 = no limit")
     max_epochs: float = Field(0.0, ge=0, le=LARGEST, description="stop after this many epochs; 0 = no limit")
-    max_minutes: float = Field(
-        0.0, ge=0, le=LARGEST, description="stop after this many minutes of training, validation included; 0 = no limit"
-    )
+    max_minutes: float = Field(0.0, ge=0, le=LARGEST, description="stop after this many minutes, validation included; 0 = no limit")
     patience: Count = Field(0, description="stop after this many validations without a better score; 0 = never")
     validate_every: Positive = Field(1000, description="updates between validations")
     validate_beam: Hypotheses = Field(1, description="beam size for translating the development set")
@@ -196,7 +194,7 @@ class SearchSettings(_Section):
         400,
         ge=10,
         le=5_000,
-        description="longest source searched at once, in words or subwords; a longer line is split at sentence ends and joined again",
+        description="maximum length of a source, in words or subwords; a longer line is split at ends of sentences and translated in parts",
     )
     precision: Literal["float32", "bfloat16", "int8"] = Field(
         "float32", description="number format of the matrix products; scores and states are always float32"
