@@ -25,7 +25,7 @@ def align(
         typer.Option(
             min=0.0,
             max=1.0,
-            help="Link every word pair with at least this weight. By default, each target word is linked to its strongest source word.",
+            help="Link every word pair with at least this weight; default: link each target word to its source word of largest weight.",
         ),
     ] = None,
     posterior: Annotated[

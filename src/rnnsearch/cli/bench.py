@@ -19,21 +19,23 @@ class BenchTask(StrEnum):
 
 
 def bench(
-    work: Annotated[BenchTask, typer.Argument(help="Whole updates of training, or beam search.")],
-    recipe: Annotated[str, typer.Option(help="Sizes and settings: a built-in recipe or a TOML file; the paper's if not given.")] = "",
-    words: Annotated[int, typer.Option(min=3, max=10**8, help="Vocabulary of each side, the two specials included.")] = 30_002,
-    length: Annotated[int, typer.Option(min=1, max=5_000, help="Words of every sentence, the end of sentence not counted.")] = 25,
-    repetitions: Annotated[int, typer.Option(min=1, max=10**6, help="Batches that are timed, after one that warms up.")] = 5,
+    work: Annotated[BenchTask, typer.Argument(help="What to measure: training updates or beam search.")],
+    recipe: Annotated[str, typer.Option(help="Sizes and settings: a built-in recipe or a TOML file; default: those of the paper.")] = "",
+    words: Annotated[
+        int, typer.Option(min=3, max=10**8, help="Vocabulary size of each side, with the symbols for end of sentence and unknown word.")
+    ] = 30_002,
+    length: Annotated[int, typer.Option(min=1, max=5_000, help="Words per sentence, the end of sentence not counted.")] = 25,
+    repetitions: Annotated[int, typer.Option(min=1, max=10**6, help="Batches to time, after one batch as warm-up.")] = 5,
     lexical_shortlist: Annotated[
         int, typer.Option(min=0, help="For `translate`: search only this number of target words, chosen at random; 0 = all words.")
     ] = 0,
     set_: Set = None,
     threads: Annotated[
-        int | None, typer.Option(min=0, max=1_024, help="CPU threads; 0 = one for each core. Short for --set training.threads=N.")
+        int | None, typer.Option(min=0, max=1_024, help="CPU threads; 0 = one per core. The same as --set training.threads=N.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Measure how fast this machine trains or translates, on synthetic sentences of one length."""
+    """Measure the speed of training or translation on this machine, with synthetic sentences of one length."""
     from json import dumps
 
     from rnnsearch.bench import bench_training, bench_translation

@@ -16,11 +16,11 @@ from rnnsearch.cli.options import Set, say
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for corpus, run and picture.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the corpus, the run and the picture.")] = Path("demo"),
     set_: Set = None,
-    corpus_only: Annotated[bool, typer.Option("--corpus-only", help="Write the corpus with its gold links, and stop.")] = False,
+    corpus_only: Annotated[bool, typer.Option("--corpus-only", help="Only write the built-in corpus with its gold word links.")] = False,
 ) -> None:
-    """Train, translate, score and draw an alignment on the built-in corpus: a minute or two on two cores."""
+    """Train, translate, score and draw an alignment on the built-in corpus; it takes a minute or two on two cores."""
     if corpus_only:
         from rnnsearch.builtin.generate import write
         from rnnsearch.demo import HELD_OUT_PAIRS, TRAIN_PAIRS

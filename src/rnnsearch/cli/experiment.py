@@ -13,7 +13,13 @@ from rnnsearch.cli.study_options import Data, DryRun, Only, Out, SideBySide, Sta
 
 
 def experiment(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="A built-in study (`rnnsearch settings` names them) or a TOML file.")],
+    study: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY",
+            help="A TOML file with corpus, variants, seeds and test sets, or a built-in study (listed by `rnnsearch settings`).",
+        ),
+    ],
     out: Out,
     data: Data = None,
     set_: Set = None,

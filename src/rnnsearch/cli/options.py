@@ -54,12 +54,12 @@ Quiet = Annotated[
         callback=lambda value: _set(QUIET, value),
         is_eager=True,
         expose_value=False,
-        help="Show no progress, warnings or notes; results and errors remain.",
+        help="Show only results and errors: no progress, warnings or notes.",
     ),
 ]
 Debug = Annotated[
     bool,
-    typer.Option("--debug", callback=lambda value: _set(DEBUG, value), expose_value=False, help="Show the whole traceback of an error."),
+    typer.Option("--debug", callback=lambda value: _set(DEBUG, value), expose_value=False, help="Show the traceback of an error."),
 ]
 Version = Annotated[
     bool, typer.Option("--version", callback=_show_version, is_eager=True, expose_value=False, help="Show the version and exit.")
@@ -72,18 +72,25 @@ Set = Annotated[
         "--set",
         metavar="SECTION.KEY=VALUE",
         autocompletion=_settings_like,
-        help="Change one setting of the recipe; may be repeated. `rnnsearch settings` lists them.",
+        help="Change a setting; may be repeated. `rnnsearch settings` lists all settings.",
     ),
 ]
-TrustCode = Annotated[bool, typer.Option("--trust-code", help="Import the code outside rnnsearch that the run names.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")]
-Threads = Annotated[int, typer.Option(min=0, max=1_024, help="Processor threads; 0 = as many as there are cores.")]
+TrustCode = Annotated[
+    bool, typer.Option("--trust-code", help="Allow the run to import Python code from outside rnnsearch, if you trust its author.")
+]
+Device = Annotated[str, typer.Option(help="Device: cpu, cuda or cuda:N.")]
+Threads = Annotated[int, typer.Option(min=0, max=1_024, help="CPU threads; 0 = one per core.")]
 Columns = Annotated[
     tuple[str, str] | None,
-    typer.Option(metavar="SRC TGT", help="Columns, keys or languages of the two sides in bilingual files, if not the usual ones."),
+    typer.Option(
+        metavar="SRC TGT", help="Columns, keys or languages of source and target in bilingual files, if they are not the usual ones."
+    ),
 ]
-Format = Annotated[str, typer.Option("--format", help="lines, tsv, csv, tmx, jsonl, parquet or dataset, if the names do not say it.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, with tokens, score and alignment matrix.")]
+Format = Annotated[
+    str,
+    typer.Option("--format", help="Format of the files, if their names do not show it: lines, tsv, csv, tmx, jsonl, parquet or dataset."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, with tokens, score and alignment matrix.")]
 
 
 class Command(TyperCommand):

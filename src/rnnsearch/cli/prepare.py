@@ -45,7 +45,7 @@ def prepare(
     ] = "auto",
     columns: Columns = None,
     format_: Format = "",
-    recipe: Annotated[str, typer.Option(help="Use the [data] settings of this recipe: a built-in name or a TOML file.")] = "",
+    recipe: Annotated[str, typer.Option(help="Use the data settings of this recipe: a built-in name or a TOML file.")] = "",
     set_: Set = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing prepared dataset.")] = False,
     workers: Annotated[int, typer.Option(min=0, max=1_024, help="Worker processes; 0 = one per core.")] = 0,

@@ -15,7 +15,10 @@ from rnnsearch.cli.study_options import Data, DryRun, Only, Out, SideBySide, Sta
 def reproduce(
     out: Out,
     study: Annotated[
-        str, typer.Argument(metavar="[STUDY]", help="A built-in study or a TOML file; default: the paper's experiment.")
+        str,
+        typer.Argument(
+            metavar="[STUDY]", help="A built-in study (listed by `rnnsearch settings`) or a TOML file; default: the paper's experiment."
+        ),
     ] = "paper",
     data: Data = None,
     set_: Set = None,

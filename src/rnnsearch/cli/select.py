@@ -24,7 +24,7 @@ def select(
     words: Annotated[
         int | None, typer.Option(min=1, max=10**15, help="Select the best pairs, with at most this many target words.")
     ] = None,
-    share: Annotated[float | None, typer.Option(min=0.0, max=1.0, help="Or select this share of the pool's target words.")] = None,
+    share: Annotated[float | None, typer.Option(min=0.0, max=1.0, help="Or select this share (0 to 1) of the pool's target words.")] = None,
     pairs: Annotated[int | None, typer.Option(min=1, max=10**15, help="Or select this many pairs.")] = None,
     out: Annotated[
         str,

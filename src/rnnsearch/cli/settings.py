@@ -17,12 +17,12 @@ from rnnsearch.errors import InputError
 def settings(
     name: Annotated[
         str,
-        typer.Argument(metavar="[SECTION[.KEY]]", help="Only this section or this setting: data, model, training, search, model.cell, …"),
+        typer.Argument(metavar="[SECTION[.KEY]]", help="Show only this section or setting, for example model or model.cell."),
     ] = "",
-    recipe: Annotated[str, typer.Option(metavar="NAME", autocompletion=recipes_like, help="Print this built-in recipe instead.")] = "",
-    study: Annotated[str, typer.Option(metavar="NAME", help="Print this built-in study instead.")] = "",
+    recipe: Annotated[str, typer.Option(metavar="NAME", autocompletion=recipes_like, help="Print this built-in recipe.")] = "",
+    study: Annotated[str, typer.Option(metavar="NAME", help="Print this built-in study.")] = "",
 ) -> None:
-    """List all settings with their defaults and meanings, and the built-in recipes and studies."""
+    """List all settings with defaults and descriptions, and the names of the built-in recipes and studies."""
     from rnnsearch.config import recipe_names
     from rnnsearch.studies.study import study_names
 

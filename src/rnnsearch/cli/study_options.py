@@ -10,7 +10,9 @@ import typer
 from rnnsearch.cli.options import progress_bar, say
 from rnnsearch.errors import InputError
 
-Out = Annotated[Path, typer.Option(help="Folder for the corpus, runs, translations and tables. The same command continues what is in it.")]
+Out = Annotated[
+    Path, typer.Option(help="Folder for the corpus, runs, translations and tables; the same command with the same folder continues.")
+]
 Data = Annotated[Path | None, typer.Option(help="Base directory of the paths in the study file; default: the folder of that file.")]
 SideBySide = Annotated[
     int,

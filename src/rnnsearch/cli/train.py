@@ -15,20 +15,24 @@ def train(
     recipe: Annotated[
         str,
         typer.Argument(
-            metavar="RECIPE", autocompletion=recipes_like, help="A built-in recipe (`rnnsearch settings` names them) or a TOML file."
+            metavar="RECIPE",
+            autocompletion=recipes_like,
+            help="A built-in recipe (listed by `rnnsearch settings`) or a TOML file with settings.",
         ),
     ],
-    data: Annotated[Path, typer.Option(help="Folder that `rnnsearch prepare` made.")],
-    out: Annotated[Path, typer.Option(help="Folder of the run.")],
+    data: Annotated[Path, typer.Option(help="Prepared dataset: a folder made by `rnnsearch prepare`.")],
+    out: Annotated[Path, typer.Option(help="Folder for the run: settings, vocabularies, weights, logs.")],
     set_: Set = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run that is there.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the --out folder.")] = False,
 ) -> None:
-    """Train a network, with validation, checkpoints and a log for TensorBoard. Ctrl-C ends it so that --resume can go on."""
+    """Train a network on a prepared dataset, with validation, checkpoints and TensorBoard logs. After Ctrl-C, --resume continues it."""
     from rnnsearch.config import load_config
 
     settings = load_config(recipe, tuple(set_ or ()))
     if any(change.strip().startswith("data.") for change in set_ or ()):
-        raise InputError("the data settings of a prepared dataset are fixed", file=data, remedy="--set them for `rnnsearch prepare`")
+        raise InputError(
+            "the data settings of a prepared dataset are fixed", file=data, remedy="use these --set options with `rnnsearch prepare`"
+        )
     from rnnsearch.system.machine import usable_device
     from rnnsearch.text.store.corpus import Corpus
     from rnnsearch.training.interrupt import TrainingInterrupted

@@ -30,9 +30,9 @@ def translate(
     nbest: Annotated[int, typer.Option(help="Translations of each line; with more than one, the output is a Moses n-best list.")] = 1,
     normalise: Annotated[str | None, typer.Option(help="Length normalisation: none, length or gnmt.")] = None,
     coverage: Annotated[float | None, typer.Option(help="Weight of GNMT's coverage penalty.")] = None,
-    no_unk: Annotated[bool, typer.Option("--no-unk", help="Never write the unknown word UNK.")] = False,
+    no_unk: Annotated[bool, typer.Option("--no-unk", help="Never write UNK, the symbol for unknown words.")] = False,
     replace_unk: Annotated[
-        bool, typer.Option("--replace-unk", help="Replace each UNK by the source word with the greatest attention weight.")
+        bool, typer.Option("--replace-unk", help="Replace each UNK (unknown word) by the source word with the largest attention weight.")
     ] = False,
     dictionary: Annotated[
         Path | None,
@@ -42,7 +42,9 @@ def translate(
     ] = None,
     lexical_shortlist: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Search only likely target words, by this table from `rnnsearch lexicon`: faster."),
+        typer.Option(
+            metavar="FILE", help="Search only target words that are likely by this table (made by `rnnsearch lexicon`); this is faster."
+        ),
     ] = None,
     lexical_shortlist_frequent: Annotated[
         int | None, typer.Option(metavar="N", help="With --lexical-shortlist: always search the N most frequent target words.")
