@@ -13,13 +13,18 @@ from typing import Any
 import pytest
 import torch
 
+from rnnsearch.config import load_config
 from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
 from rnnsearch.model.linear import Linear, LinearCache, sequence
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.system.machine import PRECISIONS
+from rnnsearch.text.store.batches import Batch
+from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation import forced
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-DEFERRED = BENCHMARKS / "deferred_gradients.py"
+ABLATIONS = BENCHMARKS / "ablations.py"
 OWN = """
 from rnnsearch.model.alignment import GeneralAlignment
 
@@ -27,22 +32,35 @@ class Mine(GeneralAlignment): pass
 """
 
 
-@pytest.mark.parametrize(("dtype", "rounding"), [(torch.float32, 1e-6), (torch.bfloat16, 0.02)])
-@pytest.mark.parametrize("form", ["deferred", "plain", "float32"])
-def test_every_form_of_weight_gradients_is_what_it_says(form: str, dtype: torch.dtype, rounding: float) -> None:
-    """The node of a product is of that form, and all forms have the gradient of an ordinary layer."""
-    script = runpy.run_path(str(DEFERRED))
-    module, x = Linear(3, 3, bias=True), torch.randn(5, 2, 3)
-    with torch.no_grad():
-        module.weight.normal_()
-    expected = torch.autograd.grad(module(module(x)).square().sum(), list(module.parameters()))
-    with script["gradients"](form), sequence(LinearCache(dtype)):
-        y = module(module(x))
-    node = str(y.grad_fn)
-    assert {"deferred": "_UseBackward" in node, "float32": "_Float32Use" in node, "plain": "Use" not in node}[form]
-    for found, exact in zip(torch.autograd.grad(y.square().sum(), list(module.parameters())), expected, strict=True):
-        assert float((found - exact).norm() / exact.norm()) < rounding
-        assert found.dtype == torch.float32
+@pytest.mark.parametrize(("precision", "rounding"), [("float32", 1e-4), ("bfloat16", 0.03)])
+def test_every_form_of_an_update_computes_the_same(precision: str, rounding: float) -> None:
+    """The gradient of each is that of the network as it is, but for rounding, and its optimiser moves the parameters alike."""
+    script = runpy.run_path(str(ABLATIONS))
+    sizes = [f"model.{name}_size={size}" for name, size in {"embedding": 6, "hidden": 8, "alignment": 5, "maxout": 4}.items()]
+    settings = load_config(overrides=[*sizes, "model.initialisation=glorot", f"training.precision={precision}", "training.clip_norm=0"])
+    ids, lengths = torch.randint(2, 12, (2, 5, 4)), torch.full((5,), 4)
+    results = {}
+    for form, without in script["FORMS"].items():
+        torch.manual_seed(1)
+        trainer = Trainer(TranslationNetwork(settings.model, 12, 12, product_dtype=PRECISIONS[precision]), settings.training, 0)
+        before = torch.cat([parameter.detach().flatten() for parameter in trainer.parameters])
+        with without(trainer):
+            update = trainer.update([Batch(ids[0], lengths, ids[1], lengths)], 1)
+        moved = torch.cat([parameter.detach().flatten() for parameter in trainer.parameters]) - before
+        results[form] = (update.nll, update.gradient_norm, moved)
+    nll, norm, moved = results.pop("as it is")
+    assert len(results) == 6
+    for form, found in results.items():
+        assert found[:2] == pytest.approx((nll, norm), rel=rounding), form
+        assert float((found[2] - moved).norm() / moved.norm()) < (0.3 if precision == "bfloat16" else 1e-2), form
+
+
+@pytest.mark.parametrize(("form", "node"), [("as it is", "_UseBackward"), ("plain-gradients", "ToCopy"), ("float32-sums", "_Float32Use")])
+def test_a_product_is_of_the_form_that_is_said(form: str, node: str) -> None:
+    module, x = Linear(3, 3), torch.randn(5, 3)
+    script = runpy.run_path(str(ABLATIONS))
+    with script["FORMS"][form](None), sequence(LinearCache(torch.bfloat16)):
+        assert node in str(module(x).grad_fn)
 
 
 @pytest.mark.parametrize(("precision", "parts"), [("float32", "alignment"), ("bfloat16", "cell")])
@@ -53,9 +71,9 @@ def test_a_row_for_every_part(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
     small = ["--hidden", "4", "--alignment", "3", "--words", "9", "--length", "2", "--batch", "2", "--updates", "1", "--threads", "1"]
-    own = ["--own", "scorer_to_time:Mine", "--json", "--forms", "deferred", "plain", "float32"]
-    monkeypatch.setattr(sys, "argv", ["deferred_gradients.py", *small, "--precision", precision, "--parts", parts, *own])
-    runpy.run_path(str(DEFERRED), run_name="__main__")
+    own = ["--own", "scorer_to_time:Mine", "--json", "--without", "plain-gradients", "float32-sums"]
+    monkeypatch.setattr(sys, "argv", ["ablations.py", *small, "--precision", precision, "--parts", parts, *own])
+    runpy.run_path(str(ABLATIONS), run_name="__main__")
     result = json.loads(capsys.readouterr().out)
     names = {"alignment": ALIGNMENTS, "cell": CELLS}[parts]
     assert [(row["part"], row["name"]) for row in result["rows"]] == [
@@ -63,8 +81,8 @@ def test_a_row_for_every_part(
         ("alignment", "scorer_to_time:Mine"),
     ]
     for row in result["rows"]:
-        for form in ("deferred", "plain", "float32"):
-            assert row["ratios"][form] == pytest.approx([row["seconds"][form] / row["seconds"]["deferred"]] * 3)
+        for form in ("as it is", "plain-gradients", "float32-sums"):
+            assert row["ratios"][form] == pytest.approx([row["seconds"][form] / row["seconds"]["as it is"]] * 3)
 
 
 def growth(folder: Path, *more: str) -> list[str]:

@@ -79,7 +79,7 @@ Step = tuple[DecoderState, DecoderState]
 
 
 class Decoder(nn.Module):
-    """cell: f of the decoder. alignment: a. wiring: a key of WIRINGS."""
+    """cell: f of the decoder. alignment: a. wiring: the decoder variant, a key of WIRINGS."""
 
     def __init__(self, cell: Cell, alignment: Alignment, summary_size: int, wiring: str) -> None:
         super().__init__()

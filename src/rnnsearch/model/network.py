@@ -35,7 +35,7 @@ class Direction(NamedTuple):
 class TeacherForced(NamedTuple):
     """features: what W_o multiplies, for every target position. Row i belongs to y_i whatever the direction that the decoder reads in.
 
-    weights: row i is the α (Eq. 6) of the context that p(y_i) was read from, whichever step of the wiring made it.
+    weights: row i is the α (Eq. 6) of the context that p(y_i) was read from, whichever step of the decoder variant made it.
     attended: False where it was read from none (the first word read, in the variant `appendix`); its row is then 0, no alignment.
     hidden, previous: the state and E y_{i−1} (0 for the first word read) that `features` were read from, beside the context.
     """

@@ -24,7 +24,7 @@ def forced_decoding(
 ) -> tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]:
     """(log p(y_i | y_<i, x), 0 beyond the end of a sentence; α).
 
-    posterior: in place of α, where the network looks for a word, the `alignment_posterior`, which has seen the word. In the wiring
+    posterior: in place of α, where the network looks for a word, the `alignment_posterior`, which has seen the word. In the decoder variant
     `released` the states after a word are then made of the context that its posterior makes, c_i = Σ_j p(a_i = j | y_≤i, x) h_j; in the
     others the state that asks is made of c_i itself, and would have met y_i before it is asked. log p stays the network's own.
 

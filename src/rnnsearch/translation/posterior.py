@@ -5,7 +5,7 @@ reads from one annotation alone as what that position says, Bayes' rule gives th
 
     p(a_i = j | y_≤i, x) = α_ij p(y_i | s_{i−1}, y_{i−1}, c_i = h_j) / Σ_k α_ik p(y_i | s_{i−1}, y_{i−1}, c_i = h_k)
 
-The state that asked stays as it was: made of ordinary contexts at first, then, in the wiring `released`, of the contexts
+The state that asked stays as it was: made of ordinary contexts at first, then, in the decoder variant `released`, of the contexts
 Σ_j p(a_k = j | y_≤k, x) h_j of the words before (`translation/forced.py`). Networks whose contexts were made of known alignments
 while they were trained (`training.alignment_forcing`) have met contexts of one annotation; others meet them here for the first time.
 """

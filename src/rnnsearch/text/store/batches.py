@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
-from jaxtyping import Float32, Int64, UInt
+from jaxtyping import Float, Float32, Int64, UInt
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -29,7 +29,7 @@ class Batch:
     source_lengths: Int64[Tensor, " batch"]
     target: Int64[Tensor, "batch target"]
     target_lengths: Int64[Tensor, " batch"]
-    known_alignment: Float32[Tensor, "batch target source"] | None = None
+    known_alignment: Float[Tensor, "batch target source"] | None = None
     """The word links as weights: a row with k links has 1/k at each, a row without links is 0 (`known_alignment`)."""
 
     def parts(self) -> dict[str, Tensor]:

@@ -1,18 +1,22 @@
-"""What weight gradients that are formed once per sequence bring, against plain autograd: time of an update, and peak memory.
+"""What each of the measures that make training fast brings: the time of an update without it, and the peak memory.
 
-    python benchmarks/deferred_gradients.py --threads 1                                        # the paper's network, 50 words
-    python benchmarks/deferred_gradients.py --recipe multi30k --words 4002 --length 15 --batch 80
-    python benchmarks/deferred_gradients.py --parts all --hidden 512 --alignment 256 --words 4000 --length 20
-    python benchmarks/deferred_gradients.py --parts alignment --own my_scorer:Smoothed --hidden 512 --json
-    python benchmarks/deferred_gradients.py --forms plain --updates 1                          # the peak memory of one form
+    python benchmarks/ablations.py --threads 1                                        # the paper's network, 50 words, bfloat16
+    python benchmarks/ablations.py --recipe multi30k --words 4002 --length 15 --batch 80 --without plain-gradients float32-sums
+    python benchmarks/ablations.py --parts all --hidden 512 --alignment 256 --words 4000 --length 20 --without plain-gradients
+    python benchmarks/ablations.py --parts alignment --own my_scorer:Smoothed --without plain-gradients --json
+    python benchmarks/ablations.py --only plain-gradients --updates 1                 # the peak memory of one form
 
 One network is trained on the same synthetic batches in every form, alternating in one process. An update is a whole one: forward,
 backward, optimiser. Its time is CPU time, which other work on the machine changes least. Printed are the medians, and of the ratios to the
-deferred form within a round the median, smallest and largest; above 1, deferring is faster. The forms:
+network as it is, within a round, the median, smallest and largest: 1.2 means that an update takes 1.2 times as long without the measure.
+The forms are:
 
-    deferred   as the package has it (rnnsearch/model/deferred_gradients.py)
-    plain      autograd forms a gradient at every use of a weight, and adds them in the precision of the products
-    float32    the same, added in float32, as deferred gradients are; other than `plain` only where products are bfloat16
+    plain-gradients    autograd forms a weight's gradient at every time step, and adds them in the precision of the products
+    float32-sums       the same, added in float32 as the package does; other than the first only where products are bfloat16
+    in-the-loop        the previous word's products and the readout are computed at every step, not once a sentence
+    whole-logits       the logits of all target words of a batch at once, and torch's cross-entropy
+    torch-tanh         torch's hyperbolic tangent
+    torch-adadelta     torch's Adadelta, on dense gradients of the embeddings
 """
 
 from __future__ import annotations
@@ -23,25 +27,30 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from rnnsearch.config import Settings, load_config
-from rnnsearch.model import deferred_gradients
+from rnnsearch.model import deferred_gradients, tanh
 from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
+from rnnsearch.model.decoder import DecoderState, SourceReader
 from rnnsearch.model.deferred_gradients import PlainProduct
-from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.model.dropout import Dropout, dropped
+from rnnsearch.model.network import Direction, TeacherForced, TranslationNetwork
 from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
 from rnnsearch.text.store.batches import Batch
+from rnnsearch.training import trainer as training
 from rnnsearch.training.trainer import Trainer
 
-FORMS = ("deferred", "plain", "float32")
+AS_IT_IS = "as it is"
 PARTS = {"cell": list(CELLS), "alignment": list(ALIGNMENTS)}
 
 
@@ -72,15 +81,75 @@ class _Float32Use(torch.autograd.Function):
         return of_x, of_matrix, gradient.flatten(0, -2).sum(0) if ctx.needs_input_grad[2] else None, None
 
 
+def plain_gradients(_: Trainer) -> AbstractContextManager[Any]:
+    return patch.object(deferred_gradients, "backward_pass", None)
+
+
 @contextmanager
-def gradients(form: str) -> Iterator[None]:
-    """The network with weight gradients of this form."""
-    with ExitStack() as stack:
-        if form != "deferred":
-            stack.enter_context(patch.object(deferred_gradients, "backward_pass", None))
-        if form == "float32":
-            stack.enter_context(patch.object(deferred_gradients, "PlainProduct", Float32Product))
+def float32_sums(trainer: Trainer) -> Iterator[None]:
+    with plain_gradients(trainer), patch.object(deferred_gradients, "PlainProduct", Float32Product):
         yield
+
+
+def in_the_loop(_: Trainer) -> AbstractContextManager[Any]:
+    def follow(
+        network: TranslationNetwork, direction: Direction, encoded: Any, state: DecoderState, target: Tensor, dropout: Dropout, _: None
+    ) -> TeacherForced:
+        decoder, reader = direction.decoder, SourceReader(encoded)
+        words: list[Tensor | None] = [None, *network.target_embedding(target[:, :-1]).split(1, 1)]
+        rows = []
+        for word in words:
+            word = None if word is None else dropped(word, dropout.embedding)
+            read, state = decoder.step(None if word is None else decoder.cell.project(word), state, reader)
+            hidden = decoder.cell.hidden(read.cell)
+            features = direction.output.features(dropped(direction.readout(hidden, word, read.context), dropout.readout))
+            rows.append((features, read.weights, hidden, hidden.new_zeros(1) if word is None else word))
+        features, weights, hidden = (torch.cat(part, 1) for part in list(zip(*rows, strict=True))[:3])
+        return TeacherForced(features, weights, torch.ones_like(target, dtype=torch.bool), hidden, hidden)
+
+    return patch.object(TranslationNetwork, "_follow", follow)
+
+
+def whole_logits(_: Trainer) -> AbstractContextManager[Any]:
+    def loss(
+        features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, dtype: torch.dtype
+    ) -> tuple[Tensor, Tensor]:
+        logits = F.linear(features.to(dtype), weight.to(dtype), bias.to(dtype)).float()
+        total = F.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing)
+        return total, total.detach()
+
+    return patch.object(training, "negative_log_likelihood", loss)
+
+
+@contextmanager
+def torch_tanh(_: Trainer) -> Iterator[None]:
+    with ExitStack() as stack:
+        for name, function in (("_Tanh", torch.tanh), ("_TanhInPlace", torch.tanh_)):
+            stack.enter_context(patch.object(tanh, name, SimpleNamespace(apply=function)))
+        yield
+
+
+@contextmanager
+def torch_adadelta(trainer: Trainer) -> Iterator[None]:
+    """Its state is made at its first update, and stays."""
+    theirs = trainer.__dict__.setdefault("torch_adadelta", torch.optim.Adadelta(trainer.parameters, rho=0.95, eps=1e-6))
+    embeddings = trainer.network.source_embedding, trainer.network.target_embedding
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(trainer, "optimiser", theirs))
+        for embedding in embeddings:
+            stack.enter_context(patch.object(embedding, "sparse_gradient", False))
+        yield
+
+
+FORMS: dict[str, Callable[[Trainer], AbstractContextManager[Any]]] = {
+    AS_IT_IS: lambda _: nullcontext(),
+    "plain-gradients": plain_gradients,
+    "float32-sums": float32_sums,
+    "in-the-loop": in_the_loop,
+    "whole-logits": whole_logits,
+    "torch-tanh": torch_tanh,
+    "torch-adadelta": torch_adadelta,
+}
 
 
 def settings_of(arguments: argparse.Namespace, part: str = "", name: str = "") -> Settings:
@@ -95,7 +164,7 @@ def settings_of(arguments: argparse.Namespace, part: str = "", name: str = "") -
 
 
 def measure(settings: Settings, arguments: argparse.Namespace) -> dict[str, Any]:
-    """CPU seconds of an update in each form, and their ratios to the first form; the first round warms up and is left out."""
+    """CPU seconds of an update in each form, and their ratios to the first of them; the first round warms up and is left out."""
     torch.manual_seed(1)
     words, batch, dtype = arguments.words, arguments.batch, PRECISIONS[arguments.precision]
     trainer = Trainer(TranslationNetwork(settings.model, words, words, product_dtype=dtype, trust_code=True), settings.training, 1 << 30)
@@ -106,7 +175,7 @@ def measure(settings: Settings, arguments: argparse.Namespace) -> dict[str, Any]
         ids = torch.randint(2, words, (2, batch, arguments.length + 1))
         for form in arguments.forms[:: 1 if round_ % 2 else -1]:
             number += 1
-            with gradients(form):
+            with FORMS[form](trainer):
                 started = time.process_time()
                 trainer.update([Batch(ids[0], lengths, ids[1], lengths)], number)
                 seconds[form].append(time.process_time() - started)
@@ -131,11 +200,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--length", type=int, default=50, help="words of a sentence")
     parser.add_argument("--batch", type=int, default=80, help="sentences of an update")
     parser.add_argument("--updates", type=int, default=5, help="of each form, after one that warms up")
-    parser.add_argument("--forms", nargs="+", choices=FORMS, default=["deferred", "plain"])
+    others = [form for form in FORMS if form != AS_IT_IS]
+    parser.add_argument("--without", nargs="+", choices=others, default=others, help="the forms to measure beside the network as it is")
+    parser.add_argument("--only", choices=FORMS, help="this form alone, for its peak memory")
     parser.add_argument("--precision", choices=PRECISIONS, default="bfloat16")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    arguments.forms = [arguments.only] if arguments.only else [AS_IT_IS, *arguments.without]
+    return arguments
 
 
 def main() -> None:
@@ -148,19 +221,18 @@ def main() -> None:
         print(f"{number} of {max(1, len(chosen))}: {f'{part} {name}' if part else arguments.recipe or 'the paper'}", file=sys.stderr)
         rows.append({"part": part, "name": name, **measure(settings_of(arguments, part, name), arguments)})
     if arguments.json:
-        conditions = {key: value for key, value in vars(arguments).items() if key not in ("json", "own", "parts")}
+        conditions = {key: value for key, value in vars(arguments).items() if key not in ("json", "own", "parts", "without", "only")}
         print(json.dumps({"hardware": hardware("cpu"), "torch": torch.__version__, **conditions, "rows": rows}, indent=2))
         return
     print(f"{hardware('cpu')}, torch {torch.__version__}, {arguments.precision}; {arguments.batch} sentences of {arguments.length} words,")
     print(f"{arguments.words:,} words a side; medians of {arguments.updates}; peak memory {rows[-1]['peak_gib']:.2f} GiB\n")
-    others = arguments.forms[1:]
-    titles = ["network", *(f"{form}, CPU s" for form in arguments.forms), *(f"{form} / {arguments.forms[0]}" for form in others)]
-    print("| " + " | ".join(titles) + " |\n" + "|---" * len(titles) + "|")
     for row in rows:
-        cells = [f"{row['seconds'][form]:.3f}" for form in arguments.forms]
-        cells += ["{:.2f} ({:.2f}, {:.2f})".format(*row["ratios"][form]) for form in others]
-        name = f"{row['part']} `{row['name']}`" if row["part"] else arguments.recipe or "the paper's"
-        print(f"| {name} | {' | '.join(cells)} |")
+        print(f"{row['part']} {row['name']}".strip() or arguments.recipe or "the paper's network")
+        print("\n| form | CPU seconds of an update | ratio (smallest, largest) |\n|---|---|---|")
+        for form in arguments.forms:
+            ratio, smallest, largest = row["ratios"][form]
+            print(f"| {form} | {row['seconds'][form]:.3f} | {ratio:.2f} ({smallest:.2f}, {largest:.2f}) |")
+        print()
 
 
 if __name__ == "__main__":
