@@ -159,7 +159,7 @@ class Folder:
     def __init__(self, original: Path, copy: Path) -> None:
         shutil.copytree(original, copy)
         self.path, self.original = copy, original
-        self.files = sorted(path.relative_to(copy) for path in copy.rglob("*") if path.is_file() and "events" not in path.name)
+        self.files = sorted(path.relative_to(copy) for path in copy.rglob("*") if path.is_file() and path.name != "report.html")
 
     def damaged(self, file: Path, damage: Damage) -> bool:
         """False if the damage changes nothing."""

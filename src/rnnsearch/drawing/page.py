@@ -25,7 +25,8 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 def render(template: str, **values: Any) -> str:
     """A template of this package, filled in. Raises jinja2's UndefinedError for a value that it needs and does not get."""
-    return _environment().get_template(template).render(values) + "\n"
+    text = _environment().get_template(template).render(values) + "\n"
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # the name of a file may hold bytes that are no text
 
 
 def as_html(document: Document, made_everywhere: bool = False) -> str:

@@ -97,8 +97,8 @@ def map_array(path: Path) -> NDArray[Any]:
         array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path, remedy=AGAIN) from None
-    except (ValueError, EOFError, TypeError, SyntaxError, OverflowError, MemoryError, RecursionError) as error:
-        raise InputError(f"is damaged: {error}", file=path, remedy=AGAIN) from None  # numpy reads the header as Python reads a literal
+    except Exception as error:  # numpy reads the header as Python reads its source, and meets any of Python's errors
+        raise InputError(f"is damaged: {error}", file=path, remedy=AGAIN) from None
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise InputError(f"is damaged: it holds {array.ndim} dimensions of {array.dtype}", file=path, remedy=AGAIN)
     return array
