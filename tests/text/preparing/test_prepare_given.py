@@ -58,7 +58,7 @@ def endless_mistakes() -> Iterator[Any]:
         (None, ["a"], "what was given is None, and lines are expected"),
         ([("a", "b"), "cd"], None, "pair 2 is of type str, not a source and a target line"),
         ("a sentence", None, "one text was given where pairs are expected"),
-        ([], [], "the texts hold no lines"),
+        ([], [], "the texts are empty"),
     ],
 )
 def test_what_is_no_parallel_text_is_one_line_and_leaves_nothing(tmp_path: Path, source: Any, target: Any, said: str) -> None:
