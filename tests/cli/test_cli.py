@@ -109,7 +109,7 @@ MISTAKES = [
     ("translate {run} {three} --links {here}/nosuch/links", "nosuch/links: cannot be written: No such file or directory"),
     ("translate {run} {three} --links {folder}", "folder: cannot be written: Is a directory"),
     ("translate {run} {three} --alignment-plots {two}", "two: cannot be written: File exists"),
-    ("translate {run} {three} --out {two}", "two: is there already (name another file, or give --overwrite)"),
+    ("translate {run} {three} --out {two}", "two: already exists (choose another file, or add --overwrite)"),
     ("translate {run} {three} --out {folder} --overwrite", "folder: is not a regular file"),
     ("translate {run} {three} --out /dev/null --overwrite", "/dev/null: is not a regular file"),
     ("translate {run} {three} --out {here}/out --samples 2", "samples cannot be written with --out"),

@@ -114,7 +114,7 @@ def test_a_file_that_is_there_is_not_replaced_unasked(command: Command, ended: C
     out.write_text("mine\n", encoding="utf-8")
     words = ("translate", tiny_run, text, *OPTIONS, "--out", out)
     refused = command(*words)
-    assert (refused.code, refused.err) == (2, f"rnnsearch: {out}: is there already (name another file, or give --overwrite)\n")
+    assert (refused.code, refused.err) == (2, f"rnnsearch: {out}: already exists (choose another file, or add --overwrite)\n")
     ended(4, *words, "--overwrite")
     assert out.read_text("utf-8") == "mine\n"  # until the new one is whole
     assert command(*words[:3], "--beam", 1, "--out", out).code == 2  # another journal is no leave to replace it

@@ -46,5 +46,5 @@ def test_of_forced_decoding_words_are_counted_not_pieces() -> None:
         "ein wort", ["ein", "wort"], ["a", "word", "</s>"], -6.0, [-1.0, -2.0, -2.0, -1.0], np.full((2, 3), 1 / 3, np.float32)
     )
     assert Likelihood.of([forced]).nll_per_word == 2
-    assert Likelihood.of([forced], pieces=True).nll_per_word == 1.5  # as the network counts
+    assert Likelihood.of([forced], subwords=True).nll_per_word == 1.5  # as the network counts
     assert Likelihood.of([]).words == []

@@ -68,7 +68,7 @@ def test_the_score_of_a_bidirectional_run_is_the_mean_of_its_directions(tiny_bid
 
 
 def test_an_ensemble_is_of_one_direction(run: Path, tiny_run: Path) -> None:
-    with pytest.raises(InputError, match=r'has model.decoder = "b.*" and .*run has "forward" \(an ensemble searches in one way'):
+    with pytest.raises(InputError, match=r'has model.decoder = "b.*" and .*run has "forward" \(an ensemble needs one value'):
         Translator.load(tiny_run, run)
     thrice, once = Translator.load(run, run, run), Translator.load(run)
     for found, expected in zip(thrice.translate(LINES), once.translate(LINES), strict=True):

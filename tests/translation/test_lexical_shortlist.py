@@ -169,7 +169,7 @@ def test_command(command: Any, tiny_run: Path, tiny_store: Path, tmp_path: Path)
 
 
 def test_pieces_are_words_like_any_other(tiny_subword_run: Path, tmp_path: Path, command: Any) -> None:
-    store = tiny_subword_run.parent / "pieces"
+    store = tiny_subword_run.parent / "subword-store"
     table = tmp_path / "lexicon"
     assert command("lexicon", store, "--out", table).code == 0
     assert any(line.startswith("▁") for line in table.read_text().split("\n"))

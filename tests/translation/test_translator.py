@@ -199,7 +199,7 @@ def test_a_translator_that_was_used_is_pickled(tiny_run: Path, tiny_subword_run:
         assert again.translate(LINES, beam=2, max_length_ratio=1.0) == expected
         assert again.translate(LINES[:1], precision="int8") == used.translate(LINES[:1], precision="int8")
         assert (again.search, again.dictionary) == (used.search, used.dictionary)
-        assert used._maps  # what was converted is still there
+        assert used._weights  # what was converted is still there
 
 
 def test_forced_decoding_takes_words_that_the_vocabulary_lacks(translator: Translator) -> None:
@@ -255,7 +255,7 @@ def test_an_ensemble_of_one_model_thrice_is_the_model(translator: Translator, ti
 
 
 def test_runs_that_do_not_fit_together_or_are_none(tiny_run: Path, tiny_subword_run: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"subword-run: has another source vocabulary than .*run \(train both on one corpus\)"):
+    with pytest.raises(InputError, match=r"subword-run: has another source vocabulary than .*run \(train both on the same corpus\)"):
         Translator.load(tiny_run, tiny_subword_run)
     with pytest.raises(InputError, match="no run to load"):
         Translator.load()

@@ -58,7 +58,7 @@ def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
     return settings.learning_rate * factor
 
 
-def total_updates(settings: TrainingSettings, updates_per_epoch: float) -> int:
+def total_updates(settings: TrainingSettings, updates_per_epoch: int | float) -> int:
     """Where training ends by its settings; 0 if nothing but time or patience ends it."""
     limits = [settings.max_updates, math.ceil(settings.max_epochs * updates_per_epoch - 1e-6)]
     total = min((limit for limit in limits if limit), default=0)

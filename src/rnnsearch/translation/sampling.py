@@ -29,7 +29,7 @@ from rnnsearch.translation.beam import (
     length_limits,
 )
 
-MOST_SAMPLES = 1_000
+MOST_SAMPLES = 10_000
 """Of one sentence."""
 
 
