@@ -5,7 +5,7 @@ traffic, no arithmetic density. Here the backward of a *use* returns the gradien
 gradient) aside. Autograd reaches the matrix's own node after the last of its uses, and that node forms the gradient in one product
 over all time steps; where thousands of rows wait, they are multiplied sooner, for the sake of memory.
 
-Gradients are exact, first order only. Backward may run twice, partly, or never. What it brings:
+Gradients are exact, first order only. Backward may run twice, partly, or never.
 """
 
 from __future__ import annotations

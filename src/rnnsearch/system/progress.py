@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Self, TextIO, cast
+from typing import TYPE_CHECKING, Self, TextIO, cast
 
 from rnnsearch.system.streams import LastingStream
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichBar
+    from rich.progress import TaskID
 
 Progress = Callable[[str, int, int | None], None]
 """Told what is being done, how many are done, and of how many, or None where that is not known."""
@@ -34,23 +38,30 @@ class ProgressBar:
     """
 
     def __init__(self, shown: bool = True) -> None:
+        self.bar: RichBar | None = None
+        self.tasks: dict[str, TaskID] = {}
+        if is_quiet() or not shown:  # rich need not be imported
+            return
         from rich.console import Console
         from rich.progress import Progress as Bar
         from rich.progress import TextColumn
 
         console = Console(file=cast(TextIO, LastingStream(sys.stderr)))
         columns = (*Bar.get_default_columns(), TextColumn("{task.fields[note]}"))
-        self.bar = Bar(*columns, console=console, transient=True, disable=is_quiet() or not (shown and console.is_terminal))
-        self.tasks: dict[str, object] = {}
+        self.bar = Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
 
     def __enter__(self) -> Self:
-        self.bar.start()
+        if self.bar is not None:
+            self.bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.bar.stop()
+        if self.bar is not None:
+            self.bar.stop()
 
     def __call__(self, text: str, done: int, total: int | None, note: str = "") -> None:
+        if self.bar is None:
+            return
         if text not in self.tasks:
             self.tasks[text] = self.bar.add_task(text, total=total, note=note)
-        self.bar.update(self.tasks[text], completed=done, total=total, note=note)  # type: ignore[arg-type]
+        self.bar.update(self.tasks[text], completed=done, total=total, note=note)
