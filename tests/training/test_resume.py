@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import tomli_w
 import torch
 
 from rnnsearch.builtin.generate import write
@@ -96,7 +97,8 @@ def test_a_resumed_run_equals_an_uninterrupted_one(
 
 def test_a_killed_run_equals_an_uninterrupted_one(store: Path, tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.toml"
-    Settings(model=MODEL, training=PLAIN.model_copy(update={"max_updates": 60, "validate_every": 20})).save(recipe)
+    settings = Settings(model=MODEL, training=PLAIN.model_copy(update={"max_updates": 60, "validate_every": 20}))
+    recipe.write_text(tomli_w.dumps(settings.model_dump(exclude_none=True)))
 
     def command(run: str, *more: str) -> subprocess.Popen[bytes]:
         words = [sys.executable, "-m", "rnnsearch", "train", str(recipe), "--data", str(store), "--out", str(tmp_path / run), *more]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 import torch
 
 from rnnsearch.builtin.generate import write
@@ -153,7 +154,7 @@ def command(folder: Path, store: Path, run: str, *more: str) -> subprocess.Popen
     training = TrainingSettings(
         max_updates=14, validate_every=7, save_every=3, batch_size=10, threads=1, processes=2, dropout_embedding=0.1, samples=0
     )
-    Settings(model=MODEL, training=training).save(recipe)
+    recipe.write_text(tomli_w.dumps(Settings(model=MODEL, training=training).model_dump(exclude_none=True)))
     words = [sys.executable, "-m", "rnnsearch", "train", str(recipe), "--data", str(store), "--out", str(folder / run), *more]
     return subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
 
