@@ -84,7 +84,7 @@ def test_texts_stand_under_the_heading_of_numbers() -> None:
 
 
 def test_sentences_in_both_forms() -> None:
-    words = [Word("l'", blank=False), Word("homme", "differs"), Word("<unk>", "unknown", "for man"), Word("x", "left-out")]
+    words = [Word("l'", space=False), Word("homme", "differs"), Word("<unk>", "unknown", "for man"), Word("x", "left-out")]
     lines = [Line("Source", [Word("man")], role="source"), Line("A", words, "chrF2 1.0", ["Cut off."])]
     shown = document(Sentences("s", "Some", [Sentence("Line 7", "12 words", lines)], open=True))
     html, markdown = as_html(shown), as_markdown(shown)

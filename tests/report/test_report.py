@@ -1,4 +1,4 @@
-"""`rnnsearch report` from runs, an outside system and test sets to the page, on tiny runs."""
+"""`rnnsearch report` from runs, another system and test sets to the page, on tiny runs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def material(tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A test set with hostile text in it, and the translations of an outside system."""
+    """A test set with hostile text in it, and the translations of another system."""
     folder = tmp_path_factory.mktemp("report")
     source, reference = lines(tiny_corpus / "test.en"), lines(tiny_corpus / "test.fr")
     other = [line.replace("le ", "la ") for line in reference]

@@ -107,12 +107,12 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a sentence. kind: what the reader should see in it. note: more about it. blank: whether a space follows."""
+    """A word of a sentence. kind: what the reader should see in it. note: more about it. space: whether one follows."""
 
     text: str
     kind: Literal["", "differs", "unknown", "left-out"] = ""
     note: str = ""
-    blank: bool = True
+    space: bool = True
 
 
 @dataclass(frozen=True)

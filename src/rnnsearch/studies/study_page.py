@@ -1,4 +1,4 @@
-"""The last stage of a reproduction: the report on its runs and on the outside systems of its test sets."""
+"""The last stage of a reproduction: the report on its runs and on the other systems of its test sets."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Vocabulary:
         return cls(words)
 
     def save(self, path: Path) -> None:
-        """One word a line, in the order of the ids: the first line is id 0."""
+        """One word per line, in the order of the ids: the first line is id 0."""
         path.write_bytes("".join(f"{word}\n" for word in self._words).encode("utf-8"))
 
     def __len__(self) -> int:
