@@ -34,7 +34,7 @@ from rnnsearch.system.machine import hardware, set_up_cpu
 
 AXES = {
     "batch": ("sentence pairs", [16, 40, 80, 160, 320]),
-    "length": ("words a sentence", [10, 20, 35, 50, 100]),
+    "length": ("words per sentence", [10, 20, 35, 50, 100]),
     "words": ("words a vocabulary", [10_000, 20_000, 30_000, 50_000, 100_000]),
     "hidden": ("hidden units n, half of them in each direction of the encoder", [256, 512, 1000, 1500, 2000]),
 }
@@ -78,7 +78,7 @@ def markdown(conditions: dict[str, Any], rows: list[dict[str, Any]], axes: dict[
     for axis, values in axes.items():
         text += [
             "",
-            f"| {axis} ({AXES[axis][0]}) | GFLOP an update | seconds an update | target words/s | GFLOP/s |",
+            f"| {axis} ({AXES[axis][0]}) | GFLOP per update | seconds per update | target words/s | GFLOP/s |",
             "|---|---|---|---|---|",
         ]
         for row in along(axis, rows, middle, values):

@@ -90,7 +90,7 @@ def translated(toolkit: Toolkit, size: Size) -> str:
         seconds.append(timed(toolkit.translate(Path(f"{name}.src"), Path(f"{name}.out"))))
         words.append(len(Path(f"{name}.out").read_text(encoding="utf-8").split()) if Path(f"{name}.out").exists() else 0)
     if seconds[0] is None or seconds[1] is None or words[1] < size.translated * size.length / 2:
-        return f"– ({words[1] / size.translated:.1f} words a sentence)"
+        return f"– ({words[1] / size.translated:.1f} words per sentence)"
     return f"{(words[1] - words[0]) / (seconds[1] - seconds[0]):,.0f}"
 
 

@@ -4,7 +4,7 @@
 
 The loop runs in one process over the first pairs, one half of them before `prepare` and the other after it; `prepare` reads all of the
 text, as many times over as there are copies. The ratio of processor time is the one that other work on the machine does not change much.
-Memory is the sum of the resident sets of all processes of `prepare`, looked at ten times a second: what they share counts several times.
+Memory is the sum of the resident sets of all processes of `prepare`, looked at ten times per second: what they share counts several times.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python benchmarks/selection_speed.py --in-domain dev.en dev.fr --pool train.en.gz train.fr.gz --copies 10
 
 The command runs as a user starts it, and reads the pool as often as `--copies` says; its peak is that of all its processes together, each
-page shared between them counted once (PSS, read from /proc five times a second). The plain loop tokenises some of the pool's pairs in one
+page shared between them counted once (PSS, read from /proc five times per second). The plain loop tokenises some of the pool's pairs in one
 process, half of them before the command and half after it. Processor time, of all processes, is what other work on the machine disturbs
 least: pairs per second of it are what one core does.
 """

@@ -22,7 +22,7 @@ TURN = 5_000  # lines
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", help="a text, one sentence a line; .gz as is")
+    parser.add_argument("file", help="a text, one sentence per line; .gz as is")
     parser.add_argument("--language", default="en")
     parser.add_argument("--lines", type=int, default=100_000, help="of the file, from its beginning")
     arguments = parser.parse_args()

@@ -190,7 +190,7 @@ def test_beside_peers_rnnsearch_trains_and_translates_sentences_of_one_length(
     peers["main"]()
     printed = capsys.readouterr()
     marian, ours = ([cell.strip() for cell in line.strip("|").split("|")] for line in printed.out.splitlines()[2:])
-    assert marian == ["Marian", "–", "– (0.0 words a sentence)"]
+    assert marian == ["Marian", "–", "– (0.0 words per sentence)"]
     assert "No module named 'pymarian'" in printed.err
     assert ours[0] == "rnnsearch"
     assert all(float(figure.replace(",", "")) for figure in ours[1:])

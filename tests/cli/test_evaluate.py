@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rnnsearch.evaluation.bleu import bleu, chrf, multi_bleu
+from rnnsearch.evaluation.bleu import bleu, chrf, multi_bleu_statistics
 from rnnsearch.text.tokenise import Tokeniser
 
 Command = Callable[..., Any]
@@ -57,7 +57,7 @@ def test_json_holds_lengths_windows_and_significance(command: Command, texts: Pa
     assert whole["windows"] == []  # fewer than 20 sentences everywhere
     assert [row["metric"] for row in whole["significance"]] == ["BLEU", "chrF2", "multi-BLEU", "TER"]
     assert all(row["share_better"] == 1 and row["p_randomisation"] < 0.02 for row in whole["significance"])
-    expected = multi_bleu(read(texts / "short.out"), read(texts / "test.fr"), Tokeniser("moses", "fr"))
+    expected = multi_bleu_statistics(read(texts / "short.out"), read(texts / "test.fr"), Tokeniser("moses", "fr")).score()
     [row] = [row for row in whole["scores"] if (row["system"], row["metric"]) == ("short", "multi-BLEU")]
     assert row["value"] == expected.value
     assert whole["signatures"]["multi-BLEU"] == expected.signature

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from rnnsearch.evaluation.alignment_behaviour import Behaviour, agreement, coverage, jumps, left_out, too_often, whole
+from rnnsearch.evaluation.alignment_behaviour import Behaviour, coverage, jumps, left_out, too_often, whole
 from rnnsearch.word_links import Link
 
 # Three source words and the end of sentence. Coverage by hand: 2.55, 0.15, 0.25, 0.05.
@@ -46,20 +46,6 @@ def test_words_that_merge_or_split_are_no_fault() -> None:
 )
 def test_jumps(links: list[Link], expected: list[float]) -> None:
     assert jumps(links) == expected
-
-
-@pytest.mark.parametrize(
-    ("links", "others", "expected"),
-    [
-        ([], [], 1.0),
-        ([(0, 0)], [], 0.0),
-        ([(0, 0), (1, 1)], [(0, 0), (1, 1)], 1.0),
-        ([(0, 0), (1, 1), (2, 2)], [(0, 0)], 2 / 4),
-        ([(0, 1)], [(1, 0)], 0.0),
-    ],
-)
-def test_agreement(links: list[Link], others: list[Link], expected: float) -> None:
-    assert agreement(links, others) == pytest.approx(expected)
 
 
 def test_one_sentence() -> None:

@@ -6,9 +6,10 @@ import pytest
 import sacrebleu
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.bleu import METRICS, bleu, chrf
+from rnnsearch.evaluation.bleu import bleu, bleu_statistics, chrf_statistics, multi_bleu_statistics, ter_statistics
 from rnnsearch.evaluation.statistics import Score
 
+METRICS = {"bleu": bleu_statistics, "chrf": chrf_statistics, "ter": ter_statistics, "multi-bleu": multi_bleu_statistics}
 REFERENCES = [
     "L'accord sur la zone économique européenne a été signé en août 1992.",
     "Il convient de noter que l'environnement marin est le moins connu.",
@@ -33,7 +34,7 @@ def test_bleu_takes_the_tokenisation_it_is_told() -> None:
 
 
 def test_chrf_is_sacrebleus_own() -> None:
-    assert chrf(HYPOTHESES, REFERENCES).value == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score
+    assert chrf_statistics(HYPOTHESES, REFERENCES).score().value == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score
 
 
 @pytest.mark.parametrize("name", METRICS)

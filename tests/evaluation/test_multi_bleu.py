@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.evaluation.bleu import bleu, multi_bleu
+from rnnsearch.evaluation.bleu import bleu, multi_bleu_statistics
+from rnnsearch.evaluation.statistics import Score
 from rnnsearch.text.tokenise import Tokeniser
+
+
+def multi_bleu(hypotheses: list[str], references: list[str], tokeniser: Tokeniser | None = None) -> Score:
+    return multi_bleu_statistics(hypotheses, references, tokeniser).score()
 
 
 def plain_multi_bleu(hypotheses: list[str], references: list[str]) -> float:

@@ -11,10 +11,11 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.bleu import METRICS, bleu_statistics, chrf_statistics
+from rnnsearch.evaluation.bleu import bleu_statistics, chrf_statistics, ter_statistics
 from rnnsearch.evaluation.significance import compare, comparisons, exchanged_differences, p_number, p_statement
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 
+METRICS = {"bleu": bleu_statistics, "chrf": chrf_statistics, "ter": ter_statistics}
 RANDOM = np.random.default_rng(11)
 WORDS = np.array(["le", "la", "un", "une", "homme", "femme", "chien", "voit", "mange", "dort", "petit", "grand", ",", "."])
 REFERENCES = [" ".join(RANDOM.choice(WORDS, size=size)) for size in RANDOM.integers(3, 15, size=40)]

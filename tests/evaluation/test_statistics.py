@@ -7,9 +7,10 @@ import pytest
 import sacrebleu
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.bleu import METRICS, bleu_statistics, length_ratio_statistics
+from rnnsearch.evaluation.bleu import bleu_statistics, chrf_statistics, length_ratio_statistics, multi_bleu_statistics, ter_statistics
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio, resampled_sums
 
+METRICS = {"bleu": bleu_statistics, "chrf": chrf_statistics, "ter": ter_statistics, "multi-bleu": multi_bleu_statistics}
 RANDOM = np.random.default_rng(5)
 WORDS = np.array(["le", "la", "un", "une", "homme", "femme", "chien", "voit", "mange", "dort", "petit", "grand", ",", "."])
 REFERENCES = [" ".join(RANDOM.choice(WORDS, size=size)) for size in RANDOM.integers(5, 15, size=30)]

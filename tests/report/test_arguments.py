@@ -1,4 +1,4 @@
-"""How runs, test sets and outside systems are named on the command line."""
+"""How runs, test sets and other systems are named on the command line."""
 
 from __future__ import annotations
 

@@ -34,5 +34,5 @@ def test_an_unknown_word_is_shown_as_one() -> None:
 
 @given(st.text())
 def test_no_letter_is_lost(text: str) -> None:
-    shown = "".join(word.text + (" " if word.blank else "") for word in words(text))
+    shown = "".join(word.text + (" " if word.space else "") for word in words(text))
     assert "".join(shown.split()) == "".join(text.split())

@@ -9,7 +9,19 @@ from html.parser import HTMLParser
 
 import pytest
 
-from rnnsearch.drawing.document import Column, Document, Line, Paragraph, Pictures, Section, Sentence, Sentences, Table, Word, every_table
+from rnnsearch.drawing.document import (
+    Column,
+    Document,
+    Paragraph,
+    Pictures,
+    Section,
+    Sentence,
+    Sentences,
+    SentenceText,
+    Table,
+    Word,
+    every_table,
+)
 from rnnsearch.drawing.document import Picture as Shown
 from rnnsearch.report.render import as_csv, as_html, as_json, as_markdown
 
@@ -84,8 +96,8 @@ def test_texts_stand_under_the_heading_of_numbers() -> None:
 
 
 def test_sentences_in_both_forms() -> None:
-    words = [Word("l'", blank=False), Word("homme", "differs"), Word("<unk>", "unknown", "for man"), Word("x", "left-out")]
-    lines = [Line("Source", [Word("man")], role="source"), Line("A", words, "chrF2 1.0", ["Cut off."])]
+    words = [Word("l'", space=False), Word("homme", "differs"), Word("<unk>", "unknown", "for man"), Word("x", "left-out")]
+    lines = [SentenceText("Source", [Word("man")], role="source"), SentenceText("A", words, "chrF2 1.0", ["Cut off."])]
     shown = document(Sentences("s", "Some", [Sentence("Line 7", "12 words", lines)], open=True))
     html, markdown = as_html(shown), as_markdown(shown)
     assert 'l&#39;<mark>homme</mark> <span class="unknown" title="for man">&lt;unk&gt;</span> <span class="left-out">x</span>' in html
@@ -111,7 +123,7 @@ def test_nothing_in_a_text_becomes_an_element() -> None:
 
     evil = "</title></style><blink onclick=x>'\">"
     table = Table("t", evil, (Column(evil), Column(evil)), [[evil, evil]], [evil], [evil])
-    sentences = Sentences("s", evil, [Sentence(evil, evil, [Line(evil, [Word(evil, "unknown", evil)], evil, [evil])])], [evil])
+    sentences = Sentences("s", evil, [Sentence(evil, evil, [SentenceText(evil, [Word(evil, "unknown", evil)], evil, [evil])])], [evil])
     page = as_html(Document(evil, evil, [Section("a", evil, [table, sentences, Paragraph(evil)])], [(evil, evil)], evil, evil))
     parser = Tags()
     parser.feed(page)

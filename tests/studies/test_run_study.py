@@ -21,7 +21,7 @@ from rnnsearch.evaluation.alignment_error import alignment_error
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
 from rnnsearch.studies import processes
-from rnnsearch.studies.result_rows import Results
+from rnnsearch.studies.result_rows import ResultRows
 from rnnsearch.studies.run_study import Finished, current_states, run_study
 from rnnsearch.studies.study import Plan, read_plan
 from rnnsearch.studies.study_folder import StudyFolder
@@ -111,7 +111,7 @@ def test_rows_say_what_the_files_say(finished: tuple[Path, Finished]) -> None:
         forced = list(read_outputs(file))
         assert scores["nll"] == pytest.approx(-sum(line.translation.score for line in forced) / 70)
         (made,) = (out / "translations" / name).glob("test.translations.*.jsonl")
-        seconds = Results(out / "results.jsonl").rows[name]["tests"]["test"]["seconds"]
+        seconds = ResultRows(out / "results.jsonl").rows[name]["tests"]["test"]["seconds"]
         assert seconds == pytest.approx(sum(line.seconds for line in read_outputs(made)))
         links = [line.translation.links() for line in forced], [hard_links(line.posterior) for line in forced if line.posterior is not None]
         for prefix, found in zip(("", "posterior_"), links, strict=True):

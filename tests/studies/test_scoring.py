@@ -141,8 +141,8 @@ def test_outputs_that_are_not_whole_are_named(tmp_path: Path) -> None:
         ours.statistics(forward, "news")
 
 
-def test_gold_links_count_blanks_or_the_tokenisers_words(tmp_path: Path) -> None:
-    """`house.` is one word between blanks and two to the tokeniser, whose links 1-1 and 2-2 are then one link, 1-1."""
+def test_gold_links_count_given_words_or_the_tokenisers_words(tmp_path: Path) -> None:
+    """`house.` is one word between spaces and two to the tokeniser, whose links 1-1 and 2-2 are then one link, 1-1."""
     lines = {"news.en": ["the house.", "c d"], "news.fr": ["la maison.", "z u"]}
     for gold, expected in ((["0-0 1-1", "0-1"], [[0.0, 4.0], [0.0, 2.0]]), (["0-0 1-1 2-2", "0-0"], [[0.0, 6.0], [2.0, 2.0]])):
         ours, forward = scorer(tmp_path, lines | {"gold": gold}, "moses"), run(tmp_path, "one")

@@ -16,7 +16,7 @@ from rnnsearch.evaluation.bleu import bleu_statistics
 from rnnsearch.evaluation.statistics import ratio
 from rnnsearch.studies.comparing import mean_over_seeds
 from rnnsearch.studies.metrics import Metric, Summary
-from rnnsearch.studies.result_rows import Results
+from rnnsearch.studies.result_rows import ResultRows
 from rnnsearch.studies.study_figure import study_figure
 
 
@@ -107,15 +107,15 @@ def test_no_heading_is_cut_and_no_numbers_touch() -> None:
 
 def test_a_torn_row_is_forgotten(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
-    results = Results(path)
+    results = ResultRows(path)
     results.add({"run": "one", "status": "failed"})
     results.add({"run": "one", "status": "done"})
     results.add({"run": "one", "status": "done"})  # nothing new
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"run": "two", "sta')
-    again = Results(path)
+    again = ResultRows(path)
     assert (again.status("one"), again.status("two"), path.read_bytes()) == ("done", "", whole)
     assert whole.count(b"\n") == 2
     path.write_bytes(whole + b"nonsense\n")
     with pytest.raises(InputError, match=r"results\.jsonl:3: is not a row"):
-        Results(path)
+        ResultRows(path)

@@ -8,7 +8,7 @@ import pytest
 
 from rnnsearch.errors import InputError
 from rnnsearch.studies.study import Plan, read_plan
-from rnnsearch.studies.subset import write_cut
+from rnnsearch.studies.subset import write_subset
 
 LINES = [
     ("one", "un", "0-0"),
@@ -50,7 +50,7 @@ def test_it_is_what_a_plain_loop_keeps(tmp_path: Path, pairs: int | None, max_wo
     plan = study(tmp_path, "\n".join(['links = ["all.links"]', 'dev = ["all.en", "all.fr"]', "dev_pairs = 2", *limits]))
     out = tmp_path / "cut"
     out.mkdir()
-    write_cut(plan, out, quiet)
+    write_subset(plan, out, quiet)
     expected = []
     for source, target, links in LINES:
         short = max_words is None or (1 <= len(source.split()) <= max_words and 1 <= len(target.split()) <= max_words)
@@ -63,7 +63,7 @@ def test_it_is_what_a_plain_loop_keeps(tmp_path: Path, pairs: int | None, max_wo
 
 def test_too_few_pairs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"corpus\.pairs = 6, and only 4 pairs of the files fit"):
-        write_cut(study(tmp_path, "pairs = 6\nmax_words = 3"), tmp_path, quiet)
+        write_subset(study(tmp_path, "pairs = 6\nmax_words = 3"), tmp_path, quiet)
 
 
 @pytest.mark.parametrize(("lines", "message"), [(3, "ends before pair 4 of"), (9, "has more lines than")])
@@ -71,4 +71,4 @@ def test_links_must_fit(tmp_path: Path, lines: int, message: str) -> None:
     plan = study(tmp_path, 'max_words = 9\nlinks = ["all.links"]')
     (tmp_path / "all.links").write_text("\n" * lines, encoding="utf-8")
     with pytest.raises(InputError, match=message):
-        write_cut(plan, tmp_path, quiet)
+        write_subset(plan, tmp_path, quiet)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,17 +12,17 @@ from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
 
-SENTENCES = [["la", "maison", "rouge"], ["la", "raison"], ["le", "roi", "rouge"]]
+COUNTS = Counter(["la", "maison", "rouge", "la", "raison", "le", "roi", "rouge"])
 
 
 @pytest.fixture
 def plain() -> Codec:
-    return Codec(Tokeniser("space", "fr"), Vocabulary.count(SENTENCES, 4))
+    return Codec(Tokeniser("space", "fr"), Vocabulary.from_counts(COUNTS, 4))
 
 
 @pytest.fixture
-def cut(tmp_path: Path) -> Codec:
-    subwords = Subwords.train(SENTENCES, "bpe", 25, tmp_path / "model")
+def split(tmp_path: Path) -> Codec:
+    subwords = Subwords.train(COUNTS, "bpe", 25, tmp_path / "model")
     return Codec(Tokeniser("space", "fr"), Vocabulary(subwords.vocabulary()), subwords)
 
 
@@ -31,8 +32,8 @@ def test_a_sentence_ends_with_the_end_of_sentence(plain: Codec) -> None:
     assert plain.decode(encoded.ids) == DecodedSentence(["la", "maison", "<unk>"], [0, 1, 2])
 
 
-def test_an_empty_line_is_the_end_of_sentence_alone(plain: Codec, cut: Codec) -> None:
-    for codec in (plain, cut):
+def test_an_empty_line_is_the_end_of_sentence_alone(plain: Codec, split: Codec) -> None:
+    for codec in (plain, split):
         assert codec.encode("") == EncodedSentence([], [EOS], [0])
         assert codec.decode([EOS]) == codec.decode([]) == DecodedSentence([], [])
         assert codec.text([]) == ""
@@ -42,24 +43,24 @@ def test_decoding_stops_at_the_first_end_of_sentence(plain: Codec) -> None:
     assert plain.decode([2, EOS, 3, EOS]).words == [plain.vocabulary.word(2)]
 
 
-def test_pieces_keep_their_words(cut: Codec) -> None:
-    encoded = cut.encode("la saison rose")
+def test_subwords_know_their_words(split: Codec) -> None:
+    encoded = split.encode("la saison rose")
     assert len(encoded.ids) == len(encoded.word_of) > 4
     assert encoded.word_of[-1] == 3
     assert sorted(set(encoded.word_of)) == [0, 1, 2, 3]
-    decoded = cut.decode(encoded.ids)
+    decoded = split.decode(encoded.ids)
     assert decoded == DecodedSentence(encoded.words, encoded.word_of[:-1])
 
 
-def test_words_known_already_are_not_cut_again() -> None:
+def test_words_known_already_are_not_tokenised_again() -> None:
     codec = Codec(Tokeniser("moses", "fr"), Vocabulary(["l'homme", "l'", "homme"]))
     assert codec.encode("l'homme").words == ["l'", "homme"]
     assert codec.encode_words(["l'homme"]).ids == [2, EOS]
 
 
 @pytest.mark.parametrize("subwords", ["none", "bpe"])
-def test_it_comes_back_from_its_folder(plain: Codec, cut: Codec, tmp_path: Path, subwords: str) -> None:
-    codec = plain if subwords == "none" else cut
+def test_it_comes_back_from_its_folder(plain: Codec, split: Codec, tmp_path: Path, subwords: str) -> None:
+    codec = plain if subwords == "none" else split
     settings = DataSettings.model_validate({"tokeniser": "space", "source_language": "de", "target_language": "fr", "subwords": subwords})
     codec.save(tmp_path, "target")
     loaded = Codec.load(tmp_path, "target", settings)

@@ -20,6 +20,7 @@ SENTENCES = [
     for noun in ("house", "mouse", "horse")
     for verb in ("see", "house", "call")
 ]
+COUNTS = Counter(word for words in SENTENCES for word in words)
 
 
 @pytest.fixture(scope="module", params=["unigram", "bpe"])
@@ -28,9 +29,12 @@ def kind(request: pytest.FixtureRequest) -> Literal["unigram", "bpe"]:
     return chosen
 
 
+COUNTS = Counter(word for words in SENTENCES for word in words)
+
+
 @pytest.fixture(scope="module")
 def subwords(kind: Literal["unigram", "bpe"], tmp_path_factory: pytest.TempPathFactory) -> Subwords:
-    return Subwords.train(SENTENCES, kind, 40, tmp_path_factory.mktemp("subwords") / "model")
+    return Subwords.train(COUNTS, kind, 40, tmp_path_factory.mktemp("subwords") / "model")
 
 
 def test_every_piece_knows_its_word(subwords: Subwords) -> None:
@@ -111,7 +115,7 @@ def test_the_vocabulary_is_no_larger_than_asked_for_and_holds_no_special(subword
 
 def test_the_same_text_gives_the_same_model(kind: Literal["unigram", "bpe"], tmp_path: Path) -> None:
     for name in ("a", "b"):
-        Subwords.train(iter(SENTENCES), kind, 30, tmp_path / name)
+        Subwords.train(COUNTS, kind, 30, tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -121,10 +125,9 @@ def test_it_comes_back_from_its_file_and_from_another_process(subwords: Subwords
         assert copy.split(SENTENCES[0]) == subwords.split(SENTENCES[0])
 
 
-@pytest.mark.parametrize("sentences", [[], [[]], [[], []]])
-def test_no_text_gives_no_model(kind: Literal["unigram", "bpe"], tmp_path: Path, sentences: list[list[str]]) -> None:
+def test_no_text_gives_no_model(kind: Literal["unigram", "bpe"], tmp_path: Path) -> None:
     with pytest.raises(InputError, match="sentencepiece cannot make 40"):
-        Subwords.train(sentences, kind, 40, tmp_path / "model")
+        Subwords.train({}, kind, 40, tmp_path / "model")
     assert not (tmp_path / "model").exists()
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -13,28 +14,32 @@ from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
 SENTENCES = [["b", "a", "c"], ["a", "d"], ["a", "c"]]
 
 
+def count(sentences: list[list[str]], size: int, minimum_count: int = 1) -> Vocabulary:
+    return Vocabulary.from_counts(Counter(chain.from_iterable(sentences)), size, minimum_count)
+
+
 def entries(vocabulary: Vocabulary) -> list[str]:
     return [vocabulary.word(number) for number in range(len(vocabulary))]
 
 
 def test_the_most_frequent_words_come_first_and_the_specials_on_top() -> None:
-    assert entries(Vocabulary.count(SENTENCES, size=2)) == ["</s>", "<unk>", "a", "c"]
+    assert entries(count(SENTENCES, size=2)) == ["</s>", "<unk>", "a", "c"]
 
 
 def test_ties_are_broken_by_the_word_whatever_the_order_of_the_text() -> None:
-    assert entries(Vocabulary.count(SENTENCES, size=3)) == ["</s>", "<unk>", "a", "c", "b"]
-    assert Vocabulary.count(SENTENCES[::-1], size=3) == Vocabulary.count(SENTENCES, size=3)
+    assert entries(count(SENTENCES, size=3)) == ["</s>", "<unk>", "a", "c", "b"]
+    assert count(SENTENCES[::-1], size=3) == count(SENTENCES, size=3)
 
 
 @pytest.mark.parametrize(("minimum", "kept"), [(1, {"a", "b", "c", "d"}), (2, {"a", "c"}), (3, {"a"}), (4, set())])
 def test_rare_words_stay_out(minimum: int, kept: set[str]) -> None:
-    assert set(entries(Vocabulary.count(SENTENCES, 10, minimum_count=minimum))[2:]) == kept
+    assert set(entries(count(SENTENCES, 10, minimum_count=minimum))[2:]) == kept
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdefg"))), st.integers(1, 8), st.integers(1, 3))
 def test_no_word_left_out_is_more_frequent_than_one_that_is_in(sentences: list[list[str]], size: int, minimum: int) -> None:
     counts = Counter(word for words in sentences for word in words)
-    vocabulary = Vocabulary.count(sentences, size, minimum)
+    vocabulary = count(sentences, size, minimum)
     inside = [word for word in counts if word in vocabulary]
     outside = [word for word in counts if word not in vocabulary and counts[word] >= minimum]
     assert len(inside) == min(size, sum(count >= minimum for count in counts.values()))
@@ -49,7 +54,7 @@ def test_words_outside_become_unknown_and_no_end_of_sentence_is_added() -> None:
 
 
 def test_text_that_spells_a_special_is_an_unknown_word() -> None:
-    vocabulary = Vocabulary.count([["</s>", "</s>", "<unk>", "a"]], size=10)
+    vocabulary = count([["</s>", "</s>", "<unk>", "a"]], size=10)
     assert entries(vocabulary) == ["</s>", "<unk>", "a"]
     assert vocabulary.ids(["</s>", "<unk>"]) == [UNK, UNK]
     assert "</s>" not in vocabulary

@@ -64,8 +64,6 @@ Debug = Annotated[
 Version = Annotated[
     bool, typer.Option("--version", callback=_show_version, is_eager=True, expose_value=False, help="Show the version and exit.")
 ]
-SourceFile = Annotated[str, typer.Argument(metavar="SRC", help="Source text, one sentence a line; .gz is read as is, - is stdin.")]
-TargetFile = Annotated[str, typer.Argument(metavar="TGT", help="Target text, line by line.")]
 Set = Annotated[
     list[str] | None,
     typer.Option(

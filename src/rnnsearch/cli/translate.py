@@ -126,7 +126,7 @@ def translate(
 
 
 def speed(bar: ProgressBar, file: str) -> Callable[[int, int], None]:
-    """What shows lines, words a second and time left when it is told how many lines are done and how many words were written."""
+    """What shows lines, words per second and time left when it is told how many lines are done and how many words were written."""
     from rnnsearch.text.formats.lines import read_lines
 
     lines = sum(1 for _ in read_lines(file)) if Path(file).is_file() else None  # what comes through a pipe can be read only once

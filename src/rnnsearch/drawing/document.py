@@ -45,18 +45,18 @@ class Table:
             if column.numeric or any(isinstance(row[place], int | float) for row in self.rows)
         }
 
-    def shown(self, row: Sequence[Value]) -> list[Cell]:
+    def shown(self, row: Sequence[Value]) -> list[TableCell]:
         """The cells of a row as they are written."""
         return [self._cell(place, value) for place, value in enumerate(row)]
 
-    def _cell(self, place: int, value: Value) -> Cell:
+    def _cell(self, place: int, value: Value) -> TableCell:
         column = self.columns[place]
         if value is None:
-            return Cell(MISSING, numeric=place in self.numeric)
+            return TableCell(MISSING, numeric=place in self.numeric)
         if isinstance(value, str):
-            return Cell(value, numeric=place in self.numeric)  # under the heading of its numbers
+            return TableCell(value, numeric=place in self.numeric)  # under the heading of its numbers
         written = format(value, column.form)
-        return Cell(written.replace("-", "−"), numeric=True, best=bool(column.best) and value == self._best(place))
+        return TableCell(written.replace("-", "−"), numeric=True, best=bool(column.best) and value == self._best(place))
 
     def _best(self, place: int) -> float | None:
         numbers = [value for row in self.rows if isinstance(value := row[place], int | float)]
@@ -66,7 +66,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A cell as it is written."""
 
     text: str
@@ -107,16 +107,16 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a sentence. kind: what the reader should see in it. note: more about it. blank: whether a space follows."""
+    """A word of a sentence. kind: what the reader should see in it. note: more about it. space: whether one follows."""
 
     text: str
     kind: Literal["", "differs", "unknown", "left-out"] = ""
     note: str = ""
-    blank: bool = True
+    space: bool = True
 
 
 @dataclass(frozen=True)
-class Line:
+class SentenceText:
     """One text of a sentence's group: who wrote it, what, its score, and what is odd about it. role: empty for a translation."""
 
     name: str
@@ -132,7 +132,7 @@ class Sentence:
 
     title: str
     detail: str
-    lines: Sequence[Line]
+    lines: Sequence[SentenceText]
 
 
 @dataclass(frozen=True)

@@ -48,11 +48,6 @@ def jumps(links: Collection[Link]) -> list[float]:
     return [later - earlier for earlier, later in pairwise(places)]
 
 
-def agreement(links: Collection[Link], others: Collection[Link]) -> float:
-    """2 |A∩B| / (|A| + |B|) of two sets of links, both (source, target): 1 if they are the same, and if there are none."""
-    return _ratio(2 * len(set(links) & set(others)), len(set(links)) + len(set(others)), 1.0)
-
-
 @dataclass(frozen=True, slots=True)
 class Behaviour:
     """Sums over one sentence or many, and the shares that they make.

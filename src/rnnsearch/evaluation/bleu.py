@@ -29,40 +29,17 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokenise: str 
     return bleu_statistics(hypotheses, references, tokenise=tokenise).score()
 
 
-def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Corpus chrF2 (Popović 2015): character 6-grams, cased, spaces ignored; 0 to 100.
-
-    Raises InputError for different numbers of lines or no line at all.
-    """
-    return chrf_statistics(hypotheses, references).score()
-
-
-def ter(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Translation edit rate (Snover et al. 2006) in percent, 0 for identity; lowercased and split at spaces, as Tercom does.
-
-    A search over shifts of phrases: seconds for short sentences, minutes for thousands of long ones. Raises InputError as `chrf` does.
-    """
-    return ter_statistics(hypotheses, references).score()
-
-
-def multi_bleu(hypotheses: Sequence[str], references: Sequence[str], tokeniser: Tokeniser | None = None) -> Score:
-    """BLEU of tokenised text as Moses's multi-bleu.perl computes it, with which the paper was measured (Sec. 5.1): not smoothed.
-
-    tokeniser: one of Moses's kind makes words of the lines, as its tokenizer.perl does, cased unless it says otherwise. Without one, or
-    with one that splits at spaces, the lines are tokenised already.
-    The script ends with a fault where all hypotheses are empty; this is 0. Scores depend on the tokeniser: compare within one only.
-    Raises InputError as `chrf` does.
-    """
-    return multi_bleu_statistics(hypotheses, references, tokeniser).score()
-
-
 def bleu_statistics(hypotheses: Sequence[str], references: Sequence[str], *, tokenise: str = "13a") -> SufficientStatistics:
     """Of `bleu`: words of the hypothesis and of the reference, matching n-grams, n-grams (1 to 4); in that order."""
     return _statistics("BLEU", _bleu_metric(tokenise), hypotheses, references)
 
 
 def chrf_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> SufficientStatistics:
-    """Of `chrf`: character n-grams of the hypothesis, of the reference, and of both, for each n."""
+    """Corpus chrF2 (Popović 2015): character 6-grams, cased, spaces ignored; 0 to 100.
+
+    Of each sentence, for each n: character n-grams of the hypothesis, of the reference, and of both. Raises InputError for different
+    numbers of lines or no line at all.
+    """
     from sacrebleu.metrics.chrf import CHRF
 
     return _statistics("chrF2", CHRF(), hypotheses, references)
@@ -74,14 +51,24 @@ def ter_statistics(
     progress: Progress | None = None,
     found: Sequence[Sequence[float]] | None = None,
 ) -> SufficientStatistics:
-    """Of `ter`: edits, words of the reference. progress: called now and then. found: the `values` of an earlier call with these texts."""
+    """Translation edit rate (Snover et al. 2006) in percent, 0 for identity; lowercased and split at spaces, as Tercom does.
+
+    Of each sentence: edits, words of the reference. A search over shifts of phrases: seconds for short sentences, minutes for thousands
+    of long ones. progress: called now and then. found: the `values` of an earlier call with these texts.
+    Raises InputError as `chrf_statistics` does.
+    """
     from sacrebleu.metrics.ter import TER
 
     return _statistics("TER", TER(), hypotheses, references, lower_is_better=True, progress=progress, found=found)
 
 
 def multi_bleu_statistics(hypotheses: Sequence[str], references: Sequence[str], tokeniser: Tokeniser | None = None) -> SufficientStatistics:
-    """Of `multi_bleu`, as of `bleu`."""
+    """BLEU of tokenised text as Moses's multi-bleu.perl computes it, with which the paper was measured (Sec. 5.1): not smoothed.
+
+    tokeniser: what makes words of the lines, cased unless it says otherwise; without one they are tokenised already. The script fails
+    where all hypotheses are empty; this is 0. Scores depend on the tokeniser: compare within one only.
+    Of each sentence: as `bleu_statistics`. Raises InputError as `chrf_statistics` does.
+    """
     from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU(tokenize="none", smooth_method="none", force=True, lowercase=tokeniser is not None and tokeniser.lowercase)
@@ -93,14 +80,6 @@ def multi_bleu_statistics(hypotheses: Sequence[str], references: Sequence[str], 
 def length_ratio_statistics(statistics: SufficientStatistics) -> SufficientStatistics:
     """Words of the hypotheses / words of the references, from the statistics of BLEU or multi-BLEU."""
     return ratio("length ratio", statistics.signature, statistics.values[:, 0].tolist(), statistics.values[:, 1].tolist())
-
-
-METRICS: dict[str, Callable[[Sequence[str], Sequence[str]], SufficientStatistics]] = {
-    "bleu": bleu_statistics,
-    "chrf": chrf_statistics,
-    "ter": ter_statistics,
-    "multi-bleu": multi_bleu_statistics,
-}
 
 
 def lengths(lines: Sequence[str], tokenise: str = "13a") -> list[int]:

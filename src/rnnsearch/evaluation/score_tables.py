@@ -16,7 +16,7 @@ COLUMNS = (
     *("table", "system", "other", "metric", "pairs", "shortest", "longest", "sentences", "value", "low", "high"),
     *("p_bootstrap", "p_randomisation", "share_better"),
 )
-"""Of the TSV form: one row a number. table: scores, lengths, windows or significance."""
+"""Of the TSV form: one row per number. table: scores, lengths, windows or significance."""
 
 _NLL = ("NLL per sentence", "NLL per word", "perplexity")
 
@@ -88,7 +88,7 @@ def _lines(evaluation: Evaluation) -> str:
 
 
 def _scores(evaluation: Evaluation, pairs: str) -> str:
-    """A row a system, a column a metric."""
+    """One row per system, one column per metric."""
     scores = {(score.system, score.metric): score for score in evaluation.scores if score.pairs == pairs}
     metrics = list(dict.fromkeys(metric for _, metric in scores))
     rows = [[system.name, *(_number(scores.get((system.name, metric))) for metric in metrics)] for system in evaluation.systems]

@@ -39,7 +39,7 @@ def read_system(argument: str, lines: int) -> System:
     return hypotheses_of(file, lines, name.strip())
 
 
-def hypotheses_of(file: str | Path, lines: int, name: str = "", run: Path | None = None) -> System:
+def hypotheses_of(file: str | Path, lines: int, name: str = "") -> System:
     """As `read_system`. The name is the file's, without folders and suffixes, if none is given."""
     text = list(read_lines(file))
     nbest = None
@@ -51,7 +51,7 @@ def hypotheses_of(file: str | Path, lines: int, name: str = "", run: Path | None
     if len(text) != lines:
         remedy = "line N must translate line N of the source"
         raise InputError(f"has {_counted(len(text))}, but there are {lines:,} references", file=file, remedy=remedy)
-    return System(name or _stem(file), text, run, nbest=nbest)
+    return System(name or _stem(file), text, nbest=nbest)
 
 
 def require_different_names(systems: Iterable[System]) -> None:

@@ -1,7 +1,7 @@
 """The activation f of a recurrent network (Sec. 3.1; A.1.1): (input, state, context) → state.
 
 A cell's state is one tensor (..., state_size). What depends on the input word alone leaves the time loop: `project` maps the words
-of a whole sentence at once, and the cell takes one projected word a step.
+of a whole sentence at once, and the cell takes one projected word per step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs, test sets and outside systems as words of the command line, each with the name that tables show."""
+"""Runs, test sets and other systems as words of the command line, each with the name that tables show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rnnsearch.evaluation.test_set import TestSet, read_test_set
 from rnnsearch.system.files import file_name
 
 ABSENT = "-"
-"""Stands for the file of an outside system that has not translated a test set."""
+"""Stands for the file of another system that has not translated a test set."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def system_files(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dic
 
 
 def read_systems(files: Mapping[str, Mapping[str, str | Path]], sets: Sequence[TestSet]) -> dict[str, dict[str, list[str]]]:
-    """The hypotheses of every outside system: name → test set → lines. Raises InputError for a file that does not fit its test set."""
+    """The hypotheses of every other system: name → test set → lines. Raises InputError for a file that does not fit its test set."""
     sizes = {test.name: len(test.source) for test in sets}
     return {
         name: {test: hypotheses_of(path, sizes[test], name).hypotheses for test, path in paths.items()} for name, paths in files.items()

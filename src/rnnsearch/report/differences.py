@@ -15,11 +15,11 @@ _WORD = re.compile(rf"{re.escape(UNKNOWN)}|\w+(?:-\w+)*['’]?|[^\w\s]")
 
 
 def words(text: str) -> list[Word]:
-    """Words, punctuation marks and UNKs of a line, with whether a blank follows."""
+    """Words, punctuation marks and UNKs of a line, and whether a space follows each."""
     found = list(_WORD.finditer(text))
     follows = [*(match.start() for match in found), len(text)][1:]
     return [
-        Word(match[0], "unknown" if match[0] == UNKNOWN else "", blank=match.end() < start)
+        Word(match[0], "unknown" if match[0] == UNKNOWN else "", space=match.end() < start)
         for match, start in zip(found, follows, strict=True)
     ]
 

@@ -74,7 +74,7 @@ class _Drawing:
         self.album, self.prefix = album, prefix
 
     def over_buckets(self, metric: str, points: Points, level: float | None = None) -> Picture:
-        """Points at equal distances, one a bucket, with the number of sentences below."""
+        """Points at equal distances, one per bucket, with the number of sentences below."""
         first = next(iter(points.values()))
         ticks = [(float(place), named(point), f"{point.sentences:,}") for place, point in enumerate(first)]
         curves = self._curves(points, lambda place, point: float(place))

@@ -45,7 +45,7 @@ def make_report(
 ) -> Path:
     """Writes report.html, report.md, report.json, tables/, figures/ and translations/ into `out`; returns the page.
 
-    systems: outside systems: name → test set → hypotheses, one a line of the source. search: settings changed from each run's own.
+    systems: other systems: name → test set → hypotheses, one per line of the source. search: settings changed from each run's own.
     command: shown as what made the report. beside: further links of the page: (path from it, what is there). outputs_folder: of the runs'
     outputs, out/translations if none is named; those of the same weights, settings and text are used again. Tables and figures of an
     earlier report go.
@@ -53,7 +53,7 @@ def make_report(
     `Translator` refuses.
     """
     if not runs and not systems:
-        raise InputError("nothing to report on", remedy="name a run, or an outside system with --system NAME=HYP")
+        raise InputError("nothing to report on", remedy="name a run, or another system with --system NAME=HYP")
     require_different([*(run.name for run in runs), *(systems or {})], "systems", "NAME=RUN, or --system NAME=HYP")
     _make_folders(out)
     loaded = [load_run(run.name, run.path, search, device=device, trust_code=trust_code) for run in runs]

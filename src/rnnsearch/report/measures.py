@@ -31,7 +31,7 @@ Statistics = dict[str, SufficientStatistics]
 
 @dataclass(frozen=True)
 class Output:
-    """A system's translations of one test set. texts: one a line. place: among all systems of the report, which decides its colour."""
+    """A system's translations of one test set. texts: one per line. place: among all systems of the report, which decides its colour."""
 
     name: str
     place: int
@@ -125,7 +125,7 @@ def measure(
 
 
 def without_unknown_words(output: Output, known: Sequence[int]) -> list[str]:
-    """What a system makes of the known pairs: our runs without UNK; an outside system's translations stay as they are."""
+    """What a system makes of the known pairs: our runs without UNK; another system's translations stay as they are."""
     if isinstance(output, RunOutput):
         return [output.without_unk[number].translation.text for number in known]
     return [output.texts[number] for number in known]

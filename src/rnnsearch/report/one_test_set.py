@@ -16,14 +16,14 @@ from rnnsearch.report.unknown_words import unknown_section
 
 
 @dataclass(frozen=True)
-class Results:
+class TestSetResults:
     """What the page shows of a test set, and tables that are too long for it."""
 
     section: Section
     files: list[Table]
 
 
-def results(measures: Measures, album: Album, prefix: str) -> Results:
+def results(measures: Measures, album: Album, prefix: str) -> TestSetResults:
     """prefix: of all names in it, so that those of several test sets differ."""
     scored, tests = scores(measures, prefix)
     by_length, by_length_file = figure_2(measures, album, prefix)
@@ -37,4 +37,4 @@ def results(measures: Measures, album: Album, prefix: str) -> Results:
     ]
     files = [*tests, by_length_file, sentences_file(measures, prefix)]
     shown = [section for section in sections if section is not None]
-    return Results(Section(f"{prefix}results", f"Results on {measures.test.name}", sections=shown), files)
+    return TestSetResults(Section(f"{prefix}results", f"Results on {measures.test.name}", sections=shown), files)

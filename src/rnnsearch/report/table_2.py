@@ -38,7 +38,7 @@ def learning(runs: Sequence[LoadedRun], album: Album) -> Section:
         [_row(run, statistics[run.name]) for run in runs],
         notes=[
             "NLL is the mean −log p(y | x) of a sentence, in nats: on the training data since the validation before, on the "
-            "development data for the weights that were kept. Hours count validation too.",
+            "development data for the weights that the run selected. Hours count validation too.",
             *(f"{name} was not finished." for name, found in statistics.items() if found and not found.get("ended_because")),
         ],
         made=[f"{run.name}: {run.run.log_path / 'statistics.json'}, {_ending(statistics[run.name])}" for run in runs],

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rnnsearch.drawing.document import Block, Column, Line, Paragraph, Section, Sentence, Sentences, Table, Value, Word
+from rnnsearch.drawing.document import Block, Column, Paragraph, Section, Sentence, Sentences, SentenceText, Table, Value, Word
 from rnnsearch.evaluation.alignment_behaviour import LEFT_OUT, TOO_OFTEN
 from rnnsearch.records import Translation
 from rnnsearch.report.attention import left_out, longest_gap, too_often, written_again
@@ -72,11 +72,11 @@ def _group(
 def _sentence(measures: Measures, number: int, source_of: RunOutput | None) -> Sentence:
     source, reference = measures.test.source[number], measures.test.reference[number]
     read = words(source) if source_of is None else _with_left_out(source_of.translations[number])
-    lines = [Line("Source", read, role="source"), Line("Reference", words(reference), role="reference")]
+    lines = [SentenceText("Source", read, role="source"), SentenceText("Reference", words(reference), role="reference")]
     for output in measures.outputs:
         score = f"chrF2 {measures.sentence_chrf[output.name][number]:.1f}"
         remarks = _remarks(output, number) if isinstance(output, RunOutput) else []
-        lines.append(Line(output.name, _translated(output, number, reference), score, remarks))
+        lines.append(SentenceText(output.name, _translated(output, number, reference), score, remarks))
     return Sentence(f"Line {number + 1}", f"{measures.lengths[number]} words", lines)
 
 

@@ -57,7 +57,7 @@ def _follow(total: Outcomes, translation: Translation, position: int, attends: b
 
 
 def unknown_positions(codec: Codec, words: Sequence[str]) -> list[int]:
-    """Of the words outside the shortlist; with subwords, of those that need a piece which is not there."""
+    """Of the words outside the shortlist; with subwords, of those that need a subword which the vocabulary lacks."""
     encoded = codec.encode_words(words)
     return sorted({word for number, word in zip(encoded.ids, encoded.word_of, strict=True) if number == UNK})
 
@@ -65,10 +65,10 @@ def unknown_positions(codec: Codec, words: Sequence[str]) -> list[int]:
 def unknown_section(outputs: list[Output], prefix: str) -> Section | None:
     """None where no run met or wrote an unknown word."""
     found = [(output, outcomes(output)) for output in outputs if isinstance(output, RunOutput)]
-    found = [(output, fate) for output, fate in found if fate.unknown or fate.written]
+    found = [(output, outcome) for output, outcome in found if outcome.unknown or outcome.written]
     if not found:
         return None
-    rows = [_row(output, fate) for output, fate in found]
+    rows = [_row(output, outcome) for output, outcome in found]
     counts = Table(
         f"{prefix}unknown",
         "Unknown source words in translation",
@@ -88,9 +88,9 @@ def unknown_section(outputs: list[Output], prefix: str) -> Section | None:
     )
     words: list[list[Value]] = [
         [output.name, word, sum(counter.values()), _shown(counter)]
-        for output, fate in found
+        for output, outcome in found
         if output.loaded.attends
-        for word, counter in sorted(fate.of_word.items(), key=lambda item: (-sum(item[1].values()), item[0]))[:SHOWN]
+        for word, counter in sorted(outcome.of_word.items(), key=lambda item: (-sum(item[1].values()), item[0]))[:SHOWN]
     ]
     columns = Column("System"), Column("Source word"), Column("Times"), Column("Became")
     note = f"{UNKNOWN} stands for every word outside a run's shortlist. Dots separate what the word became at its different occurrences."
@@ -98,9 +98,9 @@ def unknown_section(outputs: list[Output], prefix: str) -> Section | None:
     return Section(f"{prefix}unknown-section", "Unknown words", [counts, listed] if words else [counts])
 
 
-def _row(output: RunOutput, fate: Outcomes) -> list[str | int | None]:
-    became = [fate.as_unknown, fate.as_words, fate.left_out] if output.loaded.attends else [None, None, None]
-    return [output.name, fate.unknown, *became, fate.written]
+def _row(output: RunOutput, outcome: Outcomes) -> list[str | int | None]:
+    became = [outcome.as_unknown, outcome.as_words, outcome.left_out] if output.loaded.attends else [None, None, None]
+    return [output.name, outcome.unknown, *became, outcome.written]
 
 
 def _shown(counter: Counter[str]) -> str:

@@ -19,7 +19,7 @@ from rnnsearch.studies.study_folder import StudyRun
 
 COMPARED = ("bleu", "bleu_long", "nll_per_word", "aer", "aer_symmetrised", "posterior_aer", "posterior_aer_symmetrised")
 
-Members = dict[int, tuple[StudyRun, StudyRun | None, Row]]
+RunsBySeed = dict[int, tuple[StudyRun, StudyRun | None, Row]]
 """seed → (run, the run of the other direction, row), of one variant"""
 
 
@@ -46,7 +46,7 @@ def pairs_to_compare(plan: Plan) -> list[tuple[str, str]]:
     return [*usual, *(pair for pair in plan.study.comparisons if pair not in usual)]
 
 
-def comparisons(plan: Plan, scorer: Scorer, members: dict[str, Members], before: dict[str, Any]) -> dict[str, Any]:
+def comparisons(plan: Plan, scorer: Scorer, runs_by_seed: dict[str, RunsBySeed], before: dict[str, Any]) -> dict[str, Any]:
     """test set → list of what `compare` finds, for the variants that have runs of the same seeds.
 
     before: what an earlier call returned; what was computed from the same files is taken from it.
@@ -64,8 +64,8 @@ def comparisons(plan: Plan, scorer: Scorer, members: dict[str, Members], before:
     for test in scorer.tests:
         result[test] = []
         for baseline, other in pairs_to_compare(plan):
-            seeds = [seed for seed in plan.study.seeds if seed in members.get(baseline, {}) and seed in members.get(other, {})]
-            sides = [[members[name][seed] for seed in seeds] for name in (baseline, other)]
+            seeds = [seed for seed in plan.study.seeds if seed in runs_by_seed.get(baseline, {}) and seed in runs_by_seed.get(other, {})]
+            sides = [[runs_by_seed[name][seed] for seed in seeds] for name in (baseline, other)]
             for metric in COMPARED if seeds else ():
                 if not all(metric in row["tests"].get(test, {}) for side in sides for *_, row in side):
                     continue

@@ -31,8 +31,8 @@ def dry_run(plan: Plan, out: Path, page: bool = False) -> Iterator[str]:
     folder, study = StudyFolder(out), plan.study
     if study.corpus.builtin:
         yield f"# {folder.corpus}: the built-in corpus"
-    elif study.corpus.is_cut:
-        yield f"# {folder.corpus}: the part of the files that the study uses"
+    elif study.corpus.is_subset:
+        yield f"# {folder.corpus}: the subset of the files that the study uses"
     files = corpus_files(plan, folder)
     recipe = plan.recipe()
     if study.corpus.align:

@@ -12,7 +12,7 @@ from rnnsearch.errors import InputError
 Row = dict[str, Any]
 
 
-class Results:
+class ResultRows:
     """The rows on disk. Whatever ends the process, only the row that was being written can be lost."""
 
     def __init__(self, path: Path) -> None:

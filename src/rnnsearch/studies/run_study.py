@@ -13,7 +13,7 @@ from pathlib import Path
 from rnnsearch.errors import InputError
 from rnnsearch.studies.job import Job
 from rnnsearch.studies.processes import Outcome, Task, run_all
-from rnnsearch.studies.result_rows import Results
+from rnnsearch.studies.result_rows import ResultRows
 from rnnsearch.studies.run_states import RunState, is_trained, states
 from rnnsearch.studies.scoring import Scorer, failed_row
 from rnnsearch.studies.study import Plan
@@ -61,7 +61,7 @@ def run_study(
         chosen = [run for run in runs if not only or run.variant in only]
         _check_runs(plan, folder, chosen)
         scorer = Scorer(folder, set_files(plan, folder), plan.data, plan.study.symmetrisation, page)
-        results = Results(folder / "results.jsonl")
+        results = ResultRows(folder / "results.jsonl")
         by_name = {run.name: run for run in runs}
         tasks, failed = [], dict[str, str]()
 
@@ -96,7 +96,7 @@ def run_study(
 
 def current_states(plan: Plan, folder: StudyFolder) -> list[RunState]:
     """Where every run stands; a run counts as measured when its row is in the results."""
-    results = Results(folder / "results.jsonl")
+    results = ResultRows(folder / "results.jsonl")
     return states(plan, folder, {name for name, found in results.rows.items() if found["status"] == "done"})
 
 
@@ -138,7 +138,7 @@ def _task(run: StudyRun, plan: Plan, folder: StudyFolder, scorer: Scorer, side_b
     return Task(run.name, job, folder.log(run))
 
 
-def _score(run: StudyRun, runs: Sequence[StudyRun], scorer: Scorer, results: Results) -> None:
+def _score(run: StudyRun, runs: Sequence[StudyRun], scorer: Scorer, results: ResultRows) -> None:
     """Adds the run's row, unless the one that is there is from the same files; that of the forward run too, when its reverse is done."""
     both = [found for found in runs if (found.variant, found.seed) == (run.variant, run.seed)]
     reverse = next((found for found in both if found.reverse and scorer.is_measured(found)), None)

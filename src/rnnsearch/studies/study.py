@@ -22,15 +22,15 @@ Changes = dict[str, dict[str, Any]]
 """section → key → value, as TOML gives them"""
 
 
-class _Table(BaseModel):
+class _StudyTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class CorpusFiles(_Table):
+class CorpusFiles(_StudyTable):
     """Where the pairs come from: files, named as `rnnsearch prepare` names them, or the built-in corpus."""
 
     builtin: bool = Field(False, description="the built-in corpus, whose word links are exact; then no files are named")
-    train: list[str] = Field([], description="source and target files by turns, or bilingual files")
+    train: list[str] = Field([], description="pairs of a source file and a target file, or bilingual files")
     dev: list[str] = Field([], description="development files, named as the others are")
     links: list[str] = Field([], description="word links (Pharaoh), a file for each corpus")
     links_reversed: bool = Field(False, description="the links are written target-source")
@@ -39,7 +39,7 @@ class CorpusFiles(_Table):
     max_words: Positive | None = Field(None, description="only pairs with 1 to so many words on both sides, before `pairs` counts them")
     dev_pairs: Positive | None = Field(None, description="only the first so many development pairs")
     held_out: Positive = Field(500, description="pairs of each of the built-in development and test set")
-    long_pairs: Positive | None = Field(None, description="of the built-in corpus: another test set `long`, of 41 to 60 words a sentence")
+    long_pairs: Positive | None = Field(None, description="of the built-in corpus: another test set `long`, of sentences of 41 to 60 words")
 
     @model_validator(mode="after")
     def _one_source(self) -> CorpusFiles:
@@ -54,12 +54,12 @@ class CorpusFiles(_Table):
         return self
 
     @property
-    def is_cut(self) -> bool:
+    def is_subset(self) -> bool:
         """Whether the corpus is written out as one text: a part of the files, or what an aligner must see as one."""
         return bool(self.pairs or self.max_words or self.dev_pairs or self.align) and not self.builtin
 
 
-class Test(_Table):
+class Test(_StudyTable):
     """A test set."""
 
     source: str
@@ -69,7 +69,7 @@ class Test(_Table):
     systems: dict[Name, str] = Field({}, description="translations of other systems, line by line")
 
 
-class Variant(_Table):
+class Variant(_StudyTable):
     """What one variant changes: a recipe of its own, and settings."""
 
     recipe: str | None = None
@@ -79,7 +79,7 @@ class Variant(_Table):
     both_directions: bool | None = Field(None, description="as the study's, for this variant alone")
 
 
-class Study(_Table):
+class Study(_StudyTable):
     """All of a study. Paths are relative to the folder of the study file, or to --data."""
 
     title: str = ""
@@ -114,13 +114,13 @@ class Study(_Table):
 class Plan(NamedTuple):
     """A study with everything resolved. settings: of each variant, for its first seed.
 
-    beside: the folder of its file, where its recipes are looked for. home: where its other paths begin.
+    config_folder: that of its file, where its recipes are looked for. base_folder: where its other paths begin.
     """
 
     study: Study
     name: str
-    beside: Path
-    home: Path
+    config_folder: Path
+    base_folder: Path
     data: DataSettings
     settings: dict[str, Settings]
 
@@ -131,11 +131,11 @@ class Plan(NamedTuple):
 
     def recipe(self, variant: str = "") -> str:
         """The name or file of a variant's recipe, or of the corpus's."""
-        return recipe_beside(self.study, self.beside, variant)
+        return recipe_name(self.study, self.config_folder, variant)
 
     def path(self, name: str) -> Path:
         """Of a file that the study names."""
-        return self.home / name
+        return self.base_folder / name
 
 
 def study_names() -> list[str]:
@@ -150,7 +150,7 @@ def read_plan(name: str | Path, data: str | Path | None = None, overrides: Seque
     data: the folder that its paths are relative to; else that of the study file, or the current one for a built-in study.
     overrides: `section.key=value`, for all variants. Raises InputError for a study that does not exist, is not TOML or does not fit.
     """
-    where, beside, table = _read(str(name))
+    where, config_folder, table = _read(str(name))
     study = checked(Study, table, where, "`rnnsearch settings --study alignment` shows an example")
     unknown = sorted(set(study.settings) - set(Settings.model_fields))
     if unknown:
@@ -160,12 +160,12 @@ def read_plan(name: str | Path, data: str | Path | None = None, overrides: Seque
         own = {"model": changes.model, "training": changes.training, "search": changes.search}
         if "seed" in changes.training or "seed" in study.settings.get("training", {}):
             raise InputError("training.seed is not a setting of a study", file=where, remedy="list the seeds, as seeds = [1, 2]")
-        recipe = recipe_beside(study, beside, variant)
+        recipe = recipe_name(study, config_folder, variant)
         settings[variant] = _resolved([study.settings, own], recipe, overrides, f"{where}: variant {variant}")
         seed = {"seed": study.seeds[0]}
         settings[variant] = settings[variant].model_copy(update={"training": settings[variant].training.model_copy(update=seed)})
-    corpus = _resolved([study.settings], recipe_beside(study, beside), overrides, where).data
-    return Plan(study, where, beside, Path(data) if data else beside, corpus, settings)
+    corpus = _resolved([study.settings], recipe_name(study, config_folder), overrides, where).data
+    return Plan(study, where, config_folder, Path(data) if data else config_folder, corpus, settings)
 
 
 def _read(name: str) -> tuple[str, Path, dict[str, Any]]:
@@ -185,8 +185,8 @@ def _read(name: str) -> tuple[str, Path, dict[str, Any]]:
         raise InputError(f"is not TOML: {error}", file=path) from None
 
 
-def recipe_beside(study: Study, folder: Path, variant: str = "") -> str:
-    """The recipe of a variant, or of the corpus: built-in ones by name, files as they lie beside the study's."""
+def recipe_name(study: Study, folder: Path, variant: str = "") -> str:
+    """The recipe of a variant, or of the corpus: built-in ones by name, files as paths from its folder."""
     own = study.variants[variant].recipe if variant else None
     recipe = study.recipe if own is None else own
     return str(folder / recipe) if recipe.endswith(".toml") else recipe

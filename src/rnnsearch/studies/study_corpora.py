@@ -1,4 +1,4 @@
-"""The first stage of a study: its corpus, cut as the study says, prepared, and checked against what an earlier call prepared."""
+"""The first stage of a study: its corpus, or the subset that the study names, prepared, and checked against what an earlier call prepared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.studies.study import LONG, Plan
 from rnnsearch.studies.study_folder import StudyFolder
-from rnnsearch.studies.subset import write_cut
+from rnnsearch.studies.subset import write_subset
 from rnnsearch.studies.test_sets import check_set, set_files
 from rnnsearch.system.files import write_text
 from rnnsearch.system.folders import whole_folder
@@ -42,7 +42,7 @@ def corpus_files(plan: Plan, folder: StudyFolder) -> Files:
     if corpus.builtin:
         train, dev = ([str(folder.corpus / f"{name}.{side}") for side in ("en", "fr")] for name in ("train", "dev"))
         return Files(train, dev, [str(folder.corpus / "train.links")], False)
-    if corpus.is_cut:
+    if corpus.is_subset:
         sides = (plan.data.source_language, plan.data.target_language)
         train, dev = ([str(folder.corpus / f"{name}.{side}") for side in sides] for name in ("train", "dev"))
         links = [str(folder.aligned if corpus.align else folder.corpus / "train.links")] if corpus.links or corpus.align else []
@@ -63,9 +63,9 @@ def prepare_corpora(plan: Plan, folder: StudyFolder, reverse: bool, workers: int
     if not note.exists():
         _check_adopted(plan, folder)
     missing = [side for side in (False, True) if (reverse or not side) and not (folder.store(side) / "data.toml").exists()]
-    if (corpus.builtin or corpus.is_cut) and not folder.corpus.exists() and (missing or corpus.builtin):
+    if (corpus.builtin or corpus.is_subset) and not folder.corpus.exists() and (missing or corpus.builtin):
         with whole_folder(folder.corpus, lambda path: False) as parts:
-            _write_builtin(plan, parts) if corpus.builtin else write_cut(plan, parts, progress)
+            _write_builtin(plan, parts) if corpus.builtin else write_subset(plan, parts, progress)
         write_text(note, json.dumps(origin, indent=2) + "\n")
     for test in set_files(plan, folder).values():  # before hours of work, not after
         check_set(test, plan.data)

@@ -40,7 +40,7 @@ class StudyFolder:
 
     @property
     def corpus(self) -> Path:
-        """The built-in corpus, or the part of the files that the study uses, as plain text."""
+        """The built-in corpus, or the subset of the files that the study uses, as plain text."""
         return self.path / "corpus"
 
     @property

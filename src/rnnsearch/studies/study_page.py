@@ -1,4 +1,4 @@
-"""The last stage of a reproduction: the report on its runs and on the outside systems of its test sets."""
+"""The last stage of a reproduction: the report on its runs and on the other systems of its test sets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation.test_set import read_test_set
 from rnnsearch.report.arguments import NamedRun, read_systems
 from rnnsearch.report.make import make_report
-from rnnsearch.studies.result_rows import Results
+from rnnsearch.studies.result_rows import ResultRows
 from rnnsearch.studies.study import Plan
 from rnnsearch.studies.study_folder import StudyFolder
 from rnnsearch.studies.test_sets import set_files
@@ -23,7 +23,7 @@ def make_page(plan: Plan, out: Path, *, only: Sequence[str] = (), trust_code: bo
     command: shown as what made it. Raises InputError if no run is done.
     """
     folder = StudyFolder(out)
-    results = Results(folder / "results.jsonl")
+    results = ResultRows(folder / "results.jsonl")
     done = [
         run for run in folder.runs(plan) if not run.reverse and results.status(run.name) == "done" and (not only or run.variant in only)
     ]

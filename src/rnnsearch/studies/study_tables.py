@@ -12,9 +12,9 @@ from typing import Any
 
 from rnnsearch.drawing.figures import save_figure
 from rnnsearch.drawing.page import as_markdown
-from rnnsearch.studies.comparing import Members, comparisons
+from rnnsearch.studies.comparing import RunsBySeed, comparisons
 from rnnsearch.studies.metrics import LEARNING_METRICS, TEST_METRICS, Metric, Summary
-from rnnsearch.studies.result_rows import Results, Row
+from rnnsearch.studies.result_rows import ResultRows, Row
 from rnnsearch.studies.scoring import Scorer, long_sentences, translation_statistics
 from rnnsearch.studies.study import Plan
 from rnnsearch.studies.study_document import study_document
@@ -32,11 +32,11 @@ class Tables:
     table: dict[str, Any]
 
 
-def make_tables(plan: Plan, folder: StudyFolder, scorer: Scorer, results: Results) -> Tables:
+def make_tables(plan: Plan, folder: StudyFolder, scorer: Scorer, results: ResultRows) -> Tables:
     """From the rows of all runs that are done; written to table.md, table.json, table.csv and results.csv as well."""
     runs = folder.runs(plan)
-    members = _members(plan, folder, results)
-    rows = {variant: [row for *_, row in found.values()] for variant, found in members.items()}
+    runs_by_seed = _runs_by_seed(plan, folder, results)
+    rows = {variant: [row for *_, row in found.values()] for variant, found in runs_by_seed.items()}
     table: dict[str, Any] = {
         "title": plan.study.title,
         "study": Path(plan.name).name,
@@ -45,7 +45,7 @@ def make_tables(plan: Plan, folder: StudyFolder, scorer: Scorer, results: Result
         "symmetrisation": plan.study.symmetrisation,
         "learning": {variant: _summaries(found, LEARNING_METRICS) for variant, found in rows.items()},
         "tests": {name: _test(name, scorer, rows) for name in scorer.tests},
-        "comparisons": comparisons(plan, scorer, members, _before(folder).get("comparisons", {})),
+        "comparisons": comparisons(plan, scorer, runs_by_seed, _before(folder).get("comparisons", {})),
         "failed": {run.name: results.rows[run.name]["error"] for run in runs if results.status(run.name) == "failed"},
         "missing": [run.name for run in runs if not results.status(run.name)],
     }
@@ -67,15 +67,15 @@ def _draw(folder: StudyFolder, table: dict[str, Any]) -> None:
             save_figure(figure, folder / "figures" / f"{name}.svg")
 
 
-def _members(plan: Plan, folder: StudyFolder, results: Results) -> dict[str, Members]:
+def _runs_by_seed(plan: Plan, folder: StudyFolder, results: ResultRows) -> dict[str, RunsBySeed]:
     """Of each variant that has any, the runs that are done."""
     runs = [run for run in folder.runs(plan) if results.status(run.name) == "done"]
     reverse = {(run.variant, run.seed): run for run in runs if run.reverse}
-    members: dict[str, Members] = {name: {} for name in plan.study.variants}
+    runs_by_seed: dict[str, RunsBySeed] = {name: {} for name in plan.study.variants}
     for run in runs:
         if not run.reverse:
-            members[run.variant][run.seed] = run, reverse.get((run.variant, run.seed)), results.rows[run.name]
-    return {name: found for name, found in members.items() if found}
+            runs_by_seed[run.variant][run.seed] = run, reverse.get((run.variant, run.seed)), results.rows[run.name]
+    return {name: found for name, found in runs_by_seed.items() if found}
 
 
 def _before(folder: StudyFolder) -> dict[str, Any]:

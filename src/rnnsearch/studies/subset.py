@@ -20,8 +20,8 @@ Row = tuple[str, ...]
 _REPORTED = 1000
 
 
-def write_cut(plan: Plan, folder: Path, progress: Progress) -> None:
-    """Writes the first `corpus.pairs` pairs of at most `corpus.max_words` words a side, and the first `corpus.dev_pairs` of dev.
+def write_subset(plan: Plan, folder: Path, progress: Progress) -> None:
+    """Writes the first `corpus.pairs` pairs of at most `corpus.max_words` words per side, and the first `corpus.dev_pairs` of dev.
 
     train.<language>, dev.<language> and train.links, as they stand in the files. Raises InputError if there are not so many pairs.
     """
@@ -34,7 +34,7 @@ def write_cut(plan: Plan, folder: Path, progress: Progress) -> None:
     sides = [data.source_language, data.target_language]
     names = [f"train.{kind}" for kind in (*sides, *(["links"] if links else []))]
     wanted = islice(_short_enough(_rows(texts, links), plan), corpus.pairs)
-    written = _write(folder, names, wanted, lambda done: progress("cutting the corpus", done, corpus.pairs))
+    written = _write(folder, names, wanted, lambda done: progress("writing the subset", done, corpus.pairs))
     if corpus.pairs and written < corpus.pairs:
         what = f"corpus.pairs = {corpus.pairs:,}, and only {written:,} pairs of the files fit"
         raise InputError(what, file=plan.name, remedy="ask for fewer, or for all by leaving `pairs` out")

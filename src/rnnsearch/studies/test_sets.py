@@ -72,7 +72,7 @@ def check_set(files: SetFiles, data: DataSettings) -> None:
 def counted_links(test: TestSet, links: Sequence[Sequence[Link]], data: DataSettings) -> tuple[list[set[Link]], list[GoldLinks]]:
     """The links, in what the gold links count, and the gold links. links: source-target, between the tokeniser's words.
 
-    Gold links count what stands between blanks or the tokeniser's words, as those for `prepare` do, and are told apart as those are.
+    Gold links count what stands between spaces or the tokeniser's words, as those for `prepare` do, and are told apart as those are.
     Raises InputError for gold links outside their sentences.
     """
     assert test.gold is not None
@@ -106,4 +106,4 @@ def _check_gold(test: TestSet, counted: Sequence[PairWordCounts], tokenised: boo
         for j, i in pair.links:
             if j >= source or i >= target:
                 what = f"sentence {number}: the gold link {j}-{i} (counted from 0) is outside its {source} source and {target} target words"
-                raise InputError(what, file=test.gold_file, remedy="gold links count what stands between blanks, or the tokeniser's words")
+                raise InputError(what, file=test.gold_file, remedy="gold links count what stands between spaces, or the tokeniser's words")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -34,15 +33,7 @@ class Subwords:
         self._cache: dict[str, list[str]] = {}
 
     @classmethod
-    def train(cls, sentences: Iterable[Sequence[str]], kind: Literal["unigram", "bpe"], size: int, path: Path) -> Subwords:
-        """As `train_on_counts`, from tokenised sentences."""
-        counts: Counter[str] = Counter()
-        for words in sentences:
-            counts.update(words)
-        return cls.train_on_counts(counts, kind, size, path)
-
-    @classmethod
-    def train_on_counts(cls, counts: Mapping[str, int], kind: Literal["unigram", "bpe"], size: int, path: Path) -> Subwords:
+    def train(cls, counts: Mapping[str, int], kind: Literal["unigram", "bpe"], size: int, path: Path) -> Subwords:
         """Trains on words and their frequencies and writes the model to `path`.
 
         No subword crosses a word boundary, so that word frequencies are enough, and a corpus of any size fits into memory: bpe counts

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rnnsearch.errors import InputError
@@ -30,16 +29,11 @@ class Vocabulary:
             raise ValueError("a word occurs twice in the vocabulary")
 
     @classmethod
-    def count(cls, sentences: Iterable[Sequence[str]], size: int, minimum_count: int = 1) -> Vocabulary:
-        """The `size` most frequent words that occur at least `minimum_count` times; the two specials come on top."""
-        counts: Counter[str] = Counter()
-        for words in sentences:
-            counts.update(words)
-        return cls.from_counts(counts, size, minimum_count)
-
-    @classmethod
     def from_counts(cls, counts: Mapping[str, int], size: int, minimum_count: int = 1) -> Vocabulary:
-        """As `count`, from frequencies. Equally frequent words are ordered by their spelling, so the order of the text does not matter."""
+        """The `size` most frequent words that occur at least `minimum_count` times; the two specials are added.
+
+        Equally frequent words are ordered by their spelling, so the order of the text does not matter.
+        """
         frequent = [word for word, count in counts.items() if count >= minimum_count and word not in SPECIALS]
         return cls(sorted(frequent, key=lambda word: (-counts[word], word))[:size])
 
@@ -60,7 +54,7 @@ class Vocabulary:
         return cls(words)
 
     def save(self, path: Path) -> None:
-        """One word a line, in the order of the ids: the first line is id 0."""
+        """One word per line, in the order of the ids: the first line is id 0."""
         path.write_bytes("".join(f"{word}\n" for word in self._words).encode("utf-8"))
 
     def __len__(self) -> int:

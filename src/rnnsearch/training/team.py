@@ -49,7 +49,7 @@ class Exchange:
 
 
 class Member:
-    """One of the processes, by its rank."""
+    """One worker, by its rank."""
 
     def __init__(self, trainer: Trainer, exchange: Exchange, rank: int) -> None:
         self.trainer, self.exchange, self.rank = trainer, exchange, rank
@@ -85,7 +85,7 @@ class Member:
 
 
 class Team:
-    """A trainer with its further processes; `update` is what Trainer's is, but for the order of sums and the numbers of dropout.
+    """The trainer as worker 0, and the other worker processes. `update` is `Trainer.update` but for the order of sums and the dropout masks.
 
     The optimiser must have its state already: whoever makes the state later would not share it. So the first update of a training is
     the trainer's alone. Close it to end the processes; they also end with this one, however it ends.
@@ -109,7 +109,7 @@ class Team:
         atexit.register(self.close)  # before multiprocessing waits for these processes, which wait for this one
 
     def update(self, batches: Sequence[Batch], number: int) -> Update:
-        """Update `number`, as `Trainer.update`. Raises InputError if a process has ended."""
+        """Update `number`, as `Trainer.update`. Raises InputError if a worker has ended."""
         trainer, world = self.member.trainer, len(self._connections) + 1
         pairs = sum(len(batch.source) for batch in batches)
         seeds = torch.randint(2**62, (world,)).tolist()
@@ -140,7 +140,7 @@ class Team:
 
     @property
     def process_ids(self) -> list[int]:
-        """Of the further processes."""
+        """Of the other workers."""
         return [process.pid for process in self._processes]
 
     def _tell(self, message: Any) -> None:
@@ -149,7 +149,7 @@ class Team:
 
 
 def _work(connection: Connection, member: Member, threads: int, processes: int) -> None:
-    """The life of a further process: it ends when the other end of the connection does."""
+    """What a worker process does until the other end of the connection closes."""
     for number in (signal.SIGINT, signal.SIGTERM):  # sent to all processes, they are for the first, which ends after the update at hand
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, daemon=True).start()
@@ -186,7 +186,7 @@ def _add(parameter: nn.Parameter, place: Tensor, rows: NDArray[np.int64] | None)
 
 
 def _packed(batch: Batch) -> dict[str, NDArray[Any]]:
-    """As arrays, which go through a pipe by value: tensors would each take a piece of shared memory."""
+    """As arrays, which go through a pipe by value: tensors would each take a block of shared memory."""
     return {name: part.numpy() for name, part in batch.parts().items()}
 
 

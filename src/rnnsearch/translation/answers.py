@@ -26,7 +26,7 @@ from rnnsearch.translation.outputs_file import FORMAT, OutputLine, completed, re
 from rnnsearch.translation.translator import END, Translator
 
 
-class Line(NamedTuple):
+class SourceLine(NamedTuple):
     """number: from 0. words: those that will be its translation's source tokens. ids: how many it has."""
 
     number: int
@@ -80,13 +80,13 @@ class AnswerFile:
         """
         lines_done = words_written = 0
 
-        def read() -> Iterator[Line]:
+        def read() -> Iterator[SourceLine]:
             for number, text in enumerate(lines):
                 sentence = translator.source.encode(text)
                 parts = cut(sentence, translator.source, search.max_source_length, number + 1)
-                yield Line(number, text, [*(word for part in parts for word in part.words), END], len(sentence.ids))
+                yield SourceLine(number, text, [*(word for part in parts for word in part.words), END], len(sentence.ids))
 
-        def work(batch: Sequence[Line]) -> list[OutputLine]:
+        def work(batch: Sequence[SourceLine]) -> list[OutputLine]:
             nonlocal lines_done, words_written
             results = translator.translate([line.text for line in batch], **search.model_dump())
             lines_done += len(batch)
@@ -97,7 +97,7 @@ class AnswerFile:
             made = zip(batch, results, stored, strict=True)
             return [OutputLine(line.number, each, answer=answer(line.number, result)) for line, result, each in made]
 
-        def fits(line: Line, output: OutputLine) -> bool:
+        def fits(line: SourceLine, output: OutputLine) -> bool:
             return line.words == output.translation.source_tokens
 
         header = {"format": FORMAT, "key": self.key, "kind": "answers", "search": search.model_dump(), "rnnsearch": package_version()}

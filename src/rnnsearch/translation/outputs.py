@@ -158,7 +158,7 @@ def outputs(run: LoadedRun, test: TestSet, kind: Kind, folder: Path | None, prog
 
 
 def write_texts(folder: Path, run: OpenedRun, test: TestSet, lines: Sequence[OutputLine]) -> None:
-    """Writes the text of translations, one a line, into RUN/TEST.txt."""
+    """Writes the text of translations, one per line, into RUN/TEST.txt."""
     path = folder / file_name(run.name) / f"{file_name(test.name)}.txt"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, "".join(f"{line.translation.text}\n" for line in lines))

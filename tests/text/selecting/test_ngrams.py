@@ -117,13 +117,12 @@ def test_a_sentence_scores_the_same_alone_and_among_others(parts: list[list[Sent
     assert together.tolist() == alone.tolist()
 
 
-def test_cross_entropy_is_bits_a_word_and_perplexity_that_of_the_whole_text() -> None:
+def test_cross_entropy_is_bits_per_word() -> None:
     model = learnt([("a", "b"), ("a", "c")], 2)
     text = as_text([("a", "b"), ()], WORDS)
     logs = model.log_probabilities(text)
     assert text.ids.tolist() == [5, *WORDS.ids("ab"), 0, 5, 0]
     assert model.cross_entropies(text).tolist() == pytest.approx([-logs[:4].sum() / math.log(2) / 3, -logs[5] / math.log(2)])
-    assert model.perplexity(text) == pytest.approx(math.exp(-logs.sum() / 4))
 
 
 def test_what_was_read_often_is_more_probable_than_what_was_not() -> None:

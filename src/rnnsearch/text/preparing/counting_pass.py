@@ -67,7 +67,7 @@ def make_codec(folder: Path, side: Side, counts: WordCounts, settings: DataSetti
     else:
         progress(f"training {side} subwords", 0, None)
         path = folder / f"subwords.{side}.model"
-        subwords = Subwords.train_on_counts(counts.counts, settings.subwords, settings.vocabulary_size, path)
+        subwords = Subwords.train(counts.counts, settings.subwords, settings.vocabulary_size, path)
         vocabulary = Vocabulary(subwords.vocabulary())
     codec = Codec(side_tokeniser(side, settings), vocabulary, subwords)
     codec.save(folder, side)

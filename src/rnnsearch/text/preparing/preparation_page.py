@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from rnnsearch.config import DataSettings
-from rnnsearch.drawing.document import Block, Column, Document, Line, Paragraph, Section, Sentence, Sentences, Table, Value, Word
+from rnnsearch.drawing.document import Block, Column, Document, Paragraph, Section, Sentence, Sentences, SentenceText, Table, Value, Word
 from rnnsearch.drawing.page import as_html
 from rnnsearch.system.version import package_version
 from rnnsearch.text.preparing.preparation_charts import charts
@@ -106,7 +106,10 @@ def _pairs(name: str, caption: str, pairs: Sequence[DroppedExample | Sample], na
         Sentence(
             f"Pair {pair.number:,}",
             named.get(pair.text, ""),
-            [Line("Source", [Word(pair.source or "(empty)")], role="source"), Line("Target", [Word(pair.target or "(empty)")])],
+            [
+                SentenceText("Source", [Word(pair.source or "(empty)")], role="source"),
+                SentenceText("Target", [Word(pair.target or "(empty)")]),
+            ],
         )
         for pair in pairs
     ]

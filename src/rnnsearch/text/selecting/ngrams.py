@@ -103,10 +103,6 @@ class NgramModel:
         entropies: Floats = -sums / np.log(2) / (np.diff(text.starts) - 1)
         return entropies
 
-    def perplexity(self, text: Text) -> float:
-        """Of the whole text, ends of sentences counted as words."""
-        return float(np.exp(-self.log_probabilities(text).sum() / (len(text.ids) - len(text.starts) + 1)))
-
     def save(self, folder: Path) -> None:
         """Writes arrays into an existing folder."""
         np.save(folder / "words.npy", np.array(self.words))

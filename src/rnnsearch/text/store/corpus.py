@@ -90,7 +90,7 @@ class Pairs:
     def __init__(
         self, source: SentenceRows, target: SentenceRows, links: SentenceRows | None = None, words: tuple[int, int] | None = None
     ) -> None:
-        """links: rows of positions, source and target by turns. words: K of the source and of the target, which every id is below."""
+        """links: rows of positions, source and target alternating. words: K of the source and of the target, which every id is below."""
         if len(source) != len(target):
             raise ValueError(f"{len(source)} source sentences, {len(target)} target sentences")
         self._source, self._target, self._links, self.words = source, target, links, words

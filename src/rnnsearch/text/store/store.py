@@ -47,7 +47,7 @@ class _Train(BaseModel):
     links: bool
 
 
-class _Table(BaseModel):
+class _StoreTable(BaseModel):
     """data.toml, but for its format."""
 
     model_config = ConfigDict(extra="forbid")
@@ -133,7 +133,7 @@ def read_contents(folder: Path) -> StoreContents:
         what = f"is a prepared dataset of format {theirs}, and this version reads format {FORMAT}"
         raise InputError(what, file=folder, remedy="prepare it again with this version")
     try:
-        content = _Table.model_validate(current_names(table, str(path)))
+        content = _StoreTable.model_validate(current_names(table, str(path)))
     except ValidationError as error:
         raise InputError(f"is damaged: {first_fault(error)}", file=path, remedy=AGAIN) from None
     _check_sizes(folder, content.bytes)
