@@ -1,4 +1,4 @@
-"""What is left after kill -9 at random moments: of training in one process and in two, of `prepare`, and of what else WORK names.
+"""What is left after kill -9 at random moments: of training, of `prepare`, each in one process and in several, and of `translate --out`.
 
     python benchmarks/kills.py --kills 100 --out kills
     python benchmarks/kills.py --kills 10 --out kills --of prepare --seed 2
@@ -17,12 +17,14 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +38,15 @@ from rnnsearch.system.machine import hardware
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.checkpoint import read_progress
+from rnnsearch.translation.outputs_file import count_outputs
 
+PRELOADED = (
+    *("rnnsearch.training.loop", "rnnsearch.text.preparing.prepare", "rnnsearch.translation.answers", "rnnsearch.demo"),
+    *("torch.utils.tensorboard.summary", "tensorboard.summary.writer.record_writer", "sacrebleu", "sacremoses"),
+)
+"""Imported once, before a command is begun."""
 SMALL = ["embedding_size=12", "hidden_size=16", "alignment_size=12", "maxout_size=12", "initialisation=glorot"]
-OFTEN = ["max_updates=40", "save_every=2", "validate_every=4", "batch_size=10", "validate_bleu=false", "select_by=nll", "threads=1"]
+OFTEN = ["max_updates=30", "save_every=1", "validate_every=3", "batch_size=10", "validate_bleu=false", "select_by=nll", "threads=1"]
 """So often that many kills come while a file is written."""
 
 
@@ -149,7 +157,28 @@ class PreparingInTwo(Preparing):
     name, workers = "prepare, two workers", 2
 
 
-WORK: dict[str, type[Work]] = {kind.name: kind for kind in (Training, TrainingInTwo, Preparing, PreparingInTwo)}
+class Translating(Work):
+    """After a kill there must be no file: its lines so far are in the journal, whose whole lines must not become fewer."""
+
+    name = "translate --out"
+
+    def words(self, out: Path) -> list[object]:
+        return ["translate", self.base / "run", self.base / "train.en", "--out", out, "--batch-size", 1, "--beam", 3, "--threads", 1]
+
+    def begin(self, out: Path) -> None:
+        self.lines = 0
+
+    def look(self, out: Path) -> str:
+        before, self.lines = self.lines, count_outputs(out.with_name(f".{out.name}.journal"))
+        if out.exists():
+            return "" if len(out.read_text().split("\n")) == 301 else "half of the translations"
+        return f"{self.lines} lines after {before}" if self.lines < before else ""
+
+    def compare(self, out: Path, undisturbed: Path) -> str:
+        return "" if out.read_bytes() == undisturbed.read_bytes() else "other translations"
+
+
+WORK: dict[str, type[Work]] = {kind.name: kind for kind in (Training, TrainingInTwo, Preparing, PreparingInTwo, Translating)}
 
 
 def started(words: list[object], log: Path) -> int:
@@ -215,7 +244,7 @@ def disturbed(work: Work, undisturbed: Path, whole: float, out: Path, kills: int
                 said(f"exit code {code}, see {log}")
             break
         kills, counts.kills = kills - 1, counts.kills + 1
-        counts.half_written += any(path.name.startswith(".") and path.name != ".lock" for path in out.parent.rglob("*"))
+        counts.half_written += any(path.name.endswith((".partial", ".old")) for path in out.parent.rglob(".*"))
         if not gone(further):
             said("a further process goes on")
         try:
@@ -233,14 +262,11 @@ def disturbed(work: Work, undisturbed: Path, whole: float, out: Path, kills: int
 
 def measured(work: Work, kills: int, base: Path) -> Counts:
     counts, begun = Counts(work.name), time.monotonic()
-    place = base / work.name.replace(", ", "-").replace(" ", "-")
+    place = base / re.sub(r"\W+", "-", work.name)
     shutil.rmtree(place, ignore_errors=True)
     undisturbed, log = place / "undisturbed" / "out", place / "log"
     undisturbed.parent.mkdir(parents=True)
-    started_at = time.monotonic()
-    if os.waitstatus_to_exitcode(os.waitpid(started(work.words(undisturbed), log), 0)[1]):
-        raise SystemExit(f"{work.name} fails undisturbed: see {log}")
-    whole = time.monotonic() - started_at
+    whole = run_whole(work.words(undisturbed), log)
     while counts.kills < kills:
         shutil.rmtree(place / "victim", ignore_errors=True)
         (place / "victim").mkdir()
@@ -252,19 +278,28 @@ def measured(work: Work, kills: int, base: Path) -> Counts:
 
 
 def prepared(base: Path) -> None:
-    """The corpus, its store, and an older one of other text."""
+    """The corpus, its store, an older one of other text, and a run."""
+    for module in PRELOADED:
+        import_module(module)
     shutil.rmtree(base, ignore_errors=True)
     write(base, 300, 20)
-    for name, text in (("store", "train"), ("older", "dev")):
-        texts = [base / f"{text}.{side}" for side in ("en", "fr")]
-        words = ["prepare", *texts, "--dev", base / "dev.en", base / "dev.fr", "--out", base / name]
-        if os.waitstatus_to_exitcode(os.waitpid(started(words, base / "log"), 0)[1]):
-            raise SystemExit(f"see {base / 'log'}")
+    dev = [base / f"dev.{side}" for side in ("en", "fr")]
+    run_whole(["prepare", base / "train.en", base / "train.fr", "--dev", *dev, "--out", base / "store"], base / "log")
+    run_whole(["prepare", *dev, "--dev", *dev, "--out", base / "older"], base / "log")
+    run_whole(Training(base).words(base / "run"), base / "log")
+
+
+def run_whole(words: list[object], log: Path) -> float:
+    """Seconds that the command takes."""
+    begun = time.monotonic()
+    if os.waitstatus_to_exitcode(os.waitpid(started(words, log), 0)[1]):
+        raise SystemExit(f"{words[0]} fails undisturbed: see {log}")
+    return time.monotonic() - begun
 
 
 def as_table(rows: list[Counts], conditions: dict[str, Any]) -> str:
     lines = [
-        "| command | kills | of them while writing | ended by itself, result as undisturbed | faults | minutes |",
+        "| command | kills | of them in the middle of a file or folder | results as undisturbed | faults | minutes |",
         "|---|---|---|---|---|---|",
     ]
     for row in rows:

@@ -25,6 +25,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.system.batching import batches
 from rnnsearch.system.locks import lock
+from rnnsearch.system.parsing import parse_json
 from rnnsearch.translation.translator import READ_AHEAD, batched_by_length
 
 FORMAT = 1
@@ -70,7 +71,7 @@ def as_line(output: OutputLine) -> str:
 
 def from_line(line: str) -> OutputLine:
     """What `as_line` wrote, with weights of six digits whose rows sum to 1 again. Raises what damaged JSON raises."""
-    fields = json.loads(line)
+    fields = parse_json(line)
     width = len(fields["source_tokens"])
     plain = {name: fields[name] for name in (*PLAIN, "log_probabilities")}
     translation = Translation(**plain, alignment=_dense(fields["alignment"], width))
@@ -132,7 +133,7 @@ def read_header(path: Path) -> Header:
     try:
         with path.open("rb") as file:
             line = file.readline()
-        header: Header = json.loads(line) if line.endswith(b"\n") else {"key": None}
+        header: Header = parse_json(line) if line.endswith(b"\n") else {"key": None}
         return header if header["key"] else {}
     except (FileNotFoundError, NotADirectoryError):
         return {}
