@@ -199,7 +199,7 @@ def test_a_translator_that_was_used_is_pickled(tiny_run: Path, tiny_subword_run:
         assert again.translate(LINES, beam=2, max_length_ratio=1.0) == expected
         assert again.translate(LINES[:1], precision="int8") == used.translate(LINES[:1], precision="int8")
         assert (again.search, again.dictionary) == (used.search, used.dictionary)
-        assert used._maps  # what was converted is still there
+        assert used._weights  # what was converted is still there
 
 
 def test_forced_decoding_takes_words_that_the_vocabulary_lacks(translator: Translator) -> None:
