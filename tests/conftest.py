@@ -22,7 +22,7 @@ if find_spec("jaxtyping") and find_spec("beartype"):
     # Must precede the first import of these modules: their signatures' shapes are then checked at every call. They are those that name
     # shapes, but for some whose collaborators tests replace by others of the same look (translator, word_aligner, team).
     shaped = {
-        "training": ("adadelta", "alignment_loss", "loss", "optimiser", "trainer"),
+        "training": ("adadelta", "alignment_loss", "loss", "trainer"),
         "translation": ("beam", "ensemble", "forced", "joint", "lexical_shortlist", "network_step", "posterior", "sampling"),
         "text": ("lexicon", "selecting.keys", "selecting.ngrams"),
         "text.store": ("batches", "blocks", "corpus", "order"),
