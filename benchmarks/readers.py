@@ -2,7 +2,7 @@
 
 python benchmarks/readers.py [--pairs 50000] [--copies 5]
 
-Prints for each format: pairs per second; its time as a ratio to that of two plain files in the same run; how much the peak of resident memory
+Prints for each format: pairs per second; its time as a ratio to that of two plain files in the run; how much the peak of resident memory
 grows while `pairs` are read, and while `copies` times as many are. The second hardly exceeds the first where memory is bounded. Linux only.
 An .arrow file is mapped into memory: what was read of it counts until the system needs the room.
 """

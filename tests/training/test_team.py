@@ -199,7 +199,7 @@ def test_a_signal_to_all_processes_ends_the_training_after_an_update(store: Path
     helpers = children(training.pid)
     time.sleep(0.5)  # until it is at work on an update again
     os.killpg(training.pid, signal.SIGTERM)
-    assert training.wait(60) == 0
+    assert training.wait(60) == 128 + signal.SIGTERM
     nobody_left(helpers)
 
 

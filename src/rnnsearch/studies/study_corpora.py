@@ -1,4 +1,4 @@
-"""The first stage of a study: its corpus, or the subset that the study names, prepared, and checked against what an earlier call prepared."""
+"""The first stage of a study: its corpus, or the subset it names, prepared, and checked against what an earlier call prepared."""
 
 from __future__ import annotations
 

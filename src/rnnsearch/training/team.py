@@ -85,7 +85,7 @@ class Member:
 
 
 class Team:
-    """The trainer as worker 0, and the other worker processes. `update` is `Trainer.update` but for the order of sums and the dropout masks.
+    """The trainer as worker 0, and the other workers. `update` is `Trainer.update` but for the order of sums and the dropout masks.
 
     The optimiser must have its state already: whoever makes the state later would not share it. So the first update of a training is
     the trainer's alone. Close it to end the processes; they also end with this one, however it ends.
