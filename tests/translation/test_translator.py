@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import queue
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -105,15 +106,27 @@ def counted(lines: Iterator[Any]) -> tuple[Iterator[Any], list[int]]:
 
 
 def test_endless_text_is_translated_drawn_and_scored_as_it_comes(translator: Translator) -> None:
-    for use in (
-        lambda lines: translator.stream(lines, batch_size=2, beam=1),
-        lambda lines: translator.sample(lines, batch_size=2),
-        lambda lines: translator.force(((line, line) for line in lines), batch_size=2),
+    for use, ahead in (
+        (lambda lines: translator.stream(lines, batch_size=2, beam=1), 2 * READ_AHEAD * 2 + 1),
+        (lambda lines: translator.stream(lines, full_batches=True, batch_size=2, beam=1), READ_AHEAD * 2),
+        (lambda lines: translator.sample(lines, batch_size=2), READ_AHEAD * 2),
+        (lambda lines: translator.force(((line, line) for line in lines), batch_size=2), READ_AHEAD * 2),
     ):
         lines, taken = counted(itertools.repeat("She sleeps."))
         results = use(lines)
         assert next(results).source_tokens == ["She", "sleeps", ".", "</s>"]
-        assert len(taken) == READ_AHEAD * 2
+        assert len(taken) <= ahead
+
+
+def test_a_line_that_comes_alone_is_translated_at_once(translator: Translator) -> None:
+    """Each line is sent only after the answer to the one before."""
+    sent: queue.Queue[str | None] = queue.Queue()
+    results = translator.stream(iter(sent.get, None), beam=1)
+    for line in LINES[:3]:
+        sent.put(line)
+        assert next(results).text == translator.translate([line], beam=1)[0].text
+    sent.put(None)
+    assert list(results) == []
 
 
 def test_samples_depend_on_their_seed_and_keep_their_history(translator: Translator) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -80,6 +83,7 @@ def translate(
 ) -> None:
     """Translate text line by line: output line N is the translation of input line N."""
     from rnnsearch.cli.output import as_json, as_nbest
+    from rnnsearch.cli.typing_lines import is_typed, typed_lines
     from rnnsearch.config import changed
     from rnnsearch.text.formats.lines import read_lines
     from rnnsearch.translation.answers import AnswerFile, answers_key
@@ -104,7 +108,9 @@ def translate(
         return as_json(result) if json else as_nbest(number, result) if several else result.text
 
     results: Iterable[Translation]
-    with ProgressBar(shown=out is not None) as bar:
+    typed = is_typed(file)
+    with ProgressBar(shown=out is not None or not (typed or sys.stdout.isatty())) as bar:
+        done = speed(bar, file)
         if samples:
             results = translator.sample(read_lines(file), samples=samples, temperature=temperature, seed=seed, **search)
         elif out:
@@ -112,23 +118,41 @@ def translate(
             used = [path for path in (lexical_shortlist, dictionary) if path]
             answers = AnswerFile(out, answers_key(runs, settings, f"{form}, aligned" if aligned else form, used))
             answers.begin(overwrite, say)
-            results = answers.translated(translator, read_lines(file), settings, answer, aligned=aligned, done=speed(bar, file))
+            results = answers.translated(translator, read_lines(file), settings, answer, aligned=aligned, done=done)
+        elif typed:  # the prompt comes after the answer to the line before
+            results = (result for line in typed_lines(say) for result in translator.translate([line], **search))
         else:
-            results = translator.stream(read_lines(file), **search)
+            results = translator.stream(read_lines(file), full_batches=is_whole(file), **search)
         results = unknown_words_noted(long_lines_noted(results, settings.max_source_length, say), translator.source, say)
-        number = -1
+        number, words = -1, 0
         try:
             for number, result in enumerate(also_written(results, links, alignment_plots)):
                 if not out:
-                    print(answer(number, result))
+                    print(answer(number, result), flush=True)  # whoever waits for it, and Ctrl-C, find it there
+                    words += len(result.tokens)
+                    done(number + 1, words)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"the same command goes on after line {number + 1:,}" if out else "") from None
+            if typed:
+                raise
+            what = "the same command goes on after line" if out else "with --out FILE the same command would go on after line"
+            raise KeyboardInterrupt(f"{what} {number + 1:,}") from None
+
+
+def is_whole(file: str) -> bool:
+    """Whether all lines of the text are there: those of a file on disk, and not of a pipe or a terminal."""
+    if file != "-":
+        return Path(file).is_file()
+    try:
+        return stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
+    except OSError:  # standard input is no file of the system
+        return False
 
 
 def speed(bar: ProgressBar, file: str) -> Callable[[int, int], None]:
     """What shows lines, words per second and time left when it is told how many lines are done and how many words were written."""
     from rnnsearch.text.formats.lines import read_lines
 
-    lines = sum(1 for _ in read_lines(file)) if Path(file).is_file() else None  # what comes through a pipe can be read only once
+    known = bar.shown and Path(file).is_file()  # what comes through a pipe can be read only once
+    lines = sum(1 for _ in read_lines(file)) if known else None
     begun = time.monotonic()
     return lambda done, words: bar("translating", done, lines, f"{words / (time.monotonic() - begun):,.0f} words/s")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.drawing.characters import printable
+from rnnsearch.drawing.page import render
+from rnnsearch.drawing.palette import SERIES
 
 
 def alignment_table(source_tokens: Sequence[str], target_tokens: Sequence[str], weights: NDArray[np.floating], title: str) -> str:
@@ -16,12 +17,10 @@ def alignment_table(source_tokens: Sequence[str], target_tokens: Sequence[str], 
 
     weights: (target, source), each in [0, 1]; each cell names its value. title: a line above the table.
     """
-    from jinja2 import Environment, StrictUndefined
-
     source, target = [printable(word) for word in source_tokens], [printable(word) for word in target_tokens]
     shades = np.clip(np.nan_to_num(weights), 0.0, 1.0)
-    names = [[f"{word} – {other}" for other in source] for word in target]
-    rows = [(word, list(zip(row, its_names, strict=True))) for word, row, its_names in zip(target, shades.tolist(), names, strict=True)]
-    text = (resources.files("rnnsearch.drawing") / "alignment_table.html").read_text(encoding="utf-8")
-    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(text)
-    return template.render(title=printable(title), source=source, rows=rows)
+    rows = [
+        (word, [(f"{word} – {source[column]} {weight:.2f}", f"{SERIES[0]}{round(255 * weight):02x}") for column, weight in enumerate(row)])
+        for word, row in zip(target, shades.tolist(), strict=True)
+    ]
+    return render("alignment_table.html", title=printable(title), source=source, rows=rows)

@@ -31,7 +31,7 @@ FOLDERS = ("translations", "tables", "figures")
 def make_report(
     runs: Sequence[NamedRun],
     tests: Sequence[TestSet],
-    out: Path,
+    out: str | Path,
     *,
     systems: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     search: dict[str, Any] | None = None,
@@ -55,6 +55,7 @@ def make_report(
     if not runs and not systems:
         raise InputError("nothing to report on", remedy="name a run, or another system with --system NAME=HYP")
     require_different([*(run.name for run in runs), *(systems or {})], "systems", "NAME=RUN, or --system NAME=HYP")
+    out = Path(out)
     _make_folders(out)
     loaded = [load_run(run.name, run.path, search, device=device, trust_code=trust_code) for run in runs]
     album = Album(out / "figures")

@@ -37,7 +37,7 @@ class Finished:
 
 def run_study(
     plan: Plan,
-    out: Path,
+    out: str | Path,
     *,
     side_by_side: int = 1,
     only: Sequence[str] = (),
@@ -53,7 +53,7 @@ def run_study(
     A run that fails is recorded, and tried again by the next call.
     Raises InputError for a study that does not fit its files, or runs in `out` that were trained with other settings.
     """
-    folder = StudyFolder(out)
+    folder = StudyFolder(Path(out))
     _check_names(plan, only, folder)
     with folder.locked(say) as lock:
         runs = folder.runs(plan)

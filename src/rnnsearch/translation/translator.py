@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,6 +19,7 @@ from rnnsearch.model.inference_weights import InferenceWeights
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
+from rnnsearch.system.arriving import arriving
 from rnnsearch.system.batching import batches, in_halves
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.given import given_lines, given_pairs
@@ -123,12 +124,18 @@ class Translator:
 
     def translate(self, lines: Iterable[str], **search: Any) -> list[Translation]:
         """The translations of these lines, one each. search: settings to change, for example beam=5, no_unk=True."""
-        return list(self.stream(lines, **search))
+        return list(self.stream(lines, full_batches=True, **search))
 
-    def stream(self, lines: Iterable[str], **search: Any) -> Iterator[Translation]:
-        """As `translate`, line by line for input of any length. An empty line gives an empty translation."""
+    def stream(self, lines: Iterable[str], *, full_batches: bool = False, **search: Any) -> Iterator[Translation]:
+        """As `translate`, for input of any length. An empty line gives an empty translation.
+
+        The lines are read on a thread of their own, and what has come is translated at once: a line that comes alone waits for no other.
+        full_batches: wait for whole batches instead, so that rounding does not depend on when the lines come.
+        """
         settings = changed(self.search, search)
-        return self._in_order(lines, lambda encoded: self._search(encoded, settings), settings)
+        some = given_lines(lines)
+        groups = [some] if full_batches else arriving(some, READ_AHEAD * settings.batch_size)
+        return self._in_order(groups, lambda encoded: self._search(encoded, settings), settings)
 
     def sample(
         self, lines: Iterable[str], *, samples: int = 1, temperature: float = 1.0, seed: int = 1, **search: Any
@@ -151,7 +158,7 @@ class Translator:
         def drawn(encoded: list[EncodedSentence]) -> list[Translation]:
             return self._in_words(encoded, draw(encoded), settings)
 
-        return self._in_order(lines, partial(self._in_memory, hypotheses=samples, work=drawn), settings)
+        return self._in_order([given_lines(lines)], partial(self._in_memory, hypotheses=samples, work=drawn), settings)
 
     def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 64) -> list[float]:
         """log p(y | x) of each pair of a source line and its translation, in nats; of both directions the mean, if the decoder has two."""
@@ -196,19 +203,24 @@ class Translator:
             raise InputError(what, remedy="write one sentence on each line")
         return pair
 
-    def _in_order(self, lines: Iterable[str], work: Any, settings: SearchSettings) -> Iterator[Translation]:
-        """A translation for each line; those longer than `max_source_length` are cut, and put together again."""
-        counts: deque[int] = deque()  # of the parts of each line
+    def _in_order(self, groups: Iterable[Iterable[str]], work: Any, settings: SearchSettings) -> Iterator[Translation]:
+        """A translation for each line; those longer than `max_source_length` are cut, and put together again.
 
-        def parts() -> Iterator[EncodedSentence]:
-            for number, line in enumerate(given_lines(lines), 1):
-                some = cut(self.source.encode(line), self.source, settings.max_source_length, number)
+        groups: of lines; no batch has lines of two.
+        """
+        counts: deque[int] = deque()  # of the parts of each line
+        numbers = count(1)
+
+        def parts(lines: Iterable[str]) -> Iterator[EncodedSentence]:
+            for line in lines:
+                some = cut(self.source.encode(line), self.source, settings.max_source_length, next(numbers))
                 counts.append(len(some))
                 yield from some
 
-        made = self._encoded_in_order(parts(), work, settings.batch_size)
-        for first in made:
-            yield joined([first, *islice(made, counts.popleft() - 1)], self.target.text)
+        for lines in groups:
+            made = self._encoded_in_order(parts(lines), work, settings.batch_size)
+            for first in made:
+                yield joined([first, *islice(made, counts.popleft() - 1)], self.target.text)
 
     def _encoded_in_order(self, encoded: Iterable[EncodedSentence], work: Any, batch_size: int) -> Iterator[Translation]:
         for ahead in batches(encoded, READ_AHEAD * batch_size):

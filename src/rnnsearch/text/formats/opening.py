@@ -31,7 +31,8 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
     """
     try:
         if str(path) == STDIN:
-            yield sys.stdin.buffer
+            with _stdin() as stream:
+                yield stream
         elif unpack := COMPRESSIONS.get(Path(path).suffix):
             with unpack(Path(path)) as packed, io.BufferedReader(cast(io.RawIOBase, packed), _BUFFER) as stream:
                 # Python's gzip takes no bytes at all for a whole file of no lines; a download that failed leaves just that.
@@ -55,6 +56,18 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
         raise InputError(f"the compressed file is damaged or incomplete: {error}", file=path, remedy="copy or download it again") from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+
+
+@contextmanager
+def _stdin() -> Iterator[BinaryIO]:
+    """With a buffer of its own: a thread that waits in that of `sys.stdin` would keep the interpreter from ending."""
+    try:
+        descriptor = sys.stdin.fileno()
+    except OSError:  # it is no file of the system
+        yield sys.stdin.buffer
+    else:
+        with open(descriptor, "rb", closefd=False) as stream:
+            yield stream
 
 
 @contextmanager

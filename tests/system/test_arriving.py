@@ -1,0 +1,59 @@
+"""Items in groups of what is already there."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from rnnsearch.errors import InputError
+from rnnsearch.system.arriving import arriving
+
+
+def test_all_items_arrive_in_their_order_in_groups_that_are_not_too_large() -> None:
+    groups = list(arriving(range(100), 7))
+    assert [item for group in groups for item in group] == list(range(100))
+    assert all(1 <= len(group) <= 7 for group in groups)
+    assert list(arriving([], 7)) == []
+
+
+def test_an_item_that_comes_alone_waits_for_no_other() -> None:
+    """Each item is sent only after the answer to the one before: a reader that waited for two would wait for ever."""
+    sent: queue.Queue[int | None] = queue.Queue()
+    groups = arriving(iter(sent.get, None), 10)
+    for number in range(5):
+        sent.put(number)
+        assert next(groups) == [number]
+    sent.put(None)
+    assert list(groups) == []
+
+
+def test_what_the_items_raise_comes_after_the_items_before_it() -> None:
+    def items() -> Iterator[int]:
+        yield from (1, 2, 3)
+        raise InputError("the fourth is bad")
+
+    groups = arriving(items(), 2)
+    assert [item for _ in range(2) for item in next(groups)] == [1, 2, 3]
+    with pytest.raises(InputError, match="the fourth is bad"):
+        next(groups)
+
+
+def test_nothing_is_read_far_ahead_and_nobody_reads_after_the_end() -> None:
+    read: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(1000):
+            read.append(number)
+            yield number
+
+    before = set(threading.enumerate())
+    groups = arriving(items(), 5)
+    next(groups)
+    [thread] = set(threading.enumerate()) - before
+    groups.close()  # type: ignore[attr-defined]
+    thread.join(10)
+    assert not thread.is_alive()
+    assert len(read) < 20
