@@ -23,7 +23,7 @@ test: $(MADE)
 	@$(BIN)/pytest -q -n $(JOBS) $(PYTEST_ARGS)
 
 test-slow: $(MADE)
-	@$(BIN)/pytest -q -m slow $(PYTEST_ARGS)
+	@$(BIN)/pytest -q -n $(JOBS) -m slow $(PYTEST_ARGS)
 
 check: $(MADE)
 	$(BIN)/ruff check

@@ -19,8 +19,8 @@ os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # on some CI machines Typer c
 if find_spec("jaxtyping") and find_spec("beartype"):
     from jaxtyping import install_import_hook
 
-    # Must precede the first import of these modules: their signatures' shapes are then checked at every call. They are those that name
-    # shapes, but for some whose collaborators tests replace by others of the same look (translator, word_aligner, team).
+    # Must precede the first import of these modules: their signatures' shapes are then checked. They are those that name shapes, but for
+    # some whose collaborators tests replace by others of the same look (translator, word_aligner, team).
     shaped = {
         "training": ("adadelta", "alignment_loss", "loss", "trainer"),
         "translation": ("beam", "ensemble", "forced", "joint", "lexical_shortlist", "network_step", "posterior", "sampling"),
@@ -28,7 +28,7 @@ if find_spec("jaxtyping") and find_spec("beartype"):
         "text.store": ("batches", "blocks", "corpus", "order"),
     }
     modules = [f"rnnsearch.{package}.{name}" for package, names in shaped.items() for name in names]
-    install_import_hook(["rnnsearch.model", *modules], "beartype.beartype")
+    install_import_hook(["rnnsearch.model", *modules], "shape_checks.check")
 
 import numpy as np
 import pytest
@@ -43,8 +43,10 @@ settings.load_profile("rnnsearch")
 
 
 @pytest.fixture(autouse=True)
-def _seeds() -> None:
+def _fresh_start() -> None:
     """No test depends on which tests ran before it."""
+    if shape_checks := sys.modules.get("shape_checks"):
+        shape_checks.start()
     torch.manual_seed(1)
     np.random.seed(1)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rnnsearch.evaluation.bleu import bleu, chrf, multi_bleu_statistics
+from rnnsearch.evaluation.bleu import bleu, bleu_statistics, chrf_statistics, multi_bleu_statistics
 from rnnsearch.text.tokenise import Tokeniser
 
 Command = Callable[..., Any]
@@ -118,5 +118,5 @@ def test_on_known_pairs_no_unk_is_written(command: Command, tiny_unknown_run: Pa
     may_write = command("translate", tiny_unknown_run, "--beam", 2, stdin=source).out
     assert "<unk>" in may_write
     expected = command("translate", tiny_unknown_run, "--no-unk", "--beam", 2, stdin=source).lines
-    for name, metric in (("chrF2", chrf), ("BLEU", bleu)):
-        assert rows[tiny_unknown_run.name, name]["value"] == metric(expected, read(tmp_path / "test.fr")[:6]).value
+    for name, metric in (("chrF2", chrf_statistics), ("BLEU", bleu_statistics)):
+        assert rows[tiny_unknown_run.name, name]["value"] == metric(expected, read(tmp_path / "test.fr")[:6]).score().value
