@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import tomli_w
 import torch
 
 from rnnsearch.builtin.generate import write
-from rnnsearch.config import DataSettings, ModelSettings, Settings, TrainingSettings
+from rnnsearch.config import DataSettings, ModelSettings, SearchSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.preparing.prepare import prepare
@@ -24,7 +25,8 @@ from rnnsearch.training.display import Display
 from rnnsearch.training.loop import train
 
 MODEL = ModelSettings(embedding_size=12, hidden_size=16, alignment_size=12, maxout_size=12)
-PLAIN = TrainingSettings(max_updates=24, validate_every=8, save_every=4, batch_size=10, pool_batches=3, threads=1, samples=1)
+PLAIN = TrainingSettings(max_updates=12, validate_every=4, save_every=2, batch_size=10, pool_batches=3, threads=1, samples=1)
+PAIRS = 60  # an epoch has 6 batches
 EVERYTHING = TrainingSettings(
     **PLAIN.model_dump(exclude={"reshuffle", "accumulate", "optimiser", "learning_rate", "schedule", "warmup", "precision"})
     | {"dropout_embedding": 0.1, "dropout_recurrent": 0.1, "dropout_readout": 0.1, "label_smoothing": 0.1, "average_decay": 0.9},
@@ -36,15 +38,29 @@ EVERYTHING = TrainingSettings(
     warmup=5,
     precision="bfloat16",
 )
+SEARCH = SearchSettings(beam=2, max_length_ratio=1.0)  # what has hardly been trained writes as much as it may
+SETTINGS = {
+    "paper's": Settings(model=MODEL, training=PLAIN, search=SEARCH),
+    "everything on, both directions": Settings(
+        model=MODEL.model_copy(update={"decoder": "bidirectional"}), training=EVERYTHING, search=SEARCH
+    ),
+}
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("resume")
-    write(folder, 120, 12)
-    dev = (folder / "dev.en", folder / "dev.fr")
-    prepare(folder / "train.en", folder / "train.fr", folder / "store", dev=dev, settings=DataSettings())
-    return folder / "store"
+def store(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    def make(folder: Path) -> None:
+        write(folder, PAIRS, 12)
+        dev = (folder / "dev.en", folder / "dev.fr")
+        prepare(folder / "train.en", folder / "train.fr", folder / "store", dev=dev, settings=DataSettings())
+
+    return made_once("resume", make) / "store"
+
+
+@pytest.fixture
+def whole(store: Path, made_once: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[str], Path]:
+    """The run of these settings that nothing interrupted."""
+    return lambda name: made_once(f"whole {name}", lambda run: train(SETTINGS[name], Corpus.open(store), run, display=quiet()))
 
 
 def quiet() -> Display:
@@ -66,18 +82,12 @@ def assert_same_run(one: Path, other: Path) -> None:
         assert notes == other_notes
 
 
-@pytest.mark.parametrize(
-    ("model", "training"),
-    [(MODEL, PLAIN), (MODEL.model_copy(update={"decoder": "bidirectional"}), EVERYTHING)],
-    ids=["paper's", "everything on, both directions"],
-)
-@pytest.mark.parametrize("interrupted_at", [3, 8, 17])
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("interrupted_at", [1, 4, 9])
 def test_a_resumed_run_equals_an_uninterrupted_one(
-    store: Path, tmp_path: Path, model: ModelSettings, training: TrainingSettings, interrupted_at: int, monkeypatch: pytest.MonkeyPatch
+    store: Path, tmp_path: Path, whole: Callable[[str], Path], name: str, interrupted_at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings(model=model, training=training)
-    train(settings, Corpus.open(store), tmp_path / "whole", display=quiet())
-
+    settings = SETTINGS[name]
     update = loop.Session.update
 
     def interrupting(session: loop.Session, *arguments: object) -> None:
@@ -92,9 +102,10 @@ def test_a_resumed_run_equals_an_uninterrupted_one(
     assert notes["progress"]["update"] == interrupted_at
     torch.rand(7)  # whatever happened to the random state in between must not matter
     train(settings, Corpus.open(store), tmp_path / "parts", resume=True, display=quiet())
-    assert_same_run(tmp_path / "whole", tmp_path / "parts")
+    assert_same_run(whole(name), tmp_path / "parts")
 
 
+@pytest.mark.slow
 def test_a_killed_run_equals_an_uninterrupted_one(store: Path, tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.toml"
     settings = Settings(model=MODEL, training=PLAIN.model_copy(update={"max_updates": 60, "validate_every": 20}))
@@ -116,13 +127,12 @@ def test_a_killed_run_equals_an_uninterrupted_one(store: Path, tmp_path: Path) -
     assert_same_run(tmp_path / "whole", tmp_path / "killed")
 
 
-def test_more_updates_than_first_asked_for(store: Path, tmp_path: Path) -> None:
-    short = Settings(model=MODEL, training=PLAIN.model_copy(update={"max_updates": 8}))
+def test_more_updates_than_first_asked_for(store: Path, tmp_path: Path, whole: Callable[[str], Path]) -> None:
+    long = SETTINGS["paper's"]
+    short = long.model_copy(update={"training": PLAIN.model_copy(update={"max_updates": 8})})
     train(short, Corpus.open(store), tmp_path / "grown", display=quiet())
-    long = Settings(model=MODEL, training=PLAIN)
     train(long, Corpus.open(store), tmp_path / "grown", resume=True, display=quiet())
-    train(long, Corpus.open(store), tmp_path / "whole", display=quiet())
-    assert_same_run(tmp_path / "whole", tmp_path / "grown")
+    assert_same_run(whole("paper's"), tmp_path / "grown")
 
 
 def test_other_settings_are_refused(store: Path, tmp_path: Path) -> None:
