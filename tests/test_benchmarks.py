@@ -179,6 +179,7 @@ def test_rounds_of_the_posterior(
     assert [rows[0][3], rows[2][3]] == expected
 
 
+@pytest.mark.slow
 def test_beside_peers_rnnsearch_trains_and_translates_sentences_of_one_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -85,6 +85,7 @@ def test_ctrl_c_has_exit_code_130(tiny_run: Path) -> None:
         assert process.wait(timeout=120) == 130
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on_and_the_file_is_that_of_undisturbed_work(command: Any, tiny_run: Path, tmp_path: Path) -> None:
     """kill -9 in the middle, and then the same command: 60 lines in blocks of 16."""
     (tmp_path / "text").write_text("".join(f"The man sees {'the horse and ' * (number % 7)}the woman.\n" for number in range(60)))
@@ -105,6 +106,7 @@ def test_killed_it_goes_on_and_the_file_is_that_of_undisturbed_work(command: Any
 
 
 @needs_a_full_disk
+@pytest.mark.slow
 def test_a_full_disk_is_one_line(tiny_run: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text(TEXT * 40)
     for words in (["translate", tiny_run, tmp_path / "text"], ["--help"]):
@@ -127,6 +129,7 @@ def test_a_closed_stream_is_an_empty_one(tiny_corpus: Path, closed: int) -> None
 
 
 @needs_a_full_disk
+@pytest.mark.slow
 def test_training_needs_nobody_who_watches(tiny_store: Path, tmp_path: Path) -> None:
     words = ["train", "demo", "--data", tiny_store, "--out", tmp_path / "run"]
     for change in ("max_updates=2", "validate_every=1", "validate_bleu=false", "select_by=nll", "samples=1", "threads=1"):

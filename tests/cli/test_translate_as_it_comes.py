@@ -69,6 +69,7 @@ def test_at_a_terminal(tiny_run: Path, answers: list[bytes]) -> None:
         os.close(ours)
 
 
+@pytest.mark.slow
 def test_quietly_there_is_no_prompt(tiny_run: Path, answers: list[bytes]) -> None:
     ours, theirs = pty.openpty()
     try:

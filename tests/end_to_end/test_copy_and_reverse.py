@@ -56,8 +56,8 @@ def learn(folder: Path, task: Callable[[list[str]], list[str]], *model: str) -> 
     [
         ("copy", lambda words: words, ("model.wiring=released",)),
         ("reverse", lambda words: words[::-1], ("model.wiring=eq4",)),
-        ("reverse", lambda words: words[::-1], ("model.decoder=backward",)),
-        ("copy", lambda words: words, ("model.decoder=bidirectional",)),
+        pytest.param("reverse", lambda words: words[::-1], ("model.decoder=backward",), marks=pytest.mark.slow),
+        pytest.param("copy", lambda words: words, ("model.decoder=bidirectional",), marks=pytest.mark.slow),
     ],
 )
 def test_it_learns_the_task_and_where_to_look(

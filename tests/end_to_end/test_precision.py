@@ -67,6 +67,7 @@ def curve(
     return nll.reshape(-1, WINDOW).sum(1) / words.reshape(-1, WINDOW).sum(1)
 
 
+@pytest.mark.slow
 def test_products_in_bfloat16_learn_as_in_float32(corpus: Corpus) -> None:
     whole, low = curve(corpus, "float32"), curve(corpus, "bfloat16")
     assert whole[-1] < whole[0] - 1.5  # it learns: the curves do not agree by standing still

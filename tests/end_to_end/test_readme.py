@@ -19,6 +19,7 @@ def block(language: str, containing: str) -> str:
     return next(text for text in blocks if containing in text)
 
 
+@pytest.mark.slow
 def test_the_commands(tmp_path: Path, tiny_corpus: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     for file in tiny_corpus.iterdir():
         shutil.copy(file, tmp_path)

@@ -62,6 +62,8 @@ training.learning_rate = 1e30
 [variants.general]
 model.alignment = "general"
 """
+pytestmark = pytest.mark.xdist_group("study")  # one process trains what they share
+
 # Tests that run in the background of a shell were told to ignore Ctrl-C, and so would be what they start.
 HEEDING_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import rnnsearch.cli; rnnsearch.cli.main()"
 
@@ -203,6 +205,7 @@ def test_two_commands_in_one_folder(copy: Path, monkeypatch: pytest.MonkeyPatch)
     assert "waiting" in said[0]
 
 
+@pytest.mark.slow
 def test_ended_in_every_way_and_gone_on_with(finished: tuple[Path, Finished], tmp_path: Path) -> None:
     """Ctrl-C and kill -9 while training, kill -9 while translating: the row is that of an undisturbed run."""
     plan(tmp_path)

@@ -89,6 +89,7 @@ def test_it_is_sacremoses_on_any_characters(language: str, line: str) -> None:
     check(language, line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "language", "lines"),
     [
@@ -112,6 +113,12 @@ def test_it_is_sacremoses_on_a_hundred_thousand_lines_of_one_language(shared_dat
 def test_it_is_sacremoses_on_all_of_multi30k(shared_data: Path, language: str) -> None:
     files = [shared_data / "multi30k" / f"{part}.{language}.gz" for part in ("train", "val", "test2016")]
     assert [_lines_alike(file, language) for file in files] == [29_000, 1_014, 1_000]
+
+
+def test_it_is_sacremoses_on_real_lines(shared_data: Path) -> None:
+    """A few thousand; the tests marked slow have all of them."""
+    assert _lines_alike(shared_data / "newstest/newstest2013.fr.gz", "fr", 1_000) == 1_000
+    assert _lines_alike(shared_data / "europarl/train.en.gz", "en", 1_000) == 1_000
 
 
 def _lines_alike(path: Path, language: str, lines: int | None = None) -> int:
