@@ -15,13 +15,15 @@ import pytest
 
 pty = pytest.importorskip("pty", reason="there are no terminals on this system")
 
+# Tests that run in the background of a shell were told to ignore Ctrl-C, and so would be what they start.
+HEEDING_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import rnnsearch.cli; rnnsearch.cli.main()"
 LINES = ["The black cat sleeps .", "A dog runs ."]
 
 
 @contextmanager
 def translating(run: Path, stdin: int, *words: str) -> Iterator[subprocess.Popen[bytes]]:
     environment = os.environ | {"OMP_NUM_THREADS": "1", "TERM": "dumb"}
-    command = [sys.executable, "-m", "rnnsearch", "translate", str(run), "--beam", "2", "--threads", "1", *words]
+    command = [sys.executable, "-c", HEEDING_CTRL_C, "translate", str(run), "--beam", "2", "--threads", "1", *words]
     with subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
         try:
             yield process

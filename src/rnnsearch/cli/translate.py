@@ -109,8 +109,9 @@ def translate(
 
     results: Iterable[Translation]
     typed = is_typed(file)
-    with ProgressBar(shown=out is not None or not (typed or sys.stdout.isatty())) as bar:
-        done = speed(bar, file)
+    shown = out is not None or (sys.stderr.isatty() and not (typed or sys.stdout.isatty()))
+    with ProgressBar(shown) as bar:
+        done = speed(bar, file) if shown else no_speed
         if samples:
             results = translator.sample(read_lines(file), samples=samples, temperature=temperature, seed=seed, **search)
         elif out:
@@ -132,7 +133,7 @@ def translate(
                     words += len(result.tokens)
                     done(number + 1, words)
         except KeyboardInterrupt:
-            if typed:
+            if typed or samples:
                 raise
             what = "the same command goes on after line" if out else "with --out FILE the same command would go on after line"
             raise KeyboardInterrupt(f"{what} {number + 1:,}") from None
@@ -152,7 +153,10 @@ def speed(bar: ProgressBar, file: str) -> Callable[[int, int], None]:
     """What shows lines, words per second and time left when it is told how many lines are done and how many words were written."""
     from rnnsearch.text.formats.lines import read_lines
 
-    known = bar.shown and Path(file).is_file()  # what comes through a pipe can be read only once
-    lines = sum(1 for _ in read_lines(file)) if known else None
+    lines = sum(1 for _ in read_lines(file)) if Path(file).is_file() else None  # what comes through a pipe can be read only once
     begun = time.monotonic()
     return lambda done, words: bar("translating", done, lines, f"{words / (time.monotonic() - begun):,.0f} words/s")
+
+
+def no_speed(done: int, words: int) -> None:
+    """As what `speed` returns, where nobody watches."""

@@ -39,7 +39,6 @@ class ProgressBar:
 
     def __init__(self, shown: bool = True) -> None:
         self.bar: RichBar | None = None
-        self.shown = False
         self.tasks: dict[str, TaskID] = {}
         if is_quiet() or not shown:  # rich need not be imported
             return
@@ -50,7 +49,6 @@ class ProgressBar:
         console = Console(file=cast(TextIO, LastingStream(sys.stderr)))
         columns = (*Bar.get_default_columns(), TextColumn("{task.fields[note]}"))
         self.bar = Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self.shown = console.is_terminal
 
     def __enter__(self) -> Self:
         if self.bar is not None:
