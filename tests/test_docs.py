@@ -155,6 +155,19 @@ def test_settings_page_is_up_to_date() -> None:
     assert (DOCS / "reference/settings.md").read_text(encoding="utf-8") == page, remedy
 
 
+def test_what_the_paper_states_is_the_default_or_a_recipe() -> None:
+    """A plain value in the column of the paper is the default, or that of RNNsearch-50."""
+    paper = runpy.run_path(str(ROOT / "scripts/settings_reference.py"))["PAPER"]
+    settings, recipe = Settings(), load_config("rnnsearch-50")
+    for section, keys in paper.items():
+        assert keys.keys() <= type(getattr(settings, section)).model_fields.keys()
+        for key, stated in keys.items():
+            value = re.fullmatch(r"`([^`]+)` \([A-Z0-9., ]+\)", stated)
+            if value:
+                known = [getattr(getattr(each, section), key) for each in (settings, recipe)]
+                assert tomllib.loads(f"value = {value[1]}")["value"] in known, f"{section}.{key}"
+
+
 def described_recipes() -> dict[str, dict[str, Any]]:
     """Recipe → {setting: value}, from the tables of recipes.md: a column with a recipe's name in its head holds its values."""
     described: dict[str, dict[str, Any]] = {}

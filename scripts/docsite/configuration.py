@@ -35,7 +35,7 @@ def configuration(pages: Path, out: Path, nav: list[object], version: str) -> di
             "favicon": "assets/favicon.svg",
         },
         "extra": {"generator": False, "release": version},
-        "extra_css": ["assets/site.css"],
+        "extra_css": ["assets/palette.css", "assets/site.css"],
         "nav": nav,
         "strict": False,  # __main__ counts MkDocs' warnings with the other faults, so that all are shown at once
         "validation": {  # anchors are looked at in the finished pages (check.py), where those of code lines exist
@@ -44,7 +44,7 @@ def configuration(pages: Path, out: Path, nav: list[object], version: str) -> di
         },
         "markdown_extensions": ["attr_list", "md_in_html", "tables", "footnotes", "admonition", "toc", "mathml"]
         + [f"pymdownx.{name}" for name in ("highlight", "superfences", "inlinehilite", "details", "emoji", "tabbed")],
-        "plugins": {"search": {"lang": "en"}, "mkdocstrings": {"handlers": {"python": python_handler()}}},
+        "plugins": {"material/search": {"lang": "en"}, "mkdocstrings": {"handlers": {"python": python_handler()}}},
     }
 
 

@@ -12,6 +12,8 @@ from chapters import chapters, executed
 from commands import commands_page
 from sources import ROOT, SourcePages
 
+from rnnsearch.drawing.palette import DARK, LIGHT, ON_GREY
+
 DOCS = ROOT / "docs"
 OUTSIDE = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 """Pages of the repository's root that are pages of the site, too."""
@@ -64,6 +66,7 @@ def stage(out: Path, work: Path, say: Callable[[str], None], *, run: bool = True
             (out / path.relative_to(DOCS)).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, out / path.relative_to(DOCS))
     sources.write(out)
+    (out / "assets" / "palette.css").write_text(palette(), encoding="utf-8")
     return Staged(out, navigation(texts), sources)
 
 
@@ -90,6 +93,13 @@ def within(page: str, text: str, sources: SourcePages) -> str:
         return match[0]
 
     return sources.in_text(page, LINK.sub(replaced, text))
+
+
+def palette() -> str:
+    """The colours of all pages and figures as custom properties, for the theme's light and dark scheme."""
+    schemes = {"default": LIGHT | ON_GREY, "slate": DARK | ON_GREY}
+    rules = {scheme: " ".join(f"--{name}: {colour};" for name, colour in colours.items()) for scheme, colours in schemes.items()}
+    return "".join(f'[data-md-color-scheme="{scheme}"] {{ {rule} }}\n' for scheme, rule in rules.items())
 
 
 def from_root(text: str) -> str:
