@@ -17,11 +17,12 @@ INTRODUCTION = """\
 
 <!-- Written by `python scripts/licences.py > docs/reference/licences.md`, in the environment of constraints.txt. -->
 
-RNNsearch is under the [MIT licence](../../LICENSE). `pip install rnnsearch` also installs these packages, which it imports and does not contain. Versions are
-the tested ones; licences are what each package says of itself. PyTorch's CUDA build brings NVIDIA's libraries as well, under NVIDIA's own licence; the CPU build
-brings none.
+RNNsearch is under the [MIT licence](../../LICENSE). `pip install rnnsearch` also installs these packages, which it imports and does not
+contain. Versions are the tested ones; licences are what each package says of itself. PyTorch's CUDA build brings NVIDIA's libraries as
+well, under NVIDIA's own licence; the CPU build brings none.
 
-The formulas of this site are drawn with the font STIX Two Math (SIL Open Font License 1.1), and the site itself is made with Material for MkDocs (MIT).
+The formulas of this site are drawn with the font STIX Two Math (SIL Open Font License 1.1), and the site itself is made with Material for
+MkDocs (MIT).
 """
 LONGEST = 60
 """Characters of a licence that somebody wrote out instead of naming."""
@@ -66,7 +67,9 @@ def licence(name: str) -> str:
 
 
 def page() -> str:
-    rows = [f"| {name} | {distribution(name).version.partition('+')[0]} | {licence(name)} |" for name in closure("rnnsearch") if name != "pip"]
+    rows = [
+        f"| {name} | {distribution(name).version.partition('+')[0]} | {licence(name)} |" for name in closure("rnnsearch") if name != "pip"
+    ]
     return "\n".join([INTRODUCTION, "| package | version | licence |", "|---|---|---|", *rows, ""])
 
 

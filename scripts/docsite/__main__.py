@@ -22,7 +22,7 @@ from chapters import ChapterError
 from check import faults
 from configuration import configuration, extension_options
 from mathml import FormulaError
-from sources import ROOT, UnknownName
+from sources import ROOT, UnknownNameError
 from stage import stage
 
 WORK = ROOT / "build" / "chapters"
@@ -37,7 +37,7 @@ def main() -> int:
     begun = time.monotonic()
     try:
         warnings = build_site(arguments.out, arguments.work, run=not arguments.fast)
-    except (ChapterError, UnknownName, FormulaError) as error:
+    except (ChapterError, UnknownNameError, FormulaError) as error:
         print(f"docs: {error}", file=sys.stderr)
         return 1
     wrong = [*warnings, *faults(arguments.out)]

@@ -10,7 +10,6 @@ import typer
 
 from rnnsearch.cli import app
 
-
 METAVARS = {int: "N", float: "X", Path: "PATH"}
 """What stands for a value whose option names nothing better."""
 
@@ -42,7 +41,7 @@ def section(name: str, command: Any, parent: Any) -> str:
 
 def table(parameters: list[Any]) -> str:
     rows = [row(parameter) for parameter in parameters]
-    return "\n".join(['| | | default |', "|---|---|---|", *rows])
+    return "\n".join(["| | | default |", "|---|---|---|", *rows])
 
 
 def row(parameter: Any) -> str:

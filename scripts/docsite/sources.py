@@ -15,7 +15,7 @@ LINKED = re.compile(r"\[([^\]]*)\]\((?:\.\./)+src/rnnsearch/([^)#]+)\)")
 CODE = re.compile(r"^Code: \[`([a-z_0-9/]+\.py):([A-Za-z_.0-9]+)`\]\([^)]*\)$", re.MULTILINE)
 
 
-class UnknownName(Exception):
+class UnknownNameError(Exception):
     """A function or class that the documentation names and the source has not."""
 
 
@@ -45,7 +45,7 @@ def lines_of(file: str) -> dict[str, tuple[int, int]]:
 
 
 def line_of(file: str, name: str) -> int:
-    """The line where a name is defined. Raises UnknownName."""
+    """The line where a name is defined. Raises UnknownNameError."""
     return extent(file, name)[0]
 
 
@@ -53,7 +53,7 @@ def extent(file: str, name: str) -> tuple[int, int]:
     try:
         return lines_of(file)[name]
     except (KeyError, OSError):
-        raise UnknownName(f"src/rnnsearch/{file} does not define {name}") from None
+        raise UnknownNameError(f"src/rnnsearch/{file} does not define {name}") from None
 
 
 class SourcePages:
@@ -90,7 +90,9 @@ class SourcePages:
                 return match[0]
             return f"[{match[0]}]({self.link(page, file, name)})"
 
-        return re.sub(rf"\[[^\]]*\]\([^)]*\)|{NAMED.pattern}", lambda match: match[0] if match[0].startswith("[") else replaced(match), text)
+        return re.sub(
+            rf"\[[^\]]*\]\([^)]*\)|{NAMED.pattern}", lambda match: match[0] if match[0].startswith("[") else replaced(match), text
+        )
 
     def shown(self, page: str, text: str) -> str:
         """Each line `Code: [`path.py:Name`](…)` becomes the code itself, as it stands in the source."""
@@ -102,7 +104,9 @@ class SourcePages:
             margin = min(len(line) - len(line.lstrip()) for line in code if line.strip())
             body = "\n".join(line[margin:] for line in code)
             address = self.link(page, file, name)
-            return f'<p class="from-source" markdown="span">[`{file}:{name}`]({address}), line {first}</p>\n\n``` {{ .python }}\n{body}\n```'
+            return (
+                f'<p class="from-source" markdown="span">[`{file}:{name}`]({address}), line {first}</p>\n\n``` {{ .python }}\n{body}\n```'
+            )
 
         return CODE.sub(replaced, text)
 

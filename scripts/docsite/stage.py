@@ -44,7 +44,7 @@ class Staged:
 def stage(out: Path, work: Path, say: Callable[[str], None], *, run: bool = True) -> Staged:
     """Writes all pages into `out`. work: where the chapters run; what they trained there is used again. run: False shows them unexecuted.
 
-    Raises ChapterError, UnknownName, or FormulaError where a page is wrong.
+    Raises ChapterError, UnknownNameError, or FormulaError where a page is wrong.
     """
     shutil.rmtree(out, ignore_errors=True)
     sources = SourcePages()
@@ -123,7 +123,7 @@ def navigation(texts: dict[str, str]) -> list[object]:
 
     So a new page needs nothing but its link in docs/index.md.
     """
-    named = [address for address in re.findall(r"\]\(([^)#]+)", texts["index.md"])]
+    named = re.findall(r"\]\(([^)#]+)", texts["index.md"])
     place = {page: number for number, page in reversed([*enumerate(named)])}
 
     def ordered(folder: str) -> list[object]:
