@@ -276,6 +276,7 @@ def test_python_of_the_first_pages(page: str, reader: Path, tiny_run: Path, caps
     (reader / "run").symlink_to(tiny_run)
     (reader / "demo").mkdir()
     (reader / "demo/run").symlink_to(tiny_run)
+    (reader / "demo/corpus").symlink_to(reader / "corpus")
     (block,) = blocks((DOCS / f"start/{page}.md").read_text(encoding="utf-8"), "python")
     exec(block, {"__name__": "__main__"})
     assert capsys.readouterr().out
