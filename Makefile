@@ -7,13 +7,14 @@ BIN := .venv/bin
 MADE := .venv/.made
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check clean
+.PHONY: help demo test test-slow check docs docs-fast wheel-test clean
 
 help:
 	@echo "make demo      train, translate, score and draw an alignment on the built-in corpus"
 	@echo "make test      the tests (PYTEST_ARGS='-k beam' for some of them)"
 	@echo "make test-slow the tests that take minutes"
-	@echo "make check     ruff, mypy and the direction of imports"
+	@echo "make check     ruff, mypy, pyright and the direction of imports"
+	@echo "make docs      the site, with its chapters executed, in build/site"
 	@echo "make clean     remove the environment and every cache"
 
 demo: $(MADE)
@@ -29,7 +30,18 @@ check: $(MADE)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict src
+	$(BIN)/mypy --strict tests/typing
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports --no-logo --no-cache
+
+docs: $(MADE)
+	$(BIN)/python scripts/docsite
+
+docs-fast: $(MADE)
+	$(BIN)/python scripts/docsite --fast
+
+wheel-test: $(MADE)
+	$(BIN)/python scripts/wheel_test.py
 
 $(MADE): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

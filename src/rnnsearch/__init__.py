@@ -1,49 +1,109 @@
-"""RNNsearch: neural machine translation by jointly learning to align and translate (Bahdanau, Cho & Bengio, ICLR 2015)."""
+"""RNNsearch: neural machine translation by jointly learning to align and translate (Bahdanau, Cho & Bengio, ICLR 2015).
+
+The names of `__all__` are the public interface, and those of `rnnsearch.extending` for parts of your own. Whatever else a module of this
+package holds may change without notice. docs/reference/stability.md says what is kept, and for how long.
+"""
 
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:
-    from rnnsearch.config import Settings, load_config
-    from rnnsearch.model.alignment import Alignment
+    from rnnsearch.builtin.generate import GeneratedPair, generate
+    from rnnsearch.config import (
+        DataSettings,
+        ModelSettings,
+        SearchSettings,
+        Settings,
+        TrainingSettings,
+        load_config,
+        recipe_names,
+    )
+    from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error
+    from rnnsearch.evaluation.bleu import bleu, chrf
+    from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
+    from rnnsearch.evaluation.statistics import Score
     from rnnsearch.records import Hypothesis, Translation
+    from rnnsearch.run import Run
+    from rnnsearch.text.links.symmetrise import symmetrise
+    from rnnsearch.text.preparing.preparation_report import PreparationReport
     from rnnsearch.text.preparing.prepare import prepare
     from rnnsearch.text.store.corpus import Corpus
+    from rnnsearch.training.interrupt import TrainingInterrupted
     from rnnsearch.training.loop import train
     from rnnsearch.translation.translator import Translator
-    from rnnsearch.word_links import Link
+    from rnnsearch.word_links import GoldLinks, Link
 
     __version__: str
 
 _LAZY = {
     "Translator": "rnnsearch.translation.translator",
-    "train": "rnnsearch.training.loop",
-    "prepare": "rnnsearch.text.preparing.prepare",
-    "Corpus": "rnnsearch.text.store.corpus",
-    "Alignment": "rnnsearch.model.alignment",
-    "Settings": "rnnsearch.config",
-    "load_config": "rnnsearch.config",
-    "Hypothesis": "rnnsearch.records",
-    "Link": "rnnsearch.records",
     "Translation": "rnnsearch.records",
+    "Hypothesis": "rnnsearch.records",
+    "prepare": "rnnsearch.text.preparing.prepare",
+    "PreparationReport": "rnnsearch.text.preparing.preparation_report",
+    "Corpus": "rnnsearch.text.store.corpus",
+    "train": "rnnsearch.training.loop",
+    "TrainingInterrupted": "rnnsearch.training.interrupt",
+    "Run": "rnnsearch.run",
+    "load_config": "rnnsearch.config",
+    "recipe_names": "rnnsearch.config",
+    "Settings": "rnnsearch.config",
+    "DataSettings": "rnnsearch.config",
+    "ModelSettings": "rnnsearch.config",
+    "TrainingSettings": "rnnsearch.config",
+    "SearchSettings": "rnnsearch.config",
+    "bleu": "rnnsearch.evaluation.bleu",
+    "chrf": "rnnsearch.evaluation.bleu",
+    "Score": "rnnsearch.evaluation.statistics",
+    "alignment_error": "rnnsearch.evaluation.alignment_error",
+    "AlignmentScore": "rnnsearch.evaluation.alignment_error",
+    "read_gold": "rnnsearch.evaluation.gold_links",
+    "read_pharaoh": "rnnsearch.evaluation.gold_links",
+    "symmetrise": "rnnsearch.text.links.symmetrise",
+    "Link": "rnnsearch.word_links",
+    "GoldLinks": "rnnsearch.word_links",
+    "generate": "rnnsearch.builtin.generate",
+    "GeneratedPair": "rnnsearch.builtin.generate",
 }
 """Names whose modules load torch or other libraries: imported when they are first used."""
 
+_MOVED = {"Alignment": "rnnsearch.extending"}
+"""Names of an earlier version → where they are now; they work with a warning."""
+
 __all__ = [
-    "Alignment",
+    "AlignmentScore",
     "Corpus",
+    "DataSettings",
+    "GeneratedPair",
+    "GoldLinks",
     "Hypothesis",
     "InputError",
     "Link",
+    "ModelSettings",
+    "PreparationReport",
+    "Run",
+    "Score",
+    "SearchSettings",
     "Settings",
+    "TrainingInterrupted",
+    "TrainingSettings",
     "Translation",
     "Translator",
+    "alignment_error",
+    "bleu",
+    "chrf",
+    "generate",
     "load_config",
     "prepare",
+    "read_gold",
+    "read_pharaoh",
+    "recipe_names",
+    "symmetrise",
     "train",
 ]
 
@@ -53,6 +113,14 @@ def __getattr__(name: str) -> Any:
         from rnnsearch.system.version import package_version
 
         return package_version()
+    if name in _MOVED:
+        warnings.warn(f"rnnsearch.{name} is now {_MOVED[name]}.{name}", FutureWarning, stacklevel=2)
+        return getattr(importlib.import_module(_MOVED[name]), name)
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    """So that completion finds names which are not imported yet."""
+    return sorted({*globals(), *__all__, "__version__"})

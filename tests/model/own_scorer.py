@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rnnsearch.model.alignment import Alignment
-from rnnsearch.model.linear import Linear
+from rnnsearch.extending import Alignment, Linear
 
 
 class CoverageAlignment(Alignment):

@@ -29,6 +29,11 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokenise: str 
     return bleu_statistics(hypotheses, references, tokenise=tokenise).score()
 
 
+def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    """Corpus chrF2 (Popović 2015) of detokenised lines, one reference each; 0 to 100. Raises InputError as `bleu` does."""
+    return chrf_statistics(hypotheses, references).score()
+
+
 def bleu_statistics(hypotheses: Sequence[str], references: Sequence[str], *, tokenise: str = "13a") -> SufficientStatistics:
     """Of `bleu`: words of the hypothesis and of the reference, matching n-grams, n-grams (1 to 4); in that order."""
     return _statistics("BLEU", _bleu_metric(tokenise), hypotheses, references)

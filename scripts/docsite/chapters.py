@@ -1,0 +1,97 @@
+"""Chapters: pages whose Python is executed while the site is built, and which then show what it printed and drew.
+
+Each ```python block of a chapter runs in its order, all of them in one namespace; chapters share one folder and no names. What a block
+prints stands below it, and so does the value of its last expression: a matplotlib figure as a picture, a `Translation` as its alignment.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FOLDED = "<!-- fold: "
+
+
+class ChapterError(Exception):
+    """A chapter whose code raised, with the block."""
+
+
+def executed(chapter: Path, folder: Path) -> str:
+    """The chapter's text with its outputs; its code runs in `folder`. Raises ChapterError."""
+    text = chapter.read_text(encoding="utf-8")
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    number = 0
+
+    def replaced(match: re.Match[str]) -> str:
+        nonlocal number
+        number += 1
+        try:
+            outputs = run(match[1], namespace, f"{chapter.stem}-{number}")
+        except Exception as error:
+            raise ChapterError(f"{chapter.name}, block {number}: {type(error).__name__}: {error}\n\n{match[1]}") from error
+        return "\n\n".join([match[0], *outputs])
+
+    with working_in(folder):
+        text = BLOCK.sub(replaced, text)
+    return folds(text)
+
+
+def run(code: str, namespace: dict[str, Any], name: str) -> Iterator[str] | list[str]:
+    """Executes one block and returns what it leaves to be shown, as Markdown."""
+    tree = ast.parse(code)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(tree, name, "exec"), namespace)
+        value = eval(compile(ast.Expression(last.value), name, "eval"), namespace) if isinstance(last, ast.Expr) else None
+    outputs = [f"``` {{ .text .output }}\n{printed.getvalue().rstrip()}\n```"] if printed.getvalue().strip() else []
+    return [*outputs, *([] if value is None else [shown(value, name)])]
+
+
+def shown(value: Any, name: str) -> str:
+    """A value as a notebook shows it."""
+    from matplotlib.figure import Figure
+
+    from rnnsearch.drawing.figures import inline_svg
+
+    if isinstance(value, Figure):
+        svg = inline_svg(value, name, value.get_label() or "Figure", value.get_label() or "drawn by the code above")
+        return f'<figure class="drawn">{flat(svg)}</figure>'
+    if hasattr(value, "_repr_html_"):
+        return f'<div class="shown">{flat(value._repr_html_())}</div>'
+    return f"``` {{ .text .output }}\n{value!r}\n```"
+
+
+def flat(html: str) -> str:
+    """Without empty lines and indentation, which Markdown would take for its own."""
+    return "".join(line.strip() + " " for line in html.split("\n") if line.strip())
+
+
+def folds(text: str) -> str:
+    """`<!-- fold: words -->` before a block puts it behind the words, its outputs stay in view."""
+    pattern = re.compile(r"^<!-- fold: (.*?) -->\n+(```python\n.*?^```$)", re.MULTILINE | re.DOTALL)
+    return pattern.sub(lambda match: f'<details markdown="1"><summary>{match[1]}</summary>\n\n{match[2]}\n\n</details>', text)
+
+
+@contextlib.contextmanager
+def working_in(folder: Path) -> Iterator[None]:
+    """The chapters' directory, which holds the corpus and the runs that the first of them made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def chapters(docs: Path) -> list[Path]:
+    """In the order of their numbers."""
+    return sorted(path for path in (docs / "attention").glob("[0-9]*.md"))

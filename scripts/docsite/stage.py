@@ -1,0 +1,144 @@
+"""From docs/ to the pages that MkDocs reads: links into the repository resolved, generated references filled in, chapters executed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chapters import chapters, executed
+from commands import commands_page
+from sources import ROOT, SourcePages
+
+from rnnsearch.drawing.palette import DARK, LIGHT, ON_GREY
+
+DOCS = ROOT / "docs"
+OUTSIDE = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+"""Pages of the repository's root that are pages of the site, too."""
+NOT_PAGES = {"README.md": "index.md", "LICENSE": "licence.md"}
+"""What the site has another page for."""
+SECTIONS = {
+    "start": "Start",
+    "attention": "The paper in code",
+    "how-to": "How to",
+    "studies": "Studies",
+    "reference": "Reference",
+    "decisions": "Decisions",
+}
+"""Folders of docs/ with their titles, in the order of the navigation; a folder that is not named here comes last, by its own name."""
+FENCE = re.compile(r"^(```|~~~).*?^\1$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+@dataclass
+class Staged:
+    """Where the pages are, and the navigation."""
+
+    pages: Path
+    nav: list[object]
+    sources: SourcePages = field(default_factory=SourcePages)
+
+
+def stage(out: Path, work: Path, say: Callable[[str], None], *, run: bool = True) -> Staged:
+    """Writes all pages into `out`. work: where the chapters run; what they trained there is used again. run: False shows them unexecuted.
+
+    Raises ChapterError, UnknownNameError, or FormulaError where a page is wrong.
+    """
+    shutil.rmtree(out, ignore_errors=True)
+    sources = SourcePages()
+    texts = {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
+    for chapter in chapters(DOCS) if run else []:
+        say(f"runs {chapter.name}")
+        texts[str(chapter.relative_to(DOCS))] = executed(chapter, work)
+    for name, page in OUTSIDE.items():
+        texts[page] = from_root((ROOT / name).read_text(encoding="utf-8"))
+    texts["licence.md"] = "# Licence\n\n```text\n" + (ROOT / "LICENSE").read_text(encoding="utf-8") + "```\n"
+    texts["decisions/index.md"] = decisions(texts)
+    texts["reference/commands.md"] = texts["reference/commands.md"].replace("<!-- commands -->", commands_page())
+    for page, text in texts.items():
+        path = out / page
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(resolved(page, text, sources), encoding="utf-8")
+    for path in DOCS.rglob("*"):
+        if path.is_file() and path.suffix != ".md":
+            (out / path.relative_to(DOCS)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, out / path.relative_to(DOCS))
+    sources.write(out)
+    (out / "assets" / "palette.css").write_text(palette(), encoding="utf-8")
+    return Staged(out, navigation(texts), sources)
+
+
+def resolved(page: str, text: str, sources: SourcePages) -> str:
+    """A page whose links stay inside the site."""
+    text = sources.shown(page, sources.in_links(page, text))
+    parts, last = [], 0
+    for match in FENCE.finditer(text):  # code stays as it is
+        parts += [within(page, text[last : match.start()], sources), match[0]]
+        last = match.end()
+    return "".join([*parts, within(page, text[last:], sources)])
+
+
+def within(page: str, text: str, sources: SourcePages) -> str:
+    above = "../" * page.count("/")
+
+    def replaced(match: re.Match[str]) -> str:
+        address, hash_, anchor = match[1].partition("#")
+        name = Path(address).name
+        if address == f"{above}../{name}" and name in OUTSIDE | NOT_PAGES:
+            return f"]({above}{(OUTSIDE | NOT_PAGES)[name]}{hash_ if name in OUTSIDE else ''}{anchor if name in OUTSIDE else ''})"
+        if address.endswith("decisions"):
+            return f"]({address}/index.md)"
+        return match[0]
+
+    return sources.in_text(page, LINK.sub(replaced, text))
+
+
+def palette() -> str:
+    """The colours of all pages and figures as custom properties, for the theme's light and dark scheme."""
+    schemes = {"default": LIGHT | ON_GREY, "slate": DARK | ON_GREY}
+    rules = {scheme: " ".join(f"--{name}: {colour};" for name, colour in colours.items()) for scheme, colours in schemes.items()}
+    return "".join(f'[data-md-color-scheme="{scheme}"] {{ {rule} }}\n' for scheme, rule in rules.items())
+
+
+def from_root(text: str) -> str:
+    """A page of the root, whose links say docs/…: they are its neighbours on the site."""
+    return LINK.sub(lambda match: f"]({match[1].removeprefix('docs/')})", text)
+
+
+def decisions(texts: dict[str, str]) -> str:
+    rows = [f"- [{title(text)}]({Path(page).name})" for page, text in sorted(texts.items()) if page.startswith("decisions/")]
+    return "# Decisions\n\nChoices that somebody may question, and their reasons, in short records.\n\n" + "\n".join(rows) + "\n"
+
+
+def title(text: str) -> str:
+    """A page's heading."""
+    found = re.search(r"^# (.+)$", text, re.MULTILINE)
+    return found[1].replace("`", "") if found else "Untitled"
+
+
+def navigation(texts: dict[str, str]) -> list[object]:
+    """A section for each folder. Pages stand in the order in which docs/index.md names them, those it does not name behind them.
+
+    So a new page needs nothing but its link in docs/index.md.
+    """
+    named = re.findall(r"\]\(([^)#]+)", texts["index.md"])
+    place = {page: number for number, page in reversed([*enumerate(named)])}
+
+    def ordered(folder: str) -> list[object]:
+        pages = [page for page in texts if page.startswith(f"{folder}/")]
+        pages.sort(key=lambda page: (not page.endswith("index.md"), place.get(page, len(named)), page))
+        return [*pages]
+
+    folders = {page.split("/")[0] for page in texts if "/" in page}
+    order = [*SECTIONS, *sorted(folders - {*SECTIONS})]
+    sections = {folder: ordered(folder) for folder in order if folder in folders}
+    sections["start"].append("tutorial.md")
+    sections["reference"] += ["source/index.md"]
+    about = [*sections.pop("decisions"), "log.md", "first-ten-minutes.md", "changelog.md", "contributing.md", "licence.md"]
+    return [
+        {"Home": "index.md"},
+        *({SECTIONS.get(folder, folder.capitalize()): pages} for folder, pages in sections.items()),
+        {"About": about},
+    ]
