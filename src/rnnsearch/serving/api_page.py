@@ -56,7 +56,8 @@ def _routes(described: dict[str, Any]) -> Iterator[Route]:
     schemas = described.get("components", {}).get("schemas", {})
     for path, methods in described["paths"].items():
         for method, route in methods.items():
-            schema = _resolved(next(iter(route.get("requestBody", {}).get("content", {}).values()), {}).get("schema", {}), schemas)
+            kinds: dict[str, Any] = route.get("requestBody", {}).get("content", {})
+            schema = _resolved(next(iter(kinds.values()))["schema"], schemas) if kinds else {}
             fields = [_field(each["name"], each.get("schema", {}), each) for each in route.get("parameters", [])]
             needed = schema.get("required", [])
             fields += [_field(name, one, {"required": name in needed}) for name, one in schema.get("properties", {}).items()]
@@ -84,9 +85,7 @@ def _type(schema: dict[str, Any]) -> str:
 
 
 def _example(method: str, path: str, schema: dict[str, Any]) -> str:
-    examples = schema.get("examples") or [
-        {name: one["example"] for name, one in schema.get("properties", {}).items() if "example" in one}
-    ]
+    examples = schema.get("examples") or [{name: one["example"] for name, one in schema.get("properties", {}).items() if "example" in one}]
     if not examples[0]:
         return f"curl http://127.0.0.1:8000{path}" if method == "get" else ""
     body = json.dumps(examples[0], ensure_ascii=False)

@@ -18,7 +18,7 @@ from rnnsearch.serving.keys import Keys
 from rnnsearch.serving.libretranslate import libretranslate
 from rnnsearch.serving.operations import operations
 from rnnsearch.serving.page import page, page_folder
-from rnnsearch.serving.refusal import Refusal
+from rnnsearch.serving.refusal import RefusalError
 from rnnsearch.serving.routes import json_response, v1
 from rnnsearch.serving.service import Service
 from rnnsearch.system.version import package_version
@@ -57,9 +57,10 @@ def make_app(service: Service, options: AppOptions | None = None) -> App:
     app.include_router(libretranslate(service, options.keys))
     app.include_router(operations(service))
     app.include_router(page(app, service, options.page))
-    app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(RefusalError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _internal)
     if options.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -82,13 +83,37 @@ async def _invalid(request: Request, error: Any) -> Response:
     """The first thing that is wrong; what was sent is not repeated."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        return await _refused(request, Refusal(400, f"the body is not JSON: {first.get('ctx', {}).get('error', '')}"))
+        return await _refused(request, RefusalError(400, f"the body is not JSON: {first.get('ctx', {}).get('error', '')}"))
+    if tuple(first["loc"]) == ("body",) and "json" not in request.headers.get("content-type", ""):
+        return await _refused(request, RefusalError(415, "send JSON, with the header Content-Type: application/json"))
+    if first["type"] in _PLAINER:
+        first = first | {"msg": _PLAINER[first["type"]]}
     place = [str(part) for part in first["loc"] if part not in ("body", "query", "str", "list[nullable[str]]")]
     where = ".".join(part for part in place if not part.startswith(("list[", "function-", "constrained-")))
     what = str(first["msg"]).removeprefix("Value error, ")
-    return await _refused(request, Refusal(422, f"{where}: {what}" if where else what))
+    return await _refused(request, RefusalError(422, f"{where}: {what}" if where else what))
+
+
+_PLAINER = {
+    "missing": "it is missing",
+    "greater_than_equal": "it is too small",
+    "extra_forbidden": "there is no such field",
+    "string_type": "it is not a text",
+    "int_type": "it is not a whole number",
+    "bool_type": "it is not true or false",
+    "bool_parsing": "it is not true or false",
+    "model_attributes_type": "the body is not a JSON object",
+}
+"""What a person understands in place of the validator's words, by the kind of error."""
+_UNREADABLE = "the body is not JSON in UTF-8, is nested too deeply, or holds a number of too many digits"
+
+
+async def _internal(request: Request, error: Any) -> Response:
+    return await _refused(request, RefusalError(500, "internal error: the service's log has more"))
 
 
 async def _http(request: Request, error: Any) -> Response:
+    if error.status_code == 400:
+        return await _refused(request, RefusalError(400, _UNREADABLE))
     messages = {404: "there is nothing at this path; / and /docs show what there is", 405: "this path does not take this method"}
-    return await _refused(request, Refusal(error.status_code, messages.get(error.status_code, str(error.detail))))
+    return await _refused(request, RefusalError(error.status_code, messages.get(error.status_code, str(error.detail))))

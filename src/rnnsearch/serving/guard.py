@@ -14,7 +14,7 @@ from typing import Any
 
 from rnnsearch.serving.keys import Keys, key_of
 from rnnsearch.serving.metrics import Metrics
-from rnnsearch.serving.refusal import Refusal
+from rnnsearch.serving.refusal import RefusalError
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -40,7 +40,7 @@ SLOW_SECONDS = 0.1
 """Asking whether the client has gone costs as much as a small task: an answer that takes less is not worth it."""
 
 
-class ClientGone(Exception):
+class ClientGoneError(Exception):
     """Nobody waits for the answer any more."""
 
 
@@ -60,14 +60,14 @@ class Guard:
             self._check_key(scope)
             body = await self._read(scope, receive)
             await _while_connected(self._app, scope, body, receive, exchange.send)
-        except ClientGone:
+        except ClientGoneError:
             self._metrics.abandoned.inc()
             exchange.gone = True
-        except Refusal as refusal:
+        except RefusalError as refusal:
             await exchange.refuse(refusal)
         except Exception as error:
             LOG.error("internal error: %s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)).rstrip())
-            await exchange.refuse(Refusal(500, "internal error: the service's log has more"))
+            await exchange.refuse(RefusalError(500, "internal error: the service's log has more"))
         self._tell(scope, exchange, body)
 
     def _check_key(self, scope: MutableMapping[str, Any]) -> None:
@@ -75,11 +75,11 @@ class Guard:
             key = key_of(scope["headers"])
             if not self._keys.allows(key):
                 what = "an API key is needed" if key is None else "the API key is not valid"
-                raise Refusal(401, f"{what}: send it as Authorization: Bearer KEY")
+                raise RefusalError(401, f"{what}: send it as Authorization: Bearer KEY")
 
     async def _read(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes:
-        """The whole body. Raises Refusal if it is too large, as soon as that is known."""
-        too_large = Refusal(413, f"the body of the request has more than {self._body:,} bytes")
+        """The whole body. Raises RefusalError if it is too large, as soon as that is known."""
+        too_large = RefusalError(413, f"the body of the request has more than {self._body:,} bytes")
         for name, value in scope["headers"]:
             if name.lower() == b"content-length" and value.isdigit() and int(value[:20]) > self._body:
                 raise too_large
@@ -87,7 +87,7 @@ class Guard:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise ClientGone
+                raise ClientGoneError
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             if size > self._body:
@@ -123,7 +123,7 @@ class _Exchange:
             message = {**message, "headers": [*message.get("headers", []), *more]}
         await self._send(message)
 
-    async def refuse(self, refusal: Refusal) -> None:
+    async def refuse(self, refusal: RefusalError) -> None:
         """In place of an answer that has not begun; of one that has, nothing can be said any more: the connection is closed."""
         if self.status:
             return
@@ -139,7 +139,7 @@ class _Exchange:
 
 
 async def _while_connected(app: App, scope: MutableMapping[str, Any], body: bytes, receive: Receive, send: Send) -> None:
-    """Lets the application answer. If the client goes away first, the work is cancelled: raises ClientGone."""
+    """Lets the application answer. If the client goes away first, the work is cancelled: raises ClientGoneError."""
     given = False
     gone = asyncio.get_running_loop().create_future()
 
@@ -162,7 +162,7 @@ async def _while_connected(app: App, scope: MutableMapping[str, Any], body: byte
             watch = asyncio.ensure_future(receive())
             await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
-            raise ClientGone
+            raise ClientGoneError
         work.result()
     finally:
         if watch is not None:

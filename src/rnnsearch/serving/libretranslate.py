@@ -8,8 +8,9 @@ from fastapi import APIRouter, Request, Response
 
 from rnnsearch.serving.keys import Keys, key_of
 from rnnsearch.serving.languages import detect, language_name
-from rnnsearch.serving.refusal import Refusal
+from rnnsearch.serving.refusal import RefusalError
 from rnnsearch.serving.routes import json_response, shown
+from rnnsearch.serving.schema import plain
 from rnnsearch.serving.service import Service
 from rnnsearch.system.parsing import parse_json
 
@@ -45,7 +46,7 @@ def libretranslate(service: Service, keys: Keys) -> APIRouter:
         texts, several = _texts(fields)
         source, target = _text_field(fields, "source"), _text_field(fields, "target")
         if fields.get("format", "text") != "text":
-            raise Refusal(400, "format: only text is supported")
+            raise RefusalError(400, "format: only text is supported")
         alternatives = _count(fields.get("alternatives", 0))
         answer: dict[str, Any] = {}
         if source == AUTO:
@@ -56,11 +57,13 @@ def libretranslate(service: Service, keys: Keys) -> APIRouter:
             answer["detectedLanguage"] = [detected] * len(texts) if several else detected
         for code in (source, target):
             if code not in models.languages:
-                raise Refusal(400, f"{code[:20]!r} is not supported; the languages are {', '.join(models.languages)}")
+                raise RefusalError(400, f"{code[:20]!r} is not supported; the languages are {', '.join(models.languages)}")
+        if source == target:
+            return json_response(answer | {"translatedText": texts if several else texts[0]})
         try:
             model = models.choose(None, source, target)
-        except Refusal as refusal:
-            raise Refusal(400, refusal.message) from None
+        except RefusalError as refusal:
+            raise RefusalError(400, refusal.message) from None
         begun = service.begin_translation(model, texts, None, 1 + alternatives)
         results = begun.by_text(await service.finished(begun.futures))
 
@@ -86,7 +89,7 @@ def libretranslate(service: Service, keys: Keys) -> APIRouter:
         fields = await _fields(request, keys)
         texts, _ = _texts(fields)
         if sum(map(len, texts)) > service.limits.characters:
-            raise Refusal(400, f"the text has more than {service.limits.characters:,} characters")
+            raise RefusalError(400, f"the text has more than {service.limits.characters:,} characters")
         found = detect("\n".join(texts), models.languages)
         return json_response([{"language": code, "confidence": round(100 * probability, 1)} for code, probability in found])
 
@@ -103,7 +106,8 @@ def libretranslate(service: Service, keys: Keys) -> APIRouter:
             ]
         )
 
-    @router.api_route("/frontend/settings", methods=["GET", "POST"], summary="What LibreTranslate's own page asks for")
+    @router.post("/frontend/settings", include_in_schema=False)
+    @router.get("/frontend/settings", summary="What LibreTranslate's own page asks for")
     async def settings() -> Response:
         first = next(iter(models))
         return json_response(
@@ -126,16 +130,16 @@ def libretranslate(service: Service, keys: Keys) -> APIRouter:
 
 
 async def _fields(request: Request, keys: Keys) -> dict[str, Any]:
-    """The fields of the query, and over them those of the body. Raises Refusal for what is neither JSON nor a form, and without a key."""
+    """The fields of the query, and over them those of the body. Raises RefusalError for what is neither JSON nor a form, and without a key."""
     fields: dict[str, Any] = {name: (every if len(every) > 1 else every[0]) for name, every in _lists(request.query_params.multi_items())}
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
         try:
             body = parse_json(await request.body())
         except ValueError as error:
-            raise Refusal(400, f"the body is not JSON: {error}") from None
+            raise RefusalError(400, f"the body is not JSON: {error}") from None
         if not isinstance(body, dict):
-            raise Refusal(400, "the body is not a JSON object")
+            raise RefusalError(400, "the body is not a JSON object")
         fields |= body
     elif kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
         async with request.form(max_files=0, max_fields=1_000) as form:
@@ -143,7 +147,7 @@ async def _fields(request: Request, keys: Keys) -> dict[str, Any]:
         fields |= {name: (every if len(every) > 1 else every[0]) for name, every in _lists(given)}
     key = fields.get("api_key") or key_of(request.scope["headers"])
     if not keys.allows(key if isinstance(key, str) else None):
-        raise Refusal(403, "an API key is needed" if not key else "the API key is not valid")
+        raise RefusalError(403, "an API key is needed" if not key else "the API key is not valid")
     return fields
 
 
@@ -159,11 +163,11 @@ def _texts(fields: dict[str, Any]) -> tuple[list[str], bool]:
     """The texts of q, and whether it is a list."""
     texts = fields.get("q")
     if texts is None:
-        raise Refusal(400, "q is missing: the text to translate")
+        raise RefusalError(400, "q is missing: the text to translate")
     every = texts if isinstance(texts, list) else [texts]
     for text in every:
         if not isinstance(text, str):
-            raise Refusal(400, "q is not a text or a list of texts")
+            raise RefusalError(400, "q is not a text or a list of texts")
         _check_plain(text, "q")
     return every, isinstance(texts, list)
 
@@ -171,16 +175,16 @@ def _texts(fields: dict[str, Any]) -> tuple[list[str], bool]:
 def _text_field(fields: dict[str, Any], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not value:
-        raise Refusal(400, f"{name} is missing: a language code")
+        raise RefusalError(400, f"{name} is missing: a language code")
     _check_plain(value, name)
     return value
 
 
 def _check_plain(text: str, name: str) -> None:
-    if "\0" in text:
-        raise Refusal(400, f"{name} holds a NUL byte")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise Refusal(400, f"{name} holds half of a surrogate pair")
+    try:
+        plain(text)
+    except ValueError as error:
+        raise RefusalError(400, f"{name}: {error}") from None
 
 
 def _count(value: object) -> int:
@@ -189,5 +193,5 @@ def _count(value: object) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        raise Refusal(400, "alternatives is not a number of translations")
+        raise RefusalError(400, "alternatives is not a number of translations")
     return number

@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from rnnsearch.serving.api_page import api_page
-from rnnsearch.serving.refusal import Refusal
+from rnnsearch.serving.refusal import RefusalError
 from rnnsearch.serving.routes import json_response
 from rnnsearch.serving.service import Service
 
@@ -44,7 +44,9 @@ def page(app: FastAPI, service: Service, folder: Traversable | None) -> APIRoute
     @router.get("/{name:path}")
     async def file(name: str, request: Request) -> Response:
         if name not in files:
-            raise Refusal(404, "there is nothing at this path; / and /docs show what there is")
+            if f"/{name}" in app.openapi()["paths"]:
+                raise RefusalError(405, "this path takes POST")
+            raise RefusalError(404, "there is nothing at this path; / and /docs show what there is")
         return _file(files[name], name, request)
 
     return router

@@ -8,7 +8,7 @@ LIBRETRANSLATE = ("/translate", "/detect", "/languages", "/frontend/settings", "
 """The paths of LibreTranslate's API."""
 
 
-class Refusal(Exception):
+class RefusalError(Exception):
     """status: of HTTP. retry_after: seconds, if the same request may succeed later."""
 
     def __init__(self, status: int, message: str, retry_after: float | None = None) -> None:
@@ -29,5 +29,5 @@ class Refusal(Exception):
         return {"error": {"message": self.message, "status": self.status, **more}}
 
 
-def busy(what: str, retry_after: float) -> Refusal:
-    return Refusal(503, f"{what}; try again in {max(1, math.ceil(retry_after))} s", retry_after)
+def busy(what: str, retry_after: float) -> RefusalError:
+    return RefusalError(503, f"{what}; try again in {max(1, math.ceil(retry_after))} s", retry_after)

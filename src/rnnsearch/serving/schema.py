@@ -9,14 +9,17 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, St
 EXAMPLE = "The agreement on the European Economic Area was signed in August 1992."
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """The text. Raises ValueError for what no text holds."""
     if "\0" in text:
         raise ValueError("the text holds a NUL byte")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("the text holds half of a surrogate pair")
     return text
 
 
-Text = Annotated[StrictStr, AfterValidator(_plain)]
-Name = Annotated[StrictStr, Field(max_length=100), AfterValidator(_plain)]
+Text = Annotated[StrictStr, AfterValidator(plain)]
+Name = Annotated[StrictStr, Field(max_length=100), AfterValidator(plain)]
 
 
 class _Request(BaseModel):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
-from rnnsearch.serving.refusal import Refusal
+from rnnsearch.serving.refusal import RefusalError
 from rnnsearch.translation.translator import Translator
 
 _PAIR = re.compile("([a-z]{2,3})-([a-z]{2,3})")
@@ -101,7 +101,7 @@ class Models:
         return sorted({code for model in self for code in (model.source, model.target) if code})
 
     def choose(self, name: str | None, source: str | None, target: str | None) -> ServedModel:
-        """The model that a request means, by its name or by its languages; one that is alone need not be named. Raises Refusal."""
+        """The model that a request means, by its name or by its languages; one that is alone need not be named. Raises RefusalError."""
         if name is not None:
             fitting = [model for model in self if model.name == name]
             what = f"there is no model {_shown(name)}"
@@ -109,13 +109,13 @@ class Models:
             fitting = [model for model in self if source in (None, model.source) and target in (None, model.target)]
             what = f"there is no model from {_shown(source)} to {_shown(target)}"
         if not fitting:
-            raise Refusal(404, f"{what}; there are {self._listed(self._models)}")
+            raise RefusalError(404, f"{what}; there are {self._listed(self._models)}")
         model = fitting[0]
         if source not in (None, model.source) or target not in (None, model.target):
             pair = f"from {_shown(model.source)} to {_shown(model.target)}"
-            raise Refusal(404, f"model {model.name} translates {pair}, not from {_shown(source)} to {_shown(target)}")
+            raise RefusalError(404, f"model {model.name} translates {pair}, not from {_shown(source)} to {_shown(target)}")
         if name is None and len(fitting) > 1 and len({(model.source, model.target) for model in fitting}) > 1:
-            raise Refusal(400, f"several models would do: name one of {self._listed(fitting)}")
+            raise RefusalError(400, f"several models would do: name one of {self._listed(fitting)}")
         return model
 
     @staticmethod

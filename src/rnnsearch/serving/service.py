@@ -12,7 +12,7 @@ from rnnsearch.records import Translation
 from rnnsearch.serving.limits import Limits
 from rnnsearch.serving.metrics import Metrics
 from rnnsearch.serving.paragraphs import Paragraphs, split
-from rnnsearch.serving.refusal import Refusal, busy
+from rnnsearch.serving.refusal import RefusalError, busy
 from rnnsearch.serving.served_models import Models, ServedModel
 from rnnsearch.serving.work_queue import Task, WorkQueue
 
@@ -77,13 +77,13 @@ class Service:
         nbest: int | None,
         listener: Callable[[Place, Translation], None] | None = None,
     ) -> Begun:
-        """Puts the sentences into the queue. listener: is told, by another thread, what greedy search has written. Raises Refusal."""
+        """Puts the sentences into the queue. listener: is told, by another thread, what greedy search has written. Raises RefusalError."""
         self._check_texts(texts)
         search = self._search(model, beam, nbest)
         paragraphs = [split(text, model.source) for text in texts]
         places = [Place(number, n) for number, one in enumerate(paragraphs) for n in range(len(one.sentences))]
         if len(places) > self.limits.sentences:
-            raise Refusal(413, f"the request has {len(places):,} sentences, and {self.limits.sentences:,} are the most")
+            raise RefusalError(413, f"the request has {len(places):,} sentences, and {self.limits.sentences:,} are the most")
         tasks = [
             Task(search, line, len(line), None if listener is None else _told(listener, place))
             for place in places
@@ -94,28 +94,28 @@ class Service:
     def begin_forcing(
         self, model: ServedModel, sources: Sequence[str], targets: Sequence[str], *, posterior: bool
     ) -> list[asyncio.Future[Translation]]:
-        """Puts the pairs into the queue. Raises Refusal."""
+        """Puts the pairs into the queue. Raises RefusalError."""
         self._check_texts([*sources, *targets], pairs=True)
         pairs = zip(sources, targets, strict=True)
         return self.queue.submit([Task(Forcing(model.name, posterior), pair, len(pair[1])) for pair in pairs])
 
     async def finished(self, futures: Sequence[asyncio.Future[Translation]]) -> list[Translation]:
-        """Their results. Raises Refusal where the input cannot be worked on, or the deadline has passed."""
+        """Their results. Raises RefusalError where the input cannot be worked on, or the deadline has passed."""
         with self.places_of(futures):
             async with asyncio.timeout(self.limits.deadline):
                 return list(await asyncio.gather(*futures))
 
     @contextmanager
     def places_of(self, futures: Sequence[asyncio.Future[Translation]]) -> Iterator[None]:
-        """However it is left, none of the futures keeps a place in the queue. What went wrong becomes a Refusal."""
+        """However it is left, none of the futures keeps a place in the queue. What went wrong becomes a RefusalError."""
         try:
             yield
         except TimeoutError:
             raise busy(f"the request was not answered within {self.limits.deadline:g} s", 10) from None
         except InputError as error:
-            raise Refusal(422, str(error)) from None
+            raise RefusalError(422, str(error)) from None
         except MemoryError:
-            raise Refusal(413, "the request needs more memory than there is") from None
+            raise RefusalError(413, "the request needs more memory than there is") from None
         finally:
             for future in futures:
                 future.cancel()
@@ -124,10 +124,10 @@ class Service:
         usual = model.translator.search
         for name, value, most in (("beam", beam, self.limits.beam), ("nbest", nbest, self.limits.nbest)):
             if value is not None and value > most:
-                raise Refusal(422, f"{name} = {value} is more than {most}")
+                raise RefusalError(422, f"{name} = {value} is more than {most}")
         nbest = nbest or 1
         if beam is not None and nbest > beam:
-            raise Refusal(422, f"nbest = {nbest} is more than beam = {beam}")
+            raise RefusalError(422, f"nbest = {nbest} is more than beam = {beam}")
         return Search(model.name, beam or max(usual.beam, nbest), nbest)
 
     def _check_texts(self, texts: Sequence[str], pairs: bool = False) -> None:
@@ -135,10 +135,10 @@ class Service:
         if len(texts) > factor * (self.limits.sentences if pairs else self.limits.texts):
             most = self.limits.sentences if pairs else self.limits.texts
             what = "pairs" if pairs else "texts"
-            raise Refusal(413, f"the request has {len(texts) // factor:,} {what}, and {most:,} are the most")
+            raise RefusalError(413, f"the request has {len(texts) // factor:,} {what}, and {most:,} are the most")
         characters = sum(map(len, texts))
         if characters > factor * self.limits.characters:
-            raise Refusal(413, f"the request has {characters:,} characters, and {factor * self.limits.characters:,} are the most")
+            raise RefusalError(413, f"the request has {characters:,} characters, and {factor * self.limits.characters:,} are the most")
 
     def _work(self, group: Search | Forcing, tasks: Sequence[Task]) -> list[Translation]:
         """In the thread of the models."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from rnnsearch.records import Translation
 from rnnsearch.serving import answers
-from rnnsearch.serving.refusal import Refusal
+from rnnsearch.serving.refusal import RefusalError
 from rnnsearch.serving.schema import TranslateRequest
 from rnnsearch.serving.served_models import ServedModel
 from rnnsearch.serving.service import Begun, Place, Service
@@ -42,26 +42,22 @@ class Words:
 
 
 def begin_stream(service: Service, model: ServedModel, request: TranslateRequest) -> AsyncIterator[bytes]:
-    """The events. The sentences are in the queue before the first is asked for: raises Refusal if they cannot be."""
+    """The events. The sentences are in the queue before the first is asked for: raises RefusalError if they cannot be."""
     words = Words()
     begun = service.begin_translation(model, request.texts, request.beam, request.nbest, words)
     return _events(service, model, request, begun, words)
 
 
-async def _events(
-    service: Service, model: ServedModel, request: TranslateRequest, begun: Begun, words: Words
-) -> AsyncIterator[bytes]:
+async def _events(service: Service, model: ServedModel, request: TranslateRequest, begun: Begun, words: Words) -> AsyncIterator[bytes]:
     try:
         with service.places_of(begun.futures):
             async for event in _translated(model, request, begun, words, asyncio.get_running_loop().time() + service.limits.deadline):
                 yield event
-    except Refusal as refusal:
+    except RefusalError as refusal:
         yield event_of("error", {"message": refusal.message, "status": refusal.status})
 
 
-async def _translated(
-    model: ServedModel, request: TranslateRequest, begun: Begun, words: Words, deadline: float
-) -> AsyncIterator[bytes]:
+async def _translated(model: ServedModel, request: TranslateRequest, begun: Begun, words: Words, deadline: float) -> AsyncIterator[bytes]:
     for future in begun.futures:
         future.add_done_callback(lambda _: words.changed.set())
     made: dict[Place, dict[str, Any]] = {}

@@ -265,9 +265,7 @@ class Translator:
 
         return self._in_memory(encoded, settings.beam, searched)
 
-    def _told(
-        self, begun: _Begun, sentence: EncodedSentence, tell: Listener, settings: SearchSettings
-    ) -> Callable[[Hypothesis], None]:
+    def _told(self, begun: _Begun, sentence: EncodedSentence, tell: Listener, settings: SearchSettings) -> Callable[[Hypothesis], None]:
         return lambda so_far: tell(self._translation(sentence, begun.in_words([[so_far]])[0][0], settings.replace_unk))
 
     def _in_memory(
