@@ -54,6 +54,7 @@ def serve(
     from rnnsearch.serving.server import ProcessOptions, address, bound_socket
     from rnnsearch.serving.server import serve as serve_here
     from rnnsearch.serving.supervisor import Supervisor
+
     limits = Limits(
         characters=max_characters,
         sentences=max_sentences,

@@ -130,7 +130,7 @@ def libretranslate(service: Service, keys: Keys) -> APIRouter:
 
 
 async def _fields(request: Request, keys: Keys) -> dict[str, Any]:
-    """The fields of the query, and over them those of the body. Raises RefusalError for what is neither JSON nor a form, and without a key."""
+    """The fields of the query, and over them those of the body. Raises RefusalError for other bodies, and without a key."""
     fields: dict[str, Any] = {name: (every if len(every) > 1 else every[0]) for name, every in _lists(request.query_params.multi_items())}
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":

@@ -11,6 +11,7 @@ import resource
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ import uvicorn
 from rnnsearch.errors import InputError, printed
 from rnnsearch.serving.app import AppOptions, make_app
 from rnnsearch.serving.connection import Connection
+from rnnsearch.serving.guard import App
 from rnnsearch.serving.languages import check_identifier
 from rnnsearch.serving.limits import IDLE_SECONDS, SHUTDOWN_SECONDS, Limits
 from rnnsearch.serving.metrics import Metrics
@@ -88,8 +90,15 @@ def serve(bound: socket.socket, options: ProcessOptions, ready: Callable[[], Non
     set_up_log()
     service = make_service(options)
     Connection.most = allowed_connections()
+    server = make_server(make_app(service, options.app))
+    ready()
+    asyncio.run(server.serve(sockets=[bound]))
+
+
+def make_server(app: App) -> Server:
+    """uvicorn with our connections, and nothing that the service does not use."""
     config = uvicorn.Config(
-        cast(Any, make_app(service, options.app)),
+        cast(Any, app),
         http=Connection,
         ws="none",
         lifespan="on",
@@ -101,9 +110,7 @@ def serve(bound: socket.socket, options: ProcessOptions, ready: Callable[[], Non
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    server = Server(config)
-    ready()
-    asyncio.run(server.serve(sockets=[bound]))
+    return Server(config)
 
 
 class Server(uvicorn.Server):
@@ -111,8 +118,9 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, self._told_to_end)
+        if threading.current_thread() is threading.main_thread():
+            for each in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(each, self._told_to_end)
         yield
 
     def _told_to_end(self, number: int, frame: object) -> None:

@@ -76,7 +76,7 @@ class WorkQueue:
         return len(self._waiting)
 
     def submit(self, tasks: Sequence[Task]) -> list[asyncio.Future[Any]]:
-        """Their futures; one that is cancelled gives its place up. All are taken, or none: raises RefusalError (503) if there is no room."""
+        """Their futures; one that is cancelled gives its place up. Raises RefusalError (503) if there is no room for all."""
         now = time.monotonic()
         for index, task in enumerate(tasks):
             task.arrived, task.due = now, now + index * FAIR_SECONDS
