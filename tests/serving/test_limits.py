@@ -87,7 +87,7 @@ def test_after_the_deadline_the_request_is_given_up(make_service: Callable[..., 
     )
     with urlopen(request, timeout=30) as events:
         assert b"event: error" in events.read()
-    assert len(service.queue) == 0
+    wait_until(lambda: len(service.queue) == 0)
     held.go.set()
 
 

@@ -197,13 +197,13 @@ def test_a_model_is_named_on_the_command_line(word: str, name: str, runs: tuple[
     assert model_place(word) == (name, runs)
 
 
-def test_models_that_cannot_be_named_so(tiny_run: Path, other_tiny_run: Path) -> None:
+def test_models_that_cannot_be_named_so(tiny_run: Path) -> None:
     for word in ("a b=run", "=run", "x=", "x=a++b"):
         with pytest.raises(InputError):
             model_place(word)
     with pytest.raises(InputError, match="two models would be called 'en-fr'"):
-        load_models([model_place(str(tiny_run)), model_place(str(other_tiny_run))])
-    (both,) = load_models([model_place(f"de-nl={tiny_run}+{other_tiny_run}")])
+        load_models([model_place(str(tiny_run)), model_place(str(tiny_run))])
+    (both,) = load_models([model_place(f"de-nl={tiny_run}+{tiny_run}")])
     assert (both.source, both.target, len(both.translator.networks)) == ("de", "nl", 2)
 
 

@@ -67,12 +67,13 @@ def serve(
     )
     app = AppOptions(Keys.read(api_keys) if api_keys else Keys([]), tuple(cors_origin or ()), log_text)
     options = ProcessOptions(tuple(map(model_place, runs)), limits, app, device, threads, workers)
-    bound = bound_socket(host, port)
+    with bound_socket(host, port) as bound:
+        where = address(bound)
 
-    def ready() -> None:
-        say(f"serving {', '.join(runs)} at {address(bound)} (Ctrl-C to end)")
+        def ready() -> None:
+            say(f"serving {', '.join(runs)} at {where} (Ctrl-C to end)")
 
-    if workers == 1:
-        serve_here(bound, options, ready)
-    else:
-        Supervisor(bound, options, say).run(ready)
+        if workers == 1:
+            serve_here(bound, options, ready)
+        else:
+            Supervisor(bound, options, say).run(ready)

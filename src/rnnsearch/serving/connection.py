@@ -25,7 +25,8 @@ class Connection(HttpToolsProtocol):
         super().__init__(*arguments, **options)
         self._arrival: asyncio.TimerHandle | None = None
         self._reading: asyncio.TimerHandle | None = None
-        self._head = 0  # bytes since the request began; −1 after its head
+        self._head = 0  # bytes of the head that is arriving
+        self._in_head = self._completed = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -48,25 +49,26 @@ class Connection(HttpToolsProtocol):
             return
         if self.cycle is None or self.cycle.response_complete:
             self._expect_request()
-        if self._head >= 0:
-            self._head += len(data)
+        self._completed = False
         super().data_received(data)
-        if self._head > HEAD_BYTES and not self.transport.is_closing():
+        if self._in_head and not self._completed:  # else most of the data belonged to the request before
+            self._head += len(data)
+        if self._in_head and self._head > HEAD_BYTES and not self.transport.is_closing():
             self._end(431, f"the head of the request has more than {HEAD_BYTES:,} bytes")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._head = 0
+        self._head, self._in_head = 0, True
 
     def on_headers_complete(self) -> None:
-        self._head = -1
+        self._in_head = False
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         if self._arrival is not None:
             self._arrival.cancel()
             self._arrival = None
-        self._head = 0
+        self._completed = True
         super().on_message_complete()
 
     def pause_writing(self) -> None:
@@ -89,7 +91,7 @@ class Connection(HttpToolsProtocol):
 
     def _too_slow(self) -> None:
         """The request has not arrived. If its head has, the application waits for the body: it is told that its client has gone."""
-        if self._head > 0:
+        if self._in_head:
             self._end(408, "the request did not arrive in time")
         self.transport.abort()
 

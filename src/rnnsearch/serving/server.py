@@ -54,6 +54,7 @@ class ProcessOptions:
 
 def bound_socket(host: str, port: int) -> socket.socket:
     """A socket that listens there. Raises InputError if that cannot be."""
+    bound: socket.socket | None = None
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
         bound = socket.socket(family, socket.SOCK_STREAM)
@@ -61,6 +62,8 @@ def bound_socket(host: str, port: int) -> socket.socket:
         bound.bind((host, port))
         bound.listen(BACKLOG)
     except (OSError, OverflowError, UnicodeError) as error:
+        if bound is not None:
+            bound.close()
         what = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot listen at {host} port {port}: {what}", remedy="name another --host or --port") from None
     return bound
