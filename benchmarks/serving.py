@@ -8,7 +8,8 @@ It starts `rnnsearch serve` on loopback, in processes of its own, with as many t
 coroutines of this process: it needs a core beside those of the service. Without a text, sentences of the built-in corpus are sent.
 
 lone: one client; each sentence is translated here and there by turns. Ratio of the times.
-saturated: many clients, a sentence each, against `Translator.translate` of the same sentences here. Ratio of the words per second.
+saturated: many clients, a sentence each, against `Translator.translate` of the same sentences here. Ratio of the words per second, and of
+    the CPU time, that of the service's HTTP included: on a machine with other work the latter says more.
 load: many clients for a while, texts of mixed lengths. Every text ends in white space that spells a number, its key, which must come back
     with the translation of its own sentence; nothing but 200, and 503 with Retry-After, may be answered.
 memory: resident memory of the service after the first tenth of so many requests, and after all of them.
@@ -109,6 +110,13 @@ class Service:
         """Resident memory of all of them."""
         pages = sum(int(Path(f"/proc/{process}/statm").read_text().split()[1]) for process in self.processes())
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def cpu_seconds(self) -> float:
+        """Used by all of them so far."""
+        ticks = 0
+        for process in self.processes():
+            ticks += sum(map(int, Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]))
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGTERM)
@@ -280,13 +288,16 @@ def lone(options: argparse.Namespace, translator: Translator, lines: Sequence[st
 def saturated(options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]) -> dict[str, Any]:
     some = [lines[number * 7919 % len(lines)] for number in range(options.requests)]
     translator.translate(some[:64])
-    begun = time.perf_counter()
+    begun, cpu = time.perf_counter(), time.process_time()
     words = sum(len(result.tokens) for result in translator.translate(some))
-    offline = words / (time.perf_counter() - begun)
+    offline, cpu = words / (time.perf_counter() - begun), time.process_time() - cpu
     with service(options.run, options.threads) as at:
         asked(clients_of(at.port, 64, so_many(64), lines, expected))
+        before = at.cpu_seconds()
         met = asked(clients_of(at.port, options.saturating, so_many(options.requests), lines, expected))
-    return met | {"offline_words_per_second": round(offline, 1), "ratio": round(met["words_per_second"] / offline, 3)}
+        used = at.cpu_seconds() - before
+    more = {"offline_words_per_second": round(offline, 1), "ratio": round(met["words_per_second"] / offline, 3)}
+    return met | more | {"offline_cpu_seconds": round(cpu, 2), "service_cpu_seconds": round(used, 2), "cpu_ratio": round(cpu / used, 3)}
 
 
 def load(options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]) -> dict[str, Any]:
