@@ -25,6 +25,10 @@ def serve(
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes, each with the models in its own memory.")] = 1,
     threads: Annotated[int, typer.Option(min=0, max=1_024, help="CPU threads of each process; 0 = divide all cores among them.")] = 0,
     device: Device = "cpu",
+    precision: Annotated[
+        str | None,
+        typer.Option(help="Number format of the matrix products: float32, bfloat16 (for CPUs that support it) or int8 (the fastest)."),
+    ] = None,
     batch_size: Annotated[int, typer.Option(min=1, max=10_000, help="Sentences translated together, at most.")] = 64,
     max_characters: Annotated[int, typer.Option(min=1, max=10_000_000, help="Characters of a request, at most.")] = 20_000,
     max_sentences: Annotated[int, typer.Option(min=1, max=100_000, help="Sentences of a request, at most.")] = 500,
@@ -66,7 +70,7 @@ def serve(
         batch=batch_size,
     )
     app = AppOptions(Keys.read(api_keys) if api_keys else Keys([]), tuple(cors_origin or ()), log_text)
-    options = ProcessOptions(tuple(map(model_place, runs)), limits, app, device, threads, workers)
+    options = ProcessOptions(tuple(map(model_place, runs)), limits, app, device, precision, threads, workers)
     with bound_socket(host, port) as bound:
         where = address(bound)
 

@@ -113,7 +113,7 @@ async def _internal(request: Request, error: Any) -> Response:
 
 
 async def _http(request: Request, error: Any) -> Response:
-    if error.status_code == 400:
+    if error.detail == "There was an error parsing the body":
         return await _refused(request, RefusalError(400, _UNREADABLE))
     messages = {404: "there is nothing at this path; / and /docs show what there is", 405: "this path does not take this method"}
     return await _refused(request, RefusalError(error.status_code, messages.get(error.status_code, str(error.detail))))

@@ -5,6 +5,7 @@ error inside becomes one line. One line of the log says what happened, without t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import time
@@ -98,7 +99,8 @@ class Guard:
     def _tell(self, scope: MutableMapping[str, Any], exchange: _Exchange, body: bytes) -> None:
         seconds = time.monotonic() - exchange.begun
         route = getattr(scope.get("route"), "path", "other")
-        self._metrics.request(route, exchange.status, seconds)
+        with contextlib.suppress(Exception):  # numbers that cannot be written end no connection
+            self._metrics.request(route, exchange.status, seconds)
         client = (scope.get("client") or ("-",))[0]
         outcome = "gone" if exchange.gone else exchange.status
         text = f" body={body[:2_000].decode('utf-8', 'replace')!r}" if self._log_text and body else ""

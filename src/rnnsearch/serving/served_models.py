@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from rnnsearch.config import changed
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
 from rnnsearch.serving.refusal import RefusalError
@@ -66,11 +67,16 @@ def model_place(word: str) -> ModelPlace:
     return ModelPlace(name, places)
 
 
-def load_models(places: Sequence[ModelPlace], *, device: str = "cpu") -> list[ServedModel]:
-    """Opens the runs; code that one of them names is never executed. Raises InputError for what cannot be served."""
+def load_models(places: Sequence[ModelPlace], *, device: str = "cpu", precision: str | None = None) -> list[ServedModel]:
+    """Opens the runs; code that one of them names is never executed. Raises InputError for what cannot be served.
+
+    precision: of the products, in place of that of the runs' settings.
+    """
     models: list[ServedModel] = []
     for place in places:
         translator = Translator.load(*place.runs, device=device, trust_code=False)
+        if precision is not None:
+            translator.search = changed(translator.search, {"precision": precision})
         data = Run.open(Path(place.runs[0])).settings.data
         pair = _PAIR.fullmatch(place.name)
         source, target = (pair[1], pair[2]) if pair else (data.source_language, data.target_language)

@@ -48,6 +48,7 @@ class ProcessOptions:
     limits: Limits
     app: AppOptions
     device: str = "cpu"
+    precision: str | None = None
     threads: int = 0
     workers: int = 1
 
@@ -83,7 +84,7 @@ def make_service(options: ProcessOptions) -> Service:
         # would give large tensors back to the system after each step.
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
     set_up_cpu(options.threads, options.workers)
-    service = Service(Models(load_models(options.places, device=options.device)), options.limits, Metrics())
+    service = Service(Models(load_models(options.places, device=options.device, precision=options.precision)), options.limits, Metrics())
     service.warm_up()
     return service
 

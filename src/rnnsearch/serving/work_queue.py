@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections import deque
@@ -94,7 +95,8 @@ class WorkQueue:
 
     def _tell(self) -> None:
         if self._observer is not None:
-            self._observer.waiting(len(self._waiting))
+            with contextlib.suppress(Exception):
+                self._observer.waiting(len(self._waiting))
 
     def _seconds_to_clear(self) -> float:
         """About how long half of the queue will take, by the speed of the latest batches; at most half a minute."""
@@ -119,11 +121,12 @@ class WorkQueue:
             begun = time.monotonic()
             results = self._results(tasks)
             self._finished.append((time.monotonic(), len(tasks)))
-            if self._observer is not None:
-                self._observer.batch(tasks, begun, time.monotonic() - begun)
-                self._tell()
             assert self._loop is not None
             self._loop.call_soon_threadsafe(_deliver, tasks, results)
+            if self._observer is not None:
+                with contextlib.suppress(Exception):  # numbers that cannot be written end no work
+                    self._observer.batch(tasks, begun, time.monotonic() - begun)
+                self._tell()
 
     def _next(self, follows: bool) -> tuple[list[Task], bool]:
         """The next batch, waited for; none at the end. And whether the batch after it will follow at once."""
