@@ -119,11 +119,16 @@ def test_a_killed_worker_is_replaced_and_the_end_is_graceful(tiny_run: Path) -> 
 
 
 @pytest.mark.slow
-def test_one_process_ends_at_ctrl_c_and_workers_end_with_their_supervisor(tiny_run: Path) -> None:
+def test_one_process_ends_at_ctrl_c_and_workers_end_with_their_supervisor_or_say_why_they_cannot_begin(tiny_run: Path) -> None:
     alone = Command(tiny_run)
     assert alone.ask(text="A cat .")["model"] == "en-fr"
     alone.process.send_signal(signal.SIGINT)
     assert alone.process.wait(60) == 0
+    words = [sys.executable, "-m", "rnnsearch", "serve", str(tiny_run), str(tiny_run), "--port", "0", "--workers", "2"]
+    refused = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("rnnsearch: two models would be called 'en-fr'")
+    assert refused.stderr.count("\n") == 1
     several = Command(tiny_run, "--workers", 2)
     workers = several.workers()
     several.process.kill()

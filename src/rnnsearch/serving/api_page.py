@@ -41,18 +41,21 @@ class Route(NamedTuple):
         return f"{self.method}-{self.path.strip('/').replace('/', '-') or 'page'}".lower()
 
 
-def api_page(app: FastAPI, models: Models) -> HTMLResponse:
-    """Its style sheet is in the page; the policy names it by its hash, and allows nothing else."""
+def api_page(app: FastAPI, models: Models, base: str) -> HTMLResponse:
+    """base: where the service is, for the examples.
+
+    The page's style sheet is in it; the policy names it by its hash, and allows nothing else.
+    """
     described = app.openapi()
     listed = ", ".join(f"{model.name} ({model.source} to {model.target})" for model in models)
-    html = render("api.html", routes=list(_routes(described)), models=listed)
+    html = render("api.html", routes=list(_routes(described, base.rstrip("/"))), models=listed)
     style = _STYLE.search(html)
     allowed = b64encode(sha256(style[1].encode()).digest()).decode() if style else ""
     policy = f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     return HTMLResponse(html, headers={"Content-Security-Policy": policy})
 
 
-def _routes(described: dict[str, Any]) -> Iterator[Route]:
+def _routes(described: dict[str, Any], base: str) -> Iterator[Route]:
     schemas = described.get("components", {}).get("schemas", {})
     for path, methods in described["paths"].items():
         for method, route in methods.items():
@@ -64,7 +67,7 @@ def _routes(described: dict[str, Any]) -> Iterator[Route]:
             given = route.get("responses", {}).get("200", {}).get("content", {}).get("application/json", {}).get("example")
             answer = "" if given is None else json.dumps(given, ensure_ascii=False, indent=1)
             description = route.get("description", "").replace("`", "")
-            yield Route(method.upper(), path, route.get("summary", ""), description, fields, _example(method, path, schema), answer)
+            yield Route(method.upper(), path, route.get("summary", ""), description, fields, _example(method, base + path, schema), answer)
 
 
 def _resolved(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
@@ -84,9 +87,9 @@ def _type(schema: dict[str, Any]) -> str:
     return str(schema.get("type", ""))
 
 
-def _example(method: str, path: str, schema: dict[str, Any]) -> str:
+def _example(method: str, url: str, schema: dict[str, Any]) -> str:
     examples = schema.get("examples") or [{name: one["example"] for name, one in schema.get("properties", {}).items() if "example" in one}]
     if not examples[0]:
-        return f"curl http://127.0.0.1:8000{path}" if method == "get" else ""
+        return f"curl {url}" if method == "get" else ""
     body = json.dumps(examples[0], ensure_ascii=False)
-    return f"curl http://127.0.0.1:8000{path} -H 'Content-Type: application/json' -d '{body}'"
+    return f"curl {url} -H 'Content-Type: application/json' -d '{body}'"

@@ -31,11 +31,11 @@ def page(app: FastAPI, service: Service, folder: Traversable | None) -> APIRoute
 
     @router.get("/")
     async def index(request: Request) -> Response:
-        return _file(files["index.html"], "index.html", request) if files else api_page(app, service.models)
+        return _file(files["index.html"], "index.html", request) if files else api_page(app, service.models, str(request.base_url))
 
     @router.get("/docs")
-    async def docs() -> Response:
-        return api_page(app, service.models)
+    async def docs(request: Request) -> Response:
+        return api_page(app, service.models, str(request.base_url))
 
     @router.get("/config.json")
     async def config() -> Response:

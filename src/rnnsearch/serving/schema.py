@@ -25,7 +25,9 @@ Name = Annotated[StrictStr, Field(max_length=100), AfterValidator(plain)]
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: Name | None = Field(None, description="name of the model; not needed where the languages, or there being one, say it")
+    model: Name | None = Field(
+        None, description="name of the model; may be left out if the languages make it clear, or if there is only one"
+    )
     source: Name | None = Field(None, description="language code of the text")
     target: Name | None = Field(None, description="language code of the translation")
 
