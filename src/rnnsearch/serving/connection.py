@@ -4,11 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rnnsearch.serving.limits import HEAD_BYTES, REQUEST_SECONDS, WRITE_SECONDS
+
+
+class _InOnePiece:
+    """A transport that sends together what is written in one turn of the event loop: head and body of an answer are one system call."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._parts: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._parts:
+            self._transport.write(b"".join(self._parts))
+            self._parts.clear()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class Connection(HttpToolsProtocol):
@@ -29,7 +54,7 @@ class Connection(HttpToolsProtocol):
         self._in_head = self._completed = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(cast(asyncio.Transport, _InOnePiece(transport, self.loop)))
         # Any unsent byte counts as pressure: else an answer of 64 KiB could wait for ever for a client that never reads.
         transport.set_write_buffer_limits(high=0)
         if len(self.connections) > self.most:

@@ -27,7 +27,8 @@ POLICY = (
     "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; object-src 'none'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-HEADERS = {
+_HEADERS = {
+    "cache-control": "no-store",
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -35,6 +36,8 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cross-origin-opener-policy": "same-origin",
 }
+HEADERS = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+"""Of every answer that does not say otherwise."""
 WITH_KEY = ("/v1/", "/metrics")
 """Paths that need a key, if keys are needed. LibreTranslate's have it among their fields."""
 SLOW_SECONDS = 0.1
@@ -120,9 +123,7 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             present = {name.lower() for name, _ in message.get("headers", [])}
-            added = {**HEADERS, "cache-control": "no-store"}
-            more = [(name.encode(), value.encode()) for name, value in added.items() if name.encode() not in present]
-            message = {**message, "headers": [*message.get("headers", []), *more]}
+            message = {**message, "headers": [*message.get("headers", []), *(pair for pair in HEADERS if pair[0] not in present)]}
         await self._send(message)
 
     async def refuse(self, refusal: RefusalError) -> None:
