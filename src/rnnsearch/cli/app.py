@@ -27,6 +27,7 @@ from rnnsearch.cli.report import report
 from rnnsearch.cli.reproduce import reproduce
 from rnnsearch.cli.score import score
 from rnnsearch.cli.select import select
+from rnnsearch.cli.serve import serve
 from rnnsearch.cli.settings import settings
 from rnnsearch.cli.train import train
 from rnnsearch.cli.translate import translate
@@ -54,6 +55,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     translate: "rnnsearch translate run news.en --beam 12 > news.fr",
     score: "rnnsearch score run news.en news.fr",
     align: "rnnsearch align run news.en news.fr > news.links",
+    serve: "rnnsearch serve en-fr=run --port 8000",
     evaluate: "rnnsearch evaluate --hyp news.out --system moses=moses.out --ref news.fr --src news.en --by-length --significance",
     aer: "rnnsearch aer --links news.links --gold news.wa",
     report: "rnnsearch report rnnsearch-50 rnnencdec-50 --test news.en news.fr --system Moses=moses.fr --out report",

@@ -92,13 +92,18 @@ def length_limits(source_lengths: Tensor, settings: SearchSettings) -> LengthLim
 
 @torch.no_grad()
 def beam_search(
-    step: StepFunction, state: SearchState, source_lengths: Int[Tensor, " batch"], settings: SearchSettings
+    step: StepFunction,
+    state: SearchState,
+    source_lengths: Int[Tensor, " batch"],
+    settings: SearchSettings,
+    watch: Callable[[Beam], None] | None = None,
 ) -> list[list[Hypothesis]]:
     """Searches the most probable translations; a finished hypothesis leaves its sentence's beam and shrinks it by one.
 
     source_lengths: (B,) end of sentence included. Returns, per sentence, at least one and at most `settings.nbest` hypotheses,
     best first: the finished ones, or the best unfinished ones if none is finished (an empty one if no first word is possible).
     At the longest allowed length the end of sentence may still be chosen, but no further word.
+    watch: is told, after each word, of the hypotheses that go on.
     Equal scores are ordered by hypothesis, then by id; at the final choice the one finished first wins. So the other
     sentences of the batch cannot change a sentence's result, except through the rounding of the step itself.
     """
@@ -126,6 +131,8 @@ def beam_search(
             break
         widths = (widths - ends.sum(axis=1))[rows]
         history.append(chosen.select(rows, slots))
+        if watch is not None:
+            watch(history[-1])
         previous, state = advance(result, history[-1], rows)
     return [sorted(collected, key=lambda hypothesis: -hypothesis.score)[: settings.nbest] for collected in found]
 

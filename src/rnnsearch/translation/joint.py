@@ -7,7 +7,7 @@ log p(y | x) of one direction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from rnnsearch.config import SearchSettings
 from rnnsearch.records import Hypothesis
-from rnnsearch.translation.beam import EOS, SearchState, StepFunction, beam_search, final_score
+from rnnsearch.translation.beam import EOS, Beam, SearchState, StepFunction, beam_search, final_score
 from rnnsearch.translation.ensemble import mean_alignment
 
 Ids = tuple[int, ...]
@@ -32,16 +32,26 @@ class Reader(NamedTuple):
     backward: bool
 
 
-def search(readers: Sequence[Reader], source_lengths: Int[Tensor, " batch"], settings: SearchSettings) -> list[list[Hypothesis]]:
-    """As `beam_search`, in one direction or in both; words stand in the order of the translation."""
+def search(
+    readers: Sequence[Reader],
+    source_lengths: Int[Tensor, " batch"],
+    settings: SearchSettings,
+    watch: Callable[[Beam], None] | None = None,
+) -> list[list[Hypothesis]]:
+    """As `beam_search`, in one direction or in both; words stand in the order of the translation.
+
+    watch: is told of hypotheses only where the one direction is that of the translation.
+    """
     if len(readers) > 1:
         return joint_search(readers, source_lengths, settings)
-    return search_one_way(readers[0], source_lengths, settings)
+    return search_one_way(readers[0], source_lengths, settings, None if readers[0].backward else watch)
 
 
-def search_one_way(reader: Reader, source_lengths: Int[Tensor, " batch"], settings: SearchSettings) -> list[list[Hypothesis]]:
+def search_one_way(
+    reader: Reader, source_lengths: Int[Tensor, " batch"], settings: SearchSettings, watch: Callable[[Beam], None] | None = None
+) -> list[list[Hypothesis]]:
     """Beam search in one direction."""
-    found = beam_search(reader.step, reader.state, source_lengths, settings)
+    found = beam_search(reader.step, reader.state, source_lengths, settings, watch)
     return [[in_order(hypothesis) for hypothesis in one] for one in found] if reader.backward else found
 
 

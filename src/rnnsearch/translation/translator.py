@@ -32,6 +32,7 @@ from rnnsearch.translation.lexical_shortlist import in_vocabulary_ids, shortlist
 from rnnsearch.translation.long_lines import cut, joined
 from rnnsearch.translation.network_step import begin_search
 from rnnsearch.translation.sampling import sample
+from rnnsearch.translation.word_by_word import Heard, Listener, word_by_word
 
 END = SPECIALS[0]
 READ_AHEAD = 16
@@ -122,9 +123,16 @@ class Translator:
         networks = [run.load_network(trust_code=trust_code, device=device) for run in opened]
         return cls(networks, first.source, first.target, first.settings.search, dictionary, table)
 
-    def translate(self, lines: Iterable[str], **search: Any) -> list[Translation]:
-        """The translations of these lines, one each. search: settings to change, for example beam=5, no_unk=True."""
-        return list(self.stream(lines, full_batches=True, **search))
+    def translate(self, lines: Iterable[str], *, listeners: Mapping[int, Listener] | None = None, **search: Any) -> list[Translation]:
+        """The translations of these lines, one each. search: settings to change, for example beam=5, no_unk=True.
+
+        listeners: of some lines, by their numbers from 0. With beam=1, each is told of its line's translation after every word that
+        greedy search writes, with the alignment so far. Nobody is told of lines that are translated in parts, or by a decoder that
+        reads from right to left.
+        """
+        settings = changed(self.search, search)
+        heard = Heard(listeners or {} if settings.beam == 1 else {})
+        return list(self._in_order([given_lines(lines)], lambda encoded: self._search(encoded, settings, heard), settings, heard))
 
     def stream(self, lines: Iterable[str], *, full_batches: bool = False, **search: Any) -> Iterator[Translation]:
         """As `translate`, for input of any length. An empty line gives an empty translation.
@@ -135,7 +143,7 @@ class Translator:
         settings = changed(self.search, search)
         some = given_lines(lines)
         groups = [some] if full_batches else arriving(some, READ_AHEAD * settings.batch_size)
-        return self._in_order(groups, lambda encoded: self._search(encoded, settings), settings)
+        return self._in_order(groups, lambda encoded: self._search(encoded, settings, Heard({})), settings)
 
     def sample(
         self, lines: Iterable[str], *, samples: int = 1, temperature: float = 1.0, seed: int = 1, **search: Any
@@ -203,7 +211,9 @@ class Translator:
             raise InputError(what, remedy="write one sentence on each line")
         return pair
 
-    def _in_order(self, groups: Iterable[Iterable[str]], work: Any, settings: SearchSettings) -> Iterator[Translation]:
+    def _in_order(
+        self, groups: Iterable[Iterable[str]], work: Any, settings: SearchSettings, heard: Heard | None = None
+    ) -> Iterator[Translation]:
         """A translation for each line; those longer than `max_source_length` are cut, and put together again.
 
         groups: of lines; no batch has lines of two.
@@ -213,8 +223,11 @@ class Translator:
 
         def parts(lines: Iterable[str]) -> Iterator[EncodedSentence]:
             for line in lines:
-                some = cut(self.source.encode(line), self.source, settings.max_source_length, next(numbers))
+                number = next(numbers)
+                some = cut(self.source.encode(line), self.source, settings.max_source_length, number)
                 counts.append(len(some))
+                if heard is not None and len(some) == 1:
+                    heard.begin(number - 1, some[0])
                 yield from some
 
         for lines in groups:
@@ -243,12 +256,17 @@ class Translator:
             readers = shortlist_readers(readers, chosen)
         return _Begun(readers, lengths, shortlist)
 
-    def _search(self, encoded: list[EncodedSentence], settings: SearchSettings) -> list[Translation]:
+    def _search(self, encoded: list[EncodedSentence], settings: SearchSettings, heard: Heard) -> list[Translation]:
         def searched(some: list[EncodedSentence]) -> list[Translation]:
             begun = self._begin(some, settings)
-            return self._in_words(some, begun.in_words(search(begun.readers, begun.lengths, settings)), settings)
+            told = {number: self._told(begun, sentence, tell, settings) for number, sentence, tell in heard.among(some)}
+            found = search(begun.readers, begun.lengths, settings, word_by_word(told) if told else None)
+            return self._in_words(some, begun.in_words(found), settings)
 
         return self._in_memory(encoded, settings.beam, searched)
+
+    def _told(self, begun: _Begun, sentence: EncodedSentence, tell: Listener, settings: SearchSettings) -> Callable[[Hypothesis], None]:
+        return lambda so_far: tell(self._translation(sentence, begun.in_words([[so_far]])[0][0], settings.replace_unk))
 
     def _in_memory(
         self, encoded: list[EncodedSentence], hypotheses: int, work: Callable[[list[EncodedSentence]], list[Translation]]

@@ -1,0 +1,1 @@
+"""The HTTP service: requests are checked, split into sentences, translated in batches by one thread, and put together again."""

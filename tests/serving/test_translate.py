@@ -1,0 +1,166 @@
+"""POST /v1/translate: what it answers is what the Translator answers, sentence by sentence, with the white space of the text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from rnnsearch.serving.served_models import ServedModel
+from rnnsearch.word_links import format_links
+
+TEXT = "  The man sees a dog .  The girls read .\n\n\tA cat sleeps .\r\n"
+SENTENCES = ["The man sees a dog .", "The girls read .", "A cat sleeps ."]
+
+
+def ask(client: TestClient, path: str = "/v1/translate", status: int = 200, **body: Any) -> Any:
+    answer = client.post(path, json=body)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def test_a_text_is_translated_sentence_by_sentence_and_keeps_its_white_space(client: TestClient, served: list[ServedModel]) -> None:
+    results = [served[0].translator.translate([line], beam=4)[0] for line in SENTENCES]
+    answer = ask(client, text=TEXT, source="en", target="fr", beam=4)
+    assert answer["model"] == "en-fr"
+    (text,) = answer["translations"]
+    assert text["text"] == f"  {results[0].text}  {results[1].text}\n\n\t{results[2].text}\r\n"
+    assert [one["source"] for one in text["sentences"]] == SENTENCES
+    for one, result in zip(text["sentences"], results, strict=True):
+        assert one["source_tokens"] == result.source_tokens
+        (best,) = one["hypotheses"]
+        assert best["text"] == result.text
+        assert best["tokens"] == result.tokens
+        assert best["score"] == pytest.approx(result.score, abs=1e-4)
+        assert best["log_probabilities"] == pytest.approx(result.log_probabilities, abs=1e-4)
+        assert "alignment" not in best
+        assert "links" not in best
+
+
+def test_n_best_lists_alignments_and_links_on_demand(client: TestClient, served: list[ServedModel]) -> None:
+    (result,) = served[0].translator.translate([SENTENCES[0]], beam=4, nbest=3)
+    answer = ask(client, text=SENTENCES[0], model="en-fr", nbest=3, alignment=True, links=True)
+    hypotheses = answer["translations"][0]["sentences"][0]["hypotheses"]
+    assert [one["text"] for one in hypotheses] == [one.text for one in [result, *result.alternatives]]
+    assert hypotheses[0]["links"] == format_links(result.links())
+    for one in hypotheses:
+        assert len(one["alignment"]) == len(one["tokens"])
+        assert all(len(row) == len(result.source_tokens) for row in one["alignment"])
+        assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in one["alignment"])
+
+
+def test_many_texts_are_answered_in_their_order(client: TestClient) -> None:
+    texts = [*SENTENCES, "", " \n", "A ."]
+    answer = ask(client, text=texts, model="en-fr")
+    alone = [ask(client, text=text, model="en-fr")["translations"][0] for text in texts]
+    assert [one["text"] for one in answer["translations"]] == [one["text"] for one in alone]
+    assert answer["translations"][3:5] == [{"text": "", "sentences": []}, {"text": " \n", "sentences": []}]
+
+
+def test_the_model_is_chosen_by_name_or_by_languages(client: TestClient) -> None:
+    assert ask(client, text="le chien", source="fr")["model"] == "back"
+    assert ask(client, text="le chien", model="back")["model"] == "back"
+    assert [model["name"] for model in client.get("/v1/models").json()["models"]] == ["en-fr", "back"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "says"),
+    [
+        ({}, 400, "name one of en-fr (en to fr), back (fr to en)"),
+        ({"model": "none"}, 404, "there is no model 'none'; there are en-fr (en to fr), back (fr to en)"),
+        ({"source": "de", "target": "fr"}, 404, "there is no model from 'de' to 'fr'"),
+        ({"model": "en-fr", "source": "fr"}, 404, "model en-fr translates from 'en' to 'fr'"),
+        ({"model": "en-fr", "beam": 11}, 422, "beam = 11 is more than 10"),
+        ({"model": "en-fr", "nbest": 6}, 422, "nbest = 6 is more than 5"),
+        ({"model": "en-fr", "beam": 2, "nbest": 3}, 422, "nbest = 3 is more than beam = 2"),
+        ({"model": "en-fr", "beam": 0}, 422, "beam: it is too small"),
+        ({"model": "en-fr", "beam": "4"}, 422, "beam: it is not a whole number"),
+        ({"model": "en-fr", "beam": 1.5}, 422, "beam: it is not a whole number"),
+        ({"model": "en-fr", "alignment": "perhaps"}, 422, "alignment: it is not true or false"),
+        ({"model": "en-fr", "bean": 4}, 422, "bean: there is no such field"),
+        ({"model": "en-fr", "text": None}, 422, "text: it is not a text"),
+        ({"model": "en-fr", "text": ["a", 7]}, 422, "text: it is not a text"),
+        ({"model": "en-fr", "text": {"a": 1}}, 422, "text: it is not a text"),
+        ({"model": "en-fr", "text": "a\0b"}, 422, "NUL byte"),
+        ({"model": "en-\0fr"}, 422, "NUL byte"),
+        ({"model": "en-fr", "text": "\ud800"}, 422, "surrogate"),
+        ({"model": "en-fr", "text": "a" * 2_001}, 413, "2,001 characters, and 2,000 are the most"),
+        ({"model": "en-fr", "text": ["a"] * 21}, 413, "21 texts, and 20 are the most"),
+        ({"model": "en-fr", "text": "A b.\n" * 41}, 413, "sentences, and 40 are the most"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_in_one_clear_line(client: TestClient, body: dict[str, Any], status: int, says: str) -> None:
+    answer = client.post("/v1/translate", content=json.dumps({"text": "a"} | body), headers={"Content-Type": "application/json"})
+    assert answer.status_code == status
+    error = answer.json()["error"]
+    assert error["status"] == status
+    assert says in error["message"]
+    assert "\n" not in error["message"]
+    assert "Traceback" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status", "says"),
+    [
+        (b"{", "application/json", 400, "not JSON"),
+        (b"[" * 30_000, "application/json", 400, "nested too deeply"),
+        (b'{"text": ' + b"9" * 5_000 + b"}", "application/json", 400, "too many digits"),
+        (b'{"text": "\xff"}', "application/json", 400, "UTF-8"),
+        (b"null", "application/json", 422, "not a JSON object"),
+        (b"[]", "application/json", 422, "not a JSON object"),
+        (b"", "application/json", 422, "missing"),
+        (b'{"text": "a"}', "text/plain", 415, "Content-Type: application/json"),
+        (b"text=a", "application/x-www-form-urlencoded", 415, "Content-Type: application/json"),
+        (b"x" * 200_000, "application/json", 413, "bytes"),
+    ],
+)
+def test_bodies_that_are_no_request_are_refused(client: TestClient, content: bytes, kind: str, status: int, says: str) -> None:
+    answer = client.post("/v1/translate", content=content, headers={"Content-Type": kind})
+    assert answer.status_code == status
+    assert says in answer.json()["error"]["message"]
+
+
+def test_long_words_and_strange_scripts_get_an_answer(client: TestClient) -> None:
+    for text in ("x" * 2_000, "🙂" * 50, "שלום עולם", "a\u0301" * 50, "\u202e abc", "a\x01b\x7f", "\ufeffa"):
+        assert len(ask(client, text=text, model="en-fr")["translations"]) == 1
+
+
+def test_alignments_are_those_of_forced_decoding_and_of_the_posterior(client: TestClient, served: list[ServedModel]) -> None:
+    pairs = [("The man sees a dog .", "Le chien ."), ("A cat sleeps .", "Un chat .")]
+    sources, targets = (list(side) for side in zip(*pairs, strict=True))
+    for posterior in (False, True):
+        expected = served[0].translator.align(pairs, posterior=posterior)
+        answer = ask(client, "/v1/align", source_text=sources, target_text=targets, model="en-fr", posterior=posterior)
+        for one, result in zip(answer["pairs"], expected, strict=True):
+            assert one["links"] == format_links(result.links())
+            assert one["tokens"] == result.tokens
+            assert [value for row in one["alignment"] for value in row] == pytest.approx(result.alignment.flatten().tolist(), abs=1e-4)
+    links_only = ask(client, "/v1/align", source_text=sources[0], target_text=targets[0], model="en-fr", alignment=False)
+    assert "alignment" not in links_only["pairs"][0]
+
+
+def test_scores_are_those_of_forced_decoding(client: TestClient, served: list[ServedModel]) -> None:
+    answer = ask(client, "/v1/score", source_text="The man .", target_text="Le chien .", model="en-fr")
+    (score,) = served[0].translator.score([("The man .", "Le chien .")])
+    (pair,) = answer["pairs"]
+    assert pair["score"] == pytest.approx(score, abs=1e-4)
+    assert sum(pair["log_probabilities"]) == pytest.approx(score, abs=1e-3)
+    assert len(pair["log_probabilities"]) == len(pair["tokens"]) + 1
+
+
+@pytest.mark.parametrize("path", ["/v1/align", "/v1/score"])
+def test_pairs_that_do_not_fit_are_refused(client: TestClient, path: str) -> None:
+    assert "2 sentences, and target_text 1" in ask(client, path, 422, source_text=["a", "b"], target_text=["c"])["error"]["message"]
+    assert "two lists" in ask(client, path, 422, source_text="a", target_text=["c"])["error"]["message"]
+    many = ["a"] * 41
+    assert "41 pairs, and 40" in ask(client, path, 413, source_text=many, target_text=many, model="en-fr")["error"]["message"]
+
+
+def test_paths_and_methods_that_there_are_not(client: TestClient) -> None:
+    assert client.get("/v1/nothing").status_code == 404
+    assert client.get("/../../etc/passwd").status_code == 404
+    assert client.get("/v1/translate").status_code == 405
+    assert client.delete("/v1/translate").status_code == 405
+    assert "message" in client.put("/v1/models").json()["error"]

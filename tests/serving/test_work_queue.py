@@ -1,0 +1,166 @@
+"""The queue: what waits together is worked on together, nothing is lost or swapped, and nothing grows."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="needs the extra serve")
+
+from rnnsearch.serving.refusal import RefusalError
+from rnnsearch.serving.work_queue import Task, WorkQueue
+
+
+class Held:
+    """Work that waits for `go`, writes down its batches, and answers with what it was given."""
+
+    def __init__(self, held: bool = True) -> None:
+        self.go, self.begun = threading.Event(), threading.Semaphore(0)
+        self.batches: list[list[Any]] = []
+        if not held:
+            self.go.set()
+
+    def __call__(self, group: Any, tasks: Sequence[Task]) -> list[Any]:
+        self.batches.append([task.item for task in tasks])
+        self.begun.release()
+        assert self.go.wait(20)
+        return [(group, task.item) for task in tasks]
+
+    async def has_begun(self) -> None:
+        assert await asyncio.to_thread(self.begun.acquire, timeout=20)
+
+
+def in_loop(work: Callable[..., Any], test: Callable[[WorkQueue], Any], **options: Any) -> Any:
+    async def run() -> Any:
+        queue = WorkQueue(work, **({"batch": 4, "capacity": 10} | options))
+        queue.begin()
+        try:
+            return await test(queue)
+        finally:
+            await asyncio.wait_for(queue.end(), 20)
+
+    return asyncio.run(run())
+
+
+def tasks(*items: Any, group: str = "g") -> list[Task]:
+    return [Task(group, item, len(str(item))) for item in items]
+
+
+def test_each_task_gets_its_own_result() -> None:
+    async def test(queue: WorkQueue) -> None:
+        asked = [asyncio.gather(*queue.submit(tasks(f"{n}", f"{n}" * (n % 7 + 1), group=f"g{n % 3}"))) for n in range(100)]
+        for n, answer in enumerate(await asyncio.gather(*asked)):
+            assert answer == [(f"g{n % 3}", f"{n}"), (f"g{n % 3}", f"{n}" * (n % 7 + 1))]
+
+    in_loop(Held(held=False), test, capacity=1_000)
+
+
+def test_a_lone_task_does_not_wait_and_those_that_came_meanwhile_go_together_by_length() -> None:
+    work = Held()
+
+    async def test(queue: WorkQueue) -> None:
+        first = queue.submit(tasks("first"))
+        await work.has_begun()
+        later = queue.submit(tasks("aa", "bbbbbbbbb", "c", "dddddddd", "ee", "f"))
+        other = queue.submit(tasks("other", group="h"))
+        work.go.set()
+        await asyncio.gather(*first, *later, *other)
+
+    in_loop(work, test)
+    assert work.batches[0] == ["first"]
+    assert sorted(work.batches[1]) == ["aa", "c", "ee", "f"]
+    assert sorted(map(sorted, work.batches[2:])) == [["bbbbbbbbb", "dddddddd"], ["other"]]
+
+
+def test_a_short_request_passes_a_long_one() -> None:
+    work = Held()
+
+    async def test(queue: WorkQueue) -> None:
+        first = queue.submit(tasks("first"))
+        await work.has_begun()
+        many = queue.submit(tasks(*range(100, 140), group="long"))
+        short = queue.submit(tasks("short"))
+        work.go.set()
+        await asyncio.gather(*first, *many, *short)
+
+    in_loop(work, test, capacity=100)
+    assert ["short"] in work.batches[2:4]
+
+
+def test_a_full_queue_refuses_and_does_not_grow() -> None:
+    work = Held()
+
+    async def test(queue: WorkQueue) -> None:
+        first = queue.submit(tasks("first"))
+        await work.has_begun()
+        waiting = queue.submit(tasks(*range(9)))
+        with pytest.raises(RefusalError, match="the queue is full") as refused:
+            queue.submit(tasks("a", "b"))
+        assert refused.value.status == 503
+        assert int(refused.value.headers["Retry-After"]) >= 1
+        assert len(queue) == 9
+        waiting += queue.submit(tasks("fits"))
+        work.go.set()
+        await asyncio.gather(*first, *waiting)
+        assert len(queue) == 0
+
+    in_loop(work, test)
+
+
+def test_whoever_gives_up_frees_its_place_and_costs_no_work() -> None:
+    work = Held()
+
+    async def test(queue: WorkQueue) -> None:
+        first = queue.submit(tasks("first"))
+        await work.has_begun()
+        given_up = queue.submit(tasks(*range(10)))
+        for future in given_up:
+            future.cancel()
+        await asyncio.sleep(0)
+        assert len(queue) == 0
+        stays = queue.submit(tasks("stays"))
+        first[0].cancel()  # it is being worked on: its result is for nobody
+        work.go.set()
+        assert await stays[0] == ("g", "stays")
+
+    in_loop(work, test)
+    assert work.batches == [["first"], ["stays"]]
+
+
+def test_what_one_task_brings_about_is_no_fault_of_the_others() -> None:
+    def work(group: Any, some: Sequence[Task]) -> list[Any]:
+        if any(task.item == "bad" for task in some):
+            raise ValueError("bad")
+        return [task.item for task in some]
+
+    async def test(queue: WorkQueue) -> None:
+        results = await asyncio.gather(*queue.submit(tasks("a", "bad", "c")), return_exceptions=True)
+        assert results[0] == "a"
+        assert isinstance(results[1], ValueError)
+        assert results[2] == "c"
+        assert await queue.submit(tasks("later"))[0] == "later"
+
+    in_loop(work, test)
+
+
+def test_the_end_finishes_what_waits_and_takes_no_more() -> None:
+    work = Held()
+
+    async def test(queue: WorkQueue) -> None:
+        asked = queue.submit(tasks("first"))
+        await work.has_begun()
+        asked += queue.submit(tasks("a", "b"))
+        ending = asyncio.ensure_future(queue.end())
+        await asyncio.sleep(0.01)
+        with pytest.raises(RefusalError, match="ending"):
+            queue.submit(tasks("late"))
+        work.go.set()
+        await ending
+        assert [one for _, one in await asyncio.gather(*asked)] == ["first", "a", "b"]
+        assert not queue.alive
+
+    in_loop(work, test)
