@@ -13,7 +13,7 @@ from rnnsearch.drawing.palette import properties
 
 POLICY = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; base-uri 'none'; form-action 'none'; object-src 'none'"
 """Content-Security-Policy of the page; in its own `meta` element too, since a static host sends none."""
-KINDS = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+KINDS = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 """Media types by ending, for whoever serves the files."""
 
 
