@@ -4,7 +4,7 @@
     python benchmarks/exported_page.py --random          # initial weights of the size that is shipped, for times only
 
 Each sentence is translated in the page, by the engine in its worker, greedily and with a beam of 5. With --plain the products are those of
-plain JavaScript, without WebAssembly. With --random every translation is as long as its source: what an untrained network writes has no end.
+plain JavaScript, without WebAssembly. With --random every translation is as long as its source, since an untrained network finds no end.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ def random_run(folder: Path) -> Path:
 
 def lines_of(arguments: argparse.Namespace, folder: Path) -> list[str]:
     if arguments.random:
-        return [" ".join(f"w{(7919 * place + number) % 10_000}" for place in range(arguments.words)) for number in range(arguments.sentences)]
+        return [
+            " ".join(f"w{(7919 * place + number) % 10_000}" for place in range(arguments.words)) for number in range(arguments.sentences)
+        ]
     if arguments.text is None:
         write(folder / "corpus", 1, 500)
         arguments.text = folder / "corpus" / "test.en"
@@ -96,7 +98,9 @@ def main() -> None:
             script = TIMED.replace("PLAIN", json.dumps(arguments.plain)).replace("LINES", json.dumps(lines))
             found = page.run(script)
         size = made.page_bytes + sum(made.model_bytes.values())
-    print(f"to load      {size / 1e6:8.2f} MB, {made.page_bytes / 1e6:.2f} of it the page and its engine; {found['loaded']:.0f} ms from the disk")
+    print(
+        f"to load      {size / 1e6:8.2f} MB, {made.page_bytes / 1e6:.2f} of it the page and its engine; {found['loaded']:.0f} ms from the disk"
+    )
     print(f"products by  {'WebAssembly SIMD' if found['simd'] else 'plain JavaScript'}")
     print(f"greedy words {found['steps'] / len(lines):8.1f} per sentence, subwords and ends of sentence counted")
     for beam, times in found["times"].items():

@@ -1,8 +1,8 @@
 """A headless Chromium that tests drive through its debugging pipe: no driver and no library is needed.
 
-    with browser(tmp_path) as page:
-        page.open("http://127.0.0.1:8000/")
-        page.wait("document.title")
+with browser(tmp_path) as page:
+    page.open("http://127.0.0.1:8000/")
+    page.wait("document.title")
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ class Page:
             if value := self.run(condition):
                 return value
             time.sleep(0.05)
-        raise BrowserError(f"never true: {condition}; the page says {self.messages} and shows {self.run('document.body.innerText')[:500]!r}")
+        raise BrowserError(
+            f"never true: {condition}; the page says {self.messages} and shows {self.run('document.body.innerText')[:500]!r}"
+        )
 
     def press(self, key: str, modifiers: int = 0) -> None:
         """A key with its code; a letter. modifiers: 2 for Ctrl."""

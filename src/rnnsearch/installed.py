@@ -43,7 +43,9 @@ def folder_of(word: str | Path) -> Path:
     if str(word) in models:
         return models[str(word)]
     known = f"installed models: {', '.join(models)}" if models else f"no models are installed: {INSTALL}"
-    raise InputError(f"there is no folder and no installed model {str(word)!r}", remedy=f"{did_you_mean(str(word), models)} {known}".strip())
+    raise InputError(
+        f"there is no folder and no installed model {str(word)!r}", remedy=f"{did_you_mean(str(word), models)} {known}".strip()
+    )
 
 
 def _homes() -> list[Path]:

@@ -24,4 +24,5 @@ def export(
     made = export_page(runs, out)
     for name, size in made.model_bytes.items():
         say(f"{name}: {size / 1e6:.1f} MB")
-    say(f"page: {made.page_bytes / 1e6:.2f} MB; put {made.folder} on any web host, or look at it now: python -m http.server -d {made.folder}")
+    say(f"the page itself: {made.page_bytes / 1e6:.2f} MB")
+    say(f"put {out} on any web host, or look at it now: python -m http.server -d {out}")

@@ -14,7 +14,7 @@ import typer
 
 from rnnsearch.cli.options import Device, Json, Threads, TrustCode, say
 from rnnsearch.cli.output import also_written
-from rnnsearch.cli.runs import load
+from rnnsearch.cli.runs import is_run, load
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import ProgressBar
 
@@ -90,7 +90,7 @@ def translate(
     from rnnsearch.translation.long_lines import long_lines_noted
     from rnnsearch.translation.unknown_source_words import unknown_words_noted
 
-    file = "-" if runs[-1].is_dir() or (len(runs) == 1 and str(runs[0]) != "-") else str(runs.pop())
+    file = "-" if is_run(runs[-1]) or (len(runs) == 1 and str(runs[0]) != "-") else str(runs.pop())
     if out and samples:
         raise InputError("samples cannot be written with --out, which resumes", remedy="write them with > FILE")
     translator = load(runs, device, threads, trust_code, dictionary, lexical_shortlist)

@@ -48,7 +48,7 @@ def check_exportable(run: Run) -> None:
 
 
 def write_browser_model(run: Run, folder: Path) -> int:
-    """Writes both files into `folder`, which it makes, and returns their bytes. Raises InputError as `check_exportable` and `Run.load_network` do."""
+    """Writes both files into `folder`, which it makes. Returns their bytes. Raises InputError as `check_exportable`."""
     check_exportable(run)
     network = run.load_network()
     search = run.settings.search.model_dump(include=set(SEARCH))
@@ -78,7 +78,7 @@ def _side(codec: Codec, side: Side) -> dict[str, Any]:
 
 
 def moses_rules(language: str, side: Side) -> dict[str, Any]:
-    """The lists that Moses's rules read: sets of characters as [first, last, …], and the words before which a full stop ends no sentence."""
+    """The lists that Moses's rules read: sets of characters as [first, last, …], and words whose full stop ends no sentence."""
     from sacremoses import MosesDetokenizer, MosesTokenizer
     from sacremoses.util import CJKChars
 

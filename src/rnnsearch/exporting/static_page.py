@@ -61,7 +61,7 @@ def export_page(runs: Sequence[str | Path], out: str | Path) -> StaticPage:
 
 
 def model_names(runs: Sequence[Run]) -> list[str]:
-    """What the page calls them: `en-fr`; runs of the same languages are told apart by the names of their folders. Raises InputError if that fails."""
+    """What the page calls them: `en-fr`, or the names of their folders where languages are the same. Two of one name raise InputError."""
     pairs = [f"{run.settings.data.source_language}-{run.settings.data.target_language}" for run in runs]
     names = [file_name(pair if pairs.count(pair) == 1 else run.path.resolve().name) for pair, run in zip(pairs, runs, strict=True)]
     for name in names:

@@ -1,7 +1,7 @@
 """Weights as they are kept in a quarter of the space: every matrix as 8-bit integers with a scale for each row.
 
-The integers and scales are those that `inference_weights.Int8Linear` would make of the matrix itself, so that a search in int8 loses nothing
-by the file; only the embeddings, which a search reads as they are, are rounded too.
+The integers and scales are those that `inference_weights.Int8Linear` would make of the matrix itself, so that a search in int8 is
+the same; only the embeddings, which a search reads as they are, are rounded too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def quantise(tensors: Mapping[str, Tensor], *, tied: bool) -> dict[str, Tensor]:
 
 
 def dequantise(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Float32 tensors from what `quantise` made; tensors without an int8 matrix are returned as they are. Raises InputError for scales that do not fit."""
+    """Float32 tensors from what `quantise` made; without an int8 matrix they stay as they are. Wrong scales raise InputError."""
     if not any(tensor.dtype == torch.int8 for tensor in tensors.values()):
         return dict(tensors)
     whole: dict[str, Tensor] = {}

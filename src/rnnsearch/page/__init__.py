@@ -1,7 +1,8 @@
 """The page that translates: one source for the static export and for the service. `page_files` has all of it but `config.json`.
 
 `config.json` says which models there are and what runs them:
-{"engine": "local" or "http", "models": [{"name", "source", "target", …}], "title": …}; with "local" each model also has "folder" and "bytes".
+{"engine": "local" or "http", "models": [{"name", "source", "target", …}], …}; with "local" each model
+also has "folder" and "bytes". "examples": {name: [texts]} replaces the examples of a model.
 """
 
 from __future__ import annotations
@@ -13,7 +14,12 @@ from rnnsearch.drawing.palette import properties
 
 POLICY = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; base-uri 'none'; form-action 'none'; object-src 'none'"
 """Content-Security-Policy of the page; in its own `meta` element too, since a static host sends none."""
-KINDS = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 """Media types by ending, for whoever serves the files."""
 
 
