@@ -98,9 +98,8 @@ def main() -> None:
             script = TIMED.replace("PLAIN", json.dumps(arguments.plain)).replace("LINES", json.dumps(lines))
             found = page.run(script)
         size = made.page_bytes + sum(made.model_bytes.values())
-    print(
-        f"to load      {size / 1e6:8.2f} MB, {made.page_bytes / 1e6:.2f} of it the page and its engine; {found['loaded']:.0f} ms from the disk"
-    )
+    print(f"to load      {size / 1e6:8.2f} MB, {made.page_bytes / 1e6:.2f} of it the page and its engine")
+    print(f"loaded       {found['loaded']:8.0f} ms, from this machine's disk")
     print(f"products by  {'WebAssembly SIMD' if found['simd'] else 'plain JavaScript'}")
     print(f"greedy words {found['steps'] / len(lines):8.1f} per sentence, subwords and ends of sentence counted")
     for beam, times in found["times"].items():

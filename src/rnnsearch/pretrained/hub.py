@@ -9,11 +9,14 @@ from rnnsearch.errors import InputError
 
 FILES = ["config.toml", "model.safetensors", "vocabulary.source.txt", "vocabulary.target.txt", "subwords.*.model", "README.md"]
 """All that is fetched: whatever else lies in the repository stays there."""
+ENDPOINT: str | None = None
+CACHE: str | None = None
+"""Where the hub is and where files are kept; None: as $HF_ENDPOINT and $HF_HOME say."""
 
 
 def is_hub_name(word: str | Path) -> bool:
     """Whether the word is `owner/name`, and no folder is called so."""
-    return isinstance(word, str) and re.fullmatch(r"[\w.-]+/[\w.-]+", word) is not None and ".." not in word and not Path(word).exists()
+    return isinstance(word, str) and re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", word) is not None and not Path(word).exists()
 
 
 def fetched(name: str, revision: str | None = None) -> Path:
@@ -27,7 +30,7 @@ def fetched(name: str, revision: str | None = None) -> Path:
         what = f"there is no folder {name!r}, and models of a hub need the package huggingface_hub"
         raise InputError(what, remedy="pip install 'rnnsearch[hub]', or name a folder that is there") from None
     try:
-        folder = Path(snapshot_download(name, revision=revision, allow_patterns=FILES))
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=FILES, endpoint=ENDPOINT, cache_dir=CACHE))
     except Exception as error:  # the library's own, its HTTP client's, and the system's
         said = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"model {name!r} cannot be fetched: {said}", remedy="check its name and the connection") from None
