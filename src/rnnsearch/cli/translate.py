@@ -86,7 +86,6 @@ def translate(
     from rnnsearch.cli.typing_lines import is_typed, typed_lines
     from rnnsearch.config import changed
     from rnnsearch.text.formats.lines import read_lines
-    from rnnsearch.translation.answers import AnswerFile, answers_key
     from rnnsearch.translation.long_lines import long_lines_noted
     from rnnsearch.translation.unknown_source_words import unknown_words_noted
 
@@ -115,6 +114,8 @@ def translate(
         if samples:
             results = translator.sample(read_lines(file), samples=samples, temperature=temperature, seed=seed, **search)
         elif out:
+            from rnnsearch.translation.answers import AnswerFile, answers_key
+
             form, aligned = "json" if json else "nbest" if several else "text", bool(links or alignment_plots)
             used = [path for path in (lexical_shortlist, dictionary) if path]
             answers = AnswerFile(out, answers_key(runs, settings, f"{form}, aligned" if aligned else form, used))

@@ -82,6 +82,8 @@ def moses_rules(language: str, side: Side) -> dict[str, Any]:
     from sacremoses import MosesDetokenizer, MosesTokenizer
     from sacremoses.util import CJKChars
 
+    from rnnsearch.text.moses import ranges
+
     tokeniser, detokeniser = MosesTokenizer(language), MosesDetokenizer(language)
     sets = {"alnum": tokeniser.IsAlnum, "alpha": tokeniser.IsAlpha, "numbers": tokeniser.IsN, "lower": tokeniser.IsLower}
     if side == "target":
@@ -93,14 +95,3 @@ def moses_rules(language: str, side: Side) -> dict[str, Any]:
         "currency": ranges(detokeniser.IsSc),
         "cjk": [end for span in CJKChars.ranges for end in span],
     }
-
-
-def ranges(characters: str) -> list[int]:
-    """The code points as the first and the last of each run of neighbours."""
-    ends: list[int] = []
-    for code in sorted({ord(character) for character in characters}):
-        if ends and code == ends[-1] + 1:
-            ends[-1] = code
-        else:
-            ends += [code, code]
-    return ends

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -17,9 +17,6 @@ from rnnsearch.config import SearchSettings, Settings, changed
 from rnnsearch.errors import InputError, warn_renamed
 from rnnsearch.model.inference_weights import InferenceWeights, available
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.pretrained.card import ModelCard
-from rnnsearch.pretrained.folder import save_model
-from rnnsearch.pretrained.hub import fetched, is_hub_name
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
 from rnnsearch.system.arriving import arriving
@@ -35,6 +32,9 @@ from rnnsearch.translation.lexical_shortlist import in_vocabulary_ids, shortlist
 from rnnsearch.translation.long_lines import cut, joined
 from rnnsearch.translation.network_step import begin_search
 from rnnsearch.translation.sampling import sample
+
+if TYPE_CHECKING:
+    from rnnsearch.pretrained.card import ModelCard
 
 END = SPECIALS[0]
 READ_AHEAD = 16
@@ -141,6 +141,8 @@ class Translator:
 
         No code of a model is executed, and none that it names. Raises InputError as `load` does, and if the hub cannot give it.
         """
+        from rnnsearch.pretrained.hub import fetched, is_hub_name
+
         return cls.load(fetched(str(name), revision) if is_hub_name(name) else name, device=device)
 
     def save_pretrained(self, folder: str | Path, *, int8: bool = False, card: ModelCard | None = None) -> None:
@@ -149,6 +151,8 @@ class Translator:
         int8: 8-bit weights, a quarter of the size; searches are then in int8 unless told otherwise. The folder is whole or absent.
         Raises InputError for an ensemble or a translator that was not loaded from a run, and if the folder holds anything else.
         """
+        from rnnsearch.pretrained.folder import save_model  # not at the top: whoever only translates need not wait for it
+
         if self.settings is None or len(self.networks) != 1:
             raise InputError("only a translator of one run can be saved as a model", remedy="load one run with Translator.load")
         save_model(Path(folder), self.settings, self.source, self.target, self.networks[0], int8=int8, card=card)
