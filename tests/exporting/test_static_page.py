@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from rnnsearch.drawing.palette import properties
 from rnnsearch.errors import InputError
 from rnnsearch.exporting.browser_model import moses_rules
 from rnnsearch.exporting.static_page import export_page
@@ -47,6 +48,10 @@ def test_the_page_loads_nothing_from_elsewhere_and_has_no_script_inside() -> Non
         found = set(re.findall(r"https?://[^\s\"')]+", content.decode()))
         assert found <= {"http://www.w3.org/2000/svg"}, name
         assert "innerHTML" not in content.decode(), name
+
+
+def test_the_colours_are_those_of_the_palette() -> None:
+    assert page_files()["palette.css"].decode() == properties()  # else write properties() into the file
 
 
 def test_every_module_that_a_script_names_is_there() -> None:

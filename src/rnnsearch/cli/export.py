@@ -1,4 +1,4 @@
-"""`rnnsearch export`: a trained model as a page that translates in the browser, or as ONNX files."""
+"""`rnnsearch export`: a trained model as a page that translates in the browser."""
 
 from __future__ import annotations
 
@@ -7,20 +7,16 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import one_of, say
-
-FORMATS = ("page", "onnx")
+from rnnsearch.cli.options import say
 
 
 def export(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Trained runs or names of models; a page can offer several.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write.")],
-    format: Annotated[str, typer.Option(help="page: a web page that translates by itself; onnx: encoder and step as ONNX files.")] = "page",
 ) -> None:
-    """Export a model: as a folder of static files that translates in any browser, or as ONNX files."""
+    """Export models as a folder of static files: a page that translates in any browser, with no server behind it."""
     from rnnsearch.exporting.static_page import export_page
 
-    one_of(format, "--format", FORMATS)
     made = export_page(runs, out)
     for name, size in made.model_bytes.items():
         say(f"{name}: {size / 1e6:.1f} MB")

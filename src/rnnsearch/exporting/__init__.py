@@ -1,1 +1,1 @@
-"""A trained model in other forms: a page that translates in the browser, ONNX files."""
+"""A trained model in other forms: a page that translates in the browser."""

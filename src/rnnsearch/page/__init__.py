@@ -10,8 +10,6 @@ from __future__ import annotations
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from rnnsearch.drawing.palette import properties
-
 POLICY = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; base-uri 'none'; form-action 'none'; object-src 'none'"
 """Content-Security-Policy of the page; in its own `meta` element too, since a static host sends none."""
 KINDS = {
@@ -25,8 +23,7 @@ KINDS = {
 
 def page_files() -> dict[str, bytes]:
     """Name relative to the page's folder → content."""
-    files = dict(_files(resources.files(__package__ or "rnnsearch.page"), ""))
-    return files | {"palette.css": properties().encode()}
+    return dict(_files(resources.files("rnnsearch.page"), ""))
 
 
 def _files(folder: Traversable, before: str) -> list[tuple[str, bytes]]:
