@@ -112,7 +112,7 @@ def test_commands_are_found() -> None:
 def test_options_exist(name: str) -> None:
     """Those named in running text: `--option` or `--option VALUE`."""
     options = {option for command in COMMANDS.values() for parameter in command.params for option in parameter.opts}
-    named = set(re.findall(r"`(--[a-z-]+)", re.sub(r"^```.*?^```$", "", PAGES[name].read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)))
+    named = set(re.findall(r"`(--[a-z0-9-]+)", re.sub(r"^```.*?^```$", "", PAGES[name].read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)))
     everywhere = {"--debug", "--help", "--quiet", "--version", "--install-completion", "--show-completion"}
     assert named <= options | everywhere
 
