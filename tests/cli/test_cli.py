@@ -78,7 +78,7 @@ MISTAKES = [
     ("translate {run} {three} --nosuch", "(see rnnsearch translate --help)"),
     ("translate -", "no run to load"),
     ("translate nosuch", "there is no folder and no installed model 'nosuch' ("),
-    ("translate ./nosuch", "nosuch/config.toml: is not a run: No such file or directory (name a folder that `rnnsearch train` made)"),
+    ("translate no/such", "no/such/config.toml: is not a run: No such file or directory (name a folder that `rnnsearch train` made)"),
     ("translate {store} {three}", "store/config.toml: is not a run"),
     ("translate {three} {two}", "three/config.toml: is not a run: Not a directory"),
     ("translate {run} {folder}", "folder/config.toml: is not a run"),

@@ -121,7 +121,7 @@ def named(saved: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_a_name_stands_for_its_folder(named: Path) -> None:
     assert installed_models() == {"en-fr": named / "en-fr"}
     assert folder_of("en-fr") == named / "en-fr"
-    assert folder_of("./en-fr") == Path("./en-fr")
+    assert folder_of("models/en-fr") == Path("models/en-fr")
     assert Translator.from_pretrained("en-fr").settings == Translator.load("en-fr").settings
 
 
