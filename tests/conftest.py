@@ -35,6 +35,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+sys.path.insert(0, str(Path(__file__).parent))  # for browser.py, which tests of several packages share
+
 torch.set_num_threads(1)
 
 # A slow machine is no failure; CI draws the same examples every time, a person's machine new ones.

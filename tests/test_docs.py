@@ -114,7 +114,7 @@ def test_options_exist(name: str) -> None:
     if "/start/from-" in name:
         pytest.skip("names options of other programs, too; its commands are checked above")
     options = {option for command in COMMANDS.values() for parameter in command.params for option in parameter.opts}
-    named = set(re.findall(r"`(--[a-z-]+)", re.sub(r"^```.*?^```$", "", PAGES[name].read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)))
+    named = set(re.findall(r"`(--[a-z0-9-]+)", re.sub(r"^```.*?^```$", "", PAGES[name].read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)))
     everywhere = {"--debug", "--help", "--quiet", "--version", "--install-completion", "--show-completion"}
     assert named <= options | everywhere
 

@@ -11,7 +11,9 @@ from torch import Tensor
 
 from rnnsearch.config import Settings, validated
 from rnnsearch.errors import InputError
+from rnnsearch.installed import folder_of
 from rnnsearch.model.initialise import skip_initialisation
+from rnnsearch.model.int8_weights import dequantise
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.files import write_text
 from rnnsearch.system.machine import check_memory, usable_device
@@ -68,8 +70,11 @@ class Run:
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
-        """Reads settings and vocabularies. Raises InputError if there is no run, or one of another format."""
-        path = Path(path)
+        """Reads settings and vocabularies. path: the folder, or the name of an installed model.
+
+        Raises InputError if there is no run, or one of another format.
+        """
+        path = folder_of(path)
         file = path / "config.toml"
         try:
             table = read_toml(file)
@@ -126,6 +131,10 @@ class Run:
         """The network with its best weights, ready for search. Raises InputError if they are missing or do not fit."""
         place = usable_device(device)
         tensors, _ = load_tensors(self.model_path, "train it first, or wait for its first validation")
+        try:
+            tensors = dequantise(tensors)
+        except InputError as error:
+            raise InputError(str(error), file=self.model_path) from None
         if misfit := difference(tensors, self.shapes(trust_code=trust_code)):
             raise InputError(f"does not fit config.toml: {misfit}", file=self.model_path)
         for name, tensor in tensors.items():

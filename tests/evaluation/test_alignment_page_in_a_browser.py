@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import CHROMIUM, NEEDS_CHROMIUM, OPTIONS
 
 from rnnsearch.drawing.alignment_figure import Panel
 from rnnsearch.evaluation.alignment_page import BrowsedRun, BrowsedSentence, alignment_page
 from rnnsearch.word_links import GoldLinks
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-OPTIONS += ["--disable-component-update", "--disable-sync", "--virtual-time-budget=2000", "--dump-dom"]
+DUMPED = [*OPTIONS, "--virtual-time-budget=2000", "--dump-dom"]
 
 USE = """
 const said = [];
@@ -42,13 +40,13 @@ said.push(document.querySelectorAll(".list button").length);
 document.title = "said: " + JSON.stringify(said);
 """
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")]
+pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
 
 
 def shown(page: str, folder: Path) -> str:
     """The elements of a page after its scripts ran."""
     (folder / "page.html").write_text(page, encoding="utf-8")
-    words = [str(CHROMIUM), *OPTIONS, f"--user-data-dir={folder / 'chromium'}", (folder / "page.html").as_uri()]
+    words = [str(CHROMIUM), *DUMPED, f"--user-data-dir={folder / 'chromium'}", (folder / "page.html").as_uri()]
     return subprocess.run(words, capture_output=True, encoding="utf-8", timeout=120, check=True).stdout
 
 

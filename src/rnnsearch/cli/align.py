@@ -11,7 +11,7 @@ import typer
 
 from rnnsearch.cli.options import Device, Json, Threads, TrustCode, one_of, say
 from rnnsearch.cli.output import faults_named, write
-from rnnsearch.cli.runs import load, runs_and_texts
+from rnnsearch.cli.runs import check_reverse, load, runs_and_texts
 from rnnsearch.errors import InputError
 
 
@@ -88,6 +88,8 @@ def align(
     titles = _titles(names, reverse_run or [], compare or [])
     translator, *others = (load(run, device, threads, trust_code) for run in (names, *([one] for one in compare or [])))
     reverse = load(reverse_run, device, threads, trust_code) if reverse_run else None
+    if reverse_run:
+        check_reverse(translator, reverse, reverse_run[0])
     pairs: Iterable[tuple[str, str]] = read_pairs(source, target)
     known: list[Any] = []
     if gold:

@@ -17,9 +17,11 @@ from rnnsearch.cli.bench import bench
 from rnnsearch.cli.demo import demo
 from rnnsearch.cli.evaluate import evaluate
 from rnnsearch.cli.experiment import experiment
+from rnnsearch.cli.export import export
 from rnnsearch.cli.faults import BAD_INPUT, fault_of
 from rnnsearch.cli.lexicon import lexicon
 from rnnsearch.cli.links import links
+from rnnsearch.cli.models import models
 from rnnsearch.cli.options import DEBUG, Command, Debug, Quiet, SeveralValues, Version, say
 from rnnsearch.cli.prepare import prepare
 from rnnsearch.cli.renamed import warnings_in_one_line
@@ -59,6 +61,8 @@ EXAMPLES: dict[Callable[..., None], str] = {
     evaluate: "rnnsearch evaluate --hyp news.out --system moses=moses.out --ref news.fr --src news.en --by-length --significance",
     aer: "rnnsearch aer --links news.links --gold news.wa",
     report: "rnnsearch report rnnsearch-50 rnnencdec-50 --test news.en news.fr --system Moses=moses.fr --out report",
+    models: "rnnsearch models",
+    export: "rnnsearch export run --out page",
     reproduce: "rnnsearch reproduce europarl-small --data corpora --out study",
     experiment: "rnnsearch experiment study.toml --out study --jobs 2",
     settings: "rnnsearch settings training",

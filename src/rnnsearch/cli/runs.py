@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnsearch.errors import InputError
+from rnnsearch.installed import installed_models, is_name
 
 
 def load(
@@ -27,3 +28,19 @@ def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:
         raise InputError("a run, a source text and a target text are needed", remedy="give RUN SRC TGT")
     *runs, source, target = words
     return [Path(run) for run in runs], source, target
+
+
+def is_run(word: Path) -> bool:
+    """Whether a word of the command line is a run, and not a text: a folder, or the name of an installed model."""
+    return word.is_dir() or (is_name(word) and str(word) in installed_models())
+
+
+def check_reverse(forward: Any, reverse: Any, named: Path) -> None:
+    """Raises InputError if the second translator does not read what the first one writes, and write what it reads."""
+    ours, theirs = (translator.settings.data for translator in (forward, reverse))
+    if ours.tokeniser == "space" or theirs.tokeniser == "space":  # then nothing depends on the languages, and nobody need name them
+        return
+    if (theirs.source_language, theirs.target_language) != (ours.target_language, ours.source_language):
+        what = f"translates from {theirs.source_language} to {theirs.target_language}"
+        remedy = f"--reverse-run needs a run from {ours.target_language} to {ours.source_language}"
+        raise InputError(what, file=named, remedy=remedy)

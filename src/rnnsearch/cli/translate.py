@@ -14,7 +14,7 @@ import typer
 
 from rnnsearch.cli.options import Device, Json, Threads, TrustCode, say
 from rnnsearch.cli.output import also_written
-from rnnsearch.cli.runs import load
+from rnnsearch.cli.runs import is_run, load
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import ProgressBar
 
@@ -86,11 +86,10 @@ def translate(
     from rnnsearch.cli.typing_lines import is_typed, typed_lines
     from rnnsearch.config import changed
     from rnnsearch.text.formats.lines import read_lines
-    from rnnsearch.translation.answers import AnswerFile, answers_key
     from rnnsearch.translation.long_lines import long_lines_noted
     from rnnsearch.translation.unknown_source_words import unknown_words_noted
 
-    file = "-" if runs[-1].is_dir() or (len(runs) == 1 and str(runs[0]) != "-") else str(runs.pop())
+    file = "-" if is_run(runs[-1]) or (len(runs) == 1 and str(runs[0]) != "-") else str(runs.pop())
     if out and samples:
         raise InputError("samples cannot be written with --out, which resumes", remedy="write them with > FILE")
     translator = load(runs, device, threads, trust_code, dictionary, lexical_shortlist)
@@ -115,6 +114,8 @@ def translate(
         if samples:
             results = translator.sample(read_lines(file), samples=samples, temperature=temperature, seed=seed, **search)
         elif out:
+            from rnnsearch.translation.answers import AnswerFile, answers_key
+
             form, aligned = "json" if json else "nbest" if several else "text", bool(links or alignment_plots)
             used = [path for path in (lexical_shortlist, dictionary) if path]
             answers = AnswerFile(out, answers_key(runs, settings, f"{form}, aligned" if aligned else form, used))

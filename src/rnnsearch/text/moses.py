@@ -89,8 +89,9 @@ class _Reference(MosesTokenizer):  # type: ignore[misc]
         self._small, self._letters = frozenset(self.IsLower), frozenset(self.IsAlpha)
         self._prefixes = frozenset([*self.NONBREAKING_PREFIXES, *self.NUMERIC_ONLY_PREFIXES])
         self._apostrophe = " ".join(self.words("a'b"))[1:-1]  # with its spaces: where this language cuts between letters
-        word, other = f"[{self.IsAlnum}-]+", rf"[^{self.IsAlnum}\s.'`,-]*"
-        between = f"(?:(?<=[{self.IsAlpha}])'(?=[{self.IsAlpha}]){word})?"
+        alnum, alpha = as_ranges(self.IsAlnum), as_ranges(self.IsAlpha)  # read in a hundredth of the time
+        word, other = f"[{alnum}-]+", rf"[^{alnum}\s.'`,-]*"
+        between = f"(?:(?<=[{alpha}])'(?=[{alpha}]){word})?"
         self._simple = re.compile(f"({other})({word}{between})([.,]?)({other})([.,]?)( .?)?")
 
     def islower(self, text: str) -> bool:
@@ -126,3 +127,20 @@ class _Reference(MosesTokenizer):  # type: ignore[misc]
         elif mark:
             words.append(mark)
         return (*opening, *words, *closing, last) if last else (*opening, *words, *closing)
+
+
+def ranges(characters: str) -> list[int]:
+    """The code points of a set as the first and the last of each run of neighbours."""
+    ends: list[int] = []
+    for code in sorted({ord(character) for character in characters}):
+        if ends and code == ends[-1] + 1:
+            ends[-1] = code
+        else:
+            ends += [code, code]
+    return ends
+
+
+def as_ranges(characters: str) -> str:
+    """A set of letters and digits as the inside of a regular expression's character class: `a-z` and not all of them."""
+    ends = ranges(characters)
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in zip(ends[::2], ends[1::2], strict=True))

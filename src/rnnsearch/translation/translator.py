@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rnnsearch.config import SearchSettings, changed
+from rnnsearch.config import SearchSettings, Settings, changed
 from rnnsearch.errors import InputError, warn_renamed
-from rnnsearch.model.inference_weights import InferenceWeights
+from rnnsearch.model.inference_weights import InferenceWeights, available
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
@@ -33,6 +33,9 @@ from rnnsearch.translation.long_lines import cut, joined
 from rnnsearch.translation.network_step import begin_search
 from rnnsearch.translation.sampling import sample
 from rnnsearch.translation.word_by_word import Heard, Listener, word_by_word
+
+if TYPE_CHECKING:
+    from rnnsearch.pretrained.card import ModelCard
 
 END = SPECIALS[0]
 READ_AHEAD = 16
@@ -78,6 +81,8 @@ class Translator:
         self.search = search or SearchSettings()
         self.dictionary = dictionary or {}
         self.lexical_table = lexical_table
+        self.settings: Settings | None = None
+        """Of the run that was loaded, if one was: `save_pretrained` writes them."""
         self._weights: dict[str, list[InferenceWeights]] = {}
 
     @classmethod
@@ -92,6 +97,9 @@ class Translator:
     ) -> Translator:
         """Opens a run, or several as an ensemble. Nothing found in a run is executed, and code that it names only with `trust_code`.
 
+        runs: folders, or names of installed models (`rnnsearch models`). Where a run's own search is in int8 and this device has no such
+        products, it is in float32.
+
         lexical_shortlist: file of a lexical translation table (`rnnsearch lexicon`); every batch is searched over the words it allows.
         candidates: the old name of `lexical_shortlist`.
         Raises InputError for a folder that is no run, runs whose vocabularies or directions of decoding differ, or a file that is no
@@ -102,7 +110,7 @@ class Translator:
             lexical_shortlist = lexical_shortlist or candidates
         if not runs:
             raise InputError("there is no run to load", remedy="give the folder of a trained run")
-        opened = [Run.open(Path(run)) for run in runs]
+        opened = [Run.open(run) for run in runs]
         first = opened[0]
         for other in opened[1:]:
             for side in ("source", "target"):
@@ -121,7 +129,34 @@ class Translator:
         vocabularies = first.source.vocabulary, first.target.vocabulary
         table = LexicalTable.read(Path(lexical_shortlist), *vocabularies) if lexical_shortlist else None
         networks = [run.load_network(trust_code=trust_code, device=device) for run in opened]
-        return cls(networks, first.source, first.target, first.settings.search, dictionary, table)
+        search = first.settings.search
+        if search.precision == "int8" and (device != "cpu" or not available()):
+            search = changed(search, {"precision": "float32"})
+        translator = cls(networks, first.source, first.target, search, dictionary, table)
+        translator.settings = first.settings
+        return translator
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, *, device: str = "cpu", revision: str | None = None) -> Translator:
+        """The model in a folder, of an installed name, or `owner/name` on a hub (extra `hub`; revision: a branch, tag or commit there).
+
+        No code of a model is executed, and none that it names. Raises InputError as `load` does, and if the hub cannot give it.
+        """
+        from rnnsearch.pretrained.hub import fetched, is_hub_name
+
+        return cls.load(fetched(str(name), revision) if is_hub_name(name) else name, device=device)
+
+    def save_pretrained(self, folder: str | Path, *, int8: bool = False, card: ModelCard | None = None) -> None:
+        """Writes the model as a folder that `from_pretrained` reads and that a hub can hold, with a README.md made of `card`.
+
+        int8: 8-bit weights, a quarter of the size; searches are then in int8 unless told otherwise. The folder is whole or absent.
+        Raises InputError for an ensemble or a translator that was not loaded from a run, and if the folder holds anything else.
+        """
+        from rnnsearch.pretrained.folder import save_model  # not at the top: whoever only translates need not wait for it
+
+        if self.settings is None or len(self.networks) != 1:
+            raise InputError("only a translator of one run can be saved as a model", remedy="load one run with Translator.load")
+        save_model(Path(folder), self.settings, self.source, self.target, self.networks[0], int8=int8, card=card)
 
     def translate(self, lines: Iterable[str], *, listeners: Mapping[int, Listener] | None = None, **search: Any) -> list[Translation]:
         """The translations of these lines, one each. search: settings to change, for example beam=5, no_unk=True.

@@ -1,0 +1,1 @@
+"""Models as data: see the folders beside this file."""

@@ -1,0 +1,97 @@
+"""A run as the engine of the page reads it (page/engine): `text.json` and `model.safetensors` with int8 matrices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rnnsearch.errors import InputError
+from rnnsearch.model.int8_weights import quantise
+from rnnsearch.run import Run
+from rnnsearch.system.files import write_text
+from rnnsearch.system.tensors import save_tensors
+from rnnsearch.text.codec import Codec, Side
+from rnnsearch.text.vocabulary import SPECIALS
+
+TEXT, WEIGHTS = "text.json", "model.safetensors"
+CAN = {
+    "cell": ("gated",),
+    "encoder": ("bidirectional",),
+    "alignment": ("additive",),
+    "readout": ("maxout",),
+    "decoder": ("forward",),
+}
+"""The parts of a network that the engine of the page has, by setting; any decoder variant and sizes."""
+SEARCH = (
+    *("beam", "normalise", "length_alpha", "coverage_beta", "no_unk"),
+    *("min_length_ratio", "max_length_ratio", "max_source_length"),
+)
+"""The settings of a search that the engine reads."""
+NO_DETOKENISER = ("cs", "fi", "ko", "zh", "ja", "cjk")
+"""Target languages whose rules for joining words the engine does not have."""
+
+
+def check_exportable(run: Run) -> None:
+    """Raises InputError for a model that the engine of the page cannot run, naming the first setting that it does not know."""
+    model, data = run.settings.model, run.settings.data
+    for setting, known in CAN.items():
+        value = getattr(model, setting)
+        if value not in known:
+            what = f'model.{setting} = "{value}": the engine of the page has only {", ".join(known)}'
+            raise InputError(what, file=run.path, remedy="export a model with the parts of recipe multi30k")
+    if data.subwords == "unigram":
+        raise InputError('data.subwords = "unigram": the engine of the page has only bpe and none', file=run.path)
+    if data.tokeniser == "moses" and (data.target_language in NO_DETOKENISER or data.source_language in ("ko", "zh", "ja", "cjk")):
+        what = f"the engine of the page has no rules for the words of {data.source_language} and {data.target_language} together"
+        raise InputError(what, file=run.path, remedy="the tokeniser `space` works for every language")
+
+
+def write_browser_model(run: Run, folder: Path) -> int:
+    """Writes both files into `folder`, which it makes. Returns their bytes. Raises InputError as `check_exportable`."""
+    check_exportable(run)
+    network = run.load_network()
+    search = run.settings.search.model_dump(include=set(SEARCH))
+    text = {
+        "format": 1,
+        "wiring": run.settings.model.wiring,
+        "search": search,
+        "source": _side(run.source, "source"),
+        "target": _side(run.target, "target"),
+    }
+    folder.mkdir(parents=True)
+    write_text(folder / TEXT, json.dumps(text, ensure_ascii=False, separators=(",", ":")))
+    save_tensors(folder / WEIGHTS, quantise(network.state_dict(), tied=network.tied), {})
+    return sum((folder / name).stat().st_size for name in (TEXT, WEIGHTS))
+
+
+def _side(codec: Codec, side: Side) -> dict[str, Any]:
+    tokeniser = codec.tokeniser
+    words = [codec.vocabulary.word(number) for number in range(len(codec.vocabulary))]
+    result: dict[str, Any] = {"words": words, "subwords": "none", "pieces": None}
+    result |= {"tokeniser": tokeniser.kind, "language": tokeniser.language, "lowercase": tokeniser.lowercase}
+    if codec.subwords is not None:
+        pieces = codec.subwords.vocabulary()
+        # They are the vocabulary itself, unless a subword is spelt like one of its specials.
+        result |= {"subwords": "bpe", "pieces": None if pieces == words[len(SPECIALS) :] else pieces}
+    return result if tokeniser.kind == "space" else result | moses_rules(tokeniser.language, side)
+
+
+def moses_rules(language: str, side: Side) -> dict[str, Any]:
+    """The lists that Moses's rules read: sets of characters as [first, last, …], and words whose full stop ends no sentence."""
+    from sacremoses import MosesDetokenizer, MosesTokenizer
+    from sacremoses.util import CJKChars
+
+    from rnnsearch.text.moses import ranges
+
+    tokeniser, detokeniser = MosesTokenizer(language), MosesDetokenizer(language)
+    sets = {"alnum": tokeniser.IsAlnum, "alpha": tokeniser.IsAlpha, "numbers": tokeniser.IsN, "lower": tokeniser.IsLower}
+    if side == "target":
+        sets["alpha"] = detokeniser.IsAlpha
+    return {
+        "prefixes": list(dict.fromkeys([*tokeniser.NONBREAKING_PREFIXES, *tokeniser.NUMERIC_ONLY_PREFIXES])),
+        "numeric_prefixes": list(tokeniser.NUMERIC_ONLY_PREFIXES),
+        **{name: ranges(characters) for name, characters in sets.items()},
+        "currency": ranges(detokeniser.IsSc),
+        "cjk": [end for span in CJKChars.ranges for end in span],
+    }

@@ -1,0 +1,36 @@
+"""The page that translates: one source for the static export and for the service. `page_files` has all of it but `config.json`.
+
+`config.json` says which models there are and what runs them:
+{"engine": "local" or "http", "models": [{"name", "source", "target", …}], …}; with "local" each model
+also has "folder" and "bytes". "examples": {name: [texts]} replaces the examples of a model.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+POLICY = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; base-uri 'none'; form-action 'none'; object-src 'none'"
+"""Content-Security-Policy of the page; in its own `meta` element too, since a static host sends none."""
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+"""Media types by ending, for whoever serves the files."""
+
+
+def page_files() -> dict[str, bytes]:
+    """Name relative to the page's folder → content."""
+    return dict(_files(resources.files("rnnsearch.page"), ""))
+
+
+def _files(folder: Traversable, before: str) -> list[tuple[str, bytes]]:
+    found = []
+    for entry in sorted(folder.iterdir(), key=lambda one: one.name):
+        if entry.is_dir() and not entry.name.startswith("_"):
+            found += _files(entry, f"{before}{entry.name}/")
+        elif any(entry.name.endswith(ending) for ending in KINDS):
+            found.append((before + entry.name, entry.read_bytes()))
+    return found

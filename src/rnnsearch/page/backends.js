@@ -1,0 +1,116 @@
+// Two ways to a translation, one interface: translate(text, {model, beam, nbest}, onWords, signal) → {text, sentences}, load(model,
+// onProgress). onWords gets {sentence, source_tokens, tokens, alignment} after each word. Errors are Errors with a message for the visitor.
+
+export function makeBackend(config) {
+  return config.engine === "http" ? new HttpBackend() : new LocalBackend(config.models);
+}
+
+/** The engine in this browser, in a thread of its own. */
+class LocalBackend {
+  constructor(models) {
+    this.models = new Map(models.map((model) => [model.name, model]));
+    this.worker = new Worker(new URL("engine/worker.js", import.meta.url), { type: "module" });
+    this.loads = new Map();
+    this.request = 0;
+    this.pending = new Map();
+    this.worker.onmessage = ({ data }) => this.heard(data);
+    this.worker.onerror = (event) => {
+      event.preventDefault();
+      const error = new Error("The engine could not be started in this browser.");
+      for (const one of [...this.pending.values(), ...this.loads.values()]) one.reject(error);
+    };
+  }
+
+  load(name, onProgress) {
+    const before = this.loads.get(name);
+    if (before) {
+      before.listeners.push(onProgress);
+      return before.promise;
+    }
+    const one = { listeners: [onProgress] };
+    one.promise = new Promise((resolve, reject) => Object.assign(one, { resolve, reject }));
+    this.loads.set(name, one);
+    this.worker.postMessage({ kind: "load", model: this.models.get(name) });
+    return one.promise;
+  }
+
+  translate(text, { model, beam, nbest }, onWords, signal) {
+    const request = ++this.request;
+    return new Promise((resolve, reject) => {
+      this.pending.set(request, { resolve, reject, onWords });
+      signal?.addEventListener("abort", () => {
+        this.worker.postMessage({ kind: "stop" });
+        this.pending.delete(request);
+        reject(new DOMException("stopped", "AbortError"));
+      });
+      this.worker.postMessage({ kind: "translate", request, text, model: this.models.get(model), options: { beam, nbest } });
+    });
+  }
+
+  heard(data) {
+    const load = this.loads.get(data.model);
+    const one = this.pending.get(data.request);
+    if (data.kind === "progress") load?.listeners.forEach((listener) => listener(data.loaded, data.bytes));
+    if (data.kind === "ready") load?.resolve();
+    if (data.kind === "words") one?.onWords(data.words);
+    if (data.kind === "error" && !data.request) {
+      load?.reject(new Error(data.message));
+      this.loads.delete(data.model);
+    }
+    if (data.kind === "done" || (data.kind === "error" && data.request)) {
+      this.pending.delete(data.request);
+      if (data.kind === "done") one?.resolve(data.result);
+      else one?.reject(new Error(data.message));
+    }
+  }
+}
+
+/** The HTTP service that served this page. */
+class HttpBackend {
+  async load() {}
+
+  async translate(text, { model, beam, nbest }, onWords, signal) {
+    const answer = await this.ask("v1/translate?stream=true", { text, model, beam, nbest, alignment: true }, signal);
+    if (!answer.headers.get("content-type")?.startsWith("text/event-stream")) return (await answer.json()).translations[0];
+    const sentences = [];
+    for await (const { event, data } of events(answer.body)) {
+      if (event === "words") onWords(data);
+      if (event === "sentence") sentences[data.sentence] = data;
+      if (event === "error") throw new Error(data.message);
+      if (event === "done") return data.translations?.[0] ?? { text: textOf(sentences), sentences };
+    }
+    throw new Error("The service ended its answer too early. Try again.");
+  }
+
+  async ask(address, body, signal) {
+    let answer;
+    try {
+      answer = await fetch(address, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal });
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Error("The service cannot be reached. Is it still running?");
+    }
+    if (answer.ok) return answer;
+    const said = await answer.json().catch(() => ({}));
+    throw new Error(said.error?.message ?? `The service answers ${answer.status}.`);
+  }
+}
+
+const textOf = (sentences) => sentences.map((one) => one.hypotheses[0].text).join(" ");
+
+/** Server-sent events of a stream: {event, data}. */
+async function* events(stream) {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const fields = block.split("\n").map((line) => /^(\w+): ?(.*)$/u.exec(line)?.slice(1) ?? []);
+      const data = fields.filter(([name]) => name === "data").map(([, text]) => text).join("\n");
+      if (data) yield { event: fields.find(([name]) => name === "event")?.[1] ?? "message", data: JSON.parse(data) };
+    }
+  }
+}

@@ -1,0 +1,195 @@
+// One translation on the page: its words as they come, the steps, lines and matrix, the n-best list.
+
+import { element, find, percent, said, strongest } from "./elements.js";
+import { Lines } from "./lines.js";
+import { Matrix } from "./matrix.js";
+
+const PACE = 260; // milliseconds from word to word when it goes slowly
+const NOTHING = { sourceTokens: [], tokens: [], alignment: [] };
+
+export class ResultView {
+  constructor() {
+    this.lines = new Lines(find("lines"), (i) => this.goTo(i));
+    this.matrix = new Matrix(find("matrix"), find("value"), (i) => this.goTo(i));
+    this.range = find("step");
+    this.range.addEventListener("input", () => this.goTo(Number(this.range.value) - 1));
+    find("before").addEventListener("click", () => this.goTo(this.step - 1));
+    find("after").addEventListener("click", () => this.goTo(this.step + 1));
+    find("replay").addEventListener("click", () => this.replay());
+    find("copy").addEventListener("click", () => this.copy());
+    this.clear();
+  }
+
+  clear() {
+    clearTimeout(this.timer);
+    Object.assign(this, { result: null, sentence: 0, rank: 0, step: -1, latest: null, playing: false, slowly: false, timer: 0 });
+    for (const id of ["translation", "others"]) find(id).hidden = true;
+    find("output").textContent = "";
+  }
+
+  /** Words of a sentence that is being translated, and its alignment so far. */
+  grow(words, slowly) {
+    this.slowly = slowly;
+    if (this.latest && words.sentence !== this.latest.sentence) {
+      if (slowly) return; // the first sentence is still being shown; the others are there when it is done
+      this.step = -1;
+    }
+    this.latest = { ...words, sourceTokens: words.source_tokens };
+    find("translation").hidden = false;
+    if (!slowly) {
+      this.step = words.tokens.length - 1;
+      this.draw(this.latest);
+    } else if (!this.playing) this.play();
+  }
+
+  /** The whole result. */
+  finish(result, slowly) {
+    this.result = result;
+    this.slowly = slowly;
+    if (!result.sentences.length) return;
+    find("translation").hidden = false;
+    this.latest = null;
+    this.list();
+    if (slowly && this.sentence === 0 && this.step < this.shown.tokens.length - 1) {
+      if (!this.playing) this.play();
+    } else {
+      this.stop();
+      this.goTo(this.shown.tokens.length - 1);
+    }
+    this.alternatives();
+  }
+
+  /** What is on the page: the hypothesis that was chosen, or the best so far. */
+  get shown() {
+    if (!this.result) return this.latest ?? NOTHING;
+    const one = this.result.sentences[this.sentence];
+    return { sourceTokens: one.source_tokens, ...one.hypotheses[this.rank] };
+  }
+
+  play() {
+    this.playing = true;
+    const more = this.step + 1 < this.shown.tokens.length;
+    if (more) {
+      this.step += 1;
+      this.draw(this.shown);
+    }
+    if (more || !this.result) this.timer = setTimeout(() => this.play(), PACE);
+    else this.stop();
+  }
+
+  stop() {
+    clearTimeout(this.timer);
+    this.playing = false;
+    if (this.result) this.draw(this.shown);
+  }
+
+  replay() {
+    clearTimeout(this.timer);
+    this.step = -1;
+    this.play();
+  }
+
+  goTo(step) {
+    const last = this.shown.tokens.length - 1;
+    if (last < 0) return this.draw(this.shown);
+    clearTimeout(this.timer);
+    this.playing = false;
+    this.step = Math.min(Math.max(step, 0), last);
+    this.draw(this.shown);
+  }
+
+  draw(shown) {
+    const { tokens, sourceTokens, alignment } = shown;
+    const last = tokens.length - 1;
+    const step = Math.min(this.step, last);
+    const rest = this.playing || !this.result;
+    this.output(shown, rest ? step : last, step);
+    const drawn = rest ? { sourceTokens, tokens: tokens.slice(0, step + 1), alignment: alignment.slice(0, step + 1), step } : { sourceTokens, tokens, alignment, step };
+    this.lines.show(drawn);
+    this.matrix.show(drawn);
+    Object.assign(this.range, { max: Math.max(1, last + 1), value: step + 1, disabled: last < 1 });
+    find("before").disabled = step <= 0;
+    find("after").disabled = step >= last;
+    find("replay").disabled = last < 0 || this.playing;
+    const row = alignment[step];
+    const looked = row?.some((weight) => weight > 0) ? `it looked at ${said(row, sourceTokens)}` : "it had looked at nothing yet";
+    const text = row ? `Step ${step + 1} of ${last + 1}: when it wrote “${tokens[step]}”, ${looked}.` : "There is no word to show.";
+    find("step-said").textContent = rest && !this.result ? `Step ${step + 1}: ${looked}.` : text;
+    this.range.setAttribute("aria-valuetext", text);
+    this.bars(row ?? [], sourceTokens);
+  }
+
+  /** The words up to `until`, the one of `step` marked; the whole text once it is there. */
+  output({ tokens, text }, until, step) {
+    const output = find("output");
+    if (this.result && !this.playing) {
+      const several = this.result.sentences.length > 1;
+      output.textContent = several && this.rank === 0 ? this.result.text : text;
+    } else {
+      const words = tokens.slice(0, until + 1).map((word, i) => element("span", { textContent: word, className: i === step ? "now" : "" }));
+      output.replaceChildren(...words.flatMap((word) => [word, " "]));
+    }
+  }
+
+  bars(row, words) {
+    const bars = strongest(row).map(([place, weight]) => {
+      const bar = element("span", { className: "bar" });
+      bar.style.setProperty("--weight", percent(weight).replace(" ", ""));
+      return element("li", {}, element("span", { dir: "auto", textContent: words[place] }), bar, element("span", { className: "number", textContent: weight.toFixed(2) }));
+    });
+    find("weights").replaceChildren(...(bars.length ? [element("ul", { "aria-label": "The largest weights of this step" }, ...bars)] : []));
+  }
+
+  /** Buttons for the sentences of a longer text. */
+  list() {
+    const many = this.result.sentences.length > 1;
+    find("sentences").hidden = !many;
+    find("sentences").replaceChildren(
+      ...this.result.sentences.map((one, number) => {
+        const button = element("button", { type: "button", textContent: `Sentence ${number + 1}`, title: one.source });
+        button.setAttribute("aria-pressed", number === this.sentence);
+        button.addEventListener("click", () => this.choose(number, 0));
+        return button;
+      }),
+    );
+  }
+
+  choose(sentence, rank) {
+    Object.assign(this, { sentence, rank });
+    [...find("sentences").children].forEach((button, number) => button.setAttribute("aria-pressed", number === sentence));
+    this.alternatives();
+    this.goTo(this.shown.tokens.length - 1);
+  }
+
+  alternatives() {
+    const { hypotheses } = this.result.sentences[this.sentence];
+    find("others").hidden = false;
+    find("nbest").replaceChildren(
+      ...hypotheses.map((one, rank) => {
+        const text = element("span", { dir: "auto", textContent: one.text || "(nothing)" });
+        const button = element("button", { type: "button" }, text, element("span", { className: "number", textContent: one.score.toFixed(2) }));
+        button.setAttribute("aria-pressed", rank === this.rank);
+        button.addEventListener("click", () => {
+          this.choose(this.sentence, rank);
+          find("nbest").children[rank].firstChild.focus();
+        });
+        return element("li", {}, button);
+      }),
+    );
+  }
+
+  async copy() {
+    const button = find("copy");
+    try {
+      await navigator.clipboard.writeText(find("output").textContent);
+      button.textContent = "Copied";
+    } catch {
+      const range = document.createRange();
+      range.selectNodeContents(find("output"));
+      getSelection().removeAllRanges();
+      getSelection().addRange(range);
+      button.textContent = "Selected: press Ctrl+C";
+    }
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  }
+}
