@@ -20,6 +20,21 @@ def test_sentences_and_gaps_are_the_text(text: str, language: str) -> None:
     assert all(sentence and sentence == sentence.strip() and len(sentence.splitlines()) == 1 for sentence in found.sentences)
 
 
+def test_wide_white_space_and_faults_of_the_splitter_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "«. \u3000Oui!\u3000Non.\u2028\u00a0«.\u3000."
+    assert split(text, "fr").joined(split(text, "fr").sentences) == text
+    assert split("One is here.\u3000Two is there.", "en").gaps == ["", "\u3000", ""]
+
+    class PanicException(BaseException):
+        pass
+
+    def panics(language: str, line: str) -> list[str]:
+        raise PanicException
+
+    monkeypatch.setattr("sentencex.segment", panics)
+    assert split("One. Two.\nThree.", "en").sentences == ["One. Two.", "Three."]
+
+
 def test_abbreviations_end_no_sentence() -> None:
     assert split("Dr. Smith came on Jan. 5.  Then he left!\nWho?", "en").sentences == ["Dr. Smith came on Jan. 5.", "Then he left!", "Who?"]
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from rnnsearch.errors import InputError
+
+_WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
 
 
 class Paragraphs(NamedTuple):
@@ -56,5 +60,15 @@ def _segment(line: str, language: str) -> list[str]:
         from sentencex import segment
     except ImportError:
         raise InputError("the service needs sentencex", remedy="pip install 'rnnsearch[serve]'") from None
-    parts: list[str] = segment(language or "en", line)
-    return parts if "".join(parts) == line else [line]  # the splitter keeps everything; if not, one sentence is better than a lost word
+    # One plain space for each wide one: the splitter fails on white space of several bytes.
+    plain = _WIDE_SPACE.sub(" ", line)
+    try:
+        parts: list[str] = segment(language or "en", plain)
+    except BaseException as error:  # its faults are no Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        return [line]
+    if "".join(parts) != plain:  # the splitter keeps everything; if not, one sentence is better than a lost word
+        return [line]
+    ends = list(accumulate(map(len, parts)))
+    return [line[begin:end] for begin, end in pairwise([0, *ends])]
