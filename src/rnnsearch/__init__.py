@@ -1,7 +1,7 @@
 """RNNsearch: neural machine translation by jointly learning to align and translate (Bahdanau, Cho & Bengio, ICLR 2015).
 
 The names of `__all__` are the public interface, and those of `rnnsearch.extending` for parts of your own. Whatever else a module of this
-package holds may change without notice. docs/reference/stability.md says what is kept, and for how long.
+package holds may change without notice. The documentation's page on stability says what is kept, and for how long.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def test_it_translates_what_comes_in(tiny_run: Path) -> None:
 def test_a_mistake_has_exit_code_2_and_no_traceback() -> None:
     code, out, err = ended(start("translate", "nosuch", stdout=subprocess.PIPE))
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("rnnsearch: nosuch/config.toml: is not a run")
+    assert err.startswith("rnnsearch: there is no folder and no installed model 'nosuch'")
 
 
 def test_it_streams_and_a_reader_may_leave(tiny_run: Path) -> None:

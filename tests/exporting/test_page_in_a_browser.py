@@ -22,7 +22,7 @@ from rnnsearch.run import Run
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.translation.translator import Translator
 
-pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
 
 ODD = [
     *("", " ", "a .. b... c.... .", "Mr. Smith's 'quoted' words' 'again'. e.g. U.S.A. No. 5 and no. Ok 3,000.50, x,y ,z '' it's."),

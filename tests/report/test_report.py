@@ -29,8 +29,6 @@ from rnnsearch.report.render import as_html
 from rnnsearch.translation.outputs import load_run
 from rnnsearch.translation.translator import Translator
 
-pytestmark = pytest.mark.xdist_group("report")  # one process makes the report that most of them read
-
 EVIL = "<script>alert(1)</script> & \"quoted\" | `code` $x$ 'single' </table>"
 
 

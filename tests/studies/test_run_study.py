@@ -62,8 +62,6 @@ training.learning_rate = 1e30
 [variants.general]
 model.alignment = "general"
 """
-pytestmark = pytest.mark.xdist_group("study")  # one process trains what they share
-
 # Tests that run in the background of a shell were told to ignore Ctrl-C, and so would be what they start.
 HEEDING_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import rnnsearch.cli; rnnsearch.cli.main()"
 
@@ -273,6 +271,7 @@ def test_a_system_may_not_have_a_run_s_name(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_reproduction_ends_in_a_report(copy: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The process that trained a run makes what the page wants; the page itself asks no network. What is there is not made again."""
     monkeypatch.chdir(copy)

@@ -174,6 +174,7 @@ def nobody_left(processes: list[int]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_the_command_resumes_exactly_after_a_kill_and_leaves_no_process_behind(store: Path, tmp_path: Path) -> None:
     assert command(tmp_path, store, "whole").wait() == 0
     victim = command(tmp_path, store, "killed", "--set", "training.max_updates=100000")
@@ -203,6 +204,7 @@ def test_a_signal_to_all_processes_ends_the_training_after_an_update(store: Path
     nobody_left(helpers)
 
 
+@pytest.mark.slow
 def test_an_interrupted_benchmark_leaves_no_process_behind() -> None:
     """Nobody closes its team."""
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import rnnsearch.cli; rnnsearch.cli.main()"
