@@ -51,6 +51,7 @@ def build_site(out: Path, work: Path, *, run: bool = True) -> list[str]:
     """Writes the site into `out` and returns MkDocs's warnings."""
     from mkdocs.commands.build import build
     from mkdocs.config import load_config
+    from mkdocs.exceptions import Abort
 
     import rnnsearch
 
@@ -60,10 +61,14 @@ def build_site(out: Path, work: Path, *, run: bool = True) -> list[str]:
     settings["markdown_extensions"] = [{name: extension_options().get(name, {})} for name in settings["markdown_extensions"]]
     heard = Heard()
     logging.getLogger("mkdocs").addHandler(heard)
-    config = load_config(io.BytesIO(b"{}"), **settings)
-    config.plugins.on_startup(command="build", dirty=False)
-    build(config)
-    logging.getLogger("mkdocs").removeHandler(heard)
+    try:
+        config = load_config(io.BytesIO(b"{}"), **settings)
+        config.plugins.on_startup(command="build", dirty=False)
+        build(config)
+    except Abort as error:  # it has logged why
+        return [*heard.lines, str(error)]
+    finally:
+        logging.getLogger("mkdocs").removeHandler(heard)
     return heard.lines
 
 

@@ -28,7 +28,6 @@ def configuration(pages: Path, out: Path, nav: list[object], version: str) -> di
         "theme": {
             "name": "material",
             "font": False,
-            "custom_dir": str(ROOT / "docs" / "assets" / "theme"),
             "palette": [{**toggle, "primary": "custom", "accent": "custom"} for toggle in TOGGLES],
             "features": [
                 *(f"navigation.{name}" for name in FEATURES),

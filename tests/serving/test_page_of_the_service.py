@@ -1,0 +1,52 @@
+"""The page at `/`, in a real browser and with a real service behind it: typed, clicked, moved through by keys, and refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import NEEDS_CHROMIUM, Page, browser
+
+from rnnsearch.serving.app import AppOptions
+from rnnsearch.serving.page import page_folder
+from rnnsearch.translation.translator import Translator
+
+pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
+
+SENTENCE = "The black cat sleeps."
+
+
+@pytest.fixture
+def page(loopback_of: Callable[..., Any], tmp_path: Path) -> Iterator[Page]:
+    server = loopback_of(None, AppOptions(page=page_folder()))
+    with browser(tmp_path) as tab:
+        tab.open(server.address)
+        tab.wait("document.querySelectorAll('#model option').length === 2")
+        tab.run("document.getElementById('slowly').checked = false")
+        yield tab
+
+
+def translate(page: Page, text: str) -> str:
+    page.run("document.getElementById('text').focus(); document.getElementById('text').select()")
+    page.type(text)
+    page.press("Enter", modifiers=2)
+    page.wait("document.getElementById('stop').hidden && !document.getElementById('others').hidden")
+    return str(page.run("document.getElementById('output').textContent"))
+
+
+def test_it_translates_as_the_translator_does(page: Page, tiny_run: Path) -> None:
+    translator = Translator.load(tiny_run)
+    assert translate(page, SENTENCE).strip() == translator.translate([SENTENCE], beam=5)[0].text
+    words = translator.translate([SENTENCE], beam=5)[0].tokens
+    assert page.run("document.querySelectorAll('#matrix tbody tr').length") == len(words)
+    assert page.run("document.querySelectorAll('#nbest li').length") == 5
+    assert not page.messages  # nothing that the Content-Security-Policy forbids
+
+
+def test_a_text_that_the_service_refuses_is_a_clear_message(page: Page) -> None:
+    page.run("document.getElementById('text').value = 'cat '.repeat(1000)")  # of 2,000 characters that it takes
+    page.click("#translate")
+    page.wait("!document.getElementById('message').hidden")
+    assert "2,000" in page.run("document.getElementById('message').textContent")
