@@ -55,7 +55,7 @@ def learn(folder: Path, task: Callable[[list[str]], list[str]], *model: str) -> 
     ("name", "task", "model"),
     [
         ("copy", lambda words: words, ("model.wiring=released",)),
-        ("reverse", lambda words: words[::-1], ("model.wiring=eq4",)),
+        pytest.param("reverse", lambda words: words[::-1], ("model.wiring=eq4",), marks=pytest.mark.slow),
         pytest.param("reverse", lambda words: words[::-1], ("model.decoder=backward",), marks=pytest.mark.slow),
         pytest.param("copy", lambda words: words, ("model.decoder=bidirectional",), marks=pytest.mark.slow),
     ],

@@ -180,6 +180,7 @@ def test_more_updates_are_more_to_do(copy: Path) -> None:
     assert states["general"].left == pytest.approx(states["general"].minutes / 2)
 
 
+@pytest.mark.slow
 def test_a_folder_of_others_is_adopted(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Store and runs that were made by hand: the runs are measured, not trained."""
     out = copy / "out"
@@ -298,6 +299,7 @@ def test_a_reproduction_ends_in_a_report(copy: Path, command: Callable[..., Any]
     assert Path("out/report/translations/general/test.txt").read_text("utf-8") == before
 
 
+@pytest.mark.slow
 def test_outputs_of_an_earlier_version_are_made_anew_with_a_word(copy: Path) -> None:
     out = copy / "out"
     expected = untimed(out, "general")

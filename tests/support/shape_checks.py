@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from beartype import beartype
 from jaxtyping import config
 
-CHECKED_CALLS = 2_000
-"""In each test, of all checked functions together: some ten updates of a small network."""
+CHECKED_CALLS = 500
+"""In each test, of all checked functions together: more than an update of a small network makes."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

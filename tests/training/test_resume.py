@@ -82,8 +82,14 @@ def assert_same_run(one: Path, other: Path) -> None:
         assert notes == other_notes
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("interrupted_at", [1, 4, 9])
+@pytest.mark.parametrize(
+    ("name", "interrupted_at"),
+    [
+        *(("paper's", update) for update in (1, 4, 9)),
+        ("everything on, both directions", 9),
+        *(pytest.param("everything on, both directions", update, marks=pytest.mark.slow) for update in (1, 4)),
+    ],
+)
 def test_a_resumed_run_equals_an_uninterrupted_one(
     store: Path, tmp_path: Path, whole: Callable[[str], Path], name: str, interrupted_at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,7 +51,14 @@ OPTIMISERS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "processes"), [*((name, 2) for name in OPTIMISERS), ("adadelta, sparse", 3)])
+@pytest.mark.parametrize(
+    ("name", "processes"),
+    [
+        ("adadelta, sparse", 2),
+        ("adam, averaged", 2),
+        *(pytest.param(*some, marks=pytest.mark.slow) for some in (("adadelta, clipped", 2), ("sgd", 2), ("adadelta, sparse", 3))),
+    ],
+)
 def test_a_team_computes_what_one_process_does(name: str, processes: int) -> None:
     """Weights, averages, NLL and norm after six updates, in float64, where the order of sums hardly matters."""
     alone, first = trainer(**OPTIMISERS[name]), trainer(**OPTIMISERS[name])
@@ -192,6 +199,7 @@ def test_the_command_resumes_exactly_after_a_kill_and_leaves_no_process_behind(s
     assert all(torch.equal(tensor, found[name]) for name, tensor in expected.items())
 
 
+@pytest.mark.slow
 def test_a_signal_to_all_processes_ends_the_training_after_an_update(store: Path, tmp_path: Path) -> None:
     """So do `timeout`, a terminal and the managers of clusters."""
     seldom = ("--set", "training.save_every=50", "--set", "training.validate_every=100000")
