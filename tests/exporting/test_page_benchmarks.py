@@ -23,6 +23,7 @@ def test_an_exported_page_is_timed(tiny_run: Path, monkeypatch: pytest.MonkeyPat
     said = capsys.readouterr().out
     assert "WebAssembly SIMD" in said
     assert re.findall(r"median of (\d+)", said) == ["3", "3"]
+    assert re.findall(r"beam (\d) +(\d) of 3 translations are Python's", said) == [("1", "3"), ("5", "3")]
 
 
 def test_a_cold_start_is_compared_with_torch_alone(
