@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnsearch.errors import InputError
+from rnnsearch.exporting.parts import check_parts
 from rnnsearch.model.int8_weights import quantise
 from rnnsearch.run import Run
 from rnnsearch.system.files import write_text
@@ -15,14 +16,6 @@ from rnnsearch.text.codec import Codec, Side
 from rnnsearch.text.vocabulary import SPECIALS
 
 TEXT, WEIGHTS = "text.json", "model.safetensors"
-CAN = {
-    "cell": ("gated",),
-    "encoder": ("bidirectional",),
-    "alignment": ("additive",),
-    "readout": ("maxout",),
-    "decoder": ("forward",),
-}
-"""The parts of a network that the engine of the page has, by setting; any decoder variant and sizes."""
 SEARCH = (
     *("beam", "normalise", "length_alpha", "coverage_beta", "no_unk"),
     *("min_length_ratio", "max_length_ratio", "max_source_length"),
@@ -34,12 +27,8 @@ NO_DETOKENISER = ("cs", "fi", "ko", "zh", "ja", "cjk")
 
 def check_exportable(run: Run) -> None:
     """Raises InputError for a model that the engine of the page cannot run, naming the first setting that it does not know."""
-    model, data = run.settings.model, run.settings.data
-    for setting, known in CAN.items():
-        value = getattr(model, setting)
-        if value not in known:
-            what = f'model.{setting} = "{value}": the engine of the page has only {", ".join(known)}'
-            raise InputError(what, file=run.path, remedy="export a model with the parts of recipe multi30k")
+    check_parts(run, "the engine of the page")
+    data = run.settings.data
     if data.subwords == "unigram":
         raise InputError('data.subwords = "unigram": the engine of the page has only bpe and none', file=run.path)
     if data.tokeniser == "moses" and (data.target_language in NO_DETOKENISER or data.source_language in ("ko", "zh", "ja", "cjk")):
