@@ -32,7 +32,8 @@ check: $(MADE)
 	$(BIN)/mypy --strict src
 	$(BIN)/mypy --strict tests/typing
 	@if $(BIN)/pyright --version >/dev/null 2>&1; then \
-	  echo "$(BIN)/pyright"; PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python; \
+	  echo "$(BIN)/pyright"; export PYRIGHT_PYTHON_IGNORE_WARNINGS=1; $(BIN)/pyright --pythonpath $(BIN)/python && \
+	    $(BIN)/pyright --verifytypes rnnsearch.extending --ignoreexternal --pythonpath $(BIN)/python; \
 	  else echo "pyright could not be fetched from npm: mypy alone has checked the public types" >&2; fi
 	$(BIN)/lint-imports --no-logo --no-cache
 

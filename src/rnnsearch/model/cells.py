@@ -18,6 +18,9 @@ from rnnsearch.model.tanh import tanh, tanh_
 class Cell(nn.Module):
     """What every cell offers. context_size 0: no context, as in the encoder (footnote 8)."""
 
+    input_size: int
+    hidden_size: int
+    context_size: int
     state_size: int
 
     def __init__(self, input_size: int, hidden_size: int, context_size: int = 0) -> None:

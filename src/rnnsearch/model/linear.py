@@ -79,6 +79,10 @@ def selected(module: HasWeight, rows: Int[Tensor, " chosen"]) -> Product:
 class Linear(nn.Module):
     """y = W x (+ b) on the last dimension, by way of `linear`. init: of W, N(0, 0.01²) by default; a bias begins at 0."""
 
+    weight: nn.Parameter
+    bias: nn.Parameter | None
+    init: Initialiser
+
     def __init__(self, in_size: int, out_size: int, *, bias: bool = False, init: Initialiser | None = None) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(out_size, in_size))

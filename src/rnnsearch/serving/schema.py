@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StrictStr, model_validator
 
@@ -23,7 +23,7 @@ Name = Annotated[StrictStr, Field(max_length=100), AfterValidator(plain)]
 
 
 class _Request(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     model: Name | None = Field(
         None, description="name of the model; may be left out if the languages make it clear, or if there is only one"
@@ -35,7 +35,7 @@ class _Request(BaseModel):
 class TranslateRequest(_Request):
     """One text or several. A text is split into sentences, and its translation has its white space."""
 
-    model_config = ConfigDict(
+    model_config: ClassVar[ConfigDict] = ConfigDict(
         json_schema_extra={"examples": [{"text": EXAMPLE, "source": "en", "target": "fr", "beam": 5, "nbest": 2, "alignment": True}]}
     )
 
@@ -77,7 +77,7 @@ _PAIR: dict[str, Any] = {"source_text": "the house", "target_text": "la maison",
 class AlignRequest(_Pairs):
     """Sentences with their translations, sentence by sentence."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_PAIR | {"posterior": True}]})
+    model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"examples": [_PAIR | {"posterior": True}]})
 
     posterior: bool = Field(False, description="the alignment that each word has once it is known, in place of the attention weights")
     alignment: bool = Field(True, description="with the matrices, target × source; without, the links alone")
@@ -86,4 +86,4 @@ class AlignRequest(_Pairs):
 class ScoreRequest(_Pairs):
     """Sentences with their translations, sentence by sentence."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_PAIR]})
+    model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"examples": [_PAIR]})

@@ -18,7 +18,8 @@ class TrainingInterrupted(KeyboardInterrupt):
 
     def __init__(self, run: Run, number: int) -> None:
         super().__init__()
-        self.run, self.signal = run, number
+        self.run: Run = run
+        self.signal: int = number
 
 
 class Interrupt:

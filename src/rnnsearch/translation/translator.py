@@ -77,10 +77,12 @@ class Translator:
         dictionary: Mapping[str, str] | None = None,
         lexical_table: LexicalTable | None = None,
     ) -> None:
-        self.networks, self.source, self.target = list(networks), source, target
-        self.search = search or SearchSettings()
-        self.dictionary = dictionary or {}
-        self.lexical_table = lexical_table
+        self.networks: list[TranslationNetwork] = list(networks)
+        self.source: Codec = source
+        self.target: Codec = target
+        self.search: SearchSettings = search or SearchSettings()
+        self.dictionary: Mapping[str, str] = dictionary or {}
+        self.lexical_table: LexicalTable | None = lexical_table
         self.settings: Settings | None = None
         """Of the run that was loaded, if one was: `save_pretrained` writes them."""
         self._weights: dict[str, list[InferenceWeights]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import tomli_w
@@ -42,7 +42,7 @@ _Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class _Train(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
     shards: list[_Count]
     links: bool
 
@@ -50,7 +50,7 @@ class _Train(BaseModel):
 class _StoreTable(BaseModel):
     """data.toml, but for its format."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     data: DataSettings
     train: _Train
     bytes: dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], _Count]
