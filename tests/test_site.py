@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from browser import NEEDS_CHROMIUM, browser, static_host
 
 import rnnsearch
 import rnnsearch.extending
@@ -168,3 +169,19 @@ def test_chapters_show_outputs_and_pictures(site: Path, name: str) -> None:
     assert 'class="language-text output' in page or "text output" in page
     assert page.count("<svg") > page.count('viewBox="0 0 24 24"')  # more than icons: pictures
     assert "<math" in page
+
+
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+def test_search_finds_a_page_in_a_browser_wide_and_on_a_phone(site: Path, tmp_path: Path) -> None:
+    with static_host(site) as address, browser(tmp_path) as tab:
+        for width in (1280, 390):
+            tab.screen(width)
+            tab.open(f"{address}index.html")
+            assert tab.run("document.documentElement.scrollWidth <= innerWidth")
+            tab.run("document.querySelector('label.md-header__button[for=__search]').click()")
+            tab.wait("document.activeElement === document.querySelector('input.md-search__input')")
+            tab.type("maxout")
+            found = tab.wait("[...document.querySelectorAll('a.md-search-result__link')].map((link) => link.pathname).join(' ')")
+            assert "06-maxout-and-output.html" in found
+        assert not tab.messages  # no script failed, and nothing was fetched from elsewhere

@@ -10,6 +10,7 @@ import pytest
 from browser import NEEDS_CHROMIUM, Page, browser
 
 from rnnsearch.serving.app import AppOptions
+from rnnsearch.serving.keys import Keys
 from rnnsearch.serving.page import page_folder
 from rnnsearch.translation.translator import Translator
 
@@ -38,6 +39,7 @@ def translate(page: Page, text: str) -> str:
 
 def test_it_translates_as_the_translator_does(page: Page, tiny_run: Path) -> None:
     translator = Translator.load(tiny_run)
+    assert not page.run("document.getElementById('key-field').checkVisibility()")
     assert translate(page, SENTENCE).strip() == translator.translate([SENTENCE], beam=5)[0].text
     words = translator.translate([SENTENCE], beam=5)[0].tokens
     assert page.run("document.querySelectorAll('#matrix tbody tr').length") == len(words)
@@ -50,3 +52,20 @@ def test_a_text_that_the_service_refuses_is_a_clear_message(page: Page) -> None:
     page.click("#translate")
     page.wait("!document.getElementById('message').hidden")
     assert "2,000" in page.run("document.getElementById('message').textContent")
+
+
+def test_a_service_with_keys_asks_for_one(loopback_of: Callable[..., Any], tmp_path: Path, tiny_run: Path) -> None:
+    key = "a-key-of-the-service-1"
+    server = loopback_of(None, AppOptions(page=page_folder(), keys=Keys([key])))
+    with browser(tmp_path) as tab:
+        tab.open(server.address)
+        tab.wait("document.querySelectorAll('#model option').length === 2")
+        assert tab.run("document.getElementById('key-field').checkVisibility()")
+        tab.run("document.getElementById('slowly').checked = false")
+        tab.run(f"document.getElementById('text').value = '{SENTENCE}'")
+        tab.click("#translate")
+        tab.wait("!document.getElementById('message').hidden")
+        assert "key" in tab.run("document.getElementById('message').textContent")
+        tab.run("document.getElementById('key').focus()")
+        tab.type(key)
+        assert translate(tab, SENTENCE).strip() == Translator.load(tiny_run).translate([SENTENCE], beam=5)[0].text

@@ -1,4 +1,4 @@
-// Two ways to a translation, one interface: translate(text, {model, beam, nbest}, onWords, signal) → {text, sentences}, load(model,
+// Two ways to a translation, one interface: translate(text, {model, beam, nbest, key}, onWords, signal) → {text, sentences}, load(model,
 // onProgress). onWords gets {sentence, source_tokens, tokens, alignment} after each word. Errors are Errors with a message for the visitor.
 
 export function makeBackend(config) {
@@ -69,8 +69,8 @@ class LocalBackend {
 class HttpBackend {
   async load() {}
 
-  async translate(text, { model, beam, nbest }, onWords, signal) {
-    const answer = await this.ask("v1/translate?stream=true", { text, model, beam, nbest, alignment: true }, signal);
+  async translate(text, { model, beam, nbest, key }, onWords, signal) {
+    const answer = await this.ask("v1/translate?stream=true", { text, model, beam, nbest, alignment: true }, key, signal);
     if (!answer.headers.get("content-type")?.startsWith("text/event-stream")) return (await answer.json()).translations[0];
     const sentences = [];
     for await (const { event, data } of events(answer.body)) {
@@ -82,10 +82,11 @@ class HttpBackend {
     throw new Error("The service ended its answer too early. Try again.");
   }
 
-  async ask(address, body, signal) {
+  async ask(address, body, key, signal) {
+    const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
     let answer;
     try {
-      answer = await fetch(address, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal });
+      answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(body), signal });
     } catch (error) {
       if (error.name === "AbortError") throw error;
       throw new Error("The service cannot be reached. Is it still running?");

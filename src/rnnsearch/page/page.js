@@ -37,6 +37,7 @@ class Page {
       config.engine === "local"
         ? "The network runs in this browser. What you type does not leave it."
         : "The network runs on the server that this page came from. What you type is sent to it.";
+    find("key-field").hidden = !config.keys;
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) find("slowly").checked = false;
     this.listen();
     this.chosen();
@@ -65,7 +66,7 @@ class Page {
 
   get options() {
     const beam = Number(document.querySelector("input[name=beam]:checked").value);
-    return { model: this.model.name, beam, nbest: beam };
+    return { model: this.model.name, beam, nbest: beam, key: find("key").value.trim() };
   }
 
   /** Another model: its examples, and its file. */

@@ -56,7 +56,7 @@ def make_app(service: Service, options: AppOptions | None = None) -> App:
     app.include_router(v1(service))
     app.include_router(libretranslate(service, options.keys))
     app.include_router(operations(service))
-    app.include_router(page(app, service, options.page))
+    app.include_router(page(app, service, options.page, keys=options.keys.needed))
     app.add_exception_handler(RefusalError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)

@@ -24,8 +24,11 @@ def page_folder() -> Traversable | None:
     return folder if (folder / "index.html").is_file() else None
 
 
-def page(app: FastAPI, service: Service, folder: Traversable | None) -> APIRouter:
-    """Without a folder, `/` describes the API. The files are looked up among those that are there: no path leads out of the folder."""
+def page(app: FastAPI, service: Service, folder: Traversable | None, *, keys: bool) -> APIRouter:
+    """Without a folder, `/` describes the API. keys: whether the page must ask for one.
+
+    The files are looked up among those that are there: no path leads out of the folder.
+    """
     router = APIRouter(include_in_schema=False)
     files = {} if folder is None else _files(folder)
 
@@ -39,7 +42,7 @@ def page(app: FastAPI, service: Service, folder: Traversable | None) -> APIRoute
 
     @router.get("/config.json")
     async def config() -> Response:
-        return json_response({"engine": "http", "models": [model.to_dict() for model in service.models]})
+        return json_response({"engine": "http", "keys": keys, "models": [model.to_dict() for model in service.models]})
 
     @router.get("/{name:path}")
     async def file(name: str, request: Request) -> Response:
