@@ -23,8 +23,7 @@ from rnnsearch.model.readout import Readout
 LOSS = 0.01
 """The largest share of a row's posterior that left-out positions may have together."""
 FIRST = 0.03
-"""Positions with this share of the row's highest bound meet the whole output layer at once; others if the bound is not reached without them.
-It decides about time, not about results beyond LOSS."""
+"""Positions with this share of the row's highest bound meet the whole output layer at once; others only where LOSS demands it."""
 FREQUENT = 256
 """How many of the most frequent words are summed in every bound."""
 POSITIONS_AT_ONCE, ROWS_AT_ONCE = 1024, 128
@@ -72,7 +71,8 @@ class BoundedPosterior:
         found = weights.new_zeros(batch * target, source)
         flat = hidden.flatten(0, 1), previous.flatten(0, 1), weights.flatten(0, 1), targets.flatten()
         for some in asked.split(max(1, LARGEST_STEP // source)):
-            found[some] = self._some(*(each[some] for each in flat), some // target)
+            h, p, w, t = (each[some] for each in flat)
+            found[some] = self._some(h, p, w, t, some // target)
         return found.view(batch, target, source)
 
     def _some(
@@ -140,7 +140,7 @@ SMALLEST_SUM = 1e-30
 
 
 def log_sum(logits: Float[Tensor, "rows words"]) -> Float[Tensor, " rows"]:
-    """log Σ exp of each row. A network's logits are small numbers, so that mostly nothing need be taken off them first, in two more passes."""
+    """log Σ exp of each row. A network's logits are small, so that their maximum need hardly ever be found and subtracted first."""
     sums = logits.exp().sum(1)
     if bool(((sums > SMALLEST_SUM) & sums.isfinite()).all()):
         return sums.log()

@@ -1,4 +1,4 @@
-"""The alignment of given pairs as fast as it can be had: one walk along the target words, no log p, products in the precision of the weights.
+"""The alignment of given pairs as fast as it can be had: one walk along the target words, without log p.
 
 The posterior of a word makes the context of the next state at once, where exact forced decoding (translation/forced.py) walks three times
 and lets each walk read the posterior of the one before: row i of that is final after i walks, and here after one.
@@ -29,8 +29,8 @@ def quick_alignment(
 ) -> Float[Tensor, "batch target source"]:
     """α, or the alignment posterior, of the words of each target; the rows of its end and of padding are 0 in a posterior.
 
-    weights: each network's. Several networks are an ensemble; it and a bidirectional decoder have the mean, as in `forced_decoding`. The two
-    decoders of a bidirectional one read from opposite ends, so that neither can wait for the other's posterior: there they walk as often as
+    weights: each network's. Several networks are an ensemble; it and a bidirectional decoder have the mean, as in `forced_decoding`. The
+    decoders of a bidirectional one read from opposite ends, so that neither can wait for the other's posterior: they walk as often as
     exact forced decoding does.
     """
     starts = []
@@ -64,7 +64,7 @@ def _walk(
 ) -> Float[Tensor, "batch target source"]:
     """The mean of several networks' decoders along the target words.
 
-    wanted: the words whose posterior is asked for; None: α. known: the contexts' alignments. feeds: each row makes the next state's context.
+    wanted: the words whose posterior is asked for; None: α. known: the contexts' alignments. feeds: each row makes its state's context.
     """
     rows = []
     for i in range(words):

@@ -228,6 +228,7 @@ class Translator:
         posterior: bool = False,
         exact: bool = False,
         scored: bool = True,
+        first: int = 1,
     ) -> Iterator[Translation]:
         """Scores and aligns given translations: score is log p(y | x), alignment is that of forced decoding.
 
@@ -235,8 +236,9 @@ class Translator:
         exact: of every source position, in float32, many times slower; otherwise a row may differ from it by 1 % of its weight and by
         the rounding of the fastest products of this machine (translation/quick_alignment.py).
         scored: False leaves out log p (the score is then nan) and with it most of the time of α, which is then rounded like a posterior.
+        first: the number of the first pair, as messages have it.
         """
-        encoded = (self._encoded_pair(*pair, number) for number, pair in enumerate(given_pairs(pairs), 1))
+        encoded = (self._encoded_pair(*pair, number) for number, pair in enumerate(given_pairs(pairs), first))
         force = partial(self._force_batch, posterior=posterior, exact=exact, scored=scored)
 
         def cost(some: list[tuple[EncodedSentence, EncodedSentence]]) -> int:
