@@ -80,7 +80,7 @@ def bench_network(settings: Settings, *, words: int, length: int, repetitions: i
     device, count = settings.training.device, settings.search.batch_size
     network = random_network(settings, words, torch.float32).to(device)
     precision = fastest_precision(usable_device(device))
-    weights = [InferenceWeights(precision)]
+    weights = {True: [InferenceWeights(precision)], False: [InferenceWeights("float32")]}
     ids, lengths = random_ids(count, length, words)
     batch = Batch(ids, lengths, ids.flip(0), lengths).to(device)
 
@@ -88,7 +88,7 @@ def bench_network(settings: Settings, *, words: int, length: int, repetitions: i
         if exact:
             forced_decoding([network], batch, posterior=posterior)
         else:
-            quick_alignment([network], weights, batch, posterior=posterior)
+            quick_alignment([network], weights[posterior], batch, posterior=posterior)
 
     ways = _timed(align, precision, repetitions, count, count * length, device)
     return _speeds("an untrained network, where every source word may matter", device, ways, count, count * length, count, words)
@@ -121,7 +121,7 @@ def _timed(
                 torch.cuda.synchronize(device)
             seconds.append(time.perf_counter() - begun)
         median = statistics.median(seconds[1:] or seconds)  # the first one warms up
-        found.append(AlignmentSpeed(way, "float32" if exact else precision, median, pairs / median, words / median))
+        found.append(AlignmentSpeed(way, precision if posterior and not exact else "float32", median, pairs / median, words / median))
     return found
 
 

@@ -3,39 +3,42 @@
     p(a_i = j | y_≤i, x) ∝ α_ij p(y_i | h_j),  p(y_i | h_j) = exp(z_ij) / Σ_w exp(logit of w)        (translation/posterior.py)
 
 z_ij, the logit of y_i, is one product of two vectors; the sum over all words is what costs. A sum over a few of the words is no larger,
-so that with it in the denominator every position has a bound above α_ij p(y_i | h_j). The few are those of the batch's own targets, to
-which the source words mostly translate, and the most frequent ones: then the bound is close. Only the positions with high bounds meet
-the whole output layer; the others together have at most the share LOSS of the row's posterior, and get 0.
+so that with it in the denominator every position has a bound above α_ij p(y_i | h_j). The few are the sentence's own target words, to
+which its source words mostly translate, and the most frequent ones: then the bound is close. Only the positions with high bounds meet
+the whole output layer; the true posterior of the others is LOSS of their row at most, together. What they get is estimated: their
+bounds, lowered as those of the positions that met all words turned out to be too high.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from rnnsearch.model.linear import linear, selected
+from rnnsearch.model.linear import linear
 from rnnsearch.model.network import Direction
 from rnnsearch.model.readout import Readout
 
-LOSS = 0.01
-"""The largest share of a row's posterior that left-out positions may have together."""
-FIRST = 0.03
+LOSS = 0.1
+"""No row is further than this from the exact posterior, as total variation. Mostly it is nearer by far, since bounds are not reached."""
+FIRST = 0.1
 """Positions with this share of the row's highest bound meet the whole output layer at once; others only where LOSS demands it."""
-FREQUENT = 256
-"""How many of the most frequent words are summed in every bound."""
-POSITIONS_AT_ONCE, ROWS_AT_ONCE = 1024, 128
-"""Positions that meet the few words, and that meet all words, at once: their logits stay in a CPU's cache."""
-LARGEST_STEP = 1 << 16
-"""Target × source positions that are held at once."""
+FREQUENT = 64
+"""How many of the most frequent words are summed in every bound, beside those of the sentence."""
+ROWS_AT_ONCE = 128
+"""Positions that meet all words at once: their logits stay in a CPU's cache."""
+SMALLEST_SUM = 1e-30
+"""Of exponentials: below it terms that count could have vanished."""
 
 
 class BoundedPosterior:
     """Of one direction of a network and one batch. Made and asked inside the `sequence` that has the weights.
 
-    annotations: h_j. targets: all words of the batch, from which the few words are taken.
+    annotations: h_j. targets: all words of the batch, in the order in which they are read.
     """
 
     def __init__(
@@ -47,101 +50,99 @@ class BoundedPosterior:
         self.readout, self.output, self.annotations = direction.readout, direction.output, annotations
         # t̃_ij = (U_o s + V_o E y) + C_o h_j: the two parts are computed once each, unless somebody's own readout is no such sum.
         self.is_sum = type(self.readout).forward is Readout.forward
-        self.contexts = self.readout.C_o(annotations).flatten(0, 1) if self.is_sum else annotations.flatten(0, 1)
-        frequent = torch.arange(min(FREQUENT, self.output.weight.shape[0]), device=targets.device)
-        few = torch.cat((targets.flatten(), frequent)).unique()
-        self.place = torch.zeros(self.output.weight.shape[0], dtype=torch.int64, device=targets.device)
-        self.place[few] = torch.arange(len(few), device=targets.device)
-        self.few = selected(self.output, few)
+        self.contexts = self.readout.C_o(annotations) if self.is_sum else None
+        words = self.output.weight.shape[0]
+        frequent = torch.arange(min(FREQUENT, words), device=targets.device).expand(len(targets), -1)
+        few = torch.cat((targets, frequent), 1)  # of each sentence; its own words first, so that y_i stands at i
+        self.few_weights = self.output.weight[few].mT  # (batch, feature, few)
+        self.few_biases = self.output.bias[few].unsqueeze(1)
+        self.counts = _counted_once(targets, frequent.shape[1]).to(self.few_weights.dtype).unsqueeze(2)  # (batch, few, 1)
 
-    def rows(
+    def row(
         self,
-        hidden: Float[Tensor, "batch target hidden"],
-        previous: Float[Tensor, "batch target embedding"],
-        weights: Float[Tensor, "batch target source"],
-        targets: Int64[Tensor, "batch target"],
-        wanted: Bool[Tensor, "batch target"],
-    ) -> Float[Tensor, "batch target source"]:
-        """Of these target words; hidden, previous, weights as in `TeacherForced`. Rows sum to 1.
+        i: int,
+        hidden: Float[Tensor, "batch 1 hidden"],
+        previous: Float[Tensor, "batch 1 embedding"],
+        weights: Float[Tensor, "batch 1 source"],
+        wanted: Bool[Tensor, " batch"],
+    ) -> Float[Tensor, "batch 1 source"]:
+        """Of the i-th words; hidden, previous, weights as in `TeacherForced`. Rows sum to 1.
 
         A row that nobody wants, and one that was read from no context, is 0.
         """
-        batch, target, source = weights.shape
-        asked = (wanted & weights.any(-1)).flatten().nonzero().squeeze(1)
-        found = weights.new_zeros(batch * target, source)
-        flat = hidden.flatten(0, 1), previous.flatten(0, 1), weights.flatten(0, 1), targets.flatten()
-        for some in asked.split(max(1, LARGEST_STEP // source)):
-            h, p, w, t = (each[some] for each in flat)
-            found[some] = self._some(h, p, w, t, some // target)
-        return found.view(batch, target, source)
+        if self.contexts is None:
+            size = weights.shape[2]
+            read = self.readout(hidden.expand(-1, size, -1), previous.expand(-1, size, -1), self.annotations)
+        else:
+            read = self.readout.activation(self.readout.U_o(hidden) + self.readout.V_o(previous) + self.contexts)
+        features = self.output.features(read)  # (batch, source, feature)
+        logits = torch.baddbmm(self.few_biases, features, self.few_weights)  # (batch, source, few)
+        joint = weights.squeeze(1).log() + logits[..., i]
+        found = weights.new_zeros(weights.shape)
+        some = (wanted & weights.any(-1).squeeze(1)).nonzero().squeeze(1)
+        if len(some):
+            bounds = joint[some] - self._few_sum(logits, features)[some]
+            found[some, 0] = self._refined(bounds, joint[some], features[some])
+        return found
 
-    def _some(
-        self,
-        hidden: Float[Tensor, "rows hidden"],
-        previous: Float[Tensor, "rows embedding"],
-        weights: Float[Tensor, "rows source"],
-        targets: Int64[Tensor, " rows"],
-        sentences: Int64[Tensor, " rows"],
-    ) -> Float[Tensor, "rows source"]:
-        own = self.readout.U_o(hidden) + self.readout.V_o(previous) if self.is_sum else None
-        row, position = weights.nonzero(as_tuple=True)
-        context = sentences[row] * weights.shape[1] + position
-        features, logits, few = [], [], []
-        for r, c in zip(row.split(POSITIONS_AT_ONCE), context.split(POSITIONS_AT_ONCE), strict=True):
-            if own is None:
-                read = self.readout(hidden[r].unsqueeze(0), previous[r].unsqueeze(0), self.contexts[c].unsqueeze(0)).squeeze(0)
-            else:
-                read = self.readout.activation(own[r] + self.contexts[c])
-            features.append(self.output.features(read))
-            of_few = self.few(features[-1])
-            logits.append(of_few.gather(1, self.place[targets[r]].unsqueeze(1)).squeeze(1))
-            few.append(log_sum(of_few))
-        read, joint = torch.cat(features), weights[row, position].log() + torch.cat(logits)
-        place = torch.full(weights.shape, -1, device=weights.device)
-        place[row, position] = torch.arange(len(row), device=weights.device)
-        bounds = torch.full_like(weights, -torch.inf)
-        bounds[row, position] = joint - torch.cat(few)
-        return self._refined(bounds, place, read, joint)
+    def _few_sum(
+        self, logits: Float[Tensor, "batch source few"], features: Float[Tensor, "batch source feature"]
+    ) -> Float[Tensor, "batch source"]:
+        """log Σ exp of the few words, each counted once. The logits are overwritten."""
+        sums = torch.bmm(logits.exp_(), self.counts).squeeze(2)
+        if bool(((sums > SMALLEST_SUM) & sums.isfinite()).all()):
+            return sums.log_()
+        again = torch.baddbmm(self.few_biases, features, self.few_weights)
+        return again.masked_fill_(self.counts.mT == 0, -torch.inf).logsumexp(2)
 
     def _refined(
         self,
         bounds: Float[Tensor, "rows source"],
-        place: Int64[Tensor, "rows source"],
-        features: Float[Tensor, "positions feature"],
-        joint: Float[Tensor, " positions"],
+        joint: Float[Tensor, "rows source"],
+        features: Float[Tensor, "rows source feature"],
     ) -> Float[Tensor, "rows source"]:
-        """bounds: log b_ij. place: where features and joint, log α_ij + z_ij, have a position, or −1."""
+        """bounds: log of those above α_ij p(y_i | h_j). joint: log α_ij + z_ij."""
         highest = bounds.amax(1, keepdim=True)
         exact = torch.full_like(bounds, -torch.inf)
 
         def meet(chosen: Bool[Tensor, "rows source"]) -> None:
-            which = place[chosen]
-            exact[chosen] = joint[which] - self._normaliser(features[which])
+            exact[chosen] = joint[chosen] - self._normaliser(features[chosen])
 
-        first = bounds >= highest + math.log(FIRST)
-        meet(first)
+        met = bounds >= highest + math.log(FIRST)
+        meet(met)
         # All shares are of the row's highest bound: none overflows, and what vanishes is no part of the posterior.
-        known, others = (exact - highest).exp().sum(1, keepdim=True), (bounds - highest).exp().masked_fill_(first, 0.0)
+        known, others = (exact - highest).exp().sum(1, keepdim=True), (bounds - highest).exp().masked_fill_(met, 0.0)
         lacking = others.sum(1, keepdim=True) > LOSS * known
         # What stays below this in the rows that lack something adds up to LOSS · known at most.
         smallest = LOSS * known / (others > 0).sum(1, keepdim=True).clamp(min=1)
-        second = lacking & (others > smallest)
-        if bool(second.any()):
-            meet(second)
-        return torch.softmax(exact, 1)
+        further = lacking & (others > smallest)
+        if bool(further.any()):
+            meet(further)
+            met = met | further
+        gap = (bounds - exact).masked_fill(~met, 0.0).sum(1, keepdim=True) / met.sum(1, keepdim=True)
+        return torch.softmax(torch.where(met, exact, bounds - gap.clamp(min=0.0)), 1)
 
     def _normaliser(self, features: Float[Tensor, "positions feature"]) -> Float[Tensor, " positions"]:
         """log Σ_w exp(logit of w) over all words."""
-        return torch.cat([log_sum(linear(self.output, some)) for some in features.split(ROWS_AT_ONCE)])
+        logits = partial(linear, self.output)
+        return torch.cat([log_sum(logits(some), partial(logits, some)) for some in features.split(ROWS_AT_ONCE)])
 
 
-SMALLEST_SUM = 1e-30
-"""Of exponentials: below it terms that count could have vanished."""
+def _counted_once(targets: Int64[Tensor, "batch target"], frequent: int) -> Bool[Tensor, "batch few"]:
+    """Which of a sentence's words, followed by the frequent ones, a sum has to count so that it counts none twice."""
+    order = targets.sort(dim=1, stable=True)
+    first = torch.ones_like(targets, dtype=torch.bool)
+    first[:, 1:] = order.values[:, 1:] != order.values[:, :-1]
+    own = torch.zeros_like(first).scatter_(1, order.indices, first) & (targets >= frequent)
+    return torch.cat((own, own.new_ones(len(own), frequent)), 1)
 
 
-def log_sum(logits: Float[Tensor, "rows words"]) -> Float[Tensor, " rows"]:
-    """log Σ exp of each row. A network's logits are small, so that their maximum need hardly ever be found and subtracted first."""
-    sums = logits.exp().sum(1)
+def log_sum(logits: Float[Tensor, "rows words"], again: Callable[[], Tensor]) -> Float[Tensor, " rows"]:
+    """log Σ exp of each row of the logits, which are overwritten; `again` computes them anew.
+
+    A network's logits are small, so that their maximum need hardly ever be found and subtracted first.
+    """
+    sums = logits.exp_().sum(1)
     if bool(((sums > SMALLEST_SUM) & sums.isfinite()).all()):
-        return sums.log()
-    return logits.logsumexp(1)
+        return sums.log_()
+    return again().logsumexp(1)

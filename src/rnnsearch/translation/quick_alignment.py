@@ -48,7 +48,7 @@ def quick_alignment(
             target = batch.target if order is None else batch.target.gather(1, order)
             turned = known if known is None or order is None else reordered(known, order)
             walkers = [
-                _Walker(network, direction, own, *start[number], target)
+                _Walker(network, direction, own, *start[number], target, posterior)
                 for network, direction, own, start in zip(networks, directions, weights, starts, strict=True)
             ]
             wanted = torch.arange(target.shape[1], device=target.device) < batch.target_lengths.unsqueeze(1) - 1
@@ -87,6 +87,7 @@ class _Walker:
         source: Source,
         state: DecoderState,
         target: Int64[Tensor, "batch target"],
+        explains: bool,
     ) -> None:
         self.decoder, self.weights, self.target, self.state = direction.decoder, weights, target, state
         self.before = state
@@ -96,7 +97,7 @@ class _Walker:
             embedded = network.target_embedding(target[:, :-1])
             self.projected = self.decoder.cell.project(embedded).split(1, 1)
             self.previous = torch.cat((embedded.new_zeros(len(target), 1, embedded.shape[2]), embedded), 1)
-            self.posterior = BoundedPosterior(direction, source.annotations, target)
+            self.posterior = BoundedPosterior(direction, source.annotations, target) if explains else None
 
     def read(self, i: int, wanted: Bool[Tensor, "batch target"] | None, known: Float[Tensor, "batch 1 source"] | None) -> Tensor:
         """Row i: α_i, or the posterior of the words that are wanted; (batch, 1, source)."""
@@ -107,10 +108,10 @@ class _Walker:
                 seen = self.state = self.decoder.attend(self.before, self.reader, known)
             else:
                 seen, self.state = self.decoder.step(word, self.state, self.reader, known)
-            if wanted is None:
+            if wanted is None or self.posterior is None:
                 return seen.weights
-            here, hidden = slice(i, i + 1), self.decoder.cell.hidden(seen.cell)
-            return self.posterior.rows(hidden, self.previous[:, here], seen.weights, self.target[:, here], wanted[:, here])
+            hidden = self.decoder.cell.hidden(seen.cell)
+            return self.posterior.row(i, hidden, self.previous[:, i : i + 1], seen.weights, wanted[:, i])
 
     def feed(self, row: Float[Tensor, "batch 1 source"]) -> None:
         """Makes the context of this alignment in place of α's."""

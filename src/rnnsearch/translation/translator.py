@@ -233,9 +233,9 @@ class Translator:
         """Scores and aligns given translations: score is log p(y | x), alignment is that of forced decoding.
 
         posterior: the alignment that each word has once it is known, in place of α (translation/posterior.py).
-        exact: of every source position, in float32, many times slower; otherwise a row may differ from it by 1 % of its weight and by
-        the rounding of the fastest products of this machine (translation/quick_alignment.py).
-        scored: False leaves out log p (the score is then nan) and with it most of the time of α, which is then rounded like a posterior.
+        exact: the posterior of every source position, in float32: many times slower. Otherwise a row may differ from it by a tenth
+        of its weight, and mostly by far less (translation/quick_alignment.py). α is the same either way.
+        scored: False leaves out log p, and with it most of the time of α; the score is then nan.
         first: the number of the first pair, as messages have it.
         """
         encoded = (self._encoded_pair(*pair, number) for number, pair in enumerate(given_pairs(pairs), first))
@@ -373,7 +373,7 @@ class Translator:
         if scored or exact:
             log_probabilities, weights = forced_decoding(self.networks, batch, posterior=posterior and exact)
         if not exact and (posterior or not scored):
-            precision = fastest_precision(self._device)
+            precision = fastest_precision(self._device) if posterior else "float32"
             weights = quick_alignment(self.networks, self._inference_weights(precision), batch, posterior=posterior)
         results = []
         every = [None] * len(pairs) if log_probabilities is None or not scored else log_probabilities.cpu().numpy()
