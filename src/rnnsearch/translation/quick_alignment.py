@@ -7,11 +7,13 @@ and lets each walk read the posterior of the one before: row i of that is final 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from rnnsearch.model.alignment import Alignment
 from rnnsearch.model.decoder import DecoderState, Source, SourceReader
 from rnnsearch.model.linear import LinearCache, sequence
 from rnnsearch.model.network import Direction, TranslationNetwork, reordered, right_to_left
@@ -116,4 +118,9 @@ class _Walker:
     def feed(self, row: Float[Tensor, "batch 1 source"]) -> None:
         """Makes the context of this alignment in place of α's."""
         with sequence(self.weights):
-            self.state = self.decoder.attend(self.before, self.reader, row)
+            if type(self.decoder.alignment).attended is Alignment.attended:  # it remembers no weights: only the context is another
+                given = row.any(-1, keepdim=True)
+                context = torch.where(given, self.reader.context(row), self.state.context)
+                self.state = replace(self.state, context=context)
+            else:
+                self.state = self.decoder.attend(self.before, self.reader, row)
