@@ -68,7 +68,8 @@ def main() -> None:
 
 def _same(aligned: Sequence[Aligned], reference: Sequence[Sequence[Link]]) -> float:
     both = sum(len(set(one.links) & set(other)) for one, other in zip(aligned, reference, strict=True))
-    return 2 * both / max(1, sum(len(one.links) + len(other) for one, other in zip(aligned, reference, strict=True)))
+    links = sum(len(one.links) + len(other) for one, other in zip(aligned, reference, strict=True))
+    return 2 * both / links if links else 1.0
 
 
 if __name__ == "__main__":
