@@ -43,7 +43,7 @@ def align(
     exact: Annotated[
         bool,
         typer.Option(
-            "--exact", help="Leave no source position out and round to float32 only: many times slower, and hardly ever another link."
+            "--exact", help="With --posterior: estimate nothing and use float32 products; many times slower, with nearly the same links."
         ),
     ] = False,
     reverse_run: Annotated[
