@@ -23,7 +23,10 @@ if find_spec("jaxtyping") and find_spec("beartype"):
     # some whose collaborators tests replace by others of the same look (translator, word_aligner, team).
     shaped = {
         "training": ("adadelta", "alignment_loss", "loss", "trainer"),
-        "translation": ("beam", "ensemble", "forced", "joint", "lexical_shortlist", "network_step", "posterior", "sampling"),
+        "translation": (
+            *("beam", "bounded_posterior", "ensemble", "forced", "joint", "lexical_shortlist", "network_step", "posterior"),
+            *("quick_alignment", "sampling"),
+        ),
         "text": ("lexicon", "selecting.keys", "selecting.ngrams"),
         "text.store": ("batches", "blocks", "corpus", "order"),
     }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rnnsearch import bench
+from rnnsearch import bench, bench_alignment
 from rnnsearch.config import Settings, load_config
 
 SMALL = [
@@ -124,3 +125,37 @@ def test_operations_are_those_of_the_products() -> None:
     assert bench.operations_of_update(twice, words=20, length=5) == 2 * few
     halves = load_config("", [*SMALL, "training.precision=bfloat16"])
     assert bench.operations_of_update(halves, words=20, length=5) == few
+
+
+def test_alignment_has_a_row_for_each_way(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """α and the posterior after a warm-up, the exact one once; all of the same batch."""
+    asked: list[tuple[str, bool, tuple[int, ...]]] = []
+    for name in ("quick_alignment", "forced_decoding"):
+        made = getattr(bench_alignment, name)
+
+        def watched(*arguments: Any, posterior: bool, name: str = name, made: Any = made) -> Any:
+            asked.append((name, posterior, tuple(arguments[-1].target.shape)))
+            return made(*arguments, posterior=posterior)
+
+        monkeypatch.setattr(bench_alignment, name, watched)
+    result = bench_alignment.bench_network(settings, words=20, length=4, repetitions=2)
+    assert asked == [("quick_alignment", False, (3, 5))] * 3 + [("quick_alignment", True, (3, 5))] * 3 + [("forced_decoding", True, (3, 5))]
+    assert [one.way for one in result.ways] == ["α", "posterior", "posterior, --exact"]
+    for one in result.ways:
+        assert one.pairs_per_second == pytest.approx(3 / one.seconds)
+        assert one.words_per_second == pytest.approx(12 / one.seconds)
+    assert (result.pairs, result.words, result.batch_size, result.target_words) == (3, 12, 3, 20)
+
+
+def test_alignment_of_a_text(command: Any, tiny_run: Path, tmp_path: Path) -> None:
+    for name in ("en", "fr"):
+        (tmp_path / name).write_text("man sees\n\nman\n")
+    text = (tmp_path / "en", tmp_path / "fr")
+    done = command("bench", "align", "--run", tiny_run, "--text", *text, "--repetitions", "1", "--threads", "1", "--json")
+    found = json.loads(done.out)
+    assert (found["what"], found["pairs"], found["words"], len(found["ways"])) == ("text", 3, 3, 3)
+    table = command("bench", "align", "--run", tiny_run, "--text", *text, "--repetitions", "1", "--threads", "1").lines
+    assert table[2].startswith("| alignment | products | pairs/s |")
+    for wrong in (("align", "--run", tiny_run), ("train", "--run", tiny_run, "--text", *text), ("align", "--lexical-shortlist", "5")):
+        refused = command("bench", *wrong)
+        assert (refused.code, refused.err.count("\n")) == (2, 1)

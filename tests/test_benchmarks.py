@@ -21,7 +21,7 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.machine import PRECISIONS
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.trainer import Trainer
-from rnnsearch.translation import forced
+from rnnsearch.translation import bounded_posterior, forced, translator
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 ABLATIONS = BENCHMARKS / "ablations.py"
@@ -162,11 +162,12 @@ def test_rounds_of_the_posterior(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Its rows are what `align` and `aer` say: the first without --posterior, the last with it."""
-    monkeypatch.setattr(forced, "ROUNDS", forced.ROUNDS)  # which the script changes
+    """Its rows are what `align` and `aer` say: exactly, by α, and quickly."""
+    for module, name in ((forced, "ROUNDS"), (bounded_posterior, "LOSS"), (translator, "fastest_precision")):
+        monkeypatch.setattr(module, name, getattr(module, name))  # which the script changes
     files = [str(tiny_corpus / f"test.{suffix}") for suffix in ("en", "fr", "links")]
     expected = []
-    for options in ((), ("--posterior",)):
+    for options in (("--posterior", "--exact"), (), ("--posterior",)):
         links = tmp_path / f"links{len(options)}"
         both = ("--reverse-run", tiny_reverse_run, "--symmetrise", "product")
         links.write_text(command("align", tiny_run, *files[:2], *both, *options).out, encoding="utf-8")
@@ -175,8 +176,9 @@ def test_rounds_of_the_posterior(
     monkeypatch.setattr(sys, "argv", ["posterior_rounds.py", str(tiny_run), str(tiny_reverse_run), *files, "--rounds", "1", "3"])
     runpy.run_path(str(BENCHMARKS / "posterior_rounds.py"), run_name="__main__")
     rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
-    assert [row[0] for row in rows] == ["α", "posterior, rounds: 1", "posterior, rounds: 3"]
-    assert [rows[0][3], rows[2][3]] == expected
+    assert [row[0].split(",")[0] for row in rows] == ["exact posterior"] * 2 + ["α"] + ["quick posterior"] * 2
+    assert [rows[0][3], rows[2][3], rows[4][3]] == expected
+    assert rows[0][4] == "100.00"
 
 
 @pytest.mark.slow

@@ -67,9 +67,9 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     words: K of both sides. Raises InputError for sizes that make no network.
     """
     training = settings.training
-    network = _network(settings, words, PRECISIONS[training.precision]).to(training.device)
+    network = random_network(settings, words, PRECISIONS[training.precision]).to(training.device)
     trainer = Trainer(network, training, 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30)
-    ids, lengths = _ids(training.batch_size, length, words)
+    ids, lengths = random_ids(training.batch_size, length, words)
     known = torch.eye(length + 1).repeat(training.batch_size, 1, 1)  # read only if the settings learn from links
     batch = Batch(ids, lengths, ids.flip(0), lengths, known).to(training.device)
     updates = iter(range(1, repetitions + 3))
@@ -92,8 +92,8 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
         what = f"a lexical shortlist of {lexical_shortlist:,} words does not fit a vocabulary of {words:,}"
         raise InputError(what, remedy=f"choose 3 to {words:,} words, or 0 to search all words")
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1})
-    network = _network(settings, words, torch.float32).to(settings.training.device)
-    ids, lengths = (part.to(settings.training.device) for part in _ids(limits.batch_size, length, words))
+    network = random_network(settings, words, torch.float32).to(settings.training.device)
+    ids, lengths = (part.to(settings.training.device) for part in random_ids(limits.batch_size, length, words))
     weights = InferenceWeights(limits.precision)
     others = 2 + torch.randperm(words - 2)[: lexical_shortlist - 2]
     chosen = torch.cat([torch.arange(2), others]).sort().values.to(ids.device) if lexical_shortlist else None
@@ -118,14 +118,15 @@ def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
     training = settings.training.model_copy(update={"device": "meta"})
     with torch.device("meta"):
         network = TranslationNetwork(settings.model, words, words, product_dtype=PRECISIONS[training.precision], trust_code=True)
-    ids, lengths = _ids(training.batch_size, length, words)
+    ids, lengths = random_ids(training.batch_size, length, words)
     batch = Batch(ids, lengths, ids, lengths, torch.eye(length + 1).repeat(training.batch_size, 1, 1)).to("meta")
     with FlopCounterMode(display=False) as counter:
         Trainer(network, training, 1 << 30).add_gradients([batch], training.batch_size, 1)
     return int(counter.get_total_flops())
 
 
-def _network(settings: Settings, words: int, product_dtype: torch.dtype) -> TranslationNetwork:
+def random_network(settings: Settings, words: int, product_dtype: torch.dtype) -> TranslationNetwork:
+    """A network of these settings that nothing has trained, on a CPU that is set up. Raises InputError for sizes that make none."""
     if words < 3:
         raise InputError(f"{words} words are too few", remedy="give at least 3: the end of sentence, the unknown word and another one")
     set_up_cpu(settings.training.threads, settings.training.processes)
@@ -133,7 +134,7 @@ def _network(settings: Settings, words: int, product_dtype: torch.dtype) -> Tran
     return TranslationNetwork(settings.model, words, words, product_dtype=product_dtype, trust_code=True)
 
 
-def _ids(sentences: int, length: int, words: int) -> tuple[Tensor, Tensor]:
+def random_ids(sentences: int, length: int, words: int) -> tuple[Tensor, Tensor]:
     """Random words and the end of sentence: (sentences, length + 1) ids, and their lengths."""
     ids = torch.randint(2, words, (sentences, length + 1))
     ids[:, -1] = 0

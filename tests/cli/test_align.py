@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from rnnsearch.translation.translator import Translator
 
 Command = Callable[..., Any]
 PAIRS = 6
@@ -135,3 +138,30 @@ def test_a_product_needs_two_directions(command: Command, folder: Path, tiny_run
     result = command("align", tiny_run, "en", "fr", "--symmetrise", "product")
     assert result.code == 2
     assert "--reverse-run" in result.err
+
+
+def test_exact_and_quick_posteriors_link_alike(command: Command, folder: Path, tiny_run: Path) -> None:
+    """And --exact is what forced decoding in float32 says, word for word."""
+    quick, exact = (links(command("align", tiny_run, "en", "fr", "--posterior", *more).lines) for more in ((), ("--exact",)))
+    shared, all_links = sum(len(a & b) for a, b in zip(quick, exact, strict=True)), sum(map(len, exact))
+    assert shared >= 0.9 * all_links > 0
+    translator = Translator.load(tiny_run)
+    pairs = list(zip(*(Path(name).read_text("utf-8").split("\n")[:-1] for name in ("en", "fr")), strict=True))
+    assert [set(one.links()) for one in translator.align(pairs, posterior=True, exact=True)] == exact
+
+
+def test_links_need_no_probabilities(command: Command, folder: Path, tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain links leave out the whole output layer; whoever asks for scores gets them."""
+    asked: list[bool] = []
+    force = Translator.force
+
+    def watched(self: Translator, *arguments: Any, **options: Any) -> Any:
+        asked.append(options["scored"])
+        return force(self, *arguments, **options)
+
+    monkeypatch.setattr(Translator, "force", watched)
+    assert all(command("align", tiny_run, "en", "fr", *more).code == 0 for more in ((), ("--json",), ("--picture",), ("--measures", "m")))
+    assert asked == [False, True, False, True]
+    (found,) = Translator.load(tiny_run).force([("The man sees.", "homme")], scored=False)
+    assert (math.isnan(found.score), found.log_probabilities) == (True, [])
+    assert found.alignment.shape == (1, 5)

@@ -3,56 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
+from posterior_by_hand import BATCH, LENGTHS, SOURCE, TARGET, TARGET_LENGTHS, by_hand, network
 
-from rnnsearch.config import ModelSettings
-from rnnsearch.model.decoder import WIRINGS, SourceReader
-from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.translation import forced, posterior
 from rnnsearch.translation.forced import forced_decoding
-
-SOURCE, LENGTHS = torch.tensor([[3, 6, 5, 0], [2, 0, 0, 0]]), torch.tensor([4, 2])
-TARGET, TARGET_LENGTHS = torch.tensor([[2, 4, 3, 1, 0], [4, 1, 0, 0, 0]]), torch.tensor([5, 3])
-BATCH = Batch(SOURCE, LENGTHS, TARGET, TARGET_LENGTHS)
-
-
-def network(seed: int = 1, **changed: Any) -> TranslationNetwork:
-    sizes = {"embedding_size": 5, "hidden_size": 4, "encoder_size": 3, "alignment_size": 6, "maxout_size": 3}
-    made = TranslationNetwork(ModelSettings.model_validate(sizes | changed), 7, 5).double()
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in made.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=generator))
-    return made
-
-
-@torch.no_grad()
-def by_hand(network: TranslationNetwork, row: int, filtered: bool = False) -> torch.Tensor:
-    """Sentence `row`, word by word as search has it: the context of each step exchanged for every annotation in turn; (target, source).
-
-    filtered: each step leaves the next one the context of its posterior.
-    """
-    size = int(TARGET_LENGTHS[row])
-    source, state = network.encode(SOURCE[row : row + 1, : LENGTHS[row]], LENGTHS[row : row + 1])
-    reader, rows = SourceReader(source), []
-    for i in range(size):
-        previous = TARGET[row, i - 1].view(1, 1) if i else None
-        _, seen, state = network.step(previous, state, reader)
-        embedded = None if previous is None else network.target_embedding(previous)
-        joint = []
-        for j in range(int(LENGTHS[row])):
-            logits = network.output(network.readout(network.decoder.cell.hidden(seen.cell), embedded, source.annotations[:, j : j + 1]))
-            joint.append(float(seen.weights[0, 0, j]) * float(torch.softmax(logits, -1)[0, 0, TARGET[row, i]]))
-        attends = i >= network.decoder.first_attended
-        rows.append(torch.tensor(joint, dtype=torch.float64) / sum(joint) if attends else seen.weights[0, 0])
-        if filtered:
-            state = replace(state, context=(rows[-1] @ source.annotations[0]).view_as(state.context))
-    return torch.stack(rows)
 
 
 @pytest.mark.parametrize(

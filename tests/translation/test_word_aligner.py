@@ -31,7 +31,7 @@ class Known:
     def __init__(self, weights: dict[Pair, np.ndarray[Any, Any]], kind: str = "space") -> None:
         self.weights, self.source, self.target = weights, Side(kind), Side(kind)
 
-    def force(self, pairs: Iterable[Pair], batch_size: int, *, posterior: bool) -> Iterator[Translation]:
+    def force(self, pairs: Iterable[Pair], batch_size: int, **options: bool) -> Iterator[Translation]:
         for source, target in pairs:
             words, tokens = self.source.tokeniser.words(source), self.target.tokeniser.words(target)
             yield Translation(target, tokens, [*words, "</s>"], -6.0, [], self.weights[source, target].astype(np.float32))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+import sys
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +15,12 @@ from rnnsearch.cli.options import Device, Json, Threads, TrustCode, one_of, say
 from rnnsearch.cli.output import faults_named, write
 from rnnsearch.cli.runs import check_reverse, load, runs_and_texts
 from rnnsearch.errors import InputError
+from rnnsearch.system.progress import ProgressBar
+
+if TYPE_CHECKING:  # they would load torch
+    from rnnsearch.text.links.words import LinkWords
+    from rnnsearch.translation.answers import AnswerFile
+    from rnnsearch.translation.word_aligner import Aligned, WordAligner
 
 
 def align(
@@ -31,6 +39,12 @@ def align(
     posterior: Annotated[
         bool,
         typer.Option("--posterior", help="Use the alignment posterior, which knows the target word, instead of the attention weights."),
+    ] = False,
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact", help="With --posterior: estimate nothing and use float32 products; many times slower, with nearly the same links."
+        ),
     ] = False,
     reverse_run: Annotated[
         list[Path] | None,
@@ -62,6 +76,11 @@ def align(
         typer.Option(metavar="RUN", help="Another run to show next to the first in pictures and page; may be repeated."),
     ] = None,
     batch_size: Annotated[int, typer.Option(min=1, max=10_000, help="Sentence pairs processed together.")] = 64,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the links here; after Ctrl-C or a crash, the same command resumes."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out if it is there.")] = False,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
@@ -74,6 +93,8 @@ def align(
     from rnnsearch.evaluation.gold_links import read_gold
     from rnnsearch.text.formats.lines import read_pairs
     from rnnsearch.translation.alignment_measures import browsed, measured, panels, table, together
+    from rnnsearch.translation.answers import AnswerFile
+    from rnnsearch.translation.link_answers import links_key
     from rnnsearch.translation.word_aligner import PRODUCT, WAYS, WordAligner, counted_by
     from rnnsearch.word_links import format_links
 
@@ -84,6 +105,8 @@ def align(
     one_of(plot_format, "--plot-format", ("png", "svg", "pdf"))
     if json and picture:
         raise InputError("--json and --picture cannot be used together", remedy="remove one of them")
+    if out and (picture or measures or page or alignment_plots):
+        raise InputError("pictures, measures and pages cannot be made with --out, which resumes", remedy="print the links with > FILE")
     names, source, target = runs_and_texts(runs)
     titles = _titles(names, reverse_run or [], compare or [])
     translator, *others = (load(run, device, threads, trust_code) for run in (names, *([one] for one in compare or [])))
@@ -96,27 +119,38 @@ def align(
         known, pairs = read_gold(gold), list(pairs)
         counted = counted_by(known, pairs, translator)
         words = counted if words == "auto" else words
-    count = "given" if words == "given" else "tokenised"
-    aligner = WordAligner(translator, reverse, others, threshold, symmetrise, count, batch_size, posterior)  # type: ignore[arg-type]
+    count: LinkWords = "given" if words == "given" else "tokenised"
+    scored = bool(json or measures or page)
+    aligner = WordAligner(translator, reverse, others, threshold, symmetrise, count, batch_size, posterior, exact, scored)
+
+    def answer(number: int, aligned: Aligned) -> str:
+        truth = known[number] if known else None
+        return as_aligned_json(aligned, measured(aligned, truth).values()) if json else format_links(aligned.links)
+
+    if out:
+        form, files = "json" if json else "links", [Path(gold)] if gold else []
+        answers = AnswerFile(out, links_key(names, reverse_run or [], aligner, form, files), "aligned")
+        answers.begin(overwrite, say)
+        _into_file(answers, aligner, pairs, answer, source)
+        return
     for folder in (alignment_plots, measures and measures.parent, page and page.parent):  # before the work
         with faults_named(folder):
             if folder:
                 folder.mkdir(parents=True, exist_ok=True)
     rows, sentences = [], []
     width = shutil.get_terminal_size((100, 24)).columns
-    for number, aligned in enumerate(aligner.align(pairs), 1):
-        truth = known[number - 1] if known else None
-        shown = panels(aligned, titles)
-        if alignment_plots:
-            comparison_figure(shown, alignment_plots / f"{number:06d}.{plot_format}", truth)
-        if measures:
-            rows.append(measured(aligned, truth))
-        if page:
-            sentences.append(browsed(number, aligned, titles, truth))
-        if picture:
-            print(f"{comparison_text(shown, width, truth)}\n")
-        else:
-            print(as_aligned_json(aligned, measured(aligned, truth).values()) if json else format_links(aligned.links))
+    with ProgressBar(sys.stderr.isatty() and not sys.stdout.isatty()) as bar:
+        done = _speed(bar, source)
+        for number, aligned in enumerate(aligner.align(pairs), 1):
+            truth = known[number - 1] if known else None
+            if alignment_plots:
+                comparison_figure(panels(aligned, titles), alignment_plots / f"{number:06d}.{plot_format}", truth)
+            if measures:
+                rows.append(measured(aligned, truth))
+            if page:
+                sentences.append(browsed(number, aligned, titles, truth))
+            print(f"{comparison_text(panels(aligned, titles), width, truth)}\n" if picture else answer(number - 1, aligned))
+            done(number)
     if measures:
         write(measures, "".join(f"{line}\n" for line in table(rows)))
     if page:
@@ -124,6 +158,34 @@ def align(
         write(page, alignment_page(sentences, f"Word alignments: {source} – {target}", runs_said))
     if rows:
         say("  ".join(f"{name} {value:.4g}" for name, value in together(rows).values().items()))
+
+
+def _into_file(answers: AnswerFile, aligner: WordAligner, pairs: Iterable[tuple[str, str]], answer: Any, source: str) -> None:
+    """Aligns the pairs into the file of --out, and says after Ctrl-C where the same command goes on."""
+    from rnnsearch.translation.link_answers import aligned_into
+
+    number = -1
+    with ProgressBar() as bar:
+        try:
+            for number in aligned_into(answers, aligner, pairs, answer, _speed(bar, source)):  # noqa: B007
+                pass
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"the same command goes on after line {number + 1:,}") from None
+
+
+def _speed(bar: ProgressBar, source: str) -> Callable[[int], None]:
+    """What shows pairs, pairs per second and time left when it is told how many pairs are done."""
+    from rnnsearch.text.formats.lines import read_lines
+
+    lines = sum(1 for _ in read_lines(source)) if bar.bar is not None and Path(source).is_file() else None
+    begun, before = time.monotonic(), 0
+
+    def show(done: int) -> None:
+        nonlocal before
+        before = before or done  # what stood in the journal took no time
+        bar("aligning", done, lines, f"{(done - before) / max(time.monotonic() - begun, 1e-9):,.0f} pairs/s")
+
+    return show
 
 
 def _titles(runs: list[Path], reverse: list[Path], others: list[Path]) -> list[str]:

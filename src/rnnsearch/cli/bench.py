@@ -1,14 +1,19 @@
-"""`rnnsearch bench`: how fast this machine trains and translates."""
+"""`rnnsearch bench`: how fast this machine trains, translates and aligns."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rnnsearch.cli.options import Set
 from rnnsearch.errors import InputError
+
+if TYPE_CHECKING:  # they would load torch
+    from rnnsearch.bench_alignment import AlignmentSpeeds
+    from rnnsearch.config import Settings
 
 
 class BenchTask(StrEnum):
@@ -16,10 +21,11 @@ class BenchTask(StrEnum):
 
     TRAIN = "train"
     TRANSLATE = "translate"
+    ALIGN = "align"
 
 
 def bench(
-    work: Annotated[BenchTask, typer.Argument(help="What to measure: training updates or beam search.")],
+    work: Annotated[BenchTask, typer.Argument(help="What to measure: training updates, beam search or word links.")],
     recipe: Annotated[str, typer.Option(help="Sizes and settings: a built-in recipe or a TOML file; default: those of the paper.")] = "",
     words: Annotated[
         int, typer.Option(min=3, max=10**8, help="Vocabulary size of each side, with the symbols for end of sentence and unknown word.")
@@ -29,13 +35,19 @@ def bench(
     lexical_shortlist: Annotated[
         int, typer.Option(min=0, help="For `translate`: search only this number of target words, chosen at random; 0 = all words.")
     ] = 0,
+    run: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="For `align`: a trained run, with --text. An untrained network is far slower.")
+    ] = None,
+    text: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="SRC TGT", help="For `align`: the source text and its translations, with --run.")
+    ] = None,
     set_: Set = None,
     threads: Annotated[
         int | None, typer.Option(min=0, max=1_024, help="CPU threads; 0 = one per core. The same as --set training.threads=N.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Measure the speed of training or translation on this machine, with synthetic sentences of one length."""
+    """Measure the speed of training, translation or alignment on this machine, with synthetic sentences of one length, or with a run."""
     from json import dumps
 
     from rnnsearch.bench import bench_training, bench_translation
@@ -45,10 +57,30 @@ def bench(
     changes = [*(set_ or ()), *([] if threads is None else [f"training.threads={threads}"])]
     settings = load_config(recipe, changes)
     usable_device(settings.training.device)
-    if work is BenchTask.TRAIN and lexical_shortlist:
-        raise InputError("training uses no lexical shortlist", remedy="remove --lexical-shortlist")
+    if work is not BenchTask.TRANSLATE and lexical_shortlist:
+        what = "training" if work is BenchTask.TRAIN else "alignment"
+        raise InputError(f"{what} uses no lexical shortlist", remedy="remove --lexical-shortlist")
+    if (run or text) and (work is not BenchTask.ALIGN or not (run and text)):
+        raise InputError("--run and --text are for `bench align`, and belong together", remedy="give both, or none")
+    if work is BenchTask.ALIGN:
+        speeds = _alignment(settings, run, text, words, length, repetitions)
+        print(dumps(speeds.as_dict()) if json else speeds.text())
+        return
     if work is BenchTask.TRAIN:
         result = bench_training(settings, words=words, length=length, repetitions=repetitions)
     else:
         result = bench_translation(settings, words=words, length=length, repetitions=repetitions, lexical_shortlist=lexical_shortlist)
     print(dumps(result.as_dict()) if json else result.text())
+
+
+def _alignment(
+    settings: Settings, run: Path | None, text: tuple[str, str] | None, words: int, length: int, repetitions: int
+) -> AlignmentSpeeds:
+    from rnnsearch.bench_alignment import bench_network, bench_run
+    from rnnsearch.cli.runs import load
+    from rnnsearch.text.formats.lines import read_pairs
+
+    if run is None or text is None:
+        return bench_network(settings, words=words, length=length, repetitions=repetitions)
+    translator = load([run], settings.training.device, settings.training.threads, trust_code=False)
+    return bench_run(translator, list(read_pairs(*text)), batch_size=settings.search.batch_size, repetitions=repetitions)

@@ -1,6 +1,7 @@
-"""`translate --out`: a file of answers, whole or absent, and the hidden journal beside it with which the same command goes on.
+"""`translate --out`, `align --out`: a file of answers, whole or absent, with a hidden journal beside it.
 
-The journal is an outputs file (translation/outputs_file.py). The text may have any length: no more than a block of it is in memory.
+The same command goes on with the journal. It is an outputs file (translation/outputs_file.py). The text may have
+any length: no more than a block of it is in memory.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from rnnsearch.system.files import free, written_whole
 from rnnsearch.system.version import package_version
 from rnnsearch.translation.long_lines import cut
 from rnnsearch.translation.outputs import run_checksum
-from rnnsearch.translation.outputs_file import FORMAT, OutputLine, completed, read_header, read_outputs
+from rnnsearch.translation.outputs_file import FORMAT, Header, Item, OutputLine, completed, read_header, read_outputs
 from rnnsearch.translation.translator import END, Translator
 
 
@@ -42,10 +43,11 @@ def answers_key(runs: Sequence[Path], search: SearchSettings, form: str, files: 
 
 @dataclass(frozen=True)
 class AnswerFile:
-    """The file at `path`, and its journal."""
+    """The file at `path`, and its journal. key: of all that the answers follow from, but for the text. work: what makes them, done."""
 
     path: Path
     key: str
+    work: str = "translated"
 
     @property
     def journal(self) -> Path:
@@ -59,8 +61,27 @@ class AnswerFile:
         if before.get("key") != self.key:
             free(self.path, overwrite)
             if before:
-                say(f"{self.path}: was begun with another run or other settings; translated anew")
+                say(f"{self.path}: was begun with another run or other settings; {self.work} anew")
                 self.journal.unlink()
+
+    def completed(
+        self,
+        about: Header,
+        items: Iterable[Item],
+        batch_size: int,
+        length: Callable[[Item], int],
+        work: Callable[[Sequence[Item]], Sequence[OutputLine]],
+        fits: Callable[[Item, OutputLine], bool],
+    ) -> Iterator[OutputLine]:
+        """As `outputs_file.completed`, of the journal; after the last output the file is there, and the journal is not.
+
+        about: what the journal's header says beside its key.
+        """
+        header = {"format": FORMAT, "key": self.key, **about, "rnnsearch": package_version()}
+        yield from completed(self.journal, header, items, batch_size, length, work, fits)
+        with written_whole(self.path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{output.answer}\n" for output in read_outputs(self.journal))
+        self.journal.unlink()
 
     def translated(
         self,
@@ -100,10 +121,7 @@ class AnswerFile:
         def fits(line: SourceLine, output: OutputLine) -> bool:
             return line.words == output.translation.source_tokens
 
-        header = {"format": FORMAT, "key": self.key, "kind": "answers", "search": search.model_dump(), "rnnsearch": package_version()}
-        for output in completed(self.journal, header, read(), search.batch_size, attrgetter("ids"), work, fits):
+        about = {"kind": "answers", "search": search.model_dump()}
+        for output in self.completed(about, read(), search.batch_size, attrgetter("ids"), work, fits):
             lines_done = max(lines_done, output.number + 1)
             yield output.translation
-        with written_whole(self.path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{output.answer}\n" for output in read_outputs(self.journal))
-        self.journal.unlink()

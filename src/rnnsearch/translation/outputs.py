@@ -178,5 +178,5 @@ def _work(run: LoadedRun, kind: Kind, batch: Sequence[Pair]) -> list[OutputLine]
     results = list(map(OutputLine, numbers, run.translator.force(given, FORCED_TOGETHER)))
     if kind == Kind.REFERENCES:
         return results
-    known = run.translator.force(given, FORCED_TOGETHER, posterior=True)
+    known = run.translator.force(given, FORCED_TOGETHER, posterior=True, exact=True)
     return [replace(result, posterior=other.alignment) for result, other in zip(results, known, strict=True)]

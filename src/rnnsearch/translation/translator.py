@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from rnnsearch.config import SearchSettings, Settings, changed
 from rnnsearch.errors import InputError, warn_renamed
-from rnnsearch.model.inference_weights import InferenceWeights, available
+from rnnsearch.model.inference_weights import InferenceWeights, available, fastest_precision
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
@@ -31,6 +32,7 @@ from rnnsearch.translation.joint import Reader, in_order, search
 from rnnsearch.translation.lexical_shortlist import in_vocabulary_ids, shortlist_of, shortlist_readers
 from rnnsearch.translation.long_lines import cut, joined
 from rnnsearch.translation.network_step import begin_search
+from rnnsearch.translation.quick_alignment import quick_alignment
 from rnnsearch.translation.sampling import sample
 from rnnsearch.translation.word_by_word import Heard, Listener, word_by_word
 
@@ -209,20 +211,35 @@ class Translator:
         """log p(y | x) of each pair of a source line and its translation, in nats; of both directions the mean, if the decoder has two."""
         return [result.score for result in self.force(pairs, batch_size)]
 
-    def align(self, pairs: Iterable[tuple[str, str]], *, posterior: bool = False, batch_size: int = 64) -> list[Translation]:
+    def align(
+        self, pairs: Iterable[tuple[str, str]], *, posterior: bool = False, exact: bool = False, batch_size: int = 64
+    ) -> list[Translation]:
         """The pairs with their alignments: `links()` and `alignment` of each say which words belong together.
 
-        posterior: as in `force`, which does the same for text of any length.
+        posterior, exact: as in `force`, which does the same for text of any length.
         """
-        return list(self.force(pairs, batch_size, posterior=posterior))
+        return list(self.force(pairs, batch_size, posterior=posterior, exact=exact))
 
-    def force(self, pairs: Iterable[tuple[str, str]], batch_size: int = 64, *, posterior: bool = False) -> Iterator[Translation]:
+    def force(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        batch_size: int = 64,
+        *,
+        posterior: bool = False,
+        exact: bool = False,
+        scored: bool = True,
+        first: int = 1,
+    ) -> Iterator[Translation]:
         """Scores and aligns given translations: score is log p(y | x), alignment is that of forced decoding.
 
         posterior: the alignment that each word has once it is known, in place of α (translation/posterior.py).
+        exact: the posterior of every source position, in float32: many times slower. Otherwise a row may differ from it by a tenth
+        of its weight, and mostly by far less (translation/quick_alignment.py). α is the same either way.
+        scored: False leaves out log p, and with it most of the time of α; the score is then nan.
+        first: the number of the first pair, as messages have it.
         """
-        encoded = (self._encoded_pair(*pair, number) for number, pair in enumerate(given_pairs(pairs), 1))
-        force = partial(self._force_batch, posterior=posterior)
+        encoded = (self._encoded_pair(*pair, number) for number, pair in enumerate(given_pairs(pairs), first))
+        force = partial(self._force_batch, posterior=posterior, exact=exact, scored=scored)
 
         def cost(some: list[tuple[EncodedSentence, EncodedSentence]]) -> int:
             source, target = (max(len(pair[side].ids) for pair in some) for side in (0, 1))
@@ -287,11 +304,15 @@ class Translator:
             shortlist = shortlist_of(ids.numpy(), self.lexical_table, len(self.target.vocabulary), settings)
         chosen = None if shortlist is None else torch.from_numpy(shortlist).to(self._device)
         ids, lengths = ids.to(self._device), lengths.to(self._device)
-        weights = self._weights.setdefault(settings.precision, [InferenceWeights(settings.precision) for _ in self.networks])
+        weights = self._inference_weights(settings.precision)
         readers = begin_search(self.networks, weights, ids, lengths, chosen)
         if chosen is not None:
             readers = shortlist_readers(readers, chosen)
         return _Begun(readers, lengths, shortlist)
+
+    def _inference_weights(self, precision: str) -> list[InferenceWeights]:
+        """Of each network, converted at their first use."""
+        return self._weights.setdefault(precision, [InferenceWeights(precision) for _ in self.networks])
 
     def _search(self, encoded: list[EncodedSentence], settings: SearchSettings, heard: Heard) -> list[Translation]:
         def searched(some: list[EncodedSentence]) -> list[Translation]:
@@ -344,11 +365,19 @@ class Translator:
             finished=hypothesis.finished,
         )
 
-    def _force_batch(self, pairs: list[tuple[EncodedSentence, EncodedSentence]], *, posterior: bool) -> list[Translation]:
+    def _force_batch(
+        self, pairs: list[tuple[EncodedSentence, EncodedSentence]], *, posterior: bool, exact: bool, scored: bool
+    ) -> list[Translation]:
         batch = Batch(*pad([source.ids for source, _ in pairs]), *pad([target.ids for _, target in pairs])).to(self._device)
-        log_probabilities, weights = forced_decoding(self.networks, batch, posterior=posterior)
+        log_probabilities: torch.Tensor | None = None
+        if scored or exact:
+            log_probabilities, weights = forced_decoding(self.networks, batch, posterior=posterior and exact)
+        if not exact and (posterior or not scored):
+            precision = fastest_precision(self._device) if posterior else "float32"
+            weights = quick_alignment(self.networks, self._inference_weights(precision), batch, posterior=posterior)
         results = []
-        for (source, target), log_p, alpha in zip(pairs, log_probabilities.cpu().numpy(), weights.cpu().numpy(), strict=True):
+        every = [None] * len(pairs) if log_probabilities is None or not scored else log_probabilities.cpu().numpy()
+        for (source, target), log_p, alpha in zip(pairs, every, weights.cpu().numpy(), strict=True):
             size = len(target.ids)
             alignment = in_words(alpha[: size - 1, : len(source.ids)], source.word_of, target.word_of[:-1], len(target.words))
             results.append(
@@ -356,8 +385,8 @@ class Translator:
                     text=self.target.text(target.words),
                     tokens=target.words,
                     source_tokens=[*source.words, END],
-                    score=float(log_p[:size].sum(dtype=np.float64)),
-                    log_probabilities=[float(value) for value in log_p[:size]],
+                    score=math.nan if log_p is None else float(log_p[:size].sum(dtype=np.float64)),
+                    log_probabilities=[] if log_p is None else [float(value) for value in log_p[:size]],
                     alignment=alignment,
                 )
             )

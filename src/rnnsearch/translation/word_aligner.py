@@ -46,7 +46,7 @@ class WordAligner:
     threshold: links are the weights that reach it, several for a word or none; without one each word has its strongest.
     method: one of WAYS; `product` links what has √(w→ w←) ≥ threshold, w→ and w← being the weights of the two directions.
     words: what the links count, the tokeniser's words or the given ones. posterior: weights are those that each word has once it is
-    known (translation/posterior.py), not α.
+    known (translation/posterior.py), not α. exact, scored: as in `Translator.force`.
     """
 
     translator: Translator
@@ -57,19 +57,27 @@ class WordAligner:
     words: LinkWords = "tokenised"
     batch_size: int = 64
     posterior: bool = False
+    exact: bool = False
+    scored: bool = True
 
-    def align(self, pairs: Iterable[Pair]) -> Iterator[Aligned]:
-        """One result for each pair, in order. Raises InputError, with the pair's number, where two runs cut a pair into other words."""
+    def align(self, pairs: Iterable[Pair], first: int = 1) -> Iterator[Aligned]:
+        """One result for each pair, in order. Raises InputError, with the pair's number, where two runs cut a pair into other words.
+
+        first: the number of the first pair.
+        """
         lines, given, swapped, *copies = tee(pairs, 3 + len(self.others))
-        results = self.translator.force(given, self.batch_size, posterior=self.posterior)
-        others = [other.force(copy, self.batch_size, posterior=self.posterior) for other, copy in zip(self.others, copies, strict=True)]
+        results = self._forced(self.translator, given, first)
+        others = [self._forced(other, copy, first) for other, copy in zip(self.others, copies, strict=True)]
         if self.reverse is None:
-            for number, (pair, result, *rest) in enumerate(zip(lines, results, *others, strict=True), 1):
+            for number, (pair, result, *rest) in enumerate(zip(lines, results, *others, strict=True), first):
                 yield self._aligned(number, pair, result, None, rest)
             return
-        back = self.reverse.force(((target, source) for source, target in swapped), self.batch_size, posterior=self.posterior)
-        for number, (pair, result, reverse, *rest) in enumerate(zip(lines, results, back, *others, strict=True), 1):
+        back = self._forced(self.reverse, ((target, source) for source, target in swapped), first)
+        for number, (pair, result, reverse, *rest) in enumerate(zip(lines, results, back, *others, strict=True), first):
             yield self._aligned(number, pair, result, reverse, rest)
+
+    def _forced(self, translator: Translator, pairs: Iterable[Pair], first: int) -> Iterator[Translation]:
+        return translator.force(pairs, self.batch_size, posterior=self.posterior, exact=self.exact, scored=self.scored, first=first)
 
     def _aligned(self, number: int, pair: Pair, result: Translation, reverse: Translation | None, others: list[Translation]) -> Aligned:
         if self.words == "given":

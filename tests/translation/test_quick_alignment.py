@@ -1,0 +1,252 @@
+"""The posterior in one walk: against Bayes' rule step by step; what may be left out; rounding; padding."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from posterior_by_hand import BATCH, LENGTHS, SOURCE, TARGET, TARGET_LENGTHS, by_hand, network
+
+from rnnsearch.config import ModelSettings
+from rnnsearch.model.decoder import WIRINGS
+from rnnsearch.model.inference_weights import InferenceWeights
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.model.readout import MaxoutReadout
+from rnnsearch.text.store.batches import Batch
+from rnnsearch.translation import bounded_posterior, forced
+from rnnsearch.translation.forced import forced_decoding
+from rnnsearch.translation.quick_alignment import quick_alignment
+
+WORDS = int(TARGET_LENGTHS.max())
+
+
+def quick(networks: list[TranslationNetwork], batch: Batch = BATCH, precision: str = "float32", **options: Any) -> torch.Tensor:
+    weights = [InferenceWeights(precision) for _ in networks]
+    return quick_alignment(networks, weights, batch, **{"posterior": True, **options})
+
+
+@pytest.fixture
+def nothing_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_posterior, "LOSS", 0.0)
+    monkeypatch.setattr(bounded_posterior, "FREQUENT", 1)
+
+
+@pytest.fixture
+def met(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """How many positions met the whole output layer, call by call."""
+    counts: list[int] = []
+    normaliser = bounded_posterior.BoundedPosterior._normaliser
+
+    def counted(self: Any, features: torch.Tensor) -> torch.Tensor:
+        counts.append(len(features))
+        return normaliser(self, features)
+
+    monkeypatch.setattr(bounded_posterior.BoundedPosterior, "_normaliser", counted)
+    return counts
+
+
+@pytest.mark.usefixtures("nothing_left_out")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"wiring": wiring} for wiring in WIRINGS),
+        {"cell": "lstm"},
+        {"readout": "tanh", "factored_output": True},
+        {"tie_output": True, "factored_output": True},
+        {"alignment": "general"},
+        {"encoder": "forward", "alignment": "fixed"},
+    ],
+    ids=str,
+)
+def test_one_walk_is_the_filter_step_by_step(changes: dict[str, Any]) -> None:
+    """Each word's posterior makes the next state's context; in variants whose state asks before that, it only explains the word."""
+    one = network(**changes)
+    found = quick([one])
+    for row in range(2):
+        size, length = int(TARGET_LENGTHS[row]) - 1, int(LENGTHS[row])
+        expected = by_hand(one, row, filtered=one.decoder.wiring == "released")
+        torch.testing.assert_close(found[row, :size, :length], expected[:size])
+        assert not found[row, :, length:].any()
+        assert not found[row, size:].any()  # nobody asks for the end of sentence
+
+
+@pytest.mark.usefixtures("nothing_left_out")
+@pytest.mark.parametrize("alignment", ["recurrent", "coverage"])
+@pytest.mark.parametrize("decoder", ["forward", "backward"])
+def test_it_is_what_exact_rounds_come_to(decoder: str, alignment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scorers that remember: what they remember is the posterior, as in the exact rounds."""
+    monkeypatch.setattr(forced, "ROUNDS", WORDS + 1)
+    one = network(decoder=decoder, alignment=alignment)
+    _, expected = forced_decoding([one], BATCH, posterior=True)
+    found = quick([one])
+    for row, size in enumerate((TARGET_LENGTHS - 1).tolist()):
+        torch.testing.assert_close(found[row, :size], expected[row, :size])
+
+
+@pytest.mark.usefixtures("nothing_left_out")
+def test_two_decoders_take_the_rounds_of_the_exact_posterior() -> None:
+    """Each waits for the mean of both; of an ensemble of them too."""
+    networks = [network(seed, decoder="bidirectional") for seed in (1, 2)]
+    _, expected = forced_decoding(networks, BATCH, posterior=True)
+    found = quick(networks)
+    for row, size in enumerate((TARGET_LENGTHS - 1).tolist()):
+        torch.testing.assert_close(found[row, :size], expected[row, :size])
+
+
+@pytest.mark.usefixtures("nothing_left_out")
+def test_an_ensemble_walks_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forced, "ROUNDS", WORDS + 1)
+    networks = [network(1), network(2, cell="lstm")]
+    _, expected = forced_decoding(networks, BATCH, posterior=True)
+    found = quick(networks)
+    for row, size in enumerate((TARGET_LENGTHS - 1).tolist()):
+        torch.testing.assert_close(found[row, :size], expected[row, :size])
+
+
+@pytest.mark.parametrize("changes", [{}, {"decoder": "backward"}, {"decoder": "bidirectional"}, {"wiring": "appendix"}], ids=str)
+def test_alpha_is_that_of_forced_decoding(changes: dict[str, Any]) -> None:
+    one = network(**changes)
+    torch.testing.assert_close(quick([one], posterior=False), forced_decoding([one], BATCH)[1])
+
+
+SIZES = {"embedding_size": 12, "hidden_size": 10, "encoder_size": 9, "alignment_size": 8, "maxout_size": 14}
+
+
+@pytest.fixture(scope="module")
+def larger() -> tuple[TranslationNetwork, Batch]:
+    """900 words and 40 positions, of which a few have most of the weight."""
+    made = TranslationNetwork(ModelSettings.model_validate(SIZES), 900, 900).double()
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.9)
+    lengths, target_lengths = torch.tensor([40, 21, 1, 33, 2]), torch.tensor([30, 28, 27, 1, 2])
+    source = torch.randint(2, 900, (5, 40), generator=generator)
+    target = torch.randint(2, 900, (5, 30), generator=generator)
+    for row in range(5):
+        source[row, lengths[row] - 1 :] = 0
+        target[row, target_lengths[row] - 1 :] = 0
+    return made, Batch(source, lengths, target, target_lengths)
+
+
+def distances(one: torch.Tensor, other: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """Total variation of the rows that are asked for."""
+    wanted = torch.arange(one.shape[1]) < batch.target_lengths.unsqueeze(1) - 1
+    return ((one - other).abs().sum(-1) / 2)[wanted]
+
+
+@pytest.mark.parametrize("loss", [0.2, 0.01, 1e-4])
+@pytest.mark.parametrize("first", [1.0, 0.03])
+def test_rows_lose_no_more_than_is_stated(
+    larger: tuple[TranslationNetwork, Batch], loss: float, first: float, met: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a variant whose states do not depend on it, so that losses do not add up; and much is left out."""
+    made, batch = larger
+    monkeypatch.setattr(made.decoder, "wiring", "eq4")
+    _, expected = forced_decoding([made], batch, posterior=True)
+    monkeypatch.setattr(bounded_posterior, "LOSS", loss)
+    monkeypatch.setattr(bounded_posterior, "FIRST", first)
+    monkeypatch.setattr(bounded_posterior, "FREQUENT", 100)
+    lost = distances(quick([made], batch), expected, batch)
+    assert float(lost.max()) <= loss
+    wanted = batch.target_lengths - 1
+    assert sum(met) < int((wanted * batch.source_lengths).sum())
+    assert sum(met) >= int(wanted.sum())  # the highest bound of every row
+    if loss == 0.2:
+        assert float(lost.max()) > 1e-3  # the bound is put to the test
+
+
+def test_equal_positions_share_the_posterior(met: list[int]) -> None:
+    """With no position before another in anything, none may be left out for the sake of another."""
+    one = network(encoder="embedding")
+    source = torch.full((1, 6), 3)
+    batch = Batch(source, torch.tensor([6]), TARGET[:1], TARGET_LENGTHS[:1])
+    torch.testing.assert_close(quick([one], batch)[0, :4], torch.full((4, 6), 1 / 6, dtype=torch.float64))
+    assert sum(met) == 4 * 6
+
+
+def test_a_word_that_no_position_explains_is_left_to_alpha() -> None:
+    """A readout that reads no context: then every position is needed, whatever the bounds are."""
+    one = network()
+    torch.nn.init.zeros_(one.readout.C_o.weight)
+    found, alpha = quick([one], BATCH), quick([one], BATCH, posterior=False)
+    for row, size in enumerate((TARGET_LENGTHS - 1).tolist()):
+        assert float((found[row, :1] - alpha[row, :1]).abs().sum()) / 2 <= bounded_posterior.LOSS, size
+
+
+def test_a_bound_counts_no_word_twice() -> None:
+    """Words that come again, and those that the frequent ones hold already, are left to their other place."""
+    counted = bounded_posterior._counted_once(torch.tensor([[5, 1, 5, 7, 0], [3, 3, 3, 0, 0]]), 2)
+    assert counted.int().tolist() == [[1, 0, 0, 1, 0, 1, 1], [1, 0, 0, 0, 0, 1, 1]]
+
+
+def test_bounds_of_large_logits_are_as_good(larger: tuple[TranslationNetwork, Batch], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where exponentials overflow, or all vanish, the maximum is subtracted first."""
+    made, batch = larger
+    for factor in (60.0, -60.0):
+        large = copy.deepcopy(made)
+        large.decoder.wiring = "eq4"
+        with torch.no_grad():
+            large.output.bias.add_(factor * 20)
+        _, expected = forced_decoding([large], batch, posterior=True)
+        assert float(distances(quick([large], batch), expected, batch).max()) <= bounded_posterior.LOSS
+
+
+@pytest.mark.parametrize("scale", [1.0, 300.0])
+def test_large_logits_neither_overflow_nor_vanish(scale: float) -> None:
+    logits = torch.tensor([[1.0, -2.0, 0.5], [0.0, 0.0, 0.0], [-3.0, -2.0, -1.0]]) * scale
+    torch.testing.assert_close(bounded_posterior.log_sum(logits.clone(), lambda: logits), logits.logsumexp(1))
+
+
+def test_padding_and_the_other_sentences_change_nothing(larger: tuple[TranslationNetwork, Batch], monkeypatch: pytest.MonkeyPatch) -> None:
+    made, batch = larger
+    monkeypatch.setattr(bounded_posterior, "LOSS", 0.0)
+    together = quick([made], batch)
+    for row, (length, words) in enumerate(zip(batch.source_lengths.tolist(), batch.target_lengths.tolist(), strict=True)):
+        few = slice(row, row + 1)
+        alone = Batch(batch.source[few, :length], batch.source_lengths[few], batch.target[few, :words], batch.target_lengths[few])
+        torch.testing.assert_close(together[few, :words, :length], quick([made], alone))
+
+
+def test_chunks_change_nothing(larger: tuple[TranslationNetwork, Batch], monkeypatch: pytest.MonkeyPatch) -> None:
+    made, batch = larger
+    whole = quick([made], batch)
+    monkeypatch.setattr(bounded_posterior, "ROWS_AT_ONCE", 3)
+    torch.testing.assert_close(quick([made], batch), whole)
+
+
+def test_bfloat16_is_nearly_the_same(larger: tuple[TranslationNetwork, Batch]) -> None:
+    made, batch = larger
+    single = TranslationNetwork(ModelSettings.model_validate(SIZES), 900, 900)
+    single.load_state_dict({name: value.float() for name, value in made.state_dict().items()})
+    lost = distances(quick([single], batch, "bfloat16"), quick([single], batch), batch)
+    assert 0 < float(lost.median()) < 0.05
+
+
+class Doubled(MaxoutReadout):
+    """Somebody's own readout, which is no sum of parts."""
+
+    def forward(self, hidden: Any, previous: Any, context: Any) -> Any:
+        return super().forward(hidden, previous, context * (1 + context))
+
+
+@pytest.mark.usefixtures("nothing_left_out")
+def test_a_readout_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = network()
+    one.readout.__class__ = Doubled
+    found = quick([one])
+    for row in range(2):
+        size, length = int(TARGET_LENGTHS[row]) - 1, int(LENGTHS[row])
+        torch.testing.assert_close(found[row, :size, :length], by_hand(one, row, filtered=True)[:size])
+
+
+def test_empty_lines_and_single_words() -> None:
+    one = network()
+    ends = Batch(torch.zeros(2, 1, dtype=torch.int64), torch.tensor([1, 1]), torch.tensor([[1, 0], [0, 0]]), torch.tensor([2, 1]))
+    found = quick([one], ends)
+    assert found.shape == (2, 2, 1)
+    assert found.squeeze(2).tolist() == [[1.0, 0.0], [0.0, 0.0]]
+    assert SOURCE.shape == (2, 4)
