@@ -9,6 +9,19 @@ from typing import Annotated, Any
 
 import typer
 
+from rnnsearch.cli.on_ray import (
+    AnswersOut,
+    OverwriteAnswers,
+    PairColumns,
+    Ray,
+    RayOptions,
+    ShardFormat,
+    Workers,
+    absolute,
+    pair_layout,
+    runs_and_corpora,
+    work_on_ray,
+)
 from rnnsearch.cli.options import Device, Json, Threads, TrustCode, one_of, say
 from rnnsearch.cli.output import faults_named, write
 from rnnsearch.cli.runs import check_reverse, load, runs_and_texts
@@ -65,6 +78,12 @@ def align(
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
+    ray: Ray = None,
+    out: AnswersOut = None,
+    overwrite: OverwriteAnswers = False,
+    workers: Workers = None,
+    format: ShardFormat = "",
+    columns: PairColumns = None,
 ) -> None:
     """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from 0), or matrices with --json."""
     from rnnsearch.cli.output import as_aligned_json
@@ -84,6 +103,15 @@ def align(
     one_of(plot_format, "--plot-format", ("png", "svg", "pdf"))
     if json and picture:
         raise InputError("--json and --picture cannot be used together", remedy="remove one of them")
+    refused = {"--picture": picture, "--gold": bool(gold), "--measures": measures is not None, "--page": page is not None}
+    refused |= {"--alignment-plots": alignment_plots is not None, "--compare": bool(compare)}
+    options = RayOptions(ray, workers, out, overwrite, format, device, threads, refused)
+    if ray:
+        count: Any = "given" if words == "given" else "tokenised"
+        how = {"threshold": threshold, "method": symmetrise, "words": count, "posterior": posterior}
+        align_on_ray(runs, options, columns, json, batch_size, trust_code, reverse_run or [], how)
+        return
+    options.check_unused({"--out": out is not None, "--overwrite": overwrite, "--columns": columns is not None})
     names, source, target = runs_and_texts(runs)
     titles = _titles(names, reverse_run or [], compare or [])
     translator, *others = (load(run, device, threads, trust_code) for run in (names, *([one] for one in compare or [])))
@@ -124,6 +152,43 @@ def align(
         write(page, alignment_page(sentences, f"Word alignments: {source} – {target}", runs_said))
     if rows:
         say("  ".join(f"{name} {value:.4g}" for name, value in together(rows).values().items()))
+
+
+def align_on_ray(
+    words: list[str],
+    options: RayOptions,
+    columns: tuple[str, str] | None,
+    json: bool,
+    batch_size: int,
+    trust_code: bool,
+    reverse_run: list[Path],
+    how: dict[str, Any],
+) -> None:
+    """how: options of WordAligner."""
+    from rnnsearch.cli.output import as_aligned_json
+    from rnnsearch.cluster.shards import pair_shards
+    from rnnsearch.cluster.tasks import Aligning, Models
+    from rnnsearch.run import Run
+    from rnnsearch.translation.alignment_measures import measured
+    from rnnsearch.translation.word_aligner import Aligned
+    from rnnsearch.word_links import format_links
+
+    options.check()
+    runs, corpora = runs_and_corpora(words, 2)
+    if reverse_run:
+        check_reverse(Run.open(runs[0]), Run.open(reverse_run[0]), reverse_run[0])
+
+    def answer(aligned: Aligned) -> str:
+        return as_aligned_json(aligned, measured(aligned, None).values()) if json else format_links(aligned.links)
+
+    there, back = (
+        Models(tuple(map(absolute, some)), options.device, options.threads or 1, trust_code) if some else None
+        for some in (runs, reverse_run)
+    )
+    assert there is not None
+    task = Aligning(there, back, how, batch_size, answer, "json" if json else "text", pair_layout(runs[0], columns))
+    about = {"command": "align", "runs": [str(run) for run in runs], "corpus": corpora, "reverse_runs": [str(run) for run in reverse_run]}
+    work_on_ray(task, pair_shards(corpora, options.shard_format), options, about | {"options": how})
 
 
 def _titles(runs: list[Path], reverse: list[Path], others: list[Path]) -> list[str]:

@@ -1,0 +1,101 @@
+"""A corpus in shards, and one Ray for all tests that need one: started as the how-to starts it, with two cores."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/ray.md"
+START = "ray start --head --port=6379"
+"""As it stands on the page."""
+BOUNDED = ["--num-cpus=2", "--object-store-memory=100000000", "--include-dashboard=false", "--disable-usage-stats", "--block"]
+
+
+class Cluster:
+    """address: for --ray. process: `ray start`, whose children are Ray's."""
+
+    def __init__(self, address: str, process: subprocess.Popen[bytes]) -> None:
+        self.address, self.process = address, process
+
+    def workers(self) -> list[int]:
+        """Processes in which a model is at work."""
+        return [pid for pid, title in descendants(self.process.pid) if title.startswith("ray::Worker")]
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    if find_spec("ray") is None:
+        pytest.skip("needs Ray: pip install 'rnnsearch[ray]'")
+    assert START in PAGE.read_text(encoding="utf-8")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    _, *words = shlex.split(START.replace("6379", str(port)))
+    command = [str(Path(sys.executable).parent / "ray"), *words, "--node-ip-address=127.0.0.1", *BOUNDED]
+    source = str(Path(__file__).resolve().parents[2] / "src")
+    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": source}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        wait_until_open(port, process)
+        yield Cluster(f"127.0.0.1:{port}", process)
+    finally:
+        children = [pid for pid, _ in descendants(process.pid)]
+        process.terminate()  # it ends what it started
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for pid in children:
+            if "ray" in title_of(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+def wait_until_open(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Until Ray answers at the port; a minute is long."""
+    for _ in range(240):
+        assert process.poll() is None, "ray start ended"
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0 and any("raylet" in title for _, title in descendants(process.pid)):
+                return
+        time.sleep(0.25)
+    raise AssertionError("Ray did not start in a minute")
+
+
+def descendants(of: int) -> Iterator[tuple[int, str]]:
+    """(process, title) of all that the process and its children started."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and (parent := parent_of(int(entry.name))):
+            parents.setdefault(parent, []).append(int(entry.name))
+    open_, found = [of], []
+    while open_:
+        children = parents.get(open_.pop(), [])
+        found += children
+        open_ += children
+    return ((pid, title_of(pid)) for pid in found)
+
+
+def parent_of(pid: int) -> int:
+    try:
+        return int(re.sub(r"^.*\) \S ", "", Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")).split()[0])
+    except OSError:
+        return 0
+
+
+def title_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
