@@ -78,7 +78,9 @@ def test_wrong_options(words: str, message: str, tiny_run: Path, tmp_path: Path,
     assert done.err.count("\n") == 1
 
 
-def test_without_ray_the_extra_is_named(tiny_run: Path, tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_extra_is_named(
+    tiny_run: Path, tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)  # as if it were not installed
     (tmp_path / "a.txt").write_text("one\n")
     done = command("translate", tiny_run, tmp_path / "a.txt", "--ray", "--out", tmp_path / "out")

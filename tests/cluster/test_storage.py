@@ -42,7 +42,7 @@ def test_files_of_folders_patterns_and_files(home: Place) -> None:
     assert list((home / "inner/c.txt").files()) == ["c.txt"]
     assert (home.files()["inner/c.txt"].place.read()) == b"inner/c.txt"
     for nothing in ("missing", "*.gz", "_logs/*.gz"):
-        with pytest.raises(InputError, match="no such file|no files"):
+        with pytest.raises(InputError, match=r"no such file|no files"):
             (home / nothing).files()
 
 
@@ -60,7 +60,7 @@ def test_a_file_at_a_url_is_copied_here(home: Place) -> None:
         assert (path.name, path.read_text()) == ("a.gz", "one")
     assert path.exists() == (home.local is not None)
     if home.local is None:  # else whoever reads the file says so
-        with pytest.raises(InputError, match="memory://.*missing: no such file"), (home / "missing").fetched():
+        with pytest.raises(InputError, match=r"memory://.*missing: no such file"), (home / "missing").fetched():
             pass
 
 

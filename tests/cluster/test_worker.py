@@ -50,7 +50,7 @@ class Workplace:
     out: Place
 
     def answered(self, task: Task, shards: Sequence[Shard] | None = None) -> list[Any]:
-        folder, worker = self.begun(task)
+        _, worker = self.begun(task)
         worker.ready()
         return [worker.answer(shard) for shard in (text_shards(str(self.corpus), None) if shards is None else shards)]
 
@@ -155,7 +155,7 @@ def test_pairs_are_scored_and_aligned_as_on_one_machine(
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_journal_that_was_broken_off_goes_on(form: Any, here: Workplace, lines: list[str], tiny_run: Path) -> None:
     """Wherever it ends: no line is lost, none is there twice, and whole blocks but the last are not made again."""
-    (here.corpus / "a.txt").write("".join(f"{line}\n" for line in lines[:29]))
+    (here.corpus / "a.txt").write("".join(f"{line}\n" for line in lines[:20]))
     task = translating(tiny_run)
     if form == "json":
         task = replace(task, answer=lambda _, result: as_json(result), form="json")
@@ -168,7 +168,7 @@ def test_a_journal_that_was_broken_off_goes_on(form: Any, here: Workplace, lines
     load = worker._work
     worker.__dict__["_work"] = lambda first, some: made.append(first) or load(first, some)
     ends = [0, *(offset + 1 for offset, byte in enumerate(whole) if byte == ord("\n"))]
-    for size in (0, 1, ends[7] - 3, ends[8], ends[9] - 1, ends[16], ends[17], ends[24], ends[29]):
+    for size in (1, ends[8], ends[9] - 1, ends[17], ends[20]):
         folder._record(shard).remove()
         path = here.out.local / record["answers"]  # type: ignore[operator]
         journal = path.with_name(f".{path.name}.{record['key'][:16]}.journal")
@@ -180,7 +180,7 @@ def test_a_journal_that_was_broken_off_goes_on(form: Any, here: Workplace, lines
         assert not journal.exists()
         done = sum(size >= end for end in ends[1:])
         assert made[0] == max(0, done - 1) // 8 * 8
-        assert made == list(range(made[0], 29, 8))
+        assert made == list(range(made[0], 20, 8))
 
 
 def test_what_is_done_is_not_done_again(work: Workplace, lines: list[str], tiny_run: Path) -> None:
@@ -282,8 +282,8 @@ def test_a_folder_of_other_answers(here: Workplace, tiny_run: Path) -> None:
         here.begun(other)
     AnswerFolder(here.out, other.key(), "text").begin({}, overwrite=True)
     here.begun(other)
+    (here.corpus / "a").write("a")
     with pytest.raises(InputError, match="exists and holds other files"):
-        (here.corpus / "a").write("a")
         AnswerFolder(here.corpus, one.key(), "text").begin({}, overwrite=True)
 
 
@@ -296,4 +296,3 @@ def test_two_workers_of_one_shard(here: Workplace, lines: list[str], tiny_run: P
     with folder.journal(shard, 8), pytest.raises(InputError, match="another process is writing it"):
         worker.answer(shard)
     assert worker.answer(shard)["lines"] == 9
-

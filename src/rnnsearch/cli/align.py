@@ -107,8 +107,8 @@ def align(
     refused |= {"--alignment-plots": alignment_plots is not None, "--compare": bool(compare)}
     options = RayOptions(ray, workers, out, overwrite, format, device, threads, refused)
     if ray:
-        count: Any = "given" if words == "given" else "tokenised"
-        how = {"threshold": threshold, "method": symmetrise, "words": count, "posterior": posterior}
+        counted_words = "given" if words == "given" else "tokenised"
+        how = {"threshold": threshold, "method": symmetrise, "words": counted_words, "posterior": posterior}
         align_on_ray(runs, options, columns, json, batch_size, trust_code, reverse_run or [], how)
         return
     options.check_unused({"--out": out is not None, "--overwrite": overwrite, "--columns": columns is not None})

@@ -72,7 +72,8 @@ EXAMPLES: dict[Callable[..., None], str] = {
 """The commands, in the order of the help, each with the example that its help shows."""
 
 for command, example in EXAMPLES.items():
-    kind = SeveralValues if command in (prepare, select, evaluate, report, aer) else RayCommand if command in (translate, score, align) else Command
+    several, on_ray = command in (prepare, select, evaluate, report, aer), command in (translate, score, align)
+    kind = SeveralValues if several else RayCommand if on_ray else Command
     app.command(epilog=f"Example: {example}", cls=kind)(command)
 
 

@@ -36,12 +36,14 @@ Ray = Annotated[
     typer.Option(
         "--ray",
         metavar="[ADDRESS]",
-        help="Work on the shards of a corpus (files, folders, patterns, URLs) with Ray: on the cluster at HOST:PORT, on that of this machine "
-        "(auto), or, without an address, on the cores of this machine alone. The answers go to the folder --out.",
+        help="Work on the shards of a corpus with Ray: on the cluster at HOST:PORT, on the one that this machine belongs to (auto), or, "
+        "without an address, on the cores of this machine alone. A corpus is a file, a folder, a pattern or a URL of these.",
     ),
 ]
 Workers = Annotated[int | None, typer.Option(metavar="N", min=1, help="With --ray: number of workers; default: one per core, or per GPU.")]
-ShardFormat = Annotated[str, typer.Option("--format", help="With --ray: format of the shards, if their names do not show it: lines, jsonl or parquet.")]
+ShardFormat = Annotated[
+    str, typer.Option("--format", help="With --ray: format of the shards, if their names do not show it: lines, jsonl or parquet.")
+]
 AnswersOut = Annotated[str | None, typer.Option(metavar="DIR", help="With --ray: folder or URL for the answers; the same command resumes.")]
 OverwriteAnswers = Annotated[bool, typer.Option("--overwrite", help="With --ray: replace the answers of other runs or settings in --out.")]
 PairColumns = Annotated[
@@ -81,7 +83,9 @@ class RayOptions(NamedTuple):
         if self.format:
             one_of(self.format, "--format", ("lines", "jsonl", "parquet"))
         if self.device not in ("cpu", "cuda"):
-            raise InputError(f"--device {self.device} cannot be used with --ray", remedy="use --device cuda: each worker gets a GPU of its own")
+            raise InputError(
+                f"--device {self.device} cannot be used with --ray", remedy="use --device cuda: each worker gets a GPU of its own"
+            )
 
     @property
     def shard_format(self) -> Any:
@@ -190,7 +194,7 @@ def _fault(outcome: Outcome) -> str:
     assert outcome.fault is not None
     if isinstance(outcome.fault, InputError):
         return str(outcome.fault)
-    return str(InputError(fault_of(outcome.fault).line, file=" | ".join(map(str, outcome.shard.files))))
+    return str(InputError(fault_of(outcome.fault).line, file=outcome.shard.place))
 
 
 def _is_run(word: str) -> bool:

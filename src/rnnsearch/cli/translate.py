@@ -76,7 +76,8 @@ def translate(
     out: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Write the translations here; after Ctrl-C or a crash, the same command resumes. With --ray: a folder or URL."
+            metavar="FILE",
+            help="Write the translations here; after Ctrl-C or a crash, the same command resumes. With --ray: a folder or URL.",
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out if it is there.")] = False,

@@ -22,7 +22,7 @@ TRIES = 4
 """How often a shard is begun at most, if its worker dies each time."""
 OBJECT_STORE = 100 << 20
 """Bytes of shared memory of a Ray of this machine: shards and records are a few hundred bytes, so Ray's minimum will do."""
-ASKED_EVERY = 15.0
+ASKED_EVERY = 60.0
 """Seconds."""
 
 
@@ -35,9 +35,9 @@ class Outcome(NamedTuple):
 
 
 class Workers(NamedTuple):
-    """count: of workers; None = as many as there are cores or GPUs. threads: cores of each. gpu: whether each has a GPU to itself."""
+    """number: of workers; None = as many as there are cores or GPUs. threads: cores of each. gpu: whether each has a GPU to itself."""
 
-    count: int | None
+    number: int | None
     threads: int
     gpu: bool
 
@@ -64,7 +64,7 @@ def connected(address: str, workers: Workers) -> Iterator[Any]:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         if address == LOCAL:
-            cores = max(_cores(), (workers.count or 1) * workers.threads)
+            cores = max(_cores(), (workers.number or 1) * workers.threads)
             ray.init(address=LOCAL, num_cpus=cores, object_store_memory=OBJECT_STORE, include_dashboard=False, **quiet)
         else:
             ray.init(address=address, **quiet)
@@ -121,7 +121,7 @@ def _outcome(ray: Any, reference: Any, shard: Shard | None) -> Outcome | None:
         if shard is None:
             raise InputError(f"a worker could not start: {_first_line(error)}", remedy="install rnnsearch on all machines") from None
         what = f"its worker died {TRIES} times: {_first_line(error)}"
-        fault = InputError(what, file=" | ".join(map(str, shard.files)), remedy="if memory ran out, use fewer workers or a smaller --batch-size")
+        fault = InputError(what, file=shard.place, remedy="if memory ran out, use fewer workers or a smaller --batch-size")
         return Outcome(shard, None, fault)
     return Outcome(shard, record) if shard else None
 
@@ -133,7 +133,7 @@ def _room(ray: Any, workers: Workers) -> int:
     if not room:
         what = "the cluster has no GPU" if workers.gpu else f"the cluster has no {workers.threads} cores for a worker"
         raise InputError(what, remedy="use --device cpu" if workers.gpu else "use a smaller --threads")
-    return workers.count or room
+    return workers.number or room
 
 
 def _cores() -> int:

@@ -37,7 +37,7 @@ def lines_of(shard: Shard, layout: Layout) -> Iterator[Callable[[], Iterator[Ite
 
 def _items(files: list[Path], shard: Shard, layout: Layout) -> Iterator[Item]:
     if len(files) == 2:
-        return read_pairs(*files)
+        return read_pairs(files[0], files[1])
     if shard.format == "lines":
         return read_lines(files[0])
     pairs = (read_json_lines if shard.format == "jsonl" else read_parquet)(files[0], layout, InputWarnings(), InputWarnings())

@@ -28,6 +28,11 @@ class Shard:
     format: ShardFormat
     fingerprint: str
 
+    @property
+    def place(self) -> str:
+        """Its files, for messages."""
+        return " | ".join(map(str, self.files))
+
 
 def text_shards(corpus: str, format: ShardFormat | None) -> list[Shard]:
     """The shards whose lines are translated, sorted by name. corpus: a file, a folder, a pattern or a URL of these.
@@ -47,7 +52,7 @@ def pair_shards(corpora: list[str], format: ShardFormat | None) -> list[Shard]:
     if len(found) == 1:
         for name, (file, kind) in found[0].items():
             if kind == "lines":
-                raise InputError(f"the shard {name} has one text only", file=str(file.place), remedy="name the folder of the other side, too")
+                raise InputError(f"the shard {name} has one text only", file=str(file.place), remedy="name the other side, too")
         return [_shard(name, [file], format) for name, (file, _) in found[0].items()]
     for side in found:
         for file, kind in side.values():

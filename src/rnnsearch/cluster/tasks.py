@@ -1,4 +1,4 @@
-"""What is done with the lines of a shard: translating, scoring or aligning, as on one machine. A task can be pickled; it loads its models itself."""
+"""What is done with the lines of a shard: translating, scoring or aligning, as on one machine. A task travels; its models do not."""
 
 from __future__ import annotations
 
@@ -30,10 +30,14 @@ Work = Callable[[int, Sequence[Any]], list[str]]
 class Task(Protocol):
     """doing: what messages call it. batch_size: lines worked on together."""
 
-    doing: str
-    form: Form
-    layout: Layout
-    batch_size: int
+    @property
+    def doing(self) -> str: ...
+    @property
+    def form(self) -> Form: ...
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def batch_size(self) -> int: ...
 
     def key(self) -> str:
         """A checksum of all that the answers follow from, but for the text. Raises InputError for runs that cannot be opened."""

@@ -33,7 +33,9 @@ class Worker:
                 raise InputError(what, remedy="install one version on all machines")
             self._folder.check_seen()
             if self._task.key() != self._folder.key:
-                raise InputError("its files of the run differ from those where the command was given", remedy="share one folder, or copy it")
+                raise InputError(
+                    "its files of the run differ from those where the command was given", remedy="share one folder, or copy it"
+                )
             _ = self._work
         except InputError as error:
             raise InputError(f"on {platform.node()}: {error}") from None
@@ -67,7 +69,7 @@ class Worker:
         try:
             return self._work(done, some)
         except InputError as error:
-            raise InputError(_numbered(str(error), done), file=" | ".join(map(str, shard.files))) from None
+            raise InputError(_numbered(str(error), done), file=shard.place) from None
 
 
 def _numbered(message: str, before: int) -> str:
