@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shlex
 import signal
 import socket
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/ray.md"
 START = "ray start --head --port=6379"
 """As it stands on the page."""
@@ -34,7 +36,7 @@ class Cluster:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     if find_spec("ray") is None:
         pytest.skip("needs Ray: pip install 'rnnsearch[ray]'")
     assert START in PAGE.read_text(encoding="utf-8")
@@ -43,9 +45,17 @@ def cluster() -> Iterator[Cluster]:
         port = probe.getsockname()[1]
     _, *words = shlex.split(START.replace("6379", str(port)))
     command = [str(Path(sys.executable).parent / "ray"), *words, "--node-ip-address=127.0.0.1", *BOUNDED]
-    source = str(Path(__file__).resolve().parents[2] / "src")
-    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": source}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    with pytest.MonkeyPatch.context() as patch:
+        token = tmp_path_factory.mktemp("ray") / "token"
+        token.write_text(secrets.token_hex(16))
+        environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": SOURCE}
+        for name, value in environment.items():  # for those who connect as well
+            patch.setenv(name, value)
+        yield from started(command, port)
+
+
+def started(command: list[str], port: int) -> Iterator[Cluster]:
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
         wait_until_open(port, process)
         yield Cluster(f"127.0.0.1:{port}", process)
@@ -63,14 +73,14 @@ def cluster() -> Iterator[Cluster]:
 
 
 def wait_until_open(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Until Ray answers at the port; a minute is long."""
-    for _ in range(240):
+    """Until Ray answers at the port; two minutes are long."""
+    for _ in range(480):
         assert process.poll() is None, "ray start ended"
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0 and any("raylet" in title for _, title in descendants(process.pid)):
                 return
         time.sleep(0.25)
-    raise AssertionError("Ray did not start in a minute")
+    raise AssertionError("Ray did not start in two minutes")
 
 
 def descendants(of: int) -> Iterator[tuple[int, str]]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rnnsearch.cli.on_ray import runs_and_corpora, with_address
+from rnnsearch.cluster import actors
+from rnnsearch.cluster.worker import Worker
 from rnnsearch.errors import InputError
+from rnnsearch.system.locks import only_one
+from rnnsearch.system.version import package_version
 
 
 @pytest.mark.parametrize(
@@ -94,3 +100,76 @@ def test_a_folder_with_other_files_is_left_alone(tiny_run: Path, tmp_path: Path,
     assert done.code == 2
     assert "exists and holds other files" in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+@pytest.fixture
+def no_ray(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """One worker in this process in place of Ray's actors. The names of the shards that it was given."""
+    given: list[str] = []
+
+    def answered(ray: Any, task: Any, folder: Any, shards: Sequence[Any], *_: Any) -> Iterator[actors.Outcome]:
+        worker = Worker(task, folder, package_version())
+        worker.ready()
+        for shard in shards:
+            given.append(shard.name)
+            try:
+                yield actors.Outcome(shard, worker.answer(shard))
+            except (InputError, ZeroDivisionError) as fault:
+                yield actors.Outcome(shard, None, fault)
+
+    monkeypatch.setattr(actors, "connected", lambda *_: nullcontext())
+    monkeypatch.setattr(actors, "answered", answered)
+    return given
+
+
+def test_a_command_that_was_interrupted_goes_on(
+    no_ray: list[str], tiny_corpus: Path, tiny_run: Path, tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = (tiny_corpus / "dev.en").read_text(encoding="utf-8").split("\n")[:3]
+    (tmp_path / "corpus").mkdir()
+    for name in "abc":
+        (tmp_path / f"corpus/{name}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    words = ["translate", tiny_run, tmp_path / "corpus", "--ray", "--out", tmp_path / "out"]
+    whole = actors.answered
+
+    def interrupted(*arguments: Any) -> Iterator[actors.Outcome]:
+        yield next(iter(whole(*arguments)))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(actors, "answered", interrupted)
+    done = command(*words)
+    assert (done.code, done.err) == (130, "rnnsearch: interrupted; 1 of 3 shards are done; the same command goes on\n")
+    assert [json.loads(line)["shard"] for line in (tmp_path / "out/index.jsonl").read_text().split("\n")[:-1]] == ["a.txt"]
+    monkeypatch.setattr(actors, "answered", whole)
+    done = command(*words)
+    assert (done.code, no_ray) == (0, ["a.txt", "b.txt", "c.txt"])
+    assert "3 of 3 shards are done, 1 of them before; 9 lines" in done.err
+    assert command(*words).code == 0
+    assert len(no_ray) == 3
+    assert command(*words, "--beam", "1").code == 2
+    assert command(*words, "--beam", "1", "--overwrite").code == 0
+    assert len(no_ray) == 6
+    (tmp_path / "corpus/d.txt").write_text("one\n")
+    assert "4 of 4 shards are done, 3 of them before; 10 lines" in command(*words, "--beam", "1").err
+
+
+def test_an_error_inside_rnnsearch_fails_its_shard_alone(
+    no_ray: list[str], tiny_run: Path, tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "corpus").mkdir()
+    for name in "ab":
+        (tmp_path / f"corpus/{name}.txt").write_text("one\n")
+    answer = Worker.answer
+    monkeypatch.setattr(Worker, "answer", lambda self, shard: 1 // 0 if shard.name == "a.txt" else answer(self, shard))
+    done = command("translate", tiny_run, tmp_path / "corpus", "--ray", "--out", tmp_path / "out")
+    assert done.code == 2
+    assert f"rnnsearch: {tmp_path}/corpus/a.txt: internal error: ZeroDivisionError" in done.err
+    assert "1 of 2 shards are done" in done.err
+
+
+def test_one_command_at_a_time(no_ray: list[str], tiny_run: Path, tmp_path: Path, command: Callable[..., Any]) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    with only_one(tmp_path / "out", "translating"):
+        done = command("translate", tiny_run, tmp_path / "a.txt", "--ray", "--out", tmp_path / "out")
+    assert done.code == 2
+    assert "is translating here" in done.err

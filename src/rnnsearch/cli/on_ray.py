@@ -150,8 +150,8 @@ def work_on_ray(task: Task, shards: list[Shard], options: RayOptions, about: dic
     from rnnsearch.cluster.storage import Place
 
     folder = AnswerFolder(Place.at(options.out or ""), task.key(), task.form)
-    folder.begin(about, options.overwrite)
     with one_command(folder, task.doing):
+        folder.begin(about, options.overwrite)
         outcomes = {shard: Outcome(shard, record) for shard in shards if (record := folder.record(shard))}
         before, missing = len(outcomes), [shard for shard in shards if shard not in outcomes]
         try:

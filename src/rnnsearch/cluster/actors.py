@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from rnnsearch.cluster.shards import Shard
 from rnnsearch.cluster.tasks import Task
 from rnnsearch.cluster.worker import Worker
 from rnnsearch.errors import InputError
+from rnnsearch.system.progress import is_quiet
 from rnnsearch.system.version import package_version
 
 LOCAL = "local"
@@ -61,6 +63,15 @@ def connected(address: str, workers: Workers) -> Iterator[Any]:
     if address.startswith("ray://"):
         raise InputError("--ray does not take ray:// addresses", remedy="give the command on a machine of the cluster, with --ray auto")
     ray = imported()
+    with ExitStack() as stack:
+        # Ray prints what becomes of its processes to stdout, which is for results.
+        stack.enter_context(redirect_stdout(stack.enter_context(open(os.devnull, "w")) if is_quiet() else sys.stderr))
+        stack.callback(ray.shutdown)
+        _connect(ray, address, workers)
+        yield ray
+
+
+def _connect(ray: Any, address: str, workers: Workers) -> None:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         if address == LOCAL:
@@ -71,10 +82,6 @@ def connected(address: str, workers: Workers) -> Iterator[Any]:
     except (ConnectionError, RuntimeError, ValueError, OSError, AssertionError, ray.exceptions.RayError) as error:
         what = f"no Ray can be reached at {address}: {_first_line(error)}"
         raise InputError(what, remedy="start one with `ray start --head`, or leave the address out to use this machine") from None
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
 
 
 def answered(
