@@ -157,8 +157,12 @@ def work_on_ray(task: Task, shards: list[Shard], options: RayOptions, about: dic
         try:
             if missing:
                 with connected(options.address or "", options.workers_of()) as ray, ProgressBar() as bar:
-                    bar(task.doing, before, len(shards))
-                    for outcome in answered(ray, task, folder, missing, options.workers_of(), say):
+
+                    def shown(ready: int) -> None:
+                        bar(f"{task.doing} shards", len(outcomes), len(shards), f"{ready:,} workers")
+
+                    shown(0)
+                    for outcome in answered(ray, task, folder, missing, options.workers_of(), say, shown):
                         outcomes[outcome.shard] = outcome
                         bar(task.doing, len(outcomes), len(shards))
         except KeyboardInterrupt:

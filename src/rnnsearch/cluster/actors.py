@@ -85,9 +85,15 @@ def _connect(ray: Any, address: str, workers: Workers) -> None:
 
 
 def answered(
-    ray: Any, task: Task, folder: AnswerFolder, shards: Sequence[Shard], workers: Workers, say: Callable[[str], None]
+    ray: Any,
+    task: Task,
+    folder: AnswerFolder,
+    shards: Sequence[Shard],
+    workers: Workers,
+    say: Callable[[str], None],
+    started: Callable[[int], None] = lambda number: None,
 ) -> Iterator[Outcome]:
-    """The outcome of every shard, as they come. say: told while workers wait for free cores.
+    """The outcome of every shard, as they come. say: told while workers wait for free cores. started: told how many have loaded the models.
 
     A shard is lost by nothing but a fault of its own: it is begun again where its worker died, up to TRIES times.
     Raises InputError if the cluster has no room for a worker, or a machine of it cannot load the models.
@@ -99,6 +105,7 @@ def answered(
     count = min(len(shards), _room(ray, workers))
     actors = [kind.remote(task, folder, package_version()) for _ in range(count)]
     running: dict[Any, tuple[Any, Shard | None]] = {actor.ready.remote(): (actor, None) for actor in actors}
+    ready = 0
     while running:
         done, _ = ray.wait(list(running), timeout=ASKED_EVERY)
         if not done and all(shard is None for _, shard in running.values()):
@@ -106,6 +113,8 @@ def answered(
         for reference in done:
             actor, shard = running.pop(reference)
             outcome = _outcome(ray, reference, shard)
+            if not outcome:
+                started(ready := ready + 1)
             if waiting:
                 following = waiting.popleft()
                 running[actor.answer.remote(following)] = actor, following
