@@ -11,17 +11,52 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from rnnsearch.cluster import actors
+from rnnsearch.cluster.worker import Worker
+from rnnsearch.errors import InputError
+from rnnsearch.system.version import package_version
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/ray.md"
 START = "ray start --head --port=6379"
 """As it stands on the page."""
 BOUNDED = ["--num-cpus=2", "--object-store-memory=100000000", "--include-dashboard=false", "--disable-usage-stats", "--block"]
+
+
+def in_this_process(given: list[str]) -> Callable[..., Iterator[actors.Outcome]]:
+    """What stands for `answered`, with one worker here in place of Ray's actors. given: gets the names of the shards."""
+
+    def answered(
+        ray: Any, task: Any, folder: Any, shards: Sequence[Any], workers: Any, say: Any, started: Callable[[int], None] = lambda _: None
+    ) -> Iterator[actors.Outcome]:
+        worker = Worker(task, folder, package_version())
+        worker.ready()
+        started(1)
+        for shard in shards:
+            given.append(shard.name)
+            try:
+                yield actors.Outcome(shard, worker.answer(shard))
+            except (InputError, ZeroDivisionError) as fault:
+                yield actors.Outcome(shard, None, fault)
+
+    return answered
+
+
+@pytest.fixture
+def no_ray(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the shards that one worker in this process was given in place of Ray's actors."""
+    given: list[str] = []
+    monkeypatch.setattr(actors, "connected", lambda *_: nullcontext())
+    monkeypatch.setattr(actors, "answered", in_this_process(given))
+    return given
 
 
 class Cluster:

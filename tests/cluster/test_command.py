@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import runpy
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from rnnsearch.cluster import actors
 from rnnsearch.cluster.worker import Worker
 from rnnsearch.errors import InputError
 from rnnsearch.system.locks import only_one
-from rnnsearch.system.version import package_version
 
 
 @pytest.mark.parametrize(
@@ -102,26 +101,6 @@ def test_a_folder_with_other_files_is_left_alone(tiny_run: Path, tmp_path: Path,
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
-@pytest.fixture
-def no_ray(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """One worker in this process in place of Ray's actors. The names of the shards that it was given."""
-    given: list[str] = []
-
-    def answered(ray: Any, task: Any, folder: Any, shards: Sequence[Any], *_: Any) -> Iterator[actors.Outcome]:
-        worker = Worker(task, folder, package_version())
-        worker.ready()
-        for shard in shards:
-            given.append(shard.name)
-            try:
-                yield actors.Outcome(shard, worker.answer(shard))
-            except (InputError, ZeroDivisionError) as fault:
-                yield actors.Outcome(shard, None, fault)
-
-    monkeypatch.setattr(actors, "connected", lambda *_: nullcontext())
-    monkeypatch.setattr(actors, "answered", answered)
-    return given
-
-
 def test_a_command_that_was_interrupted_goes_on(
     no_ray: list[str], tiny_corpus: Path, tiny_run: Path, tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,3 +152,16 @@ def test_one_command_at_a_time(no_ray: list[str], tiny_run: Path, tmp_path: Path
         done = command("translate", tiny_run, tmp_path / "a.txt", "--ray", "--out", tmp_path / "out")
     assert done.code == 2
     assert "is translating here" in done.err
+
+
+def test_the_benchmark_translates_every_line_in_every_turn(
+    no_ray: list[str], tiny_corpus: Path, tiny_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["ray_workers.py", str(tiny_run), str(tiny_corpus / "dev.en"), "--lines", "6", "--shards", "2", "--turns", "1", "--json"]
+    monkeypatch.setattr(sys, "argv", words)
+    runpy.run_path(str(Path(__file__).parents[2] / "benchmarks/ray_workers.py"), run_name="__main__")
+    found = json.loads(capsys.readouterr().out)
+    assert no_ray == ["part-000.txt", "part-001.txt"] * 2
+    one, two = found["seconds"]["ray 1"][0], found["seconds"]["ray 2"][0]
+    assert found["lines_per_second"] == pytest.approx({"ray 1": 6 / one, "ray 2": 6 / two})
+    assert found["ratio"]["ray"] == pytest.approx(one / two)
