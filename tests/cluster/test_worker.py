@@ -226,11 +226,11 @@ def test_a_wrong_column_of_parquet(here: Workplace, tiny_run: Path) -> None:
     (here.corpus / "b.txt").write("one\n")
     parquet.write_table(pa.table({"words": ["one"], "text": [1]}), f"{here.corpus}/a.parquet")
     (shard, _) = text_shards(str(here.corpus), None)
-    folder, _ = here.begun(translating(tiny_run))
     for column, message in (("", "its column 'text' holds int64, not text"), ("line", "has no columns 'line'; it has: words")):
         with pytest.raises(InputError, match=message):
-            Worker(translating(tiny_run, OneSide(source=column)), folder, package_version()).answer(shard)
-    assert Worker(translating(tiny_run, OneSide(source="words")), folder, package_version()).answer(shard)["lines"] == 1
+            Workplace(here.corpus, here.out / f"{column}.").answered(translating(tiny_run, OneSide(source=column)), [shard])
+    (record,) = here.answered(translating(tiny_run, OneSide(source="words")), [shard])
+    assert record["lines"] == 1
 
 
 def test_a_pair_that_cannot_be_aligned_is_named_by_its_line(here: Workplace, tiny_run: Path) -> None:
@@ -275,7 +275,8 @@ def test_a_machine_that_differs(here: Workplace, tiny_run: Path, other_tiny_run:
 
 def test_a_folder_of_other_answers(here: Workplace, tiny_run: Path) -> None:
     one, other = translating(tiny_run), translating(tiny_run, beam=3)
-    assert one.key() != other.key()
+    column = translating(tiny_run, OneSide(source="line"))
+    assert len({one.key(), other.key(), column.key(), replace(one, form="json").key(), translating(tiny_run).key()}) == 4
     here.begun(one)
     here.begun(one)
     with pytest.raises(InputError, match="holds answers of another command, another run or other settings"):

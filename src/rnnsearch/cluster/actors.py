@@ -106,7 +106,7 @@ def answered(
     actors = [kind.remote(task, folder, package_version()) for _ in range(count)]
     running: dict[Any, tuple[Any, Shard | None]] = {actor.ready.remote(): (actor, None) for actor in actors}
     ready = 0
-    while running:
+    while waiting or any(shard for _, shard in running.values()):  # a worker that found no core by then is not waited for
         done, _ = ray.wait(list(running), timeout=ASKED_EVERY)
         if not done and all(shard is None for _, shard in running.values()):
             say("still waiting for workers to start: are there free cores or GPUs in the cluster?")
@@ -143,13 +143,15 @@ def _outcome(ray: Any, reference: Any, shard: Shard | None) -> Outcome | None:
 
 
 def _room(ray: Any, workers: Workers) -> int:
-    """How many workers to start."""
+    """How many workers to start. A number that was asked for may be more than there is room for now: some clusters grow."""
+    if workers.number:
+        return workers.number
     there = ray.cluster_resources()
     room = int(there.get("GPU", 0)) if workers.gpu else int(there.get("CPU", 0)) // workers.threads
     if not room:
         what = "the cluster has no GPU" if workers.gpu else f"the cluster has no {workers.threads} cores for a worker"
         raise InputError(what, remedy="use --device cpu" if workers.gpu else "use a smaller --threads")
-    return workers.number or room
+    return room
 
 
 def _cores() -> int:

@@ -88,7 +88,7 @@ class Translating:
     def key(self) -> str:
         search = changed(Run.open(self.models.runs[0]).settings.search, self.search)
         files = [path for path in (self.models.lexical_shortlist, self.models.dictionary) if path]
-        return answers_key(self.models.runs, search, self.form, files)
+        return checksum(answers_key(self.models.runs, search, self.form, files), repr(self.layout))
 
     def load(self) -> Work:
         translator = self.models.load()
@@ -111,7 +111,7 @@ class Scoring:
     doing: str = "scoring"
 
     def key(self) -> str:
-        return checksum(self.doing, self.form, str(self.batch_size), self.models.key())
+        return checksum(self.doing, self.form, str(self.batch_size), repr(self.layout), self.models.key())
 
     def load(self) -> Work:
         translator = self.models.load()
@@ -139,7 +139,8 @@ class Aligning:
 
     def key(self) -> str:
         options = repr(sorted(self.options.items()))
-        return checksum(self.doing, self.form, str(self.batch_size), options, self.models.key(), self.reverse.key() if self.reverse else "")
+        models = self.models.key(), self.reverse.key() if self.reverse else ""
+        return checksum(self.doing, self.form, str(self.batch_size), repr(self.layout), options, *models)
 
     def load(self) -> Work:
         reverse = self.reverse.load() if self.reverse else None

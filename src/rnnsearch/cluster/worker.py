@@ -48,6 +48,8 @@ class Worker:
         """
         if record := self._folder.record(shard):
             return record
+        if "_work" not in vars(self):  # Ray has started this worker in place of another one, perhaps on another machine
+            self.ready()
         block = READ_AHEAD * self._task.batch_size
         with lines_of(shard, self._task.layout) as read:
             for _ in read():  # faults first: they cost little to find
