@@ -1,9 +1,10 @@
 """Throughput of `translate --ray` with two workers against one, on this machine.
 
-    python benchmarks/ray_workers.py run train.en.gz --lines 8000 --shards 16
+    python benchmarks/ray_workers.py run train.en.gz --lines 4000 --shards 16
 
 Both take the same shards, in turns, with one thread each. The clock runs from when the first worker has loaded the model until the last
-shard is done; starting Ray and the workers is shown apart. With --ceiling, two commands without Ray, side by side, show what the machine
+shard is done; starting the workers is shown apart. "Cores" is the workers' CPU time over this time: a turn in which it is far below their
+number was disturbed by other work. With --ceiling, two commands without Ray, side by side, show what the machine
 itself gains from a second core.
 """
 
@@ -18,8 +19,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from rnnsearch.cluster.actors import LOCAL, Workers, answered, connected
 from rnnsearch.cluster.answer_folder import AnswerFolder
@@ -46,33 +48,50 @@ def cut(text: str, lines: int, shards: int, folder: Path) -> list[Shard]:
     return text_shards(str(folder), None)
 
 
-def measured(run: Path, shards: Sequence[Shard], number: int, home: Path) -> tuple[float, float, int]:
-    """(seconds until a worker was ready, seconds of work, MiB of the largest worker) of this many workers."""
+class Turn(NamedTuple):
+    """start: seconds until a worker was ready. seconds: of work. cores: CPU time of the workers over these seconds. mib: of the largest."""
+
+    start: float
+    seconds: float
+    cores: float
+    mib: int
+
+
+def measured(ray: Any, run: Path, shards: Sequence[Shard], number: int, home: Path) -> Turn:
+    """The shards, translated by this many workers."""
     task = Translating(Models((run,)), {}, text_of, "text", OneSide())
     folder = AnswerFolder(Place.at(str(home)), task.key(), task.form)
     folder.begin({}, overwrite=False)
-    begun, ready, largest = time.monotonic(), [], 0
-    workers = Workers(number, 1, gpu=False)
-    with connected(LOCAL, Workers(2, 1, gpu=False)) as ray:
-        for outcome in answered(ray, task, folder, shards, workers, print, lambda _: ready.append(time.monotonic())):
-            if outcome.fault:
-                raise outcome.fault
-            largest = max(largest, largest_worker())
-        done = time.monotonic()
-    return ready[0] - begun, done - ready[0], largest
+    ready: list[tuple[float, dict[int, float]]] = []
+    used: dict[int, tuple[float, int]] = {}
+    begun = time.monotonic()
+
+    def started(_: int) -> None:
+        ready.append((time.monotonic(), {process: seconds for process, (seconds, _) in workers().items()}))
+
+    for outcome in answered(ray, task, folder, shards, Workers(number, 1, gpu=False), print, started):
+        if outcome.fault:
+            raise outcome.fault
+        used |= workers()
+    done = time.monotonic()
+    at, before = ready[0]
+    busy = sum(seconds - before.get(process, 0.0) for process, (seconds, _) in used.items())
+    return Turn(at - begun, done - at, busy / (done - at), max([size for _, size in used.values()], default=0))
 
 
-def largest_worker() -> int:
-    """MiB that the largest of Ray's workers has had in memory."""
-    sizes = [0]
+def workers() -> dict[int, tuple[float, int]]:
+    """Of each of Ray's workers at work: process → (seconds of CPU time, MiB that it had in memory at most)."""
+    found = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (process / "cmdline").read_bytes().startswith(b"ray::Worker"):
+                fields = (process / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
                 status = dict(line.split(":", 1) for line in (process / "status").read_text(encoding="utf-8").splitlines() if ":" in line)
-                sizes.append(int(status["VmHWM"].split()[0]) // 1024)
-        except (OSError, KeyError):  # it has ended
+                seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+                found[int(process.name)] = seconds, int(status["VmHWM"].split()[0]) // 1024
+        except (OSError, KeyError, IndexError):  # it has ended
             continue
-    return max(sizes)
+    return found
 
 
 def side_by_side(run: Path, files: Sequence[Path], number: int) -> float:
@@ -97,38 +116,38 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="a run, or the name of a model")
     parser.add_argument("text", help="source text")
-    parser.add_argument("--lines", type=int, default=8_000)
+    parser.add_argument("--lines", type=int, default=4_000)
     parser.add_argument("--shards", type=int, default=16)
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--ceiling", action="store_true", help="also measure commands without Ray")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
-    times: dict[str, list[float]] = {}
-    starts, sizes = [], []
-    with tempfile.TemporaryDirectory() as folder:
+    turns: dict[str, list[Turn]] = {}
+    with tempfile.TemporaryDirectory() as folder, connected(LOCAL, Workers(2, 1, gpu=False)) as ray:
         home = Path(folder)
         shards = cut(arguments.text, arguments.lines, arguments.shards, home / "corpus")
         files = [Path(shard.files[0].path) for shard in shards]
-        for turn in range(arguments.turns):
-            for number in (1, 2):
-                start, seconds, size = measured(arguments.run.resolve(), shards, number, home / f"{turn}-{number}")
-                times.setdefault(f"ray {number}", []).append(seconds)
-                starts.append(start)
-                sizes.append(size)
-                if arguments.ceiling:
-                    times.setdefault(f"plain {number}", []).append(side_by_side(arguments.run, files, number))
-    rates = {name: arguments.lines / statistics.median(found) for name, found in times.items()}
+        for turn, number in product(range(arguments.turns), (1, 2)):
+            found = [("ray", measured(ray, arguments.run.resolve(), shards, number, home / f"{turn}-{number}"))]
+            if arguments.ceiling:
+                found.append(("plain", Turn(0.0, side_by_side(arguments.run, files, number), 0.0, 0)))
+            for kind, one in found:
+                turns.setdefault(f"{kind} {number}", []).append(one)
+                print(f"{kind} {number}: {one.seconds:.1f} s, {one.cores:.2f} cores", file=sys.stderr, flush=True)
+    rates = {name: arguments.lines / statistics.median(one.seconds for one in some) for name, some in turns.items()}
     ratios = {kind: rates[f"{kind} 2"] / rates[f"{kind} 1"] for kind in ("ray", "plain") if f"{kind} 1" in rates}
-    found = {"lines_per_second": rates, "ratio": ratios, "start_seconds": statistics.median(starts), "worker_mib": max(sizes)}
+    start = statistics.median(one.start for name in ("ray 1", "ray 2") for one in turns[name])
+    size = max(one.mib for some in turns.values() for one in some)
     if arguments.json:
-        print(json.dumps({**found, "seconds": times, "machine": hardware("cpu")}))
+        said = {"lines_per_second": rates, "ratio": ratios, "start_seconds": start, "worker_mib": size, "machine": hardware("cpu")}
+        print(json.dumps({**said, "turns": {name: [one._asdict() for one in some] for name, some in turns.items()}}))
         return
     for name, rate in rates.items():
-        print(f"{name:8} {rate:8,.0f} lines/s   ({', '.join(f'{seconds:.1f} s' for seconds in times[name])})")
+        print(f"{name:8} {rate:8,.0f} lines/s")
     for kind, ratio in ratios.items():
         print(f"{kind:8} {ratio:8.2f} x from one to two")
-    print(f"started in {found['start_seconds']:.1f} s; the largest worker had {max(sizes):,} MiB; {hardware('cpu')}")
+    print(f"started in {start:.1f} s; the largest worker had {size:,} MiB; {hardware('cpu')}")
 
 
 if __name__ == "__main__":

@@ -162,6 +162,6 @@ def test_the_benchmark_translates_every_line_in_every_turn(
     runpy.run_path(str(Path(__file__).parents[2] / "benchmarks/ray_workers.py"), run_name="__main__")
     found = json.loads(capsys.readouterr().out)
     assert no_ray == ["part-000.txt", "part-001.txt"] * 2
-    one, two = found["seconds"]["ray 1"][0], found["seconds"]["ray 2"][0]
+    one, two = (found["turns"][f"ray {number}"][0]["seconds"] for number in (1, 2))
     assert found["lines_per_second"] == pytest.approx({"ray 1": 6 / one, "ray 2": 6 / two})
     assert found["ratio"]["ray"] == pytest.approx(one / two)

@@ -228,8 +228,8 @@ def test_a_wrong_column_of_parquet(here: Workplace, tiny_run: Path) -> None:
     (shard, _) = text_shards(str(here.corpus), None)
     for column, message in (("", "its column 'text' holds int64, not text"), ("line", "has no columns 'line'; it has: words")):
         with pytest.raises(InputError, match=message):
-            Workplace(here.corpus, here.out / f"{column}.").answered(translating(tiny_run, OneSide(source=column)), [shard])
-    (record,) = here.answered(translating(tiny_run, OneSide(source="words")), [shard])
+            Workplace(here.corpus, here.out / f"of {column}").answered(translating(tiny_run, OneSide(source=column)), [shard])
+    (record,) = Workplace(here.corpus, here.out / "words").answered(translating(tiny_run, OneSide(source="words")), [shard])
     assert record["lines"] == 1
 
 
