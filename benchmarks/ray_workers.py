@@ -144,7 +144,8 @@ def main() -> None:
         print(json.dumps({**said, "turns": {name: [one._asdict() for one in some] for name, some in turns.items()}}))
         return
     for name, rate in rates.items():
-        print(f"{name:8} {rate:8,.0f} lines/s")
+        cores = statistics.median(one.cores for one in turns[name])
+        print(f"{name:8} {rate:8,.0f} lines/s" + (f" on {cores:.2f} cores: {rate / cores:,.0f} per core" if cores else ""))
     for kind, ratio in ratios.items():
         print(f"{kind:8} {ratio:8.2f} x from one to two")
     print(f"started in {start:.1f} s; the largest worker had {size:,} MiB; {hardware('cpu')}")

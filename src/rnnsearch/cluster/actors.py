@@ -115,13 +115,13 @@ def answered(
             outcome = _outcome(ray, reference, shard)
             if not outcome:
                 started(ready := ready + 1)
-            if waiting:
-                following = waiting.popleft()
+            following = waiting.popleft() if waiting else None
+            if following:
                 running[actor.answer.remote(following)] = actor, following
-            else:
-                ray.kill(actor)  # its core may be what one that was started anew waits for
             if outcome:
                 yield outcome
+            if not following:
+                ray.kill(actor)  # its core may be what one that was started anew waits for
 
 
 def _outcome(ray: Any, reference: Any, shard: Shard | None) -> Outcome | None:
