@@ -11,6 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rnnsearch.cli.on_ray import (
+    PairColumns,
+    Ray,
+    RayOptions,
+    ShardFormat,
+    Workers,
+    absolute,
+    pair_layout,
+    runs_and_corpora,
+    work_on_ray,
+)
 from rnnsearch.cli.options import Device, Json, Threads, TrustCode, one_of, say
 from rnnsearch.cli.output import faults_named, write
 from rnnsearch.cli.runs import check_reverse, load, runs_and_texts
@@ -77,13 +88,20 @@ def align(
     ] = None,
     batch_size: Annotated[int, typer.Option(min=1, max=10_000, help="Sentence pairs processed together.")] = 64,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the links here; after Ctrl-C or a crash, the same command resumes."),
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the links here, with --ray into a folder or URL; after Ctrl-C or a crash, the same command resumes.",
+        ),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out if it is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what --out names if it is there.")] = False,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
+    ray: Ray = None,
+    workers: Workers = None,
+    format: ShardFormat = "",
+    columns: PairColumns = None,
 ) -> None:
     """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from 0), or matrices with --json."""
     from rnnsearch.cli.output import as_aligned_json
@@ -105,6 +123,16 @@ def align(
     one_of(plot_format, "--plot-format", ("png", "svg", "pdf"))
     if json and picture:
         raise InputError("--json and --picture cannot be used together", remedy="remove one of them")
+    refused = {"--picture": picture, "--gold": bool(gold), "--measures": measures is not None, "--page": page is not None}
+    refused |= {"--alignment-plots": alignment_plots is not None, "--compare": bool(compare)}
+    options = RayOptions(ray, workers, out, overwrite, format, device, threads, refused)
+    if ray:
+        counted_words = "given" if words == "given" else "tokenised"
+        how = {"threshold": threshold, "method": symmetrise, "words": counted_words, "posterior": posterior}
+        how |= {"exact": exact, "scored": json}
+        align_on_ray(runs, options, columns, json, batch_size, trust_code, reverse_run or [], how)
+        return
+    options.check_unused({"--columns": columns is not None})
     if out and (picture or measures or page or alignment_plots):
         raise InputError("pictures, measures and pages cannot be made with --out, which resumes", remedy="print the links with > FILE")
     names, source, target = runs_and_texts(runs)
@@ -129,7 +157,7 @@ def align(
 
     if out:
         form, files = "json" if json else "links", [Path(gold)] if gold else []
-        answers = AnswerFile(out, links_key(names, reverse_run or [], aligner, form, files), "aligned")
+        answers = AnswerFile(Path(out), links_key(names, reverse_run or [], aligner, form, files), "aligned")
         answers.begin(overwrite, say)
         _into_file(answers, aligner, pairs, answer, source)
         return
@@ -186,6 +214,42 @@ def _speed(bar: ProgressBar, source: str) -> Callable[[int], None]:
         bar("aligning", done, lines, f"{(done - before) / max(time.monotonic() - begun, 1e-9):,.0f} pairs/s")
 
     return show
+
+
+def align_on_ray(
+    words: list[str],
+    options: RayOptions,
+    columns: tuple[str, str] | None,
+    json: bool,
+    batch_size: int,
+    trust_code: bool,
+    reverse_run: list[Path],
+    how: dict[str, Any],
+) -> None:
+    """how: options of WordAligner."""
+    from rnnsearch.cli.output import as_aligned_json
+    from rnnsearch.cluster.shards import pair_shards
+    from rnnsearch.cluster.tasks import Aligning, Models
+    from rnnsearch.run import Run
+    from rnnsearch.translation.alignment_measures import measured
+    from rnnsearch.word_links import format_links
+
+    options.check()
+    runs, corpora = runs_and_corpora(words, 2)
+    if reverse_run:
+        check_reverse(Run.open(runs[0]), Run.open(reverse_run[0]), reverse_run[0])
+
+    def answer(aligned: Aligned) -> str:
+        return as_aligned_json(aligned, measured(aligned, None).values()) if json else format_links(aligned.links)
+
+    there, back = (
+        Models(tuple(map(absolute, some)), options.device, options.threads or 1, trust_code) if some else None
+        for some in (runs, reverse_run)
+    )
+    assert there is not None
+    task = Aligning(there, back, how, batch_size, answer, "json" if json else "text", pair_layout(runs[0], columns))
+    about = {"command": "align", "runs": [str(run) for run in runs], "corpus": corpora, "reverse_runs": [str(run) for run in reverse_run]}
+    work_on_ray(task, pair_shards(corpora, options.shard_format), options, about | {"options": how})
 
 
 def _titles(runs: list[Path], reverse: list[Path], others: list[Path]) -> list[str]:

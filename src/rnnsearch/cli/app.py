@@ -22,6 +22,7 @@ from rnnsearch.cli.faults import BAD_INPUT, fault_of
 from rnnsearch.cli.lexicon import lexicon
 from rnnsearch.cli.links import links
 from rnnsearch.cli.models import models
+from rnnsearch.cli.on_ray import RayCommand
 from rnnsearch.cli.options import DEBUG, Command, Debug, Quiet, SeveralValues, Version, say
 from rnnsearch.cli.prepare import prepare
 from rnnsearch.cli.renamed import warnings_in_one_line
@@ -71,8 +72,9 @@ EXAMPLES: dict[Callable[..., None], str] = {
 """The commands, in the order of the help, each with the example that its help shows."""
 
 for command, example in EXAMPLES.items():
-    several = command in (prepare, select, evaluate, report, aer)
-    app.command(epilog=f"Example: {example}", cls=SeveralValues if several else Command)(command)
+    several, on_ray = command in (prepare, select, evaluate, report, aer), command in (translate, score, align)
+    kind = SeveralValues if several else RayCommand if on_ray else Command
+    app.command(epilog=f"Example: {example}", cls=kind)(command)
 
 
 @app.callback()

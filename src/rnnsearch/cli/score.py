@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rnnsearch.cli.on_ray import (
+    AnswersOut,
+    OverwriteAnswers,
+    PairColumns,
+    Ray,
+    RayOptions,
+    ShardFormat,
+    Workers,
+    absolute,
+    pair_layout,
+    runs_and_corpora,
+    work_on_ray,
+)
 from rnnsearch.cli.options import Device, Json, Threads, TrustCode
 from rnnsearch.cli.runs import load, runs_and_texts
 from rnnsearch.errors import InputError
+
+if TYPE_CHECKING:  # it would load numpy
+    from rnnsearch.records import Translation
 
 
 def score(
@@ -25,6 +41,12 @@ def score(
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
+    ray: Ray = None,
+    out: AnswersOut = None,
+    overwrite: OverwriteAnswers = False,
+    workers: Workers = None,
+    format: ShardFormat = "",
+    columns: PairColumns = None,
 ) -> None:
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these scores."""
     from rnnsearch.cli.output import as_json
@@ -32,6 +54,11 @@ def score(
     from rnnsearch.text.nbest import is_nbest, parse_nbest
     from rnnsearch.translation.rerank import not_nbest, rerank
 
+    options = RayOptions(ray, workers, out, overwrite, format, device, threads, {})
+    if ray:
+        score_on_ray(runs, options, columns, json, batch_size, trust_code)
+        return
+    options.check_unused({"--out": out is not None, "--overwrite": overwrite, "--columns": columns is not None})
     run, source, target = runs_and_texts(runs)
     translator = load(run, device, threads, trust_code)
     # What comes through a pipe can be read only once, so there is no looking ahead.
@@ -43,4 +70,23 @@ def score(
             print(line)
         return
     for result in translator.force(not_nbest(read_pairs(source, target), target), batch_size):
-        print(as_json(result) if json else f"{result.score:.5f}")
+        print(as_json(result) if json else as_score(result))
+
+
+def as_score(result: Translation) -> str:
+    return f"{result.score:.5f}"
+
+
+def score_on_ray(
+    words: list[str], options: RayOptions, columns: tuple[str, str] | None, json: bool, batch_size: int, trust_code: bool
+) -> None:
+    from rnnsearch.cli.output import as_json
+    from rnnsearch.cluster.shards import pair_shards
+    from rnnsearch.cluster.tasks import Models, Scoring
+
+    options.check()
+    runs, corpora = runs_and_corpora(words, 2)
+    loaded = Models(tuple(map(absolute, runs)), options.device, options.threads or 1, trust_code)
+    task = Scoring(loaded, batch_size, as_json if json else as_score, "json" if json else "text", pair_layout(runs[0], columns))
+    shards = pair_shards(corpora, options.shard_format)
+    work_on_ray(task, shards, options, {"command": "score", "runs": [str(run) for run in runs], "corpus": corpora})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rnnsearch.cli.on_ray import Ray, RayOptions, ShardFormat, Workers, absolute, runs_and_corpora, work_on_ray
 from rnnsearch.cli.options import Device, Json, Threads, TrustCode, say
 from rnnsearch.cli.output import also_written
 from rnnsearch.cli.runs import is_run, load
@@ -24,7 +25,7 @@ if TYPE_CHECKING:  # it would load numpy
 
 def translate(
     runs: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
             metavar="RUN... [FILE]", help="Trained runs (several make an ensemble), then the text; without FILE, or with -, it is stdin."
         ),
@@ -73,13 +74,22 @@ def translate(
         typer.Option(help="Number format of the matrix products: float32, bfloat16 (for CPUs that support it) or int8 (the fastest)."),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the translations here; after Ctrl-C or a crash, the same command resumes."),
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the translations here; after Ctrl-C or a crash, the same command resumes. With --ray: a folder or URL.",
+        ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out if it is there.")] = False,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
+    ray: Ray = None,
+    workers: Workers = None,
+    format: ShardFormat = "",
+    column: Annotated[
+        str, typer.Option(metavar="NAME", help="With --ray: key or column of the text in JSON lines and Parquet, if it is not a usual one.")
+    ] = "",
 ) -> None:
     """Translate text line by line: output line N is the translation of input line N."""
     from rnnsearch.cli.output import as_json, as_nbest
@@ -89,16 +99,24 @@ def translate(
     from rnnsearch.translation.long_lines import long_lines_noted
     from rnnsearch.translation.unknown_source_words import unknown_words_noted
 
-    file = "-" if is_run(runs[-1]) or (len(runs) == 1 and str(runs[0]) != "-") else str(runs.pop())
-    if out and samples:
-        raise InputError("samples cannot be written with --out, which resumes", remedy="write them with > FILE")
-    translator = load(runs, device, threads, trust_code, dictionary, lexical_shortlist)
     search: dict[str, Any] = {"beam": beam, "nbest": nbest, "normalise": normalise, "coverage_beta": coverage, "batch_size": batch_size}
     search |= {"precision": precision, "lexical_shortlist_frequent": lexical_shortlist_frequent}
     search |= {"lexical_shortlist_per_word": lexical_shortlist_per_word}
     search |= {"min_length_ratio": min_length_ratio, "max_length_ratio": max_length_ratio}
     search |= {"no_unk": no_unk or None, "replace_unk": replace_unk or bool(dictionary) or None}
     search = {key: value for key, value in search.items() if value is not None}
+    refused = {"--samples": samples > 0, "--links": links is not None, "--alignment-plots": alignment_plots is not None}
+    options = RayOptions(ray, workers, out, overwrite, format, device, threads, refused)
+    if ray:
+        models = (trust_code, dictionary and absolute(dictionary), lexical_shortlist and absolute(lexical_shortlist))
+        translate_on_ray(runs, options, models, search, json, column)
+        return
+    options.check_unused({"--column": bool(column)})
+    file = "-" if is_run(Path(runs[-1])) or (len(runs) == 1 and runs[0] != "-") else runs.pop()
+    if out and samples:
+        raise InputError("samples cannot be written with --out, which resumes", remedy="write them with > FILE")
+    places = [Path(run) for run in runs]
+    translator = load(places, device, threads, trust_code, dictionary, lexical_shortlist)
     if samples:
         search["nbest"] = 1
     settings, several = changed(translator.search, search), (samples or nbest) > 1
@@ -118,7 +136,7 @@ def translate(
 
             form, aligned = "json" if json else "nbest" if several else "text", bool(links or alignment_plots)
             used = [path for path in (lexical_shortlist, dictionary) if path]
-            answers = AnswerFile(out, answers_key(runs, settings, f"{form}, aligned" if aligned else form, used))
+            answers = AnswerFile(Path(out), answers_key(places, settings, f"{form}, aligned" if aligned else form, used))
             answers.begin(overwrite, say)
             results = answers.translated(translator, read_lines(file), settings, answer, aligned=aligned, done=done)
         elif typed:  # the prompt comes after the answer to the line before
@@ -138,6 +156,35 @@ def translate(
                 raise
             what = "the same command goes on after line" if out else "with --out FILE the same command would go on after line"
             raise KeyboardInterrupt(f"{what} {number + 1:,}") from None
+
+
+def translate_on_ray(
+    words: list[str],
+    options: RayOptions,
+    models: tuple[bool, Path | None, Path | None],
+    search: dict[str, Any],
+    json: bool,
+    column: str,
+) -> None:
+    """models: trust_code, dictionary, lexical_shortlist."""
+    from rnnsearch.cli.output import as_json, as_nbest
+    from rnnsearch.cluster.shards import text_shards
+    from rnnsearch.cluster.tasks import Models, Translating
+    from rnnsearch.run import Run
+    from rnnsearch.text.formats.readers.layout import OneSide
+
+    options.check()
+    runs, (corpus,) = runs_and_corpora(words, 1)
+    several = search.get("nbest", 1) > 1
+
+    def answer(number: int, result: Translation) -> str:
+        return as_json(result) if json else as_nbest(number, result) if several else result.text
+
+    loaded = Models(tuple(map(absolute, runs)), options.device, options.threads or 1, *models)
+    layout = OneSide(source=column, source_language=Run.open(runs[0]).settings.data.source_language)
+    task = Translating(loaded, search, answer, "json" if json else "text", layout)
+    shards = text_shards(corpus, options.shard_format)
+    work_on_ray(task, shards, options, {"command": "translate", "runs": [str(run) for run in runs], "corpus": [corpus], "search": search})
 
 
 def is_whole(file: str) -> bool:

@@ -97,11 +97,10 @@ def _paths(schema: Any, layout: Layout, file: Path) -> tuple[_Path, _Path]:
         paths = [_path(schema, name) for name in names]
         if all(paths):
             for name, path in zip(names, paths, strict=True):
-                _check_text(_type(schema, path), name, file)
+                _check_text(_type(schema, path), name, file, layout)
             return paths[0], paths[1]
-    wanted = " or ".join(f"'{source}' and '{target}'" for source, target in layout.names())
-    what = f"has no columns {wanted}; it has: {', '.join(f'{field.name} ({field.type})' for field in schema)}"
-    raise InputError(what[:400], file=file, remedy="give the columns of source and target")
+    what = f"has no columns {layout.wanted()}; it has: {', '.join(f'{field.name} ({field.type})' for field in schema)}"
+    raise InputError(what[:400], file=file, remedy=layout.remedy("column"))
 
 
 def _path(schema: Any, name: str) -> _Path:
@@ -122,9 +121,9 @@ def _type(schema: Any, path: _Path) -> Any:
     return kind
 
 
-def _check_text(kind: Any, name: str, file: Path) -> None:
+def _check_text(kind: Any, name: str, file: Path, layout: Layout) -> None:
     if getattr(kind, "value_type", kind) not in {_pyarrow(file).string(), _pyarrow(file).large_string(), _pyarrow(file).string_view()}:
-        raise InputError(f"its column '{name}' holds {kind}, not text", file=file, remedy="give the columns of source and target")
+        raise InputError(f"its column '{name}' holds {kind}, not text", file=file, remedy=layout.remedy("column"))
 
 
 def _files(path: Path) -> list[Path]:

@@ -48,9 +48,8 @@ def _keys(record: dict[str, Any], layout: Layout, path: str | Path, number: int)
     for source, target in layout.names():
         if _value(record, source) is not _MISSING and _value(record, target) is not _MISSING:
             return source, target
-    wanted = " or ".join(f"'{source}' and '{target}'" for source, target in layout.names())
-    what = f"does not have the keys {wanted}; it has: {', '.join(record)}"
-    raise InputError(what[:300], file=path, line=number, remedy="give the keys of source and target")
+    what = f"does not have the keys {layout.wanted()}; it has: {', '.join(record)}"
+    raise InputError(what[:300], file=path, line=number, remedy=layout.remedy("key"))
 
 
 def _value(record: dict[str, Any], key: str) -> Any:

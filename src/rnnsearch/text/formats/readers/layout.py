@@ -36,3 +36,26 @@ class Layout:
         languages = (self.source_language, self.target_language)
         nested = (f"translation.{languages[0]}", f"translation.{languages[1]}")
         return [("source", "target"), ("src", "tgt"), languages, nested]
+
+    def wanted(self) -> str:
+        """The names, for a message."""
+        return " or ".join(f"'{source}' and '{target}'" for source, target in self.names())
+
+    def remedy(self, kind: str) -> str:
+        """For a message about a file without them. kind: column or key."""
+        return f"give the {kind}s of source and target"
+
+
+@dataclass(frozen=True, slots=True)
+class OneSide(Layout):
+    """A layout of one text, which stands on both sides of what the reader yields. source: its column or key; empty = a usual name."""
+
+    def names(self) -> list[tuple[str, str]]:
+        names = [self.source] if self.source else ["text", "source", "src", self.source_language, f"translation.{self.source_language}"]
+        return [(name, name) for name in names]
+
+    def wanted(self) -> str:
+        return " or ".join(f"'{name}'" for name, _ in self.names())
+
+    def remedy(self, kind: str) -> str:
+        return f"give the {kind} of the text"

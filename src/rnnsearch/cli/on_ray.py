@@ -1,0 +1,206 @@
+"""The option `--ray` of translate, score and align: the same work, shard by shard, on the machines that Ray joins."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from rnnsearch.cli.faults import fault_of
+from rnnsearch.cli.options import Command, one_of, say
+from rnnsearch.errors import InputError
+from rnnsearch.installed import installed_models, is_name
+from rnnsearch.system.locks import only_one
+from rnnsearch.system.progress import ProgressBar
+
+if TYPE_CHECKING:  # they would load torch
+    from rnnsearch.cluster.actors import Outcome
+    from rnnsearch.cluster.actors import Workers as WorkerCounts
+    from rnnsearch.cluster.answer_folder import AnswerFolder
+    from rnnsearch.cluster.shards import Shard
+    from rnnsearch.cluster.tasks import Task
+    from rnnsearch.text.formats.readers.layout import Layout
+
+_ADDRESS = re.compile(r"local|auto|[\w.-]+:\d+|\[[\da-fA-F:]+\]:\d+|ray://.*")
+"""What the word behind --ray is, if it is an address."""
+
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="Work on the shards of a corpus with Ray: on the cluster at HOST:PORT, on the one that this machine belongs to (auto), or, "
+        "without an address, on the cores of this machine alone. A corpus is a file, a folder, a pattern or a URL of these.",
+    ),
+]
+Workers = Annotated[int | None, typer.Option(metavar="N", min=1, help="With --ray: number of workers; default: one per core, or per GPU.")]
+ShardFormat = Annotated[
+    str, typer.Option("--format", help="With --ray: format of the shards, if their names do not show it: lines, jsonl or parquet.")
+]
+AnswersOut = Annotated[str | None, typer.Option(metavar="DIR", help="With --ray: folder or URL for the answers; the same command resumes.")]
+OverwriteAnswers = Annotated[bool, typer.Option("--overwrite", help="With --ray: replace the answers of other runs or settings in --out.")]
+PairColumns = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--columns",
+        metavar="SRC TGT",
+        help="With --ray: keys or columns of source and target in JSON lines and Parquet, if they are not the usual ones.",
+    ),
+]
+
+
+class RayOptions(NamedTuple):
+    """As the command line gave them. refused: option → whether it was given that --ray cannot be used with."""
+
+    address: str | None
+    workers: int | None
+    out: str | None
+    overwrite: bool
+    format: str
+    device: str
+    threads: int
+    refused: dict[str, bool]
+
+    def check_unused(self, others: dict[str, bool]) -> None:
+        """Raises InputError for an option that means nothing without --ray. others: as `refused`, further options."""
+        given = {"--workers": self.workers is not None, "--format": bool(self.format)} | others
+        for option in [option for option, is_given in given.items() if is_given]:
+            raise InputError(f"{option} needs --ray", remedy=f"add --ray, or remove {option}")
+
+    def check(self) -> None:
+        """Raises InputError for what cannot go together with --ray."""
+        for option in [option for option, is_given in self.refused.items() if is_given]:
+            raise InputError(f"{option} cannot be used with --ray", remedy="remove one of them")
+        if not self.out:
+            raise InputError("--ray needs a folder for the answers", remedy="add --out DIR")
+        if self.format:
+            one_of(self.format, "--format", ("lines", "jsonl", "parquet"))
+        if self.device not in ("cpu", "cuda"):
+            raise InputError(
+                f"--device {self.device} cannot be used with --ray", remedy="use --device cuda: each worker gets a GPU of its own"
+            )
+
+    @property
+    def shard_format(self) -> Any:
+        return self.format or None
+
+    def workers_of(self) -> WorkerCounts:
+        from rnnsearch.cluster.actors import Workers
+
+        return Workers(self.workers, self.threads or 1, self.device == "cuda")
+
+
+class RayCommand(Command):
+    """A command with --ray, which takes the word behind it if that can be an address: local, auto or HOST:PORT."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_address(args))
+
+
+def with_address(arguments: list[str]) -> list[str]:
+    """The arguments, with `--ray ADDRESS` as one word; without an address it gets the one of this machine alone."""
+    result, rest = [], deque(arguments)
+    while rest:
+        word = rest.popleft()
+        if word == "--ray":
+            word = f"--ray={rest.popleft() if rest and _ADDRESS.fullmatch(rest[0]) else 'local'}"
+        result.append(word)
+    return result
+
+
+def runs_and_corpora(words: list[str], most: int) -> tuple[list[Path], list[str]]:
+    """RUN... CORPUS... → the runs and the corpora, 1 up to `most` of them. Raises InputError for other numbers."""
+    runs = [*takewhile(_is_run, words)] or words[:1]
+    corpora = words[len(runs) :]
+    if not 1 <= len(corpora) <= most:
+        what = "one corpus is needed" if most == 1 else "one corpus, or one of each side, is needed"
+        raise InputError(f"{what}, and {len(corpora) or 'none'} was named", remedy="give RUN CORPUS" if most == 1 else "give RUN SRC TGT")
+    return [Path(run) for run in runs], corpora
+
+
+def pair_layout(run: Path, columns: tuple[str, str] | None) -> Layout:
+    """Where the two sides stand in a record: in these columns or keys, else those that the run's languages suggest."""
+    from rnnsearch.run import Run
+    from rnnsearch.text.formats.readers.layout import Layout
+
+    data = Run.open(run).settings.data
+    source, target = columns or ("", "")
+    return Layout(source=source, target=target, source_language=data.source_language, target_language=data.target_language)
+
+
+def absolute(path: Path) -> Path:
+    """A path as workers can use it, whose working directory is another; the name of an installed model stays."""
+    return path if is_name(path) else path.resolve()
+
+
+def work_on_ray(task: Task, shards: list[Shard], options: RayOptions, about: dict[str, Any]) -> None:
+    """Does what is missing of the task. about: what the folder of answers says of them.
+
+    Raises InputError if a shard failed, after all others were done and every failure was named.
+    """
+    from rnnsearch.cluster.actors import Outcome, answered, connected
+    from rnnsearch.cluster.answer_folder import AnswerFolder
+    from rnnsearch.cluster.storage import Place
+
+    folder = AnswerFolder(Place.at(options.out or ""), task.key(), task.form)
+    with one_command(folder, task.doing):
+        folder.begin(about, options.overwrite)
+        outcomes = {shard: Outcome(shard, record) for shard in shards if (record := folder.record(shard))}
+        before, missing = len(outcomes), [shard for shard in shards if shard not in outcomes]
+        try:
+            if missing:
+                with connected(options.address or "", options.workers_of()) as ray, ProgressBar() as bar:
+
+                    def shown(ready: int) -> None:
+                        bar(f"{task.doing} shards", len(outcomes), len(shards), f"{ready:,} workers")
+
+                    shown(0)
+                    for outcome in answered(ray, task, folder, missing, options.workers_of(), say, shown):
+                        outcomes[outcome.shard] = outcome
+                        bar(task.doing, len(outcomes), len(shards))
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"{len(outcomes):,} of {len(shards):,} shards are done; the same command goes on") from None
+        finally:
+            folder.write_index([_entry(outcomes[shard]) for shard in shards if shard in outcomes])
+    failed = [outcomes[shard] for shard in shards if outcomes[shard].fault]
+    lines = sum(outcome.record["lines"] for outcome in outcomes.values() if outcome.record)
+    say(f"{len(shards) - len(failed):,} of {len(shards):,} shards are done, {before:,} of them before; {lines:,} lines in {folder.place}")
+    if failed:
+        for outcome in failed:
+            print(f"rnnsearch: {_fault(outcome)}", file=sys.stderr)
+        what = f"{len(failed):,} of {len(shards):,} shards failed"
+        raise InputError(what, file=str(folder.place), remedy="correct them; the same command does what is missing")
+
+
+@contextmanager
+def one_command(folder: AnswerFolder, doing: str) -> Iterator[None]:
+    """Keeps a second command from the same folder, where that can be known: a URL has no locks."""
+    if folder.place.local is None:
+        yield
+        return
+    with only_one(folder.place.local, doing):
+        yield
+
+
+def _entry(outcome: Outcome) -> dict[str, Any]:
+    """A line of the index."""
+    return outcome.record or {"shard": outcome.shard.name, "error": _fault(outcome)}
+
+
+def _fault(outcome: Outcome) -> str:
+    assert outcome.fault is not None
+    if isinstance(outcome.fault, InputError):
+        return str(outcome.fault)
+    return str(InputError(fault_of(outcome.fault).line, file=outcome.shard.place))
+
+
+def _is_run(word: str) -> bool:
+    named = is_name(word) and word in installed_models()
+    return named or (Path(word) / "config.toml").is_file()
