@@ -20,8 +20,10 @@ def together(world: int, work: Callable[[Ranks], Any], timeout: float = 15.0) ->
     def live(rank: int) -> None:
         ranks = None
         try:
-            gloo = distributed.ProcessGroupGloo(distributed.PrefixStore("gloo", store), rank, world, timedelta(seconds=timeout))
-            ranks = Ranks(rank, world, store, gloo, timeout)
+            meeting = distributed.PrefixStore("gloo", store)
+            ranks = Ranks(
+                rank, world, store, lambda: distributed.ProcessGroupGloo(meeting, rank, world, timedelta(seconds=timeout)), timeout
+            )
             found[rank] = work(ranks)
         except Exception as error:
             found[rank] = error

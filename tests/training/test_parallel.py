@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -88,7 +89,7 @@ def state_of(one: Trainer) -> State:
 
 
 def restore(one: Trainer, state: State) -> None:
-    weights, slots, average = state
+    weights, slots, average = copy.deepcopy(state)
     one.network.load_state_dict(weights)
     one.optimiser.load_state_dict({"state": slots, "param_groups": one.optimiser.state_dict()["param_groups"]})
     if one.average is not None:
@@ -129,7 +130,10 @@ CASES: dict[str, tuple[int, ModelSettings, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+QUICK = ("adadelta, sparse rows", "adam, averaged, both decoders, accumulated")
+
+
+@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES])
 def test_ranks_learn_what_one_process_does(name: str) -> None:
     """Weights, averages, optimiser state, NLL and norm of 30 updates in float64, where the order of sums hardly matters."""
     world, model, changes = CASES[name]
@@ -153,13 +157,13 @@ def test_a_restored_training_goes_on_bit_for_bit_and_with_another_number_of_rank
         first, _ = together(world, lambda ranks: learn(ranks, training, lambda n: batches(n, training), updates, model, state))[0]
         return state_of(first)
 
-    whole, half = part(range(1, 9)), part(range(1, 5))
-    assert_same(part(range(5, 9), half), whole, 0.0)
-    assert_same(part(range(5, 9), half, world=2), whole, 1e-12)
+    whole, half = part(range(1, 7)), part(range(1, 4))
+    assert_same(part(range(4, 7), half), whole, 0.0)
+    assert_same(part(range(4, 7), half, world=2), whole, 1e-12)
 
 
 def test_bfloat16_on_the_way_changes_little() -> None:
-    training = settings(exchange_precision="bfloat16")
+    training = settings(exchange_precision="bfloat16", optimiser="sgd", learning_rate=0.1)
     alone = trainer(training)
     for number in range(1, 11):
         alone.update(batches(number, training), number)

@@ -92,13 +92,8 @@ def joined(launch: Launch, timeout: float, device: str) -> Iterator[Ranks]:
     ours = distributed.PrefixStore(f"rnnsearch/{next(_trainings)}", store)
     ranks = None
     try:
-        if device == "cpu":
-            group = _gloo(ours, rank, world, timeout)
-        else:
-            limit = timedelta(seconds=timeout)
-            distributed.init_process_group("cpu:gloo,cuda:nccl", store=ours, rank=rank, world_size=world, timeout=limit)
-            group = distributed.group.WORLD
-        ranks = Ranks(rank, world, ours, group, timeout, torch.device(device))
+        make = _gloo(ours, rank, world, timeout) if device == "cpu" else _gloo_and_nccl(ours, rank, world, timeout)
+        ranks = Ranks(rank, world, ours, make, timeout, torch.device(device), keeper=None if is_elastic() else 0)
         yield ranks
     finally:
         if ranks is not None:
@@ -139,8 +134,7 @@ def started(world: int, timeout: float, work: Callable[..., int], *arguments: An
         for child in children.values():
             child.start()
         with _loopback():
-            group = _gloo(store, 0, world, timeout)
-        ranks = Ranks(0, world, store, group, timeout, ended=ended)
+            ranks = Ranks(0, world, store, _gloo(store, 0, world, timeout), timeout, ended=ended)
         yield ranks
         done = True
     finally:
@@ -166,8 +160,7 @@ def _rank(rank: int, world: int, port: int, timeout: float, work: Callable[..., 
         limit = timedelta(seconds=max(timeout, SHORTEST_START))
         store = distributed.TCPStore("127.0.0.1", port, None, False, limit, False)
         with _loopback():
-            group = _gloo(store, rank, world, timeout)
-        ranks = Ranks(rank, world, store, group, timeout)
+            ranks = Ranks(rank, world, store, _gloo(store, rank, world, timeout), timeout)
         try:
             code = work(ranks, *arguments)
         except RankLostError:
@@ -178,9 +171,18 @@ def _rank(rank: int, world: int, port: int, timeout: float, work: Callable[..., 
     os._exit(code)  # at once: torch's threads may wait for what never comes
 
 
-def _gloo(store: distributed.Store, rank: int, world: int, timeout: float) -> Any:
+def _gloo(store: distributed.Store, rank: int, world: int, timeout: float) -> Callable[[], Any]:
     # An object of its own: a script may have a default process group for other things.
-    return distributed.ProcessGroupGloo(distributed.PrefixStore("gloo", store), rank, world, timedelta(seconds=timeout))
+    return lambda: distributed.ProcessGroupGloo(distributed.PrefixStore("gloo", store), rank, world, timedelta(seconds=timeout))
+
+
+def _gloo_and_nccl(store: distributed.Store, rank: int, world: int, timeout: float) -> Callable[[], Any]:
+    def make() -> Any:
+        limit = timedelta(seconds=timeout)
+        distributed.init_process_group("cpu:gloo,cuda:nccl", store=store, rank=rank, world_size=world, timeout=limit)
+        return distributed.group.WORLD
+
+    return make
 
 
 @contextmanager

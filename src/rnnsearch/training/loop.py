@@ -188,7 +188,7 @@ class Session:
         check_agreement(ranks, settings, self.corpus)
         self.parallel = ParallelTrainer(self.trainer, ranks, training, interrupt)
         ranks.numbers_from_first([self.progress.epoch, self.progress.batch])
-        self._tick()
+        self.clock = time.monotonic()
 
     def update(self, indices: list[Indices], position: Position, shown: Display) -> None:
         """One update, and the validation or checkpoint that is due after it."""

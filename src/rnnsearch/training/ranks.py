@@ -50,8 +50,10 @@ class Place(NamedTuple):
 class Ranks:
     """rank: of this process, from 0; world: how many there are. Tensors are sent from and to `device`, numbers always from the CPU.
 
-    store: of this training alone. group: a torch process group for tensors of either kind. timeout: seconds to wait for an exchange.
-    ended: ranks that are known to have ended, and how; for the process that started them.
+    store: of this training alone. make_group: of torch, for tensors of either kind; it is made when all
+    ranks have come, so that it waits for none. timeout: seconds to wait for an exchange.
+    ended: ranks that are known to have ended, and how; for the process that started them. keeper: the rank whose process holds the store;
+    None if it is the launcher.
     Every exchange raises RankLostError, which names the rank, if it fails.
     """
 
@@ -60,19 +62,22 @@ class Ranks:
         rank: int,
         world: int,
         store: distributed.Store,
-        group: distributed.ProcessGroup,
+        make_group: Callable[[], distributed.ProcessGroup],
         timeout: float,
         device: torch.device | None = None,
         ended: Callable[[], dict[int, str]] = dict,
+        keeper: int | None = 0,
     ) -> None:
-        self.rank, self.world, self.store, self.group = rank, world, store, group
-        self.timeout, self.device, self.ended = timeout, device or torch.device("cpu"), ended
+        self.rank, self.world, self.store = rank, world, store
+        self.timeout, self.device, self.ended, self.keeper = timeout, device or torch.device("cpu"), ended, keeper
         self.heartbeat = Heartbeat(store, rank)
         self.commands = 0
         self.alarmed: Callable[[], bool] = bool
         """Whether this process has been told to end, which it does as soon as rank 0 is seen to have ended."""
         self.places: list[Place] = []
         self.places = [Place(str(host), int(process)) for host, process in self.said("place", [socket.gethostname(), os.getpid()])]
+        with self._watched():
+            self.group = make_group()
 
     def name(self, rank: int) -> str:
         """For a person."""
@@ -224,8 +229,10 @@ class Ranks:
             how = self.ended()
             gone = sorted(how) or (self.heartbeat.silent(missing) if len(missing) > 1 else missing) or missing
             return self._lost("timeout" if "timeout" in kinds and not how else "closed", gone, how)
-        except RuntimeError:  # the store has gone, with the process that held it: that of rank 0, or its launcher
-            return self._lost("closed", [0])
+        except RuntimeError:  # the store has gone, with the process that held it
+            if self.keeper is not None:
+                return self._lost("closed", [self.keeper])
+            return RankLostError("the launcher of rank 0 has ended", remedy="go on with --resume", speaks=self.speaks())
 
     def _said_fault(self, missing: Sequence[int]) -> RankLostError | None:
         """Why a rank says that it has ended, if one does."""
