@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import itertools
+import json
 import os
 import signal
 import socket
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -29,8 +30,6 @@ BAD_END = 2
 """Exit code of a rank that has ended for a reason that rank 0 tells."""
 PATIENCE = 20.0
 """Seconds that a rank may take to end when it is told to; then it is killed."""
-
-_trainings = itertools.count()
 
 
 class Launch(NamedTuple):
@@ -89,7 +88,7 @@ def joined(launch: Launch, timeout: float, device: str) -> Iterator[Ranks]:
         raise InputError(
             f"no meeting point of the ranks at {where}: {line}", remedy="is that machine reachable, and rank 0 started?"
         ) from None
-    ours = distributed.PrefixStore(f"rnnsearch/{next(_trainings)}", store)
+    ours = distributed.PrefixStore(_meet(distributed.PrefixStore("rnnsearch", store), rank, world, started.total_seconds()), store)
     ranks = None
     try:
         make = _gloo(ours, rank, world, timeout) if device == "cpu" else _gloo_and_nccl(ours, rank, world, timeout)
@@ -100,6 +99,32 @@ def joined(launch: Launch, timeout: float, device: str) -> Iterator[Ranks]:
             ranks.close()
         if distributed.is_initialized() and device != "cpu":
             distributed.destroy_process_group()
+
+
+def _meet(store: distributed.Store, rank: int, world: int, patience: float) -> str:
+    """A name of this training alone. A launcher's store outlives its ranks: what those of before have written must not be taken for new.
+
+    Rank 0 makes the name up; whoever reads it leaves a sign that is new too, and goes on when rank 0 has confirmed that sign.
+    """
+    sign, name = uuid.uuid4().hex, uuid.uuid4().hex
+    deadline = time.monotonic() + patience
+    signs = [f"{name}/sign/{other}" for other in range(1, world)]
+    if not rank:
+        store.set("name", name)
+    while True:
+        if not rank and store.check(signs):
+            store.set(f"{name}/met", json.dumps([store.get(one).decode() for one in signs]))
+            return name
+        if rank and store.check(["name"]):
+            name = store.get("name").decode()
+            store.set(f"{name}/sign/{rank}", sign)
+            if store.check([f"{name}/met"]) and sign in json.loads(store.get(f"{name}/met")):
+                return name
+        if time.monotonic() > deadline:
+            missing = [str(other) for other, one in enumerate(signs, 1) if not rank and not store.check([one])]
+            who = f"rank {', '.join(missing)}" if missing else "rank 0"
+            raise InputError(f"{who} did not come within {patience:g} seconds", remedy="were all ranks started, and what do they say?")
+        time.sleep(0.05)
 
 
 @contextmanager
