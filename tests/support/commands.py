@@ -68,7 +68,8 @@ def assert_same_checkpoint(one: Path, other: Path) -> None:
     """Bit for bit, of two runs."""
     expected, notes = load_tensors(one / "checkpoints" / "last.safetensors", "")
     found, other_notes = load_tensors(other / "checkpoints" / "last.safetensors", "")
-    assert notes["progress"]["update"] == other_notes["progress"]["update"]
+    updates = [one["progress"]["update"] for one in (notes, other_notes)]
+    assert updates[0] == updates[1], updates
     assert expected.keys() == found.keys()
     for name, tensor in expected.items():
         assert torch.equal(tensor, found[name]), name
