@@ -18,6 +18,7 @@ SMALL = [
     *("model.embedding_size=6", "model.hidden_size=8", "model.alignment_size=5", "model.maxout_size=6", "model.initialisation=glorot"),
     *("training.batch_size=10", "training.save_every=3", "training.validate_every=10", "training.validate_bleu=false"),
     *("training.select_by=nll", "training.samples=0", "training.threads=1", "training.dropout_embedding=0.1", "training.max_updates=30"),
+    "training.max_minutes=4",  # whatever becomes of the test that started it
 ]
 """Settings of a training of two seconds, with dropout."""
 ENDLESS = "training.max_updates=1000000"
