@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 from rnnsearch.config import Settings
@@ -29,9 +30,16 @@ def follow_launched(settings: Settings, corpus: Corpus, path: Path, launch: Laun
     run = Run(path, settings.model_copy(update={"data": corpus.settings}), corpus.source, corpus.target)
     training = settings.training
     use_device(training.device, launch)
-    with interruptible(insisting=not is_elastic()) as interrupt, joined(launch, training.exchange_timeout, training.device) as ranks:
+    with ExitStack() as held:
+        interrupt = held.enter_context(interruptible(insisting=not is_elastic()))
+        try:
+            ranks = held.enter_context(joined(launch, training.exchange_timeout, training.device, lambda: bool(interrupt.signal)))
+        except KeyboardInterrupt:
+            sys.exit(128 + interrupt.signal)
         try:
             code = follow(ranks, settings, corpus, interrupt, launch.on_host)
+        except KeyboardInterrupt:
+            sys.exit(128 + interrupt.signal)
         except RankLostError as lost:
             if not lost.speaks:
                 sys.exit(BAD_END)
@@ -59,7 +67,6 @@ def follow_started(ranks: Ranks, settings: Settings, store: Path) -> int:
 def follow(ranks: Ranks, settings: Settings, corpus: Corpus, interrupt: Interrupt, on_host: int) -> int:
     """Learns from this rank's share of all pairs until rank 0 ends it. on_host: ranks on this machine."""
     training = settings.training
-    ranks.alarmed = lambda: bool(interrupt.signal)
     set_up_cpu(training.threads, on_host)
     check_agreement(ranks, settings, corpus)
     order = BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, training)

@@ -75,8 +75,11 @@ def use_device(name: str, launch: Launch) -> None:
 
 
 @contextmanager
-def joined(launch: Launch, timeout: float, device: str) -> Iterator[Ranks]:
-    """The ranks that a launcher has started, this one among them. Raises InputError if there is no meeting point."""
+def joined(launch: Launch, timeout: float, device: str, alarmed: Callable[[], bool]) -> Iterator[Ranks]:
+    """The ranks that a launcher has started, this one among them. Raises InputError if there is no meeting point.
+
+    alarmed: whether this process has been told to end. Before all have met there is nothing to save: then it raises KeyboardInterrupt.
+    """
     started = timedelta(seconds=max(timeout, SHORTEST_START))
     if is_elastic():
         threading.Thread(target=_end_after_launcher, args=(os.getppid(),), daemon=True).start()
@@ -88,11 +91,11 @@ def joined(launch: Launch, timeout: float, device: str) -> Iterator[Ranks]:
         raise InputError(
             f"no meeting point of the ranks at {where}: {line}", remedy="is that machine reachable, and rank 0 started?"
         ) from None
-    ours = distributed.PrefixStore(_meet(distributed.PrefixStore("rnnsearch", store), rank, world, started.total_seconds()), store)
+    ours = distributed.PrefixStore(_meet(distributed.PrefixStore("rnnsearch", store), rank, world, started.total_seconds(), alarmed), store)
     ranks = None
     try:
         make = _gloo(ours, rank, world, timeout) if device == "cpu" else _gloo_and_nccl(ours, rank, world, timeout)
-        ranks = Ranks(rank, world, ours, make, timeout, torch.device(device), keeper=None if is_elastic() else 0)
+        ranks = Ranks(rank, world, ours, make, timeout, torch.device(device), keeper=None if is_elastic() else 0, alarmed=alarmed)
         yield ranks
     finally:
         if ranks is not None:
@@ -101,7 +104,7 @@ def joined(launch: Launch, timeout: float, device: str) -> Iterator[Ranks]:
             distributed.destroy_process_group()
 
 
-def _meet(store: distributed.Store, rank: int, world: int, patience: float) -> str:
+def _meet(store: distributed.Store, rank: int, world: int, patience: float, alarmed: Callable[[], bool]) -> str:
     """A name of this training alone. A launcher's store outlives its ranks: what those of before have written must not be taken for new.
 
     Rank 0 makes the name up; whoever reads it leaves a sign that is new too, and goes on when rank 0 has confirmed that sign.
@@ -120,6 +123,8 @@ def _meet(store: distributed.Store, rank: int, world: int, patience: float) -> s
             store.set(f"{name}/sign/{rank}", sign)
             if store.check([f"{name}/met"]) and sign in json.loads(store.get(f"{name}/met")):
                 return name
+        if alarmed():
+            raise KeyboardInterrupt("the other processes had not come yet")
         if time.monotonic() > deadline:
             missing = [str(other) for other, one in enumerate(signs, 1) if not rank and not store.check([one])]
             who = f"rank {', '.join(missing)}" if missing else "rank 0"

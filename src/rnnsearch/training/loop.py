@@ -175,7 +175,7 @@ class Session:
         settings = self.run.settings
         training = settings.training
         if launch is not None:
-            ranks = self.held.enter_context(joined(launch, training.exchange_timeout, training.device))
+            ranks = self.held.enter_context(joined(launch, training.exchange_timeout, training.device, lambda: bool(interrupt.signal)))
         elif training.processes > 1:
             if training.device != "cpu":
                 what = f'training.processes = {training.processes} needs training.device = "cpu"'

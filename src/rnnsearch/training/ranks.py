@@ -53,7 +53,8 @@ class Ranks:
     store: of this training alone. make_group: of torch, for tensors of either kind; it is made when all
     ranks have come, so that it waits for none. timeout: seconds to wait for an exchange.
     ended: ranks that are known to have ended, and how; for the process that started them. keeper: the rank whose process holds the store;
-    None if it is the launcher.
+    None if it is the launcher. alarmed: whether this process has been told to end, which it does while it waits for ranks that begin, or
+    when rank 0 is seen to have ended.
     Every exchange raises RankLostError, which names the rank, if it fails.
     """
 
@@ -67,13 +68,13 @@ class Ranks:
         device: torch.device | None = None,
         ended: Callable[[], dict[int, str]] = dict,
         keeper: int | None = 0,
+        alarmed: Callable[[], bool] = bool,
     ) -> None:
         self.rank, self.world, self.store = rank, world, store
         self.timeout, self.device, self.ended, self.keeper = timeout, device or torch.device("cpu"), ended, keeper
         self.heartbeat = Heartbeat(store, rank)
         self.commands = 0
-        self.alarmed: Callable[[], bool] = bool
-        """Whether this process has been told to end, which it does as soon as rank 0 is seen to have ended."""
+        self.alarmed = alarmed
         self.places: list[Place] = []
         self.places = [Place(str(host), int(process)) for host, process in self.said("place", [socket.gethostname(), os.getpid()])]
         with self._watched():
@@ -159,6 +160,8 @@ class Ranks:
             while not self.store.check(keys):
                 time.sleep(pause)
                 pause = min(1.5 * pause, LONGEST_LOOK)
+                if self.alarmed():
+                    raise KeyboardInterrupt("the other processes had not begun yet")
                 if (how := self.ended()) or time.monotonic() > deadline or self.store.check(["fault"]):
                     missing = [rank for rank, key in enumerate(keys) if not self.store.check([key])]
                     raise self._said_fault(missing) or self._lost("closed" if how else "timeout", sorted(how) or missing, how)
