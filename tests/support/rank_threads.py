@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from torch import distributed
@@ -12,8 +13,8 @@ from torch import distributed
 from rnnsearch.training.ranks import Ranks
 
 
-def together(world: int, work: Callable[[Ranks], Any], timeout: float = 15.0) -> list[Any]:
-    """What work(ranks) returns in every rank, or the exception that it raises."""
+def together(world: int, work: Callable[[Ranks], Any], timeout: float = 15.0, share_memory: bool = False) -> list[Any]:
+    """What work(ranks) returns in every rank, or the exception that it raises. share_memory: instead of messages."""
     store = distributed.HashStore()
     found: list[Any] = [None] * world
 
@@ -21,9 +22,9 @@ def together(world: int, work: Callable[[Ranks], Any], timeout: float = 15.0) ->
         ranks = None
         try:
             meeting = distributed.PrefixStore("gloo", store)
-            ranks = Ranks(
-                rank, world, store, lambda: distributed.ProcessGroupGloo(meeting, rank, world, timedelta(seconds=timeout)), timeout
-            )
+            limit = timedelta(seconds=timeout)
+            group = partial(distributed.ProcessGroupGloo, meeting, rank, world, limit)
+            ranks = Ranks(rank, world, store, group, timeout, share_memory=share_memory)
             found[rank] = work(ranks)
         except Exception as error:
             found[rank] = error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -134,13 +135,20 @@ QUICK = ("adadelta, sparse rows", "adam, averaged, both decoders, accumulated")
 
 
 @pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES])
-def test_ranks_learn_what_one_process_does(name: str) -> None:
+@pytest.mark.parametrize(
+    "share_memory", [False, pytest.param(True, marks=pytest.mark.skipif(sys.platform != "linux", reason="needs Linux"))]
+)
+def test_ranks_learn_what_one_process_does(name: str, share_memory: bool) -> None:
     """Weights, averages, optimiser state, NLL and norm of 30 updates in float64, where the order of sums hardly matters."""
     world, model, changes = CASES[name]
     training = settings(**changes)
     alone = trainer(training, model)
     expected = [alone.update(batches(number, training), number) for number in range(1, UPDATES + 1)]
-    first, found = together(world, lambda ranks: learn(ranks, training, lambda n: batches(n, training), range(1, UPDATES + 1), model))[0]
+
+    def work(ranks: Ranks) -> Any:
+        return learn(ranks, training, lambda n: batches(n, training), range(1, UPDATES + 1), model)
+
+    first, found = together(world, work, share_memory=share_memory)[0]
     for one, other in zip(expected, found, strict=True):
         assert (one.pairs, one.target_tokens, one.applied) == (other.pairs, other.target_tokens, other.applied)
         numbers = [(update.nll, update.gradient_norm, update.alignment_loss, update.linked_rows) for update in (other, one)]
@@ -213,10 +221,12 @@ def test_every_number_has_one_owner_and_the_parts_are_even(world: int) -> None:
     before = [parameter.detach().clone() for parameter in parameters]
 
     class Alone:
-        rank, others = 0, list(range(1, world))
+        rank, others, share_memory = 0, list(range(1, world)), False
+
+        def from_first(self, tensor: Tensor) -> None: ...
 
     Alone.world = world
-    flat = FlatParameters(parameters, Alone)  # type: ignore[arg-type]
+    flat = FlatParameters(parameters, Alone())  # type: ignore[arg-type]
     owned = torch.zeros_like(flat.vector)
     for rank in range(world):
         for piece in flat.pieces_of(rank):

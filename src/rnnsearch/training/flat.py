@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from rnnsearch.training.exchange import exchange_of
 from rnnsearch.training.ranks import Ranks
 
 ALIGNED = 16
@@ -23,7 +24,7 @@ class Piece(NamedTuple):
 
 
 class FlatParameters:
-    """The parameters become views of `vector`: what is received there is theirs without a copy.
+    """The parameters become views of `vector`: what the other ranks publish there is theirs without a copy. It begins as rank 0 has it.
 
     share: numbers that a rank owns. gradient: the own part's, summed over the ranks by `reduce`. pieces: of the parameters within the own
     part, each with its view of `gradient` as gradient, for an optimiser. Two roundings at most: wire, in which gradients are sent, and
@@ -38,14 +39,15 @@ class FlatParameters:
             self.starts.append(end)
             end += -(-parameter.numel() // ALIGNED) * ALIGNED
         self.share = -(-end // (ranks.world * ALIGNED)) * ALIGNED
-        self.vector = first.new_zeros(self.share * ranks.world, requires_grad=False)
-        for parameter, view in zip(self.parameters, self.views(self.vector), strict=True):
-            view.copy_(parameter.data)
-            parameter.data = view
         self.gradient = first.new_zeros(self.share, requires_grad=False)
-        self.sent = torch.empty_like(self.vector, dtype=wire or first.dtype)
-        self.received = {rank: torch.empty_like(self.gradient, dtype=self.sent.dtype) for rank in ranks.others}
-        self.pieces = {piece: nn.Parameter(self.part(self.vector, ranks.rank)[self._within(piece)]) for piece in self.pieces_of(ranks.rank)}
+        self.exchange = exchange_of(ranks, self.gradient, wire or first.dtype)
+        self.vector = self.exchange.vector
+        for parameter, view in zip(self.parameters, self.views(self.vector), strict=True):
+            if not ranks.rank:
+                view.copy_(parameter.data)
+            parameter.data = view
+        self.exchange.begin()
+        self.pieces = {piece: nn.Parameter(self.own[self._within(piece)]) for piece in self.pieces_of(ranks.rank)}
 
     def views(self, vector: Tensor) -> list[Tensor]:
         """Of a vector like this one, what belongs to each parameter, in its shape."""
@@ -54,13 +56,9 @@ class FlatParameters:
             for parameter, start in zip(self.parameters, self.starts, strict=True)
         ]
 
-    def part(self, vector: Tensor, rank: int) -> Tensor:
-        """Of a vector like this one, what this rank owns."""
-        return vector[rank * self.share : (rank + 1) * self.share]
-
     @property
     def own(self) -> Tensor:
-        return self.part(self.vector, self.ranks.rank)
+        return self.exchange.part(self.vector, self.ranks.rank)
 
     def pieces_of(self, rank: int) -> list[Piece]:
         begin, end = rank * self.share, (rank + 1) * self.share
@@ -76,7 +74,7 @@ class FlatParameters:
         ranks, there = self.ranks, [parameter.grad is not None for parameter in self.parameters]
         self.gradient.zero_()
         for rank in range(ranks.world):
-            place = self.gradient if rank == ranks.rank else self.part(self.sent, rank)
+            place = self.gradient if rank == ranks.rank else self.exchange.part(self.exchange.sent, rank)
             for index, begin, end in self.pieces_of(rank):
                 grad, start = self.parameters[index].grad, self.starts[index]
                 part = place[begin - rank * self.share : end - rank * self.share]
@@ -86,9 +84,7 @@ class FlatParameters:
                     part.copy_(grad.reshape(-1)[begin - start : end - start])
         for parameter in self.parameters:
             parameter.grad = None
-        ranks.swap([(rank, self.part(self.sent, rank)) for rank in ranks.others], list(self.received.items()))
-        for rank in sorted(self.received):  # the same order in every training
-            self.gradient.add_(self.received[rank])
+        self.exchange.add_to(self.gradient)
         return there
 
     def give_gradients(self, there: Sequence[bool]) -> list[nn.Parameter]:
@@ -98,9 +94,8 @@ class FlatParameters:
         return list(self.pieces.values())
 
     def publish(self) -> None:
-        """Sends the own part to the other ranks, and receives theirs."""
-        ranks = self.ranks
-        ranks.swap([(rank, self.own) for rank in ranks.others], [(rank, self.part(self.vector, rank)) for rank in ranks.others])
+        """Gives the other ranks the own part, and gets theirs."""
+        self.exchange.publish()
 
     def _within(self, piece: Piece) -> slice:
         offset = self.ranks.rank * self.share

@@ -164,7 +164,7 @@ def started(world: int, timeout: float, work: Callable[..., int], *arguments: An
         for child in children.values():
             child.start()
         with _loopback():
-            ranks = Ranks(0, world, store, _gloo(store, 0, world, timeout), timeout, ended=ended)
+            ranks = Ranks(0, world, store, _gloo(store, 0, world, timeout), timeout, ended=ended, share_memory=True)
         yield ranks
         done = True
     finally:
@@ -190,7 +190,7 @@ def _rank(rank: int, world: int, port: int, timeout: float, work: Callable[..., 
         limit = timedelta(seconds=max(timeout, SHORTEST_START))
         store = distributed.TCPStore("127.0.0.1", port, None, False, limit, False)
         with _loopback():
-            ranks = Ranks(rank, world, store, _gloo(store, rank, world, timeout), timeout)
+            ranks = Ranks(rank, world, store, _gloo(store, rank, world, timeout), timeout, share_memory=True)
         try:
             code = work(ranks, *arguments)
         except RankLostError:

@@ -74,7 +74,7 @@ class ParallelTrainer:
         self.wire = WIRES[settings.exchange_precision]
         self._check_parts()
         self.flat = FlatParameters([p for p in trainer.parameters if id(p) not in chosen], ranks, self.wire)
-        for tensor in (self.flat.vector, *self.rows, *network.buffers()):
+        for tensor in (*self.rows, *network.buffers()):
             ranks.from_first(tensor.data)
         self.optimiser = OptimiserShard(self.flat, self.rows, settings, ranks)
         self.optimiser.spread(None if ranks.rank else trainer.optimiser)
@@ -106,10 +106,12 @@ class ParallelTrainer:
 
     def follow(self, shares: Iterator[Share]) -> int:
         """Does what rank 0 says, until it says that training has ended. Returns the exit code."""
+        share = next(shares)  # read while rank 0 has other things to do
         while True:
             match self.ranks.hear().split():
                 case ["update", number]:
-                    self._update(next(shares), int(number))
+                    self._update(share, int(number))
+                    share = next(shares)
                 case ["end", code]:
                     return int(code)
                 case [what]:

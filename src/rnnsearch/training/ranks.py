@@ -54,7 +54,7 @@ class Ranks:
     ranks have come, so that it waits for none. timeout: seconds to wait for an exchange.
     ended: ranks that are known to have ended, and how; for the process that started them. keeper: the rank whose process holds the store;
     None if it is the launcher. alarmed: whether this process has been told to end, which it does while it waits for ranks that begin, or
-    when rank 0 is seen to have ended.
+    when rank 0 is seen to have ended. share_memory: whether all are on one machine, and may see the same memory.
     Every exchange raises RankLostError, which names the rank, if it fails.
     """
 
@@ -69,12 +69,13 @@ class Ranks:
         ended: Callable[[], dict[int, str]] = dict,
         keeper: int | None = 0,
         alarmed: Callable[[], bool] = bool,
+        share_memory: bool = False,
     ) -> None:
         self.rank, self.world, self.store = rank, world, store
         self.timeout, self.device, self.ended, self.keeper = timeout, device or torch.device("cpu"), ended, keeper
         self.heartbeat = Heartbeat(store, rank)
         self.commands = 0
-        self.alarmed = alarmed
+        self.alarmed, self.share_memory = alarmed, share_memory
         self.places: list[Place] = []
         self.places = [Place(str(host), int(process)) for host, process in self.said("place", [socket.gethostname(), os.getpid()])]
         with self._watched():
