@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+import pytest
 from torch import distributed
 
 from rnnsearch.training.ranks import Ranks
@@ -43,3 +44,13 @@ def together(world: int, work: Callable[[Ranks], Any], timeout: float = 15.0, sh
         if isinstance(one, Exception):
             raise one
     return found
+
+
+def by_rank(monkeypatch: pytest.MonkeyPatch, where: object, name: str, values: list[str]) -> Callable[[int], None]:
+    """Replaces a function without arguments by one that returns another value in each rank.
+
+    Returns what each rank must call with its number first.
+    """
+    here = threading.local()
+    monkeypatch.setattr(where, name, lambda: values[here.rank])
+    return lambda rank: setattr(here, "rank", rank)

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from rank_threads import together
+from rank_threads import by_rank, together
 from torch import Tensor
 
 from rnnsearch.config import ModelSettings, TrainingSettings
+from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.store.batches import Batch, BatchOrder, Position
+from rnnsearch.training import parallel as parallel_module
 from rnnsearch.training.flat import ALIGNED, FlatParameters
-from rnnsearch.training.parallel import ParallelTrainer, Share
+from rnnsearch.training.parallel import ParallelTrainer, Share, share_of, updates_from
 from rnnsearch.training.ranks import Ranks
 from rnnsearch.training.trainer import Trainer, Update
 
@@ -131,6 +136,7 @@ CASES: dict[str, tuple[int, ModelSettings, dict[str, Any]]] = {
 }
 
 
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has memory files without a name")
 QUICK = ("adadelta, sparse rows", "adam, averaged, both decoders, accumulated")
 
 
@@ -253,3 +259,50 @@ def test_other_pairs_in_another_rank_are_noticed() -> None:
 
     with pytest.raises(Exception, match="different pairs for update 1"):
         together(2, work)
+
+
+def test_processors_that_round_differently_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are updated by every rank for itself."""
+    say_rank = by_rank(monkeypatch, torch.backends.cpu, "get_cpu_capability", ["AVX2", "AVX512"])
+
+    def work(ranks: Ranks) -> None:
+        say_rank(ranks.rank)
+        ParallelTrainer(trainer(settings()), ranks, settings())
+
+    with pytest.raises(InputError, match=r"rank 1 .* computes with AVX512, and rank 0 with AVX2"):
+        together(2, work)
+
+
+def test_another_network_is_refused() -> None:
+    def work(ranks: Ranks) -> None:
+        ParallelTrainer(trainer(settings(), MODEL.model_copy(update={"hidden_size": 8 + ranks.rank})), ranks, settings())
+
+    with pytest.raises(InputError, match=r"rank 1 .* has another network than rank 0"):
+        together(2, work)
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+@pytest.mark.parametrize("worlds", [(1,), (2,), (5,), (2, 3), (3, 1, 2)])
+def test_every_pair_is_read_once_in_an_epoch(worlds: tuple[int, ...], accumulate: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By whatever number of ranks, and by another number from where those before have stopped in the middle of it."""
+
+    class Read(list[int]):
+        def to(self, device: str) -> Read:
+            return self
+
+    monkeypatch.setattr(parallel_module, "collate", lambda pairs, indices, **_: Read(indices.tolist()))
+    training = settings(batch_size=4, pool_batches=3, accumulate=accumulate, max_length=9)
+    lengths = np.random.default_rng(1).integers(1, 8, (2, 61))
+    order, position, read = BatchOrder(lengths[0], lengths[1], training), Position(), Counter[int]()
+    left = len(order)  # so many updates are as many epochs as are accumulated
+    for number, world in enumerate(worlds, 1):
+        part = left if number == len(worlds) else 5
+        left -= part
+        for indices, after in itertools.islice(updates_from(order, position, accumulate), part):
+            shares = [share_of(None, indices, training, rank, world) for rank in range(world)]  # type: ignore[arg-type]
+            read.update(itertools.chain.from_iterable(itertools.chain.from_iterable(share.batches for share in shares)))
+            assert {share.pairs for share in shares} == {sum(map(len, indices))}
+            assert len({share.check for share in shares}) == 1
+            position = after
+    assert position == (accumulate, 0) or position == (accumulate - 1, len(order))
+    assert read == dict.fromkeys(range(61), accumulate)
