@@ -70,20 +70,20 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     words: K of both sides. Raises InputError for sizes that make no network.
     """
     training = settings.training
-    trainer, batch = _trained(settings, words, length)
+    trainer, batch = trained(settings, words, length)
     updates = iter(range(1, repetitions + 3))
     if training.processes == 1:
         seconds = _timed(lambda: trainer.update([batch], next(updates)), repetitions, training.device)
     else:
         with started(training.processes, training.exchange_timeout, _follow, settings, words, length) as ranks:
-            parallel, share = ParallelTrainer(trainer, ranks, training), _share(batch, ranks)
+            parallel, share = ParallelTrainer(trainer, ranks, training), share_here(batch, ranks)
             seconds = _timed(lambda: parallel.update(share, next(updates)), repetitions, training.device)
             parallel.end(0)
     network = trainer.network
     return _throughput("training on", settings, network, training.precision, training.batch_size, length, 0, seconds)
 
 
-def _trained(settings: Settings, words: int, length: int) -> tuple[Trainer, Batch]:
+def trained(settings: Settings, words: int, length: int) -> tuple[Trainer, Batch]:
     """What is timed, and on what: the same in all processes."""
     training = settings.training
     network = random_network(settings, words, PRECISIONS[training.precision]).to(training.device)
@@ -93,13 +93,14 @@ def _trained(settings: Settings, words: int, length: int) -> tuple[Trainer, Batc
     return Trainer(network, training, 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30), batch
 
 
-def _share(batch: Batch, ranks: Ranks) -> Share:
+def share_here(batch: Batch, ranks: Ranks) -> Share:
+    """Of the batch, what this rank learns from."""
     return Share([batch.share(ranks.rank, ranks.world)] if len(batch.source) > ranks.rank else [], len(batch.source))
 
 
 def _follow(ranks: Ranks, settings: Settings, words: int, length: int) -> int:
-    trainer, batch = _trained(settings, words, length)
-    return ParallelTrainer(trainer, ranks, settings.training).follow(itertools.repeat(_share(batch, ranks)))
+    trainer, batch = trained(settings, words, length)
+    return ParallelTrainer(trainer, ranks, settings.training).follow(itertools.repeat(share_here(batch, ranks)))
 
 
 def bench_translation(settings: Settings, *, words: int, length: int, repetitions: int, lexical_shortlist: int = 0) -> Throughput:

@@ -89,7 +89,7 @@ class ParallelTrainer:
     def update(self, share: Share, number: int) -> Update:
         """Update `number` in rank 0: `Trainer.update` of the pairs of all ranks, but for the order of sums and the dropout masks."""
         self.ranks.tell(f"update {number}")
-        return self._update(share, number)
+        return self.update_together(share, number)
 
     def collect(self, *, state: bool) -> None:
         """Makes the trainer of rank 0 whole: its average, and with `state` its optimiser, until `forget` or the next update."""
@@ -110,14 +110,15 @@ class ParallelTrainer:
         while True:
             match self.ranks.hear().split():
                 case ["update", number]:
-                    self._update(share, int(number))
+                    self.update_together(share, int(number))
                     share = next(shares)
                 case ["end", code]:
                     return int(code)
                 case [what]:
                     self._collect(what == "state")
 
-    def _update(self, share: Share, number: int) -> Update:
+    def update_together(self, share: Share, number: int) -> Update:
+        """What every rank does of update `number`, all at the same time."""
         settings, ranks, part = self.settings, self.ranks, self.part
         seed_rank(settings.seed, number, ranks.rank)
         sums = part.add_gradients(share.batches, share.pairs, number)
