@@ -2,10 +2,10 @@
 
     python benchmarks/rank_kills.py --kills 50 --out kills
 
-Each training is begun, disturbed after a random part of the time that it takes undisturbed, and goes on: by itself after the loss of a rank
-with --max-restarts, else by the same command given again with --resume, as a job script would. At its end the checkpoint must be that of the
-undisturbed training, number for number, and no process may be left. The two nodes are two launchers of this machine with a rank each, which
-meet at a port of loopback. The folder gets rank_kills.json and rank_kills.md, the table that is printed.
+Each training is begun, disturbed after a random part of the time that it takes undisturbed, and goes on: by itself after the loss of a
+rank with --max-restarts, else by the same command given again with --resume, as a job script would. At its end the checkpoint must be
+that of the undisturbed training, number for number, and no process may be left. The two nodes are two launchers of this machine with a
+rank each, which meet at a port of loopback. The folder gets rank_kills.json and rank_kills.md, the table that is printed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.machine import hardware
 from rnnsearch.system.tensors import load_tensors
 
-SMALL = [f"model.{size}" for size in ("embedding_size=12", "hidden_size=16", "alignment_size=12", "maxout_size=12", "initialisation=glorot")]
+SMALL = [f"model.{name}_size=12" for name in ("embedding", "hidden", "alignment", "maxout")] + ["model.initialisation=glorot"]
 OFTEN = ["max_updates=300", "save_every=5", "validate_every=50", "batch_size=10", "validate_bleu=false", "select_by=nll", "threads=1"]
 OFTEN += ["dropout_embedding=0.1", "exchange_timeout=60", "max_minutes=20"]
 KINDS = ("rank", "rank, no restarts", "launcher", "node")
@@ -199,7 +199,8 @@ def prepared(base: Path) -> float:
     shutil.rmtree(base, ignore_errors=True)
     write(base, 300, 20)
     texts = [str(base / f"{part}.{side}") for part in ("train", "dev") for side in ("en", "fr")]
-    subprocess.run([sys.executable, "-m", "rnnsearch", "prepare", *texts[:2], "--dev", *texts[2:], "--out", str(base / "store")], check=True)
+    words = ["prepare", *texts[:2], "--dev", *texts[2:], "--out", str(base / "store")]
+    subprocess.run([sys.executable, "-m", "rnnsearch", *words], check=True)
     (base / "undisturbed").mkdir()
     begun = time.monotonic()
     training = Training("rank", base, base / "undisturbed" / "run")

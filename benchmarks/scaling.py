@@ -3,15 +3,16 @@
     python benchmarks/scaling.py
     python benchmarks/scaling.py --measure --recipe multi30k --words 4000 --length 15 --repetitions 40
 
-Without --measure nothing is run: bytes and operations of an update follow from the settings, times from the speed of a network and of a card.
-An exchange of N ranks sends, from each of them in seconds of bytes over bandwidth,
+Without --measure nothing is run: bytes and operations of an update follow from the settings, times from the speed of a network and of a
+card. In an exchange of N ranks each of them sends so many bytes:
 
     dense:  P (N − 1) / N × (g + w)          gradients to the owners of their parts, and updated parameters back
     rows:   R (N − 1) × (g E + 8)            of embeddings, the rows of a rank's words to all others
 
-where P is the number of dense parameters, R the rows, E their size, g the bytes of a gradient on its way, w = 4 of a parameter. With C seconds
-of arithmetic for the pairs of one rank, the share of time that is arithmetic is C / (C + exchange): nothing overlaps. With --measure, two processes
-compute without an exchange, exchange without computing, and do both; the prediction is the first and the bytes over the bandwidth of one message.
+where P is the number of dense parameters, R the rows, E their size, g the bytes of a gradient on its way, w = 4 those of a parameter.
+With C seconds of arithmetic for the pairs of one rank, and X seconds of exchange, arithmetic has the share C / (C + X): nothing
+overlaps. With --measure, two processes compute without an exchange, exchange without computing, and do both; the prediction is the
+first and the bytes over the bandwidth of one message.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ ENOUGH = 0.9
 
 @dataclass(frozen=True)
 class Sizes:
-    """Of an update. dense: numbers of parameters with a whole gradient; rows: embedding rows of a rank, at most; row_size: numbers of each."""
+    """Of an update. dense: parameters with a whole gradient; rows: embedding rows of a rank, at most; row_size: numbers of each."""
 
     dense: int
     rows: int
@@ -167,10 +168,8 @@ def timed(work: Callable[[], object], ranks: Ranks, repetitions: int) -> float:
 
 
 def plan_text(rows: list[dict[str, float | int | str]], pairs: int) -> str:
-    lines = [
-        f"| card | network | ranks | MB sent by each, float32 / bfloat16 | ms of exchange | ms of arithmetic, {pairs} pairs | share in arithmetic | pairs for 90 % |"
-    ]
-    lines.append("|---|---|---|---|---|---|---|---|")
+    heads = ["card", "network", "ranks", "MB sent by each, float32 / bfloat16", "ms of exchange", f"ms of arithmetic, {pairs} pairs"]
+    lines = [f"| {' | '.join([*heads, 'share in arithmetic', 'pairs per rank for 90 %'])} |", "|---|---|---|---|---|---|---|---|"]
     for whole, half in zip(rows[::2], rows[1::2], strict=True):
         both = [f"{one['bytes'] / 1e6:,.0f}" for one in (whole, half)]  # type: ignore[operator]
         times = [f"{one['exchange'] * 1e3:,.1f}" for one in (whole, half)]  # type: ignore[operator]
@@ -189,7 +188,8 @@ def measured_text(rows: list[dict[str, float | str]]) -> str:
         ms = {key: 1e3 * value for key, value in row.items() if isinstance(value, float)}
         cells = [row["processes"], row["exchange"], f"{1e3 / ms['update']:.2f}", f"{ms['update']:.0f}"]
         if "computing" in ms:
-            cells += [f"{ms['computing']:.0f}", f"{ms['exchanging']:.1f}", f"{ms['exchanging'] / ms['update']:.1%}", f"{ms['predicted']:.0f}"]
+            share = f"{ms['exchanging'] / ms['update']:.1%}"
+            cells += [f"{ms['computing']:.0f}", f"{ms['exchanging']:.1f}", share, f"{ms['predicted']:.0f}"]
         else:
             cells += [""] * 4
         lines.append(f"| {' | '.join(map(str, cells))} |")
@@ -212,13 +212,14 @@ def main() -> None:
     sizes = (arguments.words, arguments.length)
     if arguments.measure:
         rows = measured(settings, *sizes, arguments.repetitions)
-        text = f"{measured_text(rows)}\n\n{hardware('cpu')}, torch {torch.__version__}, {time.strftime('%Y-%m-%d')}, load {os.getloadavg()[0]:.1f}\n"
-        print(json.dumps(rows) if arguments.json else text)
+        conditions = f"{hardware('cpu')}, torch {torch.__version__}, {time.strftime('%Y-%m-%d')}, load {os.getloadavg()[0]:.1f}"
+        print(json.dumps(rows) if arguments.json else f"{measured_text(rows)}\n\n{conditions}\n")
         return
     plan = planned(settings, *sizes, arguments.ranks, arguments.card_share)
     update = asdict(Sizes.of(settings, *sizes, settings.training.batch_size))
     update["operations"] = operations_of_update(settings, words=arguments.words, length=arguments.length)
-    print(json.dumps({"update": update, "plan": plan}) if arguments.json else f"{update}\n\n{plan_text(plan, settings.training.batch_size)}")
+    text = f"{update}\n\n{plan_text(plan, settings.training.batch_size)}"
+    print(json.dumps({"update": update, "plan": plan}) if arguments.json else text)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,10 @@ from commands import SMALL, assert_same_checkpoint, start, train_words
 SCRIPTS = Path(__file__).parents[2] / "docs" / "how-to"
 STAND_INS = {
     "scontrol": "echo 127.0.0.1",
-    "srun": 'while [[ $1 == --* ]]; do shift; done; for node in 0 1; do SLURM_NODEID=$node "$@" & done; wait -n; first=$?; wait -n; exit $((first + $?))',
+    "srun": """while [[ $1 == --* ]]; do shift; done
+"$@" & first=$!
+"$@" & second=$!
+wait $first && wait $second""",
     "ssh": 'shift 2; exec bash -c "$*"',
 }
 
