@@ -244,9 +244,8 @@ def main() -> None:
             print(f"{kind}: {counts.kills} kills, {counts.ended} ended, {len(counts.faults)} faults", file=sys.stderr, flush=True)
             record = {"conditions": conditions, "rows": [asdict(row) for row in rows]}
             (arguments.out / "rank_kills.json").write_text(json.dumps(record, indent=2))
-    table = as_table(rows, conditions)
-    (arguments.out / "rank_kills.md").write_text(table, encoding="utf-8")
-    print(table)
+            (arguments.out / "rank_kills.md").write_text(as_table(rows, conditions), encoding="utf-8")
+    print(as_table(rows, conditions))
     sys.exit(any(row.faults for row in rows))
 
 

@@ -37,10 +37,10 @@ from rnnsearch.training.optimiser import takes_sparse_gradients
 from rnnsearch.training.parallel import ParallelTrainer
 from rnnsearch.training.ranks import Ranks
 
-NETWORKS = {"10 Gbit/s": 1.25e9, "100 Gbit/s": 12.5e9, "400 Gbit/s": 50e9, "NVLink (H100)": 450e9}
-"""Bytes per second in each direction, by their names."""
-CARDS = {"A100": 312e12, "H100": 989e12}
-"""bfloat16 operations per second, as their data sheets have them (dense)."""
+NETWORKS = {"10 Gbit/s": 1.25e9, "100 Gbit/s": 12.5e9}
+"""Bytes per second in each direction, for each rank: those of one machine share what it has."""
+CARDS = {"A100": (312e12, 300e9), "H100": (989e12, 450e9)}
+"""bfloat16 operations per second (dense), and bytes per second of NVLink in each direction, as their data sheets have them."""
 ENOUGH = 0.9
 """The share of time in arithmetic from which on it is said to pay."""
 
@@ -71,22 +71,21 @@ class Sizes:
 
 
 def planned(settings: Settings, words: int, length: int, ranks: list[int], card_share: float) -> list[dict[str, float | int | str]]:
-    """A row for each card, network and number of ranks, with batch_size pairs for each rank."""
+    """A row for each card, network, number of ranks and precision, with batch_size pairs for each rank."""
     pairs = settings.training.batch_size
     operations = operations_of_update(settings, words=words, length=length)
-    sizes = Sizes.of(settings, words, length, pairs)
+    on_card = settings.model_copy(update={"training": settings.training.model_copy(update={"device": "cuda"})})
+    sizes = Sizes.of(on_card, words, length, pairs)
     rows: list[dict[str, float | int | str]] = []
-    for (card, speed), (network, bandwidth), world in itertools.product(CARDS.items(), NETWORKS.items(), ranks):
+    for card, (speed, link) in CARDS.items():
+        networks = NETWORKS | {"NVLink": link}
         arithmetic = operations / (speed * card_share)
-        for precision, gradient in (("float32", 4), ("bfloat16", 2)):
-            exchange = sizes.sent(world, gradient) / bandwidth
-            pays = pairs_that_pay(arithmetic, pairs, exchange)
-            rows.append(
-                {
-                    **{"card": card, "network": network, "ranks": world, "precision": precision, "bytes": sizes.sent(world, gradient)},
-                    **{"arithmetic": arithmetic, "exchange": exchange, "share": arithmetic / (arithmetic + exchange), "pairs": pays},
-                }
-            )
+        for (network, bandwidth), world, gradient in itertools.product(networks.items(), ranks, (4, 2)):
+            sent = sizes.sent(world, gradient)
+            exchange = sent / bandwidth
+            row = {"card": card, "network": network, "ranks": world, "gradient_bytes": gradient, "bytes": sent, "arithmetic": arithmetic}
+            share, pays = arithmetic / (arithmetic + exchange), pairs_that_pay(arithmetic, pairs, exchange)
+            rows.append(row | {"exchange": exchange, "share": share, "pairs": pays})
     return rows
 
 
@@ -218,7 +217,8 @@ def main() -> None:
     plan = planned(settings, *sizes, arguments.ranks, arguments.card_share)
     update = asdict(Sizes.of(settings, *sizes, settings.training.batch_size))
     update["operations"] = operations_of_update(settings, words=arguments.words, length=arguments.length)
-    text = f"{update}\n\n{plan_text(plan, settings.training.batch_size)}"
+    numbers = ", ".join(f"{name} {value:,}" for name, value in update.items())
+    text = f"On CPUs, with {settings.training.batch_size} pairs for each rank: {numbers}\n\n{plan_text(plan, settings.training.batch_size)}"
     print(json.dumps({"update": update, "plan": plan}) if arguments.json else text)
 
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import SMALL, assert_same_checkpoint, start, train_words
+from commands import SMALL, assert_same_checkpoint
 
 SCRIPTS = Path(__file__).parents[2] / "docs" / "how-to"
 STAND_INS = {
@@ -33,10 +33,8 @@ def test_scripts_are_sound(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("script", "first"), [("train.sbatch", []), ("train-over-ssh.sh", ["one two"])])
-def test_scripts_train(script: str, first: list[str], tiny_store: Path, tmp_path: Path) -> None:
+def test_scripts_train(script: str, first: list[str], tiny_store: Path, whole_run: Path, tmp_path: Path) -> None:
     """Two nodes with a rank each learn what two processes do."""
-    whole = start(train_words(tiny_store, tmp_path / "whole", "training.processes=2"), tmp_path / "said")
-    assert whole.wait(120) == 0
     commands = tmp_path / "bin"
     commands.mkdir()
     for name, body in STAND_INS.items():
@@ -56,4 +54,4 @@ def test_scripts_train(script: str, first: list[str], tiny_store: Path, tmp_path
     words = ["bash", str(SCRIPTS / script), *first, str(recipe), str(tiny_store), str(tmp_path / "run"), *sets]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr
-    assert_same_checkpoint(tmp_path / "whole", tmp_path / "run")
+    assert_same_checkpoint(whole_run, tmp_path / "run")

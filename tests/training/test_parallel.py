@@ -127,6 +127,7 @@ CASES: dict[str, tuple[int, ModelSettings, dict[str, Any]]] = {
         BOTH,
         {"optimiser": "adam", "learning_rate": 0.01, "average_decay": 0.9, "accumulate": 2},
     ),
+    "adam": (2, MODEL, {"optimiser": "adam", "learning_rate": 0.01}),
     "adamw, alignment loss, backward decoder": (
         2,
         MODEL.model_copy(update={"decoder": "backward"}),
@@ -137,13 +138,15 @@ CASES: dict[str, tuple[int, ModelSettings, dict[str, Any]]] = {
 
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has memory files without a name")
-QUICK = ("adadelta, sparse rows", "adam, averaged, both decoders, accumulated")
+QUICK = {"adadelta, sparse rows": False, "adam": True}
+"""Case → whether ranks share memory; all others are slow."""
 
 
-@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES])
-@pytest.mark.parametrize(
-    "share_memory", [False, pytest.param(True, marks=pytest.mark.skipif(sys.platform != "linux", reason="needs Linux"))]
-)
+def case(name: str, share_memory: bool) -> Any:
+    return pytest.param(name, share_memory, marks=[*[LINUX] * share_memory, *[pytest.mark.slow] * (QUICK.get(name) != share_memory)])
+
+
+@pytest.mark.parametrize(("name", "share_memory"), [case(name, share_memory) for name in CASES for share_memory in (False, True)])
 def test_ranks_learn_what_one_process_does(name: str, share_memory: bool) -> None:
     """Weights, averages, optimiser state, NLL and norm of 30 updates in float64, where the order of sums hardly matters."""
     world, model, changes = CASES[name]
@@ -162,7 +165,10 @@ def test_ranks_learn_what_one_process_does(name: str, share_memory: bool) -> Non
     assert_same(state_of(first), state_of(alone), 1e-12)
 
 
-@pytest.mark.parametrize("name", ["adadelta, sparse rows, four ranks, averaged", "adam, averaged, both decoders, accumulated"])
+@pytest.mark.parametrize(
+    "name",
+    ["adadelta, sparse rows, four ranks, averaged", pytest.param("adam, averaged, both decoders, accumulated", marks=pytest.mark.slow)],
+)
 def test_a_restored_training_goes_on_bit_for_bit_and_with_another_number_of_ranks(name: str) -> None:
     world, model, changes = CASES[name]
     training = settings(**changes)

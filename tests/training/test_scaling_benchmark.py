@@ -78,6 +78,7 @@ def test_the_plan_follows_from_bytes_and_operations(monkeypatch: pytest.MonkeyPa
         assert row["share"] == pytest.approx(row["arithmetic"] / (row["arithmetic"] + row["exchange"]))
         bigger = row["pairs"] / 80 * row["arithmetic"]  # arithmetic grows with the pairs
         assert bigger / (bigger + row["exchange"]) == pytest.approx(0.9)
+    assert all(row["bytes"] == found["plan"][0]["bytes"] for row in found["plan"] if (row["ranks"], row["gradient_bytes"]) == (2, 4))
     slow, fast = ([row for row in found["plan"] if row["network"] == name] for name in ("10 Gbit/s", "100 Gbit/s"))
     assert all(one["exchange"] == pytest.approx(10 * other["exchange"]) for one, other in zip(slow, fast, strict=True))
 

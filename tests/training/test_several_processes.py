@@ -11,12 +11,15 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from commands import ENDLESS, SMALL, assert_same_checkpoint, children, nobody_left, own_lines, start, torchrun, train_words, until_saved
 
-from rnnsearch.config import load_config
+from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import InputError
+from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training import loop
+from rnnsearch.training.checkpoint import read_progress
 from rnnsearch.training.display import Display
 
 TWO = "training.processes=2"
@@ -26,27 +29,48 @@ def quiet() -> Display:
     return Display(0, quiet=True)
 
 
-def test_a_killed_process_is_one_clear_line_and_resuming_is_exact(
-    tiny_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings, corpus = load_config(overrides=[*SMALL, TWO, "training.average_decay=0.9"]), Corpus.open(tiny_store)
-    loop.train(settings, corpus, tmp_path / "whole", display=quiet())
+def killed_after(update: int, settings: Settings, corpus: Corpus, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training whose second process is killed then: the first says so, and the second is gone."""
     killed: list[int] = []
-    update = loop.Session.update
+    whole_update = loop.Session.update
 
     def killing(session: loop.Session, *arguments: object) -> None:
-        update(session, *arguments)  # type: ignore[arg-type]
-        if session.progress.update == 17:
+        whole_update(session, *arguments)  # type: ignore[arg-type]
+        if session.progress.update == update:
             killed.extend(children(os.getpid()))
             os.kill(killed[0], signal.SIGKILL)
 
     with monkeypatch.context() as patch:
         patch.setattr(loop.Session, "update", killing)
         with pytest.raises(InputError, match=r"rank 1 \(process \d+ on .*\) was ended by SIGKILL \(.*--resume"):
-            loop.train(settings, corpus, tmp_path / "killed", display=quiet())
+            loop.train(settings, corpus, run, display=quiet())
     nobody_left(killed)
+
+
+def test_a_killed_process_is_one_clear_line(tiny_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed_after(7, load_config(overrides=[*SMALL, TWO]), Corpus.open(tiny_store), tmp_path / "killed", monkeypatch)
+
+
+@pytest.mark.slow
+def test_resuming_after_a_kill_is_exact(tiny_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, corpus = load_config(overrides=[*SMALL, TWO, "training.average_decay=0.9"]), Corpus.open(tiny_store)
+    loop.train(settings, corpus, tmp_path / "whole", display=quiet())
+    killed_after(17, settings, corpus, tmp_path / "killed", monkeypatch)
     loop.train(settings, corpus, tmp_path / "killed", resume=True, display=quiet())
     assert_same_checkpoint(tmp_path / "whole", tmp_path / "killed")
+
+
+@pytest.mark.slow
+def test_another_number_of_processes_goes_on_with_the_next_pairs(tiny_store: Path, tmp_path: Path) -> None:
+    """Without dropout, in float32: what two processes make of the second half is what one makes of it, but for rounding."""
+    none, corpus = [*SMALL, "training.dropout_embedding=0", "training.optimiser=sgd", "training.learning_rate=0.1"], Corpus.open(tiny_store)
+    whole = loop.train(load_config(overrides=none), corpus, tmp_path / "whole", display=quiet())
+    loop.train(load_config(overrides=[*none, "training.max_updates=15"]), corpus, tmp_path / "run", display=quiet())
+    run = loop.train(load_config(overrides=[*none, TWO]), corpus, tmp_path / "run", resume=True, display=quiet())
+    found, expected = (load_tensors(one.checkpoint_path, "")[0] for one in (run, whole))
+    for name, tensor in expected.items():
+        torch.testing.assert_close(found[name], tensor, rtol=1e-4, atol=1e-5, msg=name)
+    assert read_progress(run.checkpoint_path).epochs == read_progress(whole.checkpoint_path).epochs
 
 
 @pytest.mark.slow
@@ -99,11 +123,9 @@ def test_a_rank_that_hangs_is_named(tiny_store: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_torchrun_learns_the_same_and_goes_on_after_a_kill(tiny_store: Path, tmp_path: Path) -> None:
+def test_torchrun_learns_the_same_and_goes_on_after_a_kill(tiny_store: Path, whole_run: Path, tmp_path: Path) -> None:
     """The first time rank 1 is killed, the second time rank 0."""
     launcher = torchrun("--standalone", "--nproc-per-node", "2", "--max-restarts", "3")
-    words = train_words(tiny_store, tmp_path / "whole", TWO)
-    assert start(words, tmp_path / "said").wait(120) == 0
     training = start(train_words(tiny_store, tmp_path / "killed"), tmp_path / "said", launcher)
     until_saved(training, tmp_path / "killed")
     victims = sorted(children(training.pid))
@@ -117,7 +139,7 @@ def test_torchrun_learns_the_same_and_goes_on_after_a_kill(tiny_store: Path, tmp
         if training.poll() is not None:
             break
     assert training.wait(120) == 0
-    assert_same_checkpoint(tmp_path / "whole", tmp_path / "killed")
+    assert_same_checkpoint(whole_run, tmp_path / "killed")
 
 
 @pytest.mark.slow

@@ -43,9 +43,9 @@ def machines() -> Iterator[list[tuple[str, str, str]]]:
             subprocess.run(["ip", "netns", "del", space], capture_output=True, check=False)
 
 
-def test_two_machines_learn_what_two_processes_of_one_do(machines: list[tuple[str, str, str]], tiny_store: Path, tmp_path: Path) -> None:
-    whole = start(train_words(tiny_store, tmp_path / "whole", "training.processes=2"), tmp_path / "said")
-    assert whole.wait(120) == 0
+def test_two_machines_learn_what_two_processes_of_one_do(
+    machines: list[tuple[str, str, str]], tiny_store: Path, whole_run: Path, tmp_path: Path
+) -> None:
     nodes = []
     for number, (space, address, interface) in enumerate(machines):
         store = tmp_path / f"store{number}"
@@ -62,4 +62,4 @@ def test_two_machines_learn_what_two_processes_of_one_do(machines: list[tuple[st
             node.kill()
     runs = [tmp_path / f"run{number}" for number in range(2) if (tmp_path / f"run{number}").exists()]
     assert len(runs) == 1  # rank 0's, whichever machine it was on
-    assert_same_checkpoint(tmp_path / "whole", runs[0])
+    assert_same_checkpoint(whole_run, runs[0])
