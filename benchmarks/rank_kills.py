@@ -33,9 +33,20 @@ from rnnsearch.system.machine import hardware
 from rnnsearch.system.tensors import load_tensors
 
 SMALL = [f"model.{name}_size=12" for name in ("embedding", "hidden", "alignment", "maxout")] + ["model.initialisation=glorot"]
-OFTEN = ["max_updates=300", "save_every=5", "validate_every=50", "batch_size=10", "validate_bleu=false", "select_by=nll", "threads=1"]
-OFTEN += ["dropout_embedding=0.1", "exchange_timeout=60", "max_minutes=20"]
+UPDATES = 100
+OFTEN = [
+    f"max_updates={UPDATES}",
+    "save_every=3",
+    "validate_every=30",
+    "batch_size=10",
+    "validate_bleu=false",
+    "select_by=nll",
+    "threads=1",
+]
+OFTEN += ["samples=0", "dropout_embedding=0.1", "exchange_timeout=60", "max_minutes=20"]
 KINDS = ("rank", "rank, no restarts", "launcher", "node")
+IN_A_ROW = 3
+"""Kills of one training, at most."""
 PATIENCE = 240.0
 """Seconds after which what should end, or go on, does neither."""
 
@@ -180,9 +191,12 @@ def disturbed(kind: str, base: Path, place: Path, kills: int, whole: float, coun
 
 
 def wrong_words(training: Training) -> list[str]:
-    """The loss of a rank is one line, of the loss of a launcher one at most."""
+    """The loss of a rank is one line, that of a launcher one at most.
+
+    Before the first checkpoint the ranks may not know each other yet, and after the last update the others have ended well.
+    """
     lines = [line for line in training.said.read_text("utf-8", "replace").split("\n") if line.startswith("rnnsearch: ")]
-    least = training.kind != "launcher" and training.update() > 0
+    least = training.kind != "launcher" and 0 < training.update() < UPDATES
     return [] if least <= len(lines) <= 1 else [f"{len(lines)} lines: {lines}"]
 
 
@@ -231,20 +245,18 @@ def main() -> None:
     base = arguments.out.resolve() / "rank_kills"
     whole = prepared(base)
     conditions = {"hardware": hardware("cpu"), "date": time.strftime("%Y-%m-%d"), "seed": arguments.seed, "undisturbed_seconds": whole}
-    rows = []
-    for number, kind in enumerate(arguments.of):
-        rows.append(counts := Counts(kind))
-        quota, begun = arguments.kills // len(arguments.of) + (number < arguments.kills % len(arguments.of)), time.monotonic()
-        while counts.kills < quota:
-            place = base / f"{kind.replace(', ', '-').replace(' ', '-')}-{counts.ended}"
-            shutil.rmtree(place, ignore_errors=True)
-            place.mkdir()
-            disturbed(kind, base, place, quota - counts.kills, whole, counts)
-            counts.seconds = time.monotonic() - begun
-            print(f"{kind}: {counts.kills} kills, {counts.ended} ended, {len(counts.faults)} faults", file=sys.stderr, flush=True)
-            record = {"conditions": conditions, "rows": [asdict(row) for row in rows]}
-            (arguments.out / "rank_kills.json").write_text(json.dumps(record, indent=2))
-            (arguments.out / "rank_kills.md").write_text(as_table(rows, conditions), encoding="utf-8")
+    rows = [Counts(kind) for kind in arguments.of]
+    while (left := arguments.kills - sum(row.kills for row in rows)) > 0:
+        row = min(rows, key=lambda row: row.kills)
+        begun, place = time.monotonic(), base / f"{row.kind.replace(', ', '-').replace(' ', '-')}-{row.ended}"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        disturbed(row.kind, base, place, min(left, IN_A_ROW), whole, row)
+        row.seconds += time.monotonic() - begun
+        print(f"{row.kind}: {row.kills} kills, {row.ended} ended, {len(row.faults)} faults", file=sys.stderr, flush=True)
+        record = {"conditions": conditions, "rows": [asdict(row) for row in rows]}
+        (arguments.out / "rank_kills.json").write_text(json.dumps(record, indent=2))
+        (arguments.out / "rank_kills.md").write_text(as_table(rows, conditions), encoding="utf-8")
     print(as_table(rows, conditions))
     sys.exit(any(row.faults for row in rows))
 

@@ -68,8 +68,8 @@ def test_another_number_of_processes_goes_on_with_the_next_pairs(tiny_store: Pat
     loop.train(load_config(overrides=[*none, "training.max_updates=15"]), corpus, tmp_path / "run", display=quiet())
     run = loop.train(load_config(overrides=[*none, TWO]), corpus, tmp_path / "run", resume=True, display=quiet())
     found, expected = (load_tensors(one.checkpoint_path, "")[0] for one in (run, whole))
-    for name, tensor in expected.items():
-        torch.testing.assert_close(found[name], tensor, rtol=1e-4, atol=1e-5, msg=name)
+    for name in (name for name in expected if name.startswith("network.")):
+        torch.testing.assert_close(found[name], expected[name], rtol=1e-4, atol=1e-5, msg=name)
     assert read_progress(run.checkpoint_path).epochs == read_progress(whole.checkpoint_path).epochs
 
 

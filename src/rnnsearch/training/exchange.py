@@ -101,7 +101,7 @@ def shared_memory(ranks: Ranks, size: int) -> Tensor | None:
             descriptor = os.memfd_create("rnnsearch")
             os.ftruncate(descriptor, size)
     process, number = ranks.said("memory", [os.getpid(), descriptor])[0]
-    with contextlib.suppress(OSError), open(f"/proc/{process}/fd/{number}", "r+b", buffering=0) as file:
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{process}/fd/{number}", "r+b", buffering=0) as file:
         memory = mmap.mmap(file.fileno(), size)
     everywhere = all(ranks.said("memory is there", memory is not None))
     if descriptor >= 0:
