@@ -20,7 +20,7 @@ if find_spec("jaxtyping") and find_spec("beartype"):
     from jaxtyping import install_import_hook
 
     # Must precede the first import of these modules: their signatures' shapes are then checked. They are those that name shapes, but for
-    # some whose collaborators tests replace by others of the same look (translator, word_aligner, team).
+    # some whose collaborators tests replace by others of the same look (translator, word_aligner).
     shaped = {
         "training": ("adadelta", "alignment_loss", "loss", "trainer"),
         "translation": (

@@ -68,6 +68,8 @@ def called(words: list[str]) -> Iterator[list[str]]:
     """What one command of a pipeline asks of rnnsearch, without its redirections."""
     for place in [place for place, word in enumerate(words) if set(word) <= set("<>")][::-1]:
         del words[place : place + 2]
+    if words and words[0] == "torchrun":
+        words = words[words.index("-m") + 1 :]
     if words and words[0].rpartition("/")[2] == "rnnsearch":
         yield words[1:]
 
@@ -116,7 +118,8 @@ def test_options_exist(name: str) -> None:
     options = {option for command in COMMANDS.values() for parameter in command.params for option in parameter.opts}
     named = set(re.findall(r"`(--[a-z0-9-]+)", re.sub(r"^```.*?^```$", "", PAGES[name].read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)))
     everywhere = {"--debug", "--help", "--quiet", "--version", "--install-completion", "--show-completion"}
-    assert named <= options | everywhere
+    others = {"--max-restarts", "--nnodes", "--rdzv-id", "--signal"}  # torchrun's and Slurm's
+    assert named <= options | everywhere | others
 
 
 @pytest.mark.parametrize("name", PAGES)

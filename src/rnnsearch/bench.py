@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import resource
 import statistics
 import sys
@@ -19,7 +20,9 @@ from rnnsearch.model.inference_weights import InferenceWeights
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.training.team import Team
+from rnnsearch.training.launch import started
+from rnnsearch.training.parallel import ParallelTrainer, Share
+from rnnsearch.training.ranks import Ranks
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.joint import search
 from rnnsearch.translation.lexical_shortlist import shortlist_readers
@@ -67,19 +70,37 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     words: K of both sides. Raises InputError for sizes that make no network.
     """
     training = settings.training
+    trainer, batch = trained(settings, words, length)
+    updates = iter(range(1, repetitions + 3))
+    if training.processes == 1:
+        seconds = _timed(lambda: trainer.update([batch], next(updates)), repetitions, training.device)
+    else:
+        with started(training.processes, training.exchange_timeout, _follow, settings, words, length) as ranks:
+            parallel, share = ParallelTrainer(trainer, ranks, training), share_here(batch, ranks)
+            seconds = _timed(lambda: parallel.update(share, next(updates)), repetitions, training.device)
+            parallel.end(0)
+    network = trainer.network
+    return _throughput("training on", settings, network, training.precision, training.batch_size, length, 0, seconds)
+
+
+def trained(settings: Settings, words: int, length: int) -> tuple[Trainer, Batch]:
+    """What is timed, and on what: the same in all processes."""
+    training = settings.training
     network = random_network(settings, words, PRECISIONS[training.precision]).to(training.device)
-    trainer = Trainer(network, training, 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30)
     ids, lengths = random_ids(training.batch_size, length, words)
     known = torch.eye(length + 1).repeat(training.batch_size, 1, 1)  # read only if the settings learn from links
     batch = Batch(ids, lengths, ids.flip(0), lengths, known).to(training.device)
-    updates = iter(range(1, repetitions + 3))
-    if training.processes > 1:
-        trainer.update([batch], next(updates))
-    worker = Team(trainer, training.processes) if training.processes > 1 else trainer
-    seconds = _timed(lambda: worker.update([batch], next(updates)), repetitions, training.device)
-    if isinstance(worker, Team):
-        worker.close()
-    return _throughput("training on", settings, network, training.precision, training.batch_size, length, 0, seconds)
+    return Trainer(network, training, 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30), batch
+
+
+def share_here(batch: Batch, ranks: Ranks) -> Share:
+    """Of the batch, what this rank learns from."""
+    return Share([batch.share(ranks.rank, ranks.world)] if len(batch.source) > ranks.rank else [], len(batch.source))
+
+
+def _follow(ranks: Ranks, settings: Settings, words: int, length: int) -> int:
+    trainer, batch = trained(settings, words, length)
+    return ParallelTrainer(trainer, ranks, settings.training).follow(itertools.repeat(share_here(batch, ranks)))
 
 
 def bench_translation(settings: Settings, *, words: int, length: int, repetitions: int, lexical_shortlist: int = 0) -> Throughput:

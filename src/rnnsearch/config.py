@@ -167,7 +167,16 @@ class TrainingSettings(_Section):
         "float32", description="number format of the matrix products; states and weights are always float32"
     )
     processes: int = Field(
-        1, gt=0, le=256, description="worker processes that share each batch, on one machine without a GPU; changes rounding"
+        1,
+        gt=0,
+        le=256,
+        description="worker processes on this machine's CPU that share each batch; changes rounding; torchrun sets the number otherwise",
+    )
+    exchange_precision: Literal["float32", "bfloat16"] = Field(
+        "float32", description="number format in which several processes send each other gradients; bfloat16 halves the traffic"
+    )
+    exchange_timeout: float = Field(
+        600.0, gt=0, le=1e6, description="seconds after which a process that does not answer the others ends the training"
     )
     threads: int = Field(0, ge=0, le=1_024, description="CPU threads of each process; 0 = divide all cores among the processes")
     device: str = Field("cpu", description="device: cpu, cuda or cuda:N")

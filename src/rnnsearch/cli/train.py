@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -25,7 +26,10 @@ def train(
     set_: Set = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the --out folder.")] = False,
 ) -> None:
-    """Train a network on a prepared dataset, with validation, checkpoints and TensorBoard logs. After Ctrl-C, --resume continues it."""
+    """Train a network on a prepared dataset, with validation, checkpoints and TensorBoard logs. After Ctrl-C, --resume continues it.
+
+    On several machines or GPUs: torchrun … -m rnnsearch train RECIPE …, with the same arguments everywhere.
+    """
     from rnnsearch.config import load_config
 
     settings = load_config(recipe, tuple(set_ or ()))
@@ -33,9 +37,12 @@ def train(
         raise InputError(
             "the data settings of a prepared dataset are fixed", file=data, remedy="use these --set options with `rnnsearch prepare`"
         )
+    # Read when torch is imported: what it says of broken connections, rank 0 says in one line.
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     from rnnsearch.system.machine import usable_device
     from rnnsearch.text.store.corpus import Corpus
     from rnnsearch.training.interrupt import TrainingInterrupted
+    from rnnsearch.training.launch import launched
     from rnnsearch.training.loop import train_to_the_end
 
     usable_device(settings.training.device)
@@ -44,5 +51,7 @@ def train(
         code = 0
     except TrainingInterrupted as ended:
         code = 128 + ended.signal  # as a shell says it: 130 after Ctrl-C
-    print(out)
+    launch = launched()
+    if launch is None or not launch.rank:
+        print(out)
     raise typer.Exit(code)

@@ -29,15 +29,18 @@ class Interrupt:
 
 
 @contextmanager
-def interruptible() -> Iterator[Interrupt]:
-    """Catches SIGINT and SIGTERM in the main thread; elsewhere the caller's own arrangements stay."""
+def interruptible(insisting: bool = True) -> Iterator[Interrupt]:
+    """Catches SIGINT and SIGTERM in the main thread; elsewhere the caller's own arrangements stay.
+
+    insisting: whether a second signal is a person's who cannot wait. A launcher sends one after the other, and kills if it cannot wait.
+    """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
         return
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if interrupt.signal:
+        if interrupt.signal and insisting:
             raise KeyboardInterrupt
         interrupt.signal = number
 

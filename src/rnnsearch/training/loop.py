@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import torch
 
@@ -17,19 +18,22 @@ from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.run import Run, refuse_run
 from rnnsearch.system.machine import PRECISIONS, check_memory, set_up_cpu
 from rnnsearch.system.tensors import tensor_bytes
-from rnnsearch.text.store.batches import BatchOrder, Indices, Position, collate
+from rnnsearch.text.store.batches import BatchOrder, Indices, Position
 from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.training.agreement import check_agreement
 from rnnsearch.training.alignment_loss import needs_links
 from rnnsearch.training.best_weights import BestWeights
 from rnnsearch.training.checkpoint import load_checkpoint, save_checkpoint
 from rnnsearch.training.display import Display
-from rnnsearch.training.interrupt import TrainingInterrupted, interruptible
+from rnnsearch.training.following import follow_launched, follow_started
+from rnnsearch.training.interrupt import Interrupt, TrainingInterrupted, interruptible
+from rnnsearch.training.launch import Launch, is_elastic, joined, launched, started, use_device
 from rnnsearch.training.log import Log, statistics
 from rnnsearch.training.optimiser import total_updates
 from rnnsearch.training.optimiser_state import copies_in_memory
+from rnnsearch.training.parallel import ParallelTrainer, share_of, updates_from
 from rnnsearch.training.progress import TrainingProgress
 from rnnsearch.training.run_lock import run_lock
-from rnnsearch.training.team import Team
 from rnnsearch.training.trainer import Trainer, Update
 from rnnsearch.training.validation import Validation, validate
 
@@ -38,11 +42,11 @@ SKIPS_IN_A_ROW = 10
 SPEED_OVER = 20
 """Updates that the shown speed is averaged over."""
 
-MAY_CHANGE = {"max_updates", "max_epochs", "max_minutes", "patience", "processes", "threads", "device", "samples", "save_every"}
-"""Training settings that may differ when a run is resumed. Most decide only when training ends and what is shown or saved.
-
-`threads`, `processes` and `device` compute the same update with sums in another order, so with other rounding; another number of processes
-and another kind of device also draw other random numbers for dropout. Only with these three unchanged is a resumed run exact to the bit.
+MAY_CHANGE = {"max_updates", "max_epochs", "max_minutes", "patience", "samples", "save_every", "exchange_timeout"}
+"""Training settings that may differ when a run is resumed: they decide only when training ends and what is shown or saved."""
+MAY_CHANGE |= {"processes", "threads", "device", "exchange_precision"}
+"""These compute the same update with sums in another order, so with other rounding; another number of processes and another kind of device
+also draw other random numbers for dropout. Only with these unchanged is a resumed run exact to the bit.
 """
 
 
@@ -68,25 +72,35 @@ def train_to_the_end(
     display: Display | None = None,
     way_on: str = "go on with --resume",
 ) -> Run:
-    """As `train`, but raises TrainingInterrupted after Ctrl-C. way_on: what a person is told then."""
-    session = Session.begin(settings, corpus, Path(path), resume)
-    with display or Display(session.trainer.total_updates, session.progress.update) as shown, interruptible() as interrupt:
+    """As `train`, but raises TrainingInterrupted after Ctrl-C. way_on: what a person is told then.
+
+    In a process that a launcher such as torchrun has started, it is one rank of the training; after the launcher's restart it resumes.
+    """
+    launch = launched()
+    if launch is not None and launch.rank:
+        return follow_launched(settings, corpus, Path(path), launch)
+    session = Session.begin(settings, corpus, Path(path), resume or (launch is not None and launch.restarts > 0), launch)
+    with (
+        session,
+        display or Display(session.trainer.total_updates, session.progress.update) as shown,
+        interruptible(insisting=not is_elastic()) as interrupt,
+    ):
+        session.begin_together(launch, interrupt)
         session.log.warn = shown.say
         if session.corpus.dev is None:
             shown.say("warning: the corpus has no development set: the latest weights are saved, and training.patience has no effect")
-        try:
-            for batches, position in session.batches():
-                session.progress.finished = reason_to_stop(settings.training, session.progress)
-                if session.progress.finished or interrupt.signal:
-                    break
-                session.update(batches, position, shown)
-            if session.progress.finished:
-                session.validate(shown)
-            session.save(shown, must=True)
-            session.best.must_be_saved()
-            shown.say(session.closing_words(way_on))
-        finally:
-            session.close()
+        for indices, position in session.batches():
+            session.progress.finished = reason_to_stop(settings.training, session.progress)
+            if session.progress.finished or interrupt.signal:
+                break
+            session.update(indices, position, shown)
+            interrupt.signal = interrupt.signal or session.signal
+        if session.progress.finished:
+            session.validate(shown)
+        session.save(shown, must=True)
+        session.best.must_be_saved()
+        session.end(interrupt)
+        shown.say(session.closing_words(way_on))
     if interrupt.signal and not session.progress.finished:
         raise TrainingInterrupted(session.run, interrupt.signal)
     return session.run
@@ -109,23 +123,27 @@ class Session:
     best: BestWeights
     held: ExitStack
     """What the session gives back when it is closed: the lock of the run's folder."""
-    team: Team | None = None
-    """With more than one process, from the second update on: the first one gives the optimiser the state that they share."""
+    signal: int = 0
+    """The number of one by which somebody wants another rank to end."""
+    parallel: ParallelTrainer | None = None
+    """With more than one process."""
 
     @classmethod
-    def begin(cls, settings: Settings, corpus: Corpus, path: Path, resume: bool) -> Session:
+    def begin(cls, settings: Settings, corpus: Corpus, path: Path, resume: bool, launch: Launch | None = None) -> Session:
         if not resume:  # before the lock: a run that is there is a mistake, whoever is at work in it
             refuse_run(path)
         with ExitStack() as held:
             held.enter_context(run_lock(path))
-            session = cls._begin(settings, corpus, path, resume)
+            session = cls._begin(settings, corpus, path, resume, launch)
             session.held = held.pop_all()
             return session
 
     @classmethod
-    def _begin(cls, settings: Settings, corpus: Corpus, path: Path, resume: bool) -> Session:
+    def _begin(cls, settings: Settings, corpus: Corpus, path: Path, resume: bool, launch: Launch | None) -> Session:
         training = settings.training
-        set_up_cpu(training.threads, training.processes)
+        set_up_cpu(training.threads, training.processes if launch is None else launch.on_host)
+        if launch is not None:
+            use_device(training.device, launch)
         check_links(corpus, training)
         run = open_run(settings, corpus, path) if resume and (path / "config.toml").exists() else None
         if run is None:
@@ -150,18 +168,38 @@ class Session:
 
     def batches(self) -> Iterator[tuple[list[Indices], Position]]:
         """The pairs of each update from here on, and the position after it."""
-        stream = self.order.batches(Position(self.progress.epoch, self.progress.batch))
-        while part := list(islice(stream, self.run.settings.training.accumulate)):
-            yield [indices for indices, _ in part], part[-1][1]
+        return updates_from(self.order, Position(self.progress.epoch, self.progress.batch), self.run.settings.training.accumulate)
+
+    def begin_together(self, launch: Launch | None, interrupt: Interrupt) -> None:
+        """With several processes, meets the others and gives them what this one has made or restored."""
+        settings = self.run.settings
+        training = settings.training
+        if launch is not None:
+            ranks = self.held.enter_context(joined(launch, training.exchange_timeout, training.device, lambda: bool(interrupt.signal)))
+        elif training.processes > 1:
+            if training.device != "cpu":
+                what = f'training.processes = {training.processes} needs training.device = "cpu"'
+                raise InputError(what, remedy="several GPUs: torchrun --nproc-per-node N -m rnnsearch train …")
+            arguments = (follow_started, settings, self.corpus.path)
+            ranks = self.held.enter_context(started(training.processes, training.exchange_timeout, *arguments))
+        else:
+            return
+        self.held.push(lambda kind, error, trace: ranks.fault(error) if error is not None else None)
+        check_agreement(ranks, settings, self.corpus)
+        self.parallel = ParallelTrainer(self.trainer, ranks, training, interrupt)
+        ranks.numbers_from_first([self.progress.epoch, self.progress.batch])
+        self.clock = time.monotonic()
 
     def update(self, indices: list[Indices], position: Position, shown: Display) -> None:
         """One update, and the validation or checkpoint that is due after it."""
         training, progress = self.run.settings.training, self.progress
-        linked, multiple = needs_links(training), training.length_multiple
-        batches = [collate(self.corpus.train, some, linked=linked, multiple=multiple).to(training.device) for some in indices]
-        if training.processes > 1 and self.team is None and progress.update:
-            self.team = Team(self.trainer, training.processes)
-        update = (self.team or self.trainer).update(batches, progress.update + 1)
+        ranks = (0, 1) if self.parallel is None else (0, self.parallel.ranks.world)
+        share = share_of(self.corpus.train, indices, training, *ranks)
+        if self.parallel is None:
+            update = self.trainer.update(share.batches, progress.update + 1)
+        else:
+            update = self.parallel.update(share, progress.update + 1)
+            self.signal = self.parallel.signal
         self._count(update, position)
         if not update.applied:
             shown.say(f"update {progress.update}: the gradient is not finite; the update is skipped")
@@ -182,6 +220,8 @@ class Session:
         again = bool(progress.validations) and progress.validations[-1]["update"] == progress.update
         if again and not self.best.is_missing():
             return
+        if self.parallel is not None:
+            self.parallel.collect(state=False)
         with self.trainer.for_use() as network:
             result = validate(network, self.corpus, self.run.settings)
             notes = {"update": progress.update} | ({} if result is None else {"dev_nll": result.nll, "dev_bleu": result.bleu})
@@ -216,6 +256,8 @@ class Session:
         self._tick()
         self.best.save(shown.say)
         trainer = self.trainer
+        if self.parallel is not None:
+            self.parallel.collect(state=True)
         try:
             save_checkpoint(self.run.checkpoint_path, trainer.network, trainer.optimiser, trainer.average, self.progress)
             self.log.statistics(self.progress)
@@ -226,13 +268,22 @@ class Session:
                 remedy = f"free some space and go on with --resume from update {self.saved_update}"
                 raise InputError(what, file=self.run.checkpoint_path, remedy=remedy) from None
             shown.say(f"warning: {what}; the previous one is kept, training goes on")
+        finally:
+            if self.parallel is not None:
+                self.parallel.forget()
 
-    def close(self) -> None:
+    def end(self, interrupt: Interrupt) -> None:
+        """Tells the other ranks that all is done, and how they exit."""
+        if self.parallel is not None:
+            self.parallel.end(128 + interrupt.signal if interrupt.signal and not self.progress.finished else 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Ends what does not end by itself: curves, processes, and the lock of the folder."""
         self.log.close()
-        if self.team is not None:
-            self.team.close()
-        self.held.close()
+        self.held.__exit__(kind, error, trace)
 
     def closing_words(self, way_on: str) -> str:
         progress = self.progress

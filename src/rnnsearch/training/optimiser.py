@@ -34,11 +34,16 @@ def takes_sparse_gradients(settings: TrainingSettings) -> bool:
     return settings.optimiser == "adadelta" and not settings.weight_decay and settings.device == "cpu"
 
 
+def sparse_parameters(network: nn.Module) -> list[nn.Parameter]:
+    """Those whose gradients hold only the rows of a batch's words."""
+    embeddings = [module for module in network.modules() if isinstance(module, WordEmbedding)]
+    return [embedding.weight for embedding in embeddings if embedding.sparse_gradient]
+
+
 def match_gradients(optimiser: torch.optim.Optimizer, network: nn.Module) -> None:
     """Gives a loaded state the form that the network's gradients need: a run may be resumed on a device with another form."""
     if isinstance(optimiser, Adadelta):
-        embeddings = [module for module in network.modules() if isinstance(module, WordEmbedding)]
-        optimiser.match_gradients({embedding.weight for embedding in embeddings if embedding.sparse_gradient})
+        optimiser.match_gradients(set(sparse_parameters(network)))
 
 
 def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
@@ -98,7 +103,11 @@ class WeightAverage:
     @torch.no_grad()
     def update(self, network: nn.Module, update: int, parameters: Iterable[nn.Parameter] | None = None) -> None:
         """After update 1, 2, …; `parameters`: only of these."""
-        decay = min(self.decay, (1 + update) / (10 + update))
         chosen = {parameter.data_ptr() for parameter in (network.parameters() if parameters is None else parameters)}
         pairs = [(self.weights[name], tensor) for name, tensor in network.state_dict().items() if tensor.data_ptr() in chosen]
-        torch._foreach_lerp_([average for average, _ in pairs], [tensor for _, tensor in pairs], 1.0 - decay)
+        torch._foreach_lerp_([average for average, _ in pairs], [tensor for _, tensor in pairs], averaging_rate(self.decay, update))
+
+
+def averaging_rate(decay: float, update: int) -> float:
+    """1 − d after update 1, 2, …"""
+    return 1.0 - min(decay, (1 + update) / (10 + update))

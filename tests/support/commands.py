@@ -1,0 +1,81 @@
+"""Trainings as commands of their own, for tests that end them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from rnnsearch.system.tensors import load_tensors
+
+SMALL = [
+    *("model.embedding_size=6", "model.hidden_size=8", "model.alignment_size=5", "model.maxout_size=6", "model.initialisation=glorot"),
+    *("training.batch_size=10", "training.save_every=3", "training.validate_every=10", "training.validate_bleu=false"),
+    *("training.select_by=nll", "training.samples=0", "training.threads=1", "training.dropout_embedding=0.1", "training.max_updates=30"),
+    "training.max_minutes=4",  # whatever becomes of the test that started it
+]
+"""Settings of a training of two seconds, with dropout."""
+ENDLESS = "training.max_updates=1000000"
+
+
+def train_words(store: Path, run: Path, *changes: str, more: Sequence[str] = ()) -> list[str]:
+    """The arguments of `rnnsearch`."""
+    sets = [word for change in (*SMALL, *changes) for word in ("--set", change)]
+    return ["train", "", "--data", str(store), "--out", str(run), *sets, *more]
+
+
+def start(words: Sequence[str], said: Path, launcher: Sequence[str] = (), **environment: str) -> subprocess.Popen[bytes]:
+    """said: the file that gets what it says. launcher: the words before `-m rnnsearch`, if it is not Python itself."""
+    with said.open("wb") as file:
+        everything = [*(launcher or [sys.executable]), "-m", "rnnsearch", *words]
+        return subprocess.Popen(everything, stderr=file, stdout=subprocess.DEVNULL, start_new_session=True, env=os.environ | environment)
+
+
+def torchrun(*options: str) -> list[str]:
+    return [sys.executable, "-m", "torch.distributed.run", *options]
+
+
+def until_saved(training: subprocess.Popen[bytes], run: Path) -> None:
+    """Waits until a training has a checkpoint."""
+    while not (run / "checkpoints" / "last.safetensors").exists():
+        assert training.poll() is None, "it ended before it could be ended"
+        time.sleep(0.01)
+
+
+def children(process: int) -> list[int]:
+    """The processes that compute for this one, by the kernel's list; multiprocessing's own tracker is none of them."""
+    listed = Path(f"/proc/{process}/task/{process}/children")
+    if not listed.exists():
+        pytest.skip("needs the kernel's list of child processes")
+    found = [int(child) for child in listed.read_text().split()]
+    return [child for child in found if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def nobody_left(processes: Sequence[int]) -> None:
+    """Waits until all of them have ended."""
+    deadline = time.monotonic() + 60
+    while any(Path(f"/proc/{process}").exists() for process in processes):
+        assert time.monotonic() < deadline, "a process outlives the training"
+        time.sleep(0.05)
+
+
+def assert_same_checkpoint(one: Path, other: Path) -> None:
+    """Bit for bit, of two runs."""
+    expected, notes = load_tensors(one / "checkpoints" / "last.safetensors", "")
+    found, other_notes = load_tensors(other / "checkpoints" / "last.safetensors", "")
+    updates = [one["progress"]["update"] for one in (notes, other_notes)]
+    assert updates[0] == updates[1], updates
+    assert expected.keys() == found.keys()
+    for name, tensor in expected.items():
+        assert torch.equal(tensor, found[name]), name
+
+
+def own_lines(said: Path) -> list[str]:
+    """What rnnsearch itself says of an end."""
+    return [line for line in said.read_text(encoding="utf-8").split("\n") if line.startswith("rnnsearch: ")]

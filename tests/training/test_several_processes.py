@@ -1,0 +1,180 @@
+"""Trainings of several processes, and how they end: by a kill, a signal, a hang, a disagreement."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from commands import ENDLESS, SMALL, assert_same_checkpoint, children, nobody_left, own_lines, start, torchrun, train_words, until_saved
+
+from rnnsearch.config import Settings, load_config
+from rnnsearch.errors import InputError
+from rnnsearch.system.tensors import load_tensors
+from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.training import loop
+from rnnsearch.training.checkpoint import read_progress
+from rnnsearch.training.display import Display
+
+TWO = "training.processes=2"
+
+
+def quiet() -> Display:
+    return Display(0, quiet=True)
+
+
+def killed_after(update: int, settings: Settings, corpus: Corpus, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training whose second process is killed then: the first says so, and the second is gone."""
+    killed: list[int] = []
+    whole_update = loop.Session.update
+
+    def killing(session: loop.Session, *arguments: object) -> None:
+        whole_update(session, *arguments)  # type: ignore[arg-type]
+        if session.progress.update == update:
+            killed.extend(children(os.getpid()))
+            os.kill(killed[0], signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.Session, "update", killing)
+        with pytest.raises(InputError, match=r"rank 1 \(process \d+ on .*\) was ended by SIGKILL \(.*--resume"):
+            loop.train(settings, corpus, run, display=quiet())
+    nobody_left(killed)
+
+
+def test_a_killed_process_is_one_clear_line(tiny_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed_after(7, load_config(overrides=[*SMALL, TWO]), Corpus.open(tiny_store), tmp_path / "killed", monkeypatch)
+
+
+@pytest.mark.slow
+def test_resuming_after_a_kill_is_exact(tiny_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, corpus = load_config(overrides=[*SMALL, TWO, "training.average_decay=0.9"]), Corpus.open(tiny_store)
+    loop.train(settings, corpus, tmp_path / "whole", display=quiet())
+    killed_after(17, settings, corpus, tmp_path / "killed", monkeypatch)
+    loop.train(settings, corpus, tmp_path / "killed", resume=True, display=quiet())
+    assert_same_checkpoint(tmp_path / "whole", tmp_path / "killed")
+
+
+@pytest.mark.slow
+def test_another_number_of_processes_goes_on_with_the_next_pairs(tiny_store: Path, tmp_path: Path) -> None:
+    """Without dropout, in float32: what two processes make of the second half is what one makes of it, but for rounding."""
+    none, corpus = [*SMALL, "training.dropout_embedding=0", "training.optimiser=sgd", "training.learning_rate=0.1"], Corpus.open(tiny_store)
+    whole = loop.train(load_config(overrides=none), corpus, tmp_path / "whole", display=quiet())
+    loop.train(load_config(overrides=[*none, "training.max_updates=15"]), corpus, tmp_path / "run", display=quiet())
+    run = loop.train(load_config(overrides=[*none, TWO]), corpus, tmp_path / "run", resume=True, display=quiet())
+    found, expected = (load_tensors(one.checkpoint_path, "")[0] for one in (run, whole))
+    for name in (name for name in expected if name.startswith("network.")):
+        torch.testing.assert_close(found[name], expected[name], rtol=1e-4, atol=1e-5, msg=name)
+    assert read_progress(run.checkpoint_path).epochs == read_progress(whole.checkpoint_path).epochs
+
+
+@pytest.mark.slow
+def test_the_command_ends_its_processes_even_when_it_is_killed(tiny_store: Path, tmp_path: Path) -> None:
+    training = start(train_words(tiny_store, tmp_path / "run", TWO, ENDLESS), tmp_path / "said")
+    until_saved(training, tmp_path / "run")
+    helpers = children(training.pid)
+    training.kill()
+    training.wait()
+    nobody_left(helpers)
+
+
+@pytest.mark.slow
+def test_a_signal_to_all_processes_ends_the_training_after_an_update(tiny_store: Path, tmp_path: Path) -> None:
+    """So do `timeout`, a terminal and the managers of clusters."""
+    changes = (TWO, ENDLESS, "training.save_every=50", "training.validate_every=100000", "training.batch_size=100")
+    training = start(train_words(tiny_store, tmp_path / "run", *changes), tmp_path / "said")
+    until_saved(training, tmp_path / "run")
+    helpers = children(training.pid)
+    time.sleep(0.5)  # until it is at work on an update again
+    os.killpg(training.pid, signal.SIGTERM)
+    assert training.wait(60) == 128 + signal.SIGTERM
+    nobody_left(helpers)
+
+
+@pytest.mark.slow
+def test_an_interrupted_benchmark_leaves_no_process_behind() -> None:
+    program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import rnnsearch.cli; rnnsearch.cli.main()"
+    sizes = ["--recipe", "demo", "--words", "10", "--length", "3", "--repetitions", "1000000", "--set", TWO]
+    bench = subprocess.Popen([sys.executable, "-c", program, "bench", "train", *sizes], stderr=subprocess.DEVNULL)
+    while not (helpers := children(bench.pid)):
+        assert bench.poll() is None, "it ended before it could be stopped"
+        time.sleep(0.01)
+    time.sleep(3)
+    bench.send_signal(signal.SIGINT)
+    assert bench.wait(60) == 130
+    nobody_left(helpers)
+
+
+@pytest.mark.slow
+def test_a_rank_that_hangs_is_named(tiny_store: Path, tmp_path: Path) -> None:
+    training = start(train_words(tiny_store, tmp_path / "run", TWO, ENDLESS, "training.exchange_timeout=4"), tmp_path / "said")
+    until_saved(training, tmp_path / "run")
+    (helper,) = children(training.pid)
+    os.kill(helper, signal.SIGSTOP)
+    assert training.wait(60) == 2
+    (line,) = own_lines(tmp_path / "said")
+    assert f"rank 1 (process {helper} on {socket.gethostname()}) has not answered for 4 seconds" in line
+    nobody_left([helper])
+
+
+@pytest.mark.slow
+def test_torchrun_learns_the_same_and_goes_on_after_a_kill(tiny_store: Path, whole_run: Path, tmp_path: Path) -> None:
+    """The first time rank 1 is killed, the second time rank 0."""
+    launcher = torchrun("--standalone", "--nproc-per-node", "2", "--max-restarts", "3")
+    training = start(train_words(tiny_store, tmp_path / "killed"), tmp_path / "said", launcher)
+    until_saved(training, tmp_path / "killed")
+    victims = sorted(children(training.pid))
+    for rank in (1, 0):
+        os.kill(victims[rank], signal.SIGKILL)
+        nobody_left(victims)
+        while len(victims_now := sorted(set(children(training.pid)) - set(victims))) < 2 and training.poll() is None:
+            time.sleep(0.05)
+        victims = victims_now
+        time.sleep(4)  # until it learns again, more or less
+        if training.poll() is not None:
+            break
+    assert training.wait(120) == 0
+    assert_same_checkpoint(whole_run, tmp_path / "killed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["rank 0", "rank 1", "launcher"])
+def test_what_torchrun_started_leaves_nobody_behind(victim: str, tiny_store: Path, tmp_path: Path) -> None:
+    training = start(
+        train_words(tiny_store, tmp_path / "run", ENDLESS), tmp_path / "said", torchrun("--standalone", "--nproc-per-node", "2")
+    )
+    until_saved(training, tmp_path / "run")
+    ranks = sorted(children(training.pid))
+    os.kill({"rank 0": ranks[0], "rank 1": ranks[1], "launcher": training.pid}[victim], signal.SIGKILL)
+    assert training.wait(60) != 0
+    nobody_left(ranks)
+    lines = own_lines(tmp_path / "said")
+    assert len(lines) <= 1
+    if victim != "launcher":
+        assert f"{victim} (process" in lines[0]
+
+
+def free_port() -> str:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1])
+
+
+@pytest.mark.slow
+def test_different_settings_are_refused_at_the_start(tiny_store: Path, tmp_path: Path) -> None:
+    """Each process is started by hand, as on two machines without any launcher."""
+    port = free_port()
+    ranks = []
+    for rank in ("0", "1"):
+        words = train_words(tiny_store, tmp_path / "run", f"training.seed={rank}")
+        environment = {"RANK": rank, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        ranks.append(start(words, tmp_path / f"said{rank}", **environment))
+    assert [rank.wait(60) for rank in ranks] == [2, 2]
+    (line,) = own_lines(tmp_path / "said0")
+    assert "training.seed is 1 in rank 1" in line
+    assert "and 0 in rank 0" in line
