@@ -65,7 +65,7 @@ def run_part(name: str, arguments: argparse.Namespace) -> None:
         print(f"{name}: {_progress(row)}", file=sys.stderr, flush=True)
         print(json.dumps(row), file=rows, flush=True)
 
-    set_up_cpu(1)
+    set_up_cpu(1 if arguments.small else 0)
     usable_device(arguments.device)
     batches = (2,) if arguments.small else tuple(arguments.batches)
     length = 3 if arguments.small else arguments.length

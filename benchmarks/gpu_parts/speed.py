@@ -31,7 +31,8 @@ CUDA graphs (a setting `training.capture`), this is the place for it: a second e
 
 def settings_for(options: Options, *changes: str) -> Settings:
     """The paper's sizes, or small ones."""
-    return load_config(overrides=[*(SMALL if options.small else []), f"training.device={options.device}", "training.threads=1", *changes])
+    sizes = [*SMALL, "training.threads=1"] if options.small else []  # else all cores: initial weights are drawn on the CPU
+    return load_config(overrides=[*sizes, f"training.device={options.device}", *changes])
 
 
 def seconds_of(work: Callable[[], object], repetitions: int, device: str) -> list[float]:
