@@ -31,7 +31,8 @@ from rnnsearch.translation.network_step import begin_search
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Medians over the repetitions. Words are target words with the end of sentence; peak memory is the whole process's, in bytes."""
+    """Medians over the repetitions. Words are target words with the end of sentence; peak memory, in bytes, is the whole process's,
+    or what torch had allocated on the GPU while it was timed."""
 
     what: str
     hardware: str
@@ -165,10 +166,12 @@ def random_ids(sentences: int, length: int, words: int) -> tuple[Tensor, Tensor]
 def _timed(work: Callable[[], object], repetitions: int, device: str) -> list[float]:
     """Seconds of each repetition after one that warms up."""
     seconds = []
+    if device.startswith("cuda"):
+        torch.cuda.reset_peak_memory_stats(device)
     for _ in range(repetitions + 1):
         started = time.perf_counter()
         work()
-        if device != "cpu":
+        if device.startswith("cuda"):
             torch.cuda.synchronize(device)
         seconds.append(time.perf_counter() - started)
     return seconds[1:]
@@ -186,7 +189,6 @@ def _throughput(
     lexical_shortlist: int = 0,
 ) -> Throughput:
     median = statistics.median(seconds)
-    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
     return Throughput(
         what=what,
         hardware=hardware(settings.training.device),
@@ -202,5 +204,11 @@ def _throughput(
         seconds=median,
         words_per_second=sentences * (length + 1) / median,
         sentences_per_second=sentences / median,
-        peak_memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
+        peak_memory=_peak_memory(settings.training.device),
     )
+
+
+def _peak_memory(device: str) -> int:
+    if device.startswith("cuda"):
+        return torch.cuda.max_memory_allocated(device)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -31,8 +31,8 @@ def save_checkpoint(
     if average is not None:
         tensors |= {f"average.{name}": tensor for name, tensor in average.weights.items()}
     tensors["random.cpu"] = torch.get_rng_state()
-    if torch.cuda.is_available():
-        tensors["random.cuda"] = torch.cuda.get_rng_state()
+    if parameters[0].is_cuda:  # elsewhere its numbers are not drawn, and asking for them would start the driver
+        tensors["random.cuda"] = torch.cuda.get_rng_state(parameters[0].device)
     save_tensors(path, tensors, {"progress": asdict(progress), "stateless": stateless(state, parameters, type(optimiser).__name__)})
 
 
@@ -64,8 +64,9 @@ def load_checkpoint(path: Path, network: nn.Module, optimiser: torch.optim.Optim
             for name, tensor in average.weights.items():
                 tensor.copy_(weights[name])
         torch.set_rng_state(tensors["random.cpu"])
-        if torch.cuda.is_available() and "random.cuda" in tensors:
-            torch.cuda.set_rng_state(tensors["random.cuda"])
+        device = optimiser.param_groups[0]["params"][0].device
+        if device.type == "cuda" and "random.cuda" in tensors:
+            torch.cuda.set_rng_state(tensors["random.cuda"], device)
     except (InputError, RuntimeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"does not fit the settings of this run: {error}", file=path) from None
     return progress

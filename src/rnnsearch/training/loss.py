@@ -2,7 +2,7 @@
 
 Half of the arithmetic is here, and all logits of a batch at once would be gigabytes (80 × 50 positions × 30,000 words). Only a chunk of
 them exists at any time, small enough for the CPU's cache; their gradients are kept for a group of chunks, large enough for one
-product with W_o's size.
+product with W_o's size. On a GPU a chunk is a whole group: it has no such cache, and every chunk costs a dozen launches.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 CHUNK_ELEMENTS = 2_000_000
-"""Logits held at once."""
+"""Logits that a CPU holds at once."""
 GROUP_ELEMENTS = 32_000_000
 """Gradients of logits held at once."""
 
@@ -58,7 +58,7 @@ class _OutputLoss(torch.autograd.Function):
         real: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         words = weight.shape[0]
-        chunk = max(1, CHUNK_ELEMENTS // words)
+        chunk = max(1, (CHUNK_ELEMENTS if weight.device.type == "cpu" else GROUP_ELEMENTS) // words)
         group = chunk * max(1, GROUP_ELEMENTS // (chunk * words))
         low = features.to(dtype), weight.to(dtype), bias.to(dtype)
         gradients = tuple(torch.zeros_like(tensor) for tensor in (features, weight, bias)) if any(ctx.needs_input_grad[:3]) else None

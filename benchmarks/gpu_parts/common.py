@@ -1,0 +1,119 @@
+"""What the parts share: options, rows that fail alone, small networks, differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rnnsearch.config import Settings, load_config
+from rnnsearch.errors import one_line
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.text.store.batches import Batch
+
+Row = dict[str, Any]
+Write = Callable[[Row], None]
+
+FLOAT64, FLOAT32 = 1e-9, 1e-3
+"""Limits of relative differences between a device and the CPU: sums in another order, and another tanh."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """small: sizes with which every part takes seconds on a CPU. words: K of each side. length: words of a sentence."""
+
+    device: str = "cuda"
+    small: bool = False
+    batches: tuple[int, ...] = (80, 320, 1280)
+    words: int = 30_000
+    length: int = 25
+    repetitions: int = 10
+
+
+@contextmanager
+def row(write: Write, what: str) -> Iterator[Row]:
+    """A row that is written when it is full; if anything fails, with the error on one line, and the next row goes on."""
+    found: Row = {"what": what}
+    try:
+        yield found
+    except Exception as error:
+        found |= {"error": one_line(f"{type(error).__name__}: {error}")[:400]}
+        if isinstance(error, torch.OutOfMemoryError):
+            torch.cuda.empty_cache()
+    write(found)
+
+
+def held(found: Row, difference: float, limit: float) -> None:
+    """Says whether a difference is within its limit; one that is not a number is not."""
+    found |= {"difference": difference, "limit": limit, "ok": difference <= limit}
+
+
+def synchronise(device: str) -> None:
+    """Waits until the device has done what it was given."""
+    if device.startswith("cuda"):
+        torch.cuda.synchronize(device)
+
+
+def relative(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> float:
+    """The largest L2 norm of a tensor's difference over its norm; a norm counts as at least a thousandth of the largest."""
+    if found.keys() != expected.keys():
+        raise ValueError(f"other tensors: {sorted(found.keys() ^ expected.keys())[:3]}")
+    pairs = [(_plain(found[name]), _plain(expected[name])) for name in expected]
+    largest = max((float(one.norm()) for _, one in pairs), default=0.0)
+    worst = 0.0
+    for one, other in pairs:
+        difference = float((one - other).norm()) / max(float(other.norm()), 1e-3 * largest, 1e-300)
+        worst = difference if difference != difference else max(worst, difference)
+        if worst != worst:
+            break
+    return worst
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    tensor = tensor.detach()
+    return (tensor.to_dense() if tensor.is_sparse else tensor).cpu().double()
+
+
+SIZES = {"embedding": 12, "hidden": 16, "encoder": 10, "alignment": 14, "maxout": 8}
+VOCABULARY = 40
+
+
+def small_settings(device: str, changes: tuple[str, ...] = ()) -> Settings:
+    """Settings of a small network. With `dot` annotations are as long as states."""
+    sizes = SIZES | ({"encoder": 8} if "model.alignment=dot" in changes else {})
+    sizes |= {"maxout": 12} if "model.tie_output=true" in changes else {}
+    overrides = [f"model.{name}_size={size}" for name, size in sizes.items()]
+    return load_config(overrides=[*overrides, f"training.device={device}", *changes])
+
+
+def small_network(settings: Settings, dtype: torch.dtype, seed: int = 1) -> TranslationNetwork:
+    """Every parameter is random and large enough for its part to matter; the same on every machine. It is on the CPU."""
+    network = TranslationNetwork(settings.model, VOCABULARY, VOCABULARY).to(dtype)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.copy_(0.4 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+    return network
+
+
+def small_batch(dtype: torch.dtype, seed: int = 1, sentences: int = 4) -> Batch:
+    """Sentences of unequal lengths, one of them of a single word, with a few word links. It is on the CPU."""
+    generator = torch.Generator().manual_seed(seed)
+    source, target = (torch.randint(1, VOCABULARY, (sentences, size), generator=generator) for size in (5, 4))
+    lengths, target_lengths = (torch.randint(2, size + 1, (sentences,), generator=generator) for size in (5, 4))
+    lengths[0], target_lengths[0] = 5, 4
+    lengths[-1], target_lengths[-1] = 2, 2
+    known = torch.zeros(sentences, 4, 5, dtype=dtype)
+    for sentence in range(0, sentences, 2):
+        source[sentence, lengths[sentence] - 1] = target[sentence, target_lengths[sentence] - 1] = 0
+        known[sentence, 0, 0] = known[sentence, 1, 1] = 1.0
+    return Batch(source, lengths, target, target_lengths, known)
+
+
+def parameters_of(network: nn.Module) -> dict[str, Tensor]:
+    """On the CPU, as copies."""
+    return {name: tensor.detach().cpu().clone() for name, tensor in network.state_dict().items()}

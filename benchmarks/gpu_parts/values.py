@@ -1,0 +1,219 @@
+"""Values on the device against those on the CPU: the network and its gradients, updates, search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import cycle, product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gpu_parts.common import (
+    FLOAT32,
+    FLOAT64,
+    VOCABULARY,
+    Options,
+    Row,
+    Write,
+    held,
+    parameters_of,
+    relative,
+    row,
+    small_batch,
+    small_network,
+    small_settings,
+)
+from rnnsearch.model.alignment import ALIGNMENTS
+from rnnsearch.model.cells import CELLS
+from rnnsearch.model.decoder import WIRINGS
+from rnnsearch.model.dropout import keep_mask
+from rnnsearch.model.encoder import ENCODERS
+from rnnsearch.model.inference_weights import InferenceWeights
+from rnnsearch.records import Hypothesis
+from rnnsearch.text.store.batches import Batch
+from rnnsearch.training.trainer import Trainer
+from rnnsearch.translation.forced import forced_decoding
+from rnnsearch.translation.joint import search
+from rnnsearch.translation.lexical_shortlist import shortlist_readers
+from rnnsearch.translation.network_step import begin_search
+from rnnsearch.translation.quick_alignment import quick_alignment
+from rnnsearch.translation.sampling import sample
+
+DTYPES = {"float64": (torch.float64, FLOAT64), "float32": (torch.float32, FLOAT32)}
+BFLOAT16 = 0.1
+"""Limit of relative differences between gradients with products in bfloat16 and in float64."""
+
+NETWORKS = [
+    *((f"model.wiring={wiring}", f"model.alignment={alignment}") for wiring, alignment in product(WIRINGS, ALIGNMENTS)),
+    *((f"model.cell={cell}", f"model.encoder={encoder}", "model.alignment=general") for cell, encoder in product(CELLS, ENCODERS)),
+    ("model.decoder=backward",),
+    ("model.decoder=bidirectional",),
+    ("model.tie_output=true",),
+    ("model.factored_output=true", "model.readout=tanh"),
+]
+_ENCODERS = ("embedding", "embedding-position", "bidirectional", "forward")  # in this order, since `dot` needs one with a size of its own
+FEWER_NETWORKS = [
+    *(
+        (f"model.alignment={name}", f"model.wiring={wiring}", f"model.cell={cell}", f"model.encoder={encoder}")
+        for name, wiring, cell, encoder in zip(ALIGNMENTS, cycle(WIRINGS), cycle(CELLS), cycle(_ENCODERS), strict=False)
+    ),
+    ("model.decoder=bidirectional", "model.readout=tanh", "model.factored_output=true"),
+]
+"""Every part once."""
+
+UPDATES = {
+    "Adadelta, tied output": ("model.tie_output=true",),
+    "Adadelta, weight decay": ("training.weight_decay=0.01",),
+    "Adam, averages": ("training.optimiser=adam", "training.learning_rate=0.01", "training.average_decay=0.9"),
+    "AdamW, warm-up": ("training.optimiser=adamw", "training.learning_rate=0.01", "training.warmup=4", "training.weight_decay=0.1"),
+    "SGD, label smoothing": ("training.optimiser=sgd", "training.learning_rate=0.1", "training.label_smoothing=0.1"),
+    "product of links, forcing known": ("training.alignment_loss=product", "training.alignment_forcing=known"),
+    "cross-entropy of links, forcing mixed": ("training.alignment_loss=cross-entropy", "training.alignment_forcing=mixed"),
+    "Adadelta": (),
+    "squared error of links, both directions": ("training.alignment_loss=squared", "model.decoder=bidirectional"),
+}
+FEWER_UPDATES = dict(list(UPDATES.items())[::2])
+
+
+def model(options: Options, write: Write) -> None:
+    """NLL and every gradient of all parts of the network, in float64 and float32; gradients with bfloat16 products."""
+    for name, (dtype, limit) in list(DTYPES.items())[options.small :]:
+        for changes in FEWER_NETWORKS if options.small else NETWORKS:
+            with row(write, f"{name} {' '.join(change.removeprefix('model.') for change in changes)}") as found:
+                held(found, relative(_outcome(options.device, changes, dtype), _outcome("cpu", changes, dtype)), limit)
+    for changes in ((), ("training.label_smoothing=0.1",))[options.small :]:
+        with row(write, f"bfloat16 products {' '.join(changes)}".strip()) as found:
+            exact = _outcome("cpu", changes, torch.float64)
+            held(found, relative(_outcome(options.device, changes, torch.float32, torch.bfloat16), exact), BFLOAT16)
+
+
+def _outcome(device: str, changes: tuple[str, ...], dtype: torch.dtype, products: torch.dtype = torch.float32) -> dict[str, Tensor]:
+    """NLL and gradients, on the CPU."""
+    settings = small_settings(device, changes)
+    network = small_network(settings, dtype).to(device)
+    network.product_dtype = products
+    batch = small_batch(dtype).to(device)
+    sums = Trainer(network, settings.training, 0).add_gradients([batch], len(batch.source), 1)
+    found = {name: parameter.grad for name, parameter in network.named_parameters() if parameter.grad is not None}
+    return {name: tensor.cpu() for name, tensor in ({"nll": sums[:1]} | found).items()}
+
+
+def training(options: Options, write: Write) -> None:
+    """Updates with each optimiser and loss, in float64 and float32, and what dropout draws."""
+    for name, (dtype, limit) in list(DTYPES.items())[: 2 - options.small]:
+        for what, changes in (FEWER_UPDATES if options.small else UPDATES).items():
+            with row(write, f"{name} {what}") as found:
+                # Where a gradient is next to 0, an optimiser that divides by its size turns rounding into movement.
+                held(found, relative(_updated(options.device, changes, dtype), _updated("cpu", changes, dtype)), 10 * limit)
+    for probability in (0.2, 0.5):
+        with row(write, f"dropout {probability}") as found:
+            mask = keep_mask(torch.zeros(1 << 20, device=options.device), probability).cpu()
+            zeros = float((mask == 0.0).double().mean())
+            held(found, abs(zeros - probability) / (probability * (1.0 - probability) / len(mask)) ** 0.5, 5.0)
+            found |= {"unit": "standard deviations", "ok": found["ok"] and abs(float(mask.max()) - 1 / (1 - probability)) < 1e-4}
+
+
+def _updated(device: str, changes: tuple[str, ...], dtype: torch.dtype) -> dict[str, Tensor]:
+    """Losses, parameters and averages after two updates, the first of two batches."""
+    settings = small_settings(device, changes)
+    trainer = Trainer(small_network(settings, dtype).to(device), settings.training, 0)
+    batches = [small_batch(dtype, seed).to(device) for seed in (1, 2)]
+    torch.manual_seed(5)
+    updates = [trainer.update(some, number) for number, some in enumerate((batches, batches[:1]), 1)]
+    found = parameters_of(trainer.network)
+    if trainer.average is not None:
+        found |= {f"average {name}": tensor.cpu() for name, tensor in trainer.average.weights.items()}
+    losses = {"NLL": [one.nll for one in updates], "alignment loss": [one.alignment_loss for one in updates]}
+    return found | {name: torch.tensor(values) for name, values in losses.items()}
+
+
+SEARCHES: dict[str, dict[str, Any]] = {
+    "beam 1": {"beam": 1},
+    "beam 12": {},
+    "beam 5, 5 best": {"beam": 5, "nbest": 5},
+    "no UNK, lengths, coverage": {"no_unk": True, "min_length_ratio": 0.5, "normalise": "gnmt", "coverage_beta": 0.2},
+    "a lexical shortlist": {"shortlist": True},
+    "an ensemble": {"networks": 2},
+    "both directions": {"changes": ("model.decoder=bidirectional",)},
+    "right to left": {"changes": ("model.decoder=backward",)},
+    "no context at first": {"changes": ("model.wiring=appendix",)},
+}
+FEWER_SEARCHES = {what: SEARCHES[what] for what in ("beam 12", "no UNK, lengths, coverage", "an ensemble", "both directions")}
+FEWER_FORCED = [("eq4", False), ("appendix", True), ("released", True)]
+
+
+def searching(options: Options, write: Write) -> None:
+    """Translations, samples, forced decoding and its posterior alignment, in float32."""
+    for what, settings in (FEWER_SEARCHES if options.small else SEARCHES).items():
+        with row(write, what) as found:
+            _compare(found, _searched(options.device, **settings), _searched("cpu", **settings))
+    for wiring, posterior in FEWER_FORCED if options.small else product(WIRINGS, (False, True)):
+        with row(write, f"forced decoding, {wiring}{', posterior' if posterior else ''}") as found:
+            held(found, relative(_forced(options.device, wiring, posterior), _forced("cpu", wiring, posterior)), FLOAT32)
+    for changes in (("model.wiring=released",), ("model.wiring=eq4",), ("model.decoder=bidirectional",))[options.small :]:
+        with row(write, f"quick alignment, {' '.join(changes).removeprefix('model.')}") as found:
+            # A position at the edge of what meets all words may fall on the other side of it.
+            held(found, relative(_quick(options.device, changes), _quick("cpu", changes)), 10 * FLOAT32)
+    with row(write, "bfloat16 products, log p of given translations") as found:
+        held(found, relative(_forced(options.device, "released", False, "bfloat16"), _forced("cpu", "released", False)), BFLOAT16)
+    with row(write, "samples have the probability that forced decoding gives them") as found:
+        held(found, _samples(options.device), FLOAT32)
+
+
+def _compare(found: Row, device: list[list[Hypothesis]], cpu: list[list[Hypothesis]]) -> None:
+    """Nearly all translations must be the same, since two that are equally probable may change places; those have the same scores and α."""
+    pairs = [(one, other) for mine, theirs in zip(device, cpu, strict=True) for one, other in zip(mine, theirs, strict=True)]
+    same = [(one, other) for one, other in pairs if one.ids == other.ids]
+    scores = max((abs(one.score - other.score) / max(1.0, abs(other.score)) for one, other in same), default=float("inf"))
+    weights = max((float(abs(one.weights - other.weights).max(initial=0.0)) for one, other in same), default=float("inf"))
+    held(found, max(scores, weights), FLOAT32)
+    found |= {"translations": len(pairs), "the same": len(same), "ok": found["ok"] and len(same) >= 0.9 * len(pairs)}
+
+
+def _searched(
+    device: str, *, changes: tuple[str, ...] = (), networks: int = 1, shortlist: bool = False, **search_settings: Any
+) -> list[list[Hypothesis]]:
+    settings = small_settings(device, changes)
+    several = [small_network(settings, torch.float32, seed).to(device) for seed in range(1, networks + 1)]
+    batch = small_batch(torch.float32, sentences=8).to(device)
+    chosen = torch.arange(0, VOCABULARY - 10).to(device) if shortlist else None
+    weights = [InferenceWeights() for _ in several]
+    readers = begin_search(several, weights, batch.source, batch.source_lengths, chosen)
+    readers = readers if chosen is None else shortlist_readers(readers, chosen)
+    return search(readers, batch.source_lengths, settings.search.model_copy(update=search_settings))
+
+
+def _forced(device: str, wiring: str, posterior: bool, products: str = "float32") -> dict[str, Tensor]:
+    settings = small_settings(device, (f"model.wiring={wiring}",))
+    network = small_network(settings, torch.float32).to(device)
+    network.product_dtype = torch.bfloat16 if products == "bfloat16" else torch.float32
+    log_p, alpha = forced_decoding([network], small_batch(torch.float32).to(device), posterior=posterior)
+    return {"log p": log_p.cpu(), "α": alpha.cpu()}
+
+
+def _quick(device: str, changes: tuple[str, ...]) -> dict[str, Tensor]:
+    network = small_network(small_settings(device, changes), torch.float32).to(device)
+    batch = small_batch(torch.float32).to(device)
+    return {"posterior": quick_alignment([network], [InferenceWeights()], batch, posterior=True).cpu()}
+
+
+def _samples(device: str) -> float:
+    """The largest relative difference of a sample's log p."""
+    settings = small_settings(device)
+    network = small_network(settings, torch.float32).to(device)
+    batch = small_batch(torch.float32).to(device)
+    (reader,) = begin_search([network], [InferenceWeights()], batch.source, batch.source_lengths)
+    generator = torch.Generator(device if device.startswith("cuda") else "cpu").manual_seed(1)
+    drawn = sample(reader.step, reader.state, batch.source_lengths, settings.search, samples=4, generator=generator)
+    worst = 0.0
+    for number, one in ((number, one) for number, some in enumerate(drawn) for one in some if one.finished):
+        target, size = torch.tensor([one.ids]), torch.tensor([len(one.ids)])
+        place = slice(number, number + 1)
+        given = Batch(batch.source[place], batch.source_lengths[place], target.to(device), size.to(device))
+        log_p = float(forced_decoding([network], given)[0].sum())
+        worst = max(worst, abs(log_p - one.score) / max(1.0, abs(log_p)))
+    return worst
+
+
+PARTS: dict[str, Callable[[Options, Write], None]] = {"model": model, "training": training, "search": searching}
