@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import start, train_words
+from started_commands import start, train_words
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import SMALL, assert_same_checkpoint
+from started_commands import SMALL, assert_same_checkpoint
 
 SCRIPTS = Path(__file__).parents[2] / "docs" / "how-to"
 STAND_INS = {

@@ -12,7 +12,18 @@ from pathlib import Path
 
 import pytest
 import torch
-from commands import ENDLESS, SMALL, assert_same_checkpoint, children, nobody_left, own_lines, start, torchrun, train_words, until_saved
+from started_commands import (
+    ENDLESS,
+    SMALL,
+    assert_same_checkpoint,
+    children,
+    nobody_left,
+    own_lines,
+    start,
+    torchrun,
+    train_words,
+    until_saved,
+)
 
 from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import InputError

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import assert_same_checkpoint, start, torchrun, train_words
+from started_commands import assert_same_checkpoint, start, torchrun, train_words
 
 pytestmark = pytest.mark.slow
 PORT = "29500"
