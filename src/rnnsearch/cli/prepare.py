@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -56,6 +55,7 @@ def prepare(
 ) -> None:
     """Clean, tokenise and encode parallel text, and report which pairs were dropped and why."""
     from rnnsearch.config import load_config
+    from rnnsearch.system.workers import core_count
     from rnnsearch.text.formats.readers import Layout, parallel_texts
     from rnnsearch.text.preparing.prepare import prepare_texts
 
@@ -72,7 +72,7 @@ def prepare(
             link_words=one_of(links_words, "--links-words", ("auto", "given", "tokenised")),  # type: ignore[arg-type]
             settings=settings,
             overwrite=overwrite,
-            workers=workers or len(os.sched_getaffinity(0)),
+            workers=workers or core_count(),
             command=shlex.join(["rnnsearch", *sys.argv[1:]]),
             progress=progress,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -48,6 +47,7 @@ def select(
     """Select the pairs of a pool that are most similar to a domain, by bilingual cross-entropy difference (Axelrod et al. 2011)."""
     from rnnsearch.config import load_config
     from rnnsearch.system.files import free
+    from rnnsearch.system.workers import core_count
     from rnnsearch.text.formats.readers import Layout
     from rnnsearch.text.selecting.select import Amount, output_files, score_pool
     from rnnsearch.text.selecting.select import select as select_pairs
@@ -73,7 +73,7 @@ def select(
                 layout=layout,
                 order=order,
                 seed=seed,
-                workers=workers or len(os.sched_getaffinity(0)),
+                workers=workers or core_count(),
                 progress=progress,
             )
         if not out:

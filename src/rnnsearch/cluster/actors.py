@@ -17,6 +17,7 @@ from rnnsearch.cluster.worker import Worker
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import is_quiet
 from rnnsearch.system.version import package_version
+from rnnsearch.system.workers import core_count
 
 LOCAL = "local"
 """The address that stands for this machine alone: a Ray is started for the command, and ended with it."""
@@ -75,7 +76,7 @@ def _connect(ray: Any, address: str, workers: Workers) -> None:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         if address == LOCAL:
-            cores = max(_cores(), (workers.number or 1) * workers.threads)
+            cores = max(core_count(), (workers.number or 1) * workers.threads)
             ray.init(address=LOCAL, num_cpus=cores, object_store_memory=OBJECT_STORE, include_dashboard=False, **quiet)
         else:
             ray.init(address=address, **quiet)
@@ -152,10 +153,6 @@ def _room(ray: Any, workers: Workers) -> int:
         what = "the cluster has no GPU" if workers.gpu else f"the cluster has no {workers.threads} cores for a worker"
         raise InputError(what, remedy="use --device cpu" if workers.gpu else "use a smaller --threads")
     return room
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _first_line(error: BaseException) -> str:

@@ -5,7 +5,6 @@ Every stage looks at what is there and does what is missing, so the same command
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from rnnsearch.studies.study_tables import Tables, make_tables
 from rnnsearch.studies.test_sets import set_files
 from rnnsearch.studies.watch import Watch
 from rnnsearch.system.progress import Progress
+from rnnsearch.system.workers import core_count
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.loop import open_run
 
@@ -57,7 +57,7 @@ def run_study(
     _check_names(plan, only, folder)
     with folder.locked(say) as lock:
         runs = folder.runs(plan)
-        prepare_corpora(plan, folder, any(run.reverse for run in runs), len(os.sched_getaffinity(0)), progress)
+        prepare_corpora(plan, folder, any(run.reverse for run in runs), core_count(), progress)
         chosen = [run for run in runs if not only or run.variant in only]
         _check_runs(plan, folder, chosen)
         scorer = Scorer(folder, set_files(plan, folder), plan.data, plan.study.symmetrisation, page)

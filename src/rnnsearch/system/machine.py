@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from rnnsearch.errors import InputError
+from rnnsearch.system.workers import core_count
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 """What the settings call the dtypes of products."""
@@ -29,8 +30,7 @@ def set_up_cpu(threads: int, processes: int = 1) -> int:
 
     Returns the number. Call it before the first product in bfloat16: how many shapes to keep is read then, once.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    chosen = threads or max(1, cores // processes)
+    chosen = threads or max(1, core_count() // processes)
     torch.set_num_threads(chosen)
     for variable, shapes in SHAPES_KEPT.items():
         # Each shape costs half a MiB in the two caches together, and real sentences bring new ones with every batch. By default a

@@ -18,6 +18,11 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+def core_count() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[tuple[Item, Result]]:
     """(item, function(item)) in the order of the items. With more than one worker, function, items and results must be picklable.
 
