@@ -74,11 +74,11 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     trainer, batch = trained(settings, words, length)
     updates = iter(range(1, repetitions + 3))
     if training.processes == 1:
-        seconds = _timed(lambda: trainer.update([batch], next(updates)), repetitions, training.device)
+        seconds = timed(lambda: trainer.update([batch], next(updates)), repetitions, training.device)
     else:
         with started(training.processes, training.exchange_timeout, _follow, settings, words, length) as ranks:
             parallel, share = ParallelTrainer(trainer, ranks, training), share_here(batch, ranks)
-            seconds = _timed(lambda: parallel.update(share, next(updates)), repetitions, training.device)
+            seconds = timed(lambda: parallel.update(share, next(updates)), repetitions, training.device)
             parallel.end(0)
     network = trainer.network
     return _throughput("training on", settings, network, training.precision, training.batch_size, length, 0, seconds)
@@ -124,7 +124,7 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
         readers = begin_search([network], [weights], ids, lengths, chosen)
         search(readers if chosen is None else shortlist_readers(readers, chosen), lengths, limits)
 
-    seconds = _timed(translate, repetitions, settings.training.device)
+    seconds = timed(translate, repetitions, settings.training.device)
     return _throughput(
         "translating", settings, network, limits.precision, limits.batch_size, length, limits.beam, seconds, lexical_shortlist
     )
@@ -163,18 +163,18 @@ def random_ids(sentences: int, length: int, words: int) -> tuple[Tensor, Tensor]
     return ids, torch.full((sentences,), length + 1)
 
 
-def _timed(work: Callable[[], object], repetitions: int, device: str) -> list[float]:
-    """Seconds of each repetition after one that warms up."""
+def timed(work: Callable[[], object], repetitions: int, device: str, *, warm_up: bool = True) -> list[float]:
+    """Seconds of each repetition, after one more that warms up."""
     seconds = []
     if device.startswith("cuda"):
         torch.cuda.reset_peak_memory_stats(device)
-    for _ in range(repetitions + 1):
+    for _ in range(repetitions + warm_up):
         started = time.perf_counter()
         work()
         if device.startswith("cuda"):
             torch.cuda.synchronize(device)
         seconds.append(time.perf_counter() - started)
-    return seconds[1:]
+    return seconds[warm_up:]
 
 
 def _throughput(
@@ -204,11 +204,12 @@ def _throughput(
         seconds=median,
         words_per_second=sentences * (length + 1) / median,
         sentences_per_second=sentences / median,
-        peak_memory=_peak_memory(settings.training.device),
+        peak_memory=peak_memory(settings.training.device),
     )
 
 
-def _peak_memory(device: str) -> int:
+def peak_memory(device: str) -> int:
+    """In bytes: of this process, or what torch had allocated on a GPU since `timed` began."""
     if device.startswith("cuda"):
         return torch.cuda.max_memory_allocated(device)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import resource
 import statistics
-import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
-from rnnsearch.bench import random_ids, random_network
+from rnnsearch.bench import peak_memory, random_ids, random_network, timed
 from rnnsearch.config import Settings
 from rnnsearch.model.inference_weights import InferenceWeights, fastest_precision
 from rnnsearch.system.machine import hardware, usable_device
@@ -41,7 +39,7 @@ class AlignmentSpeed:
 
 @dataclass(frozen=True, slots=True)
 class AlignmentSpeeds:
-    """words: target words without the end of sentence. peak memory: of the whole process, in bytes."""
+    """words: target words without the end of sentence. peak memory, in bytes: as in `Throughput`."""
 
     what: str
     hardware: str
@@ -113,14 +111,7 @@ def _timed(
 ) -> list[AlignmentSpeed]:
     found = []
     for way, (posterior, exact) in WAYS.items():
-        seconds = []
-        for _ in range(1 if exact else repetitions + 1):
-            begun = time.perf_counter()
-            align(posterior, exact)
-            if device != "cpu":
-                torch.cuda.synchronize(device)
-            seconds.append(time.perf_counter() - begun)
-        median = statistics.median(seconds[1:] or seconds)  # the first one warms up
+        median = statistics.median(timed(partial(align, posterior, exact), 1 if exact else repetitions, device, warm_up=not exact))
         found.append(AlignmentSpeed(way, precision if posterior and not exact else "float32", median, pairs / median, words / median))
     return found
 
@@ -128,6 +119,4 @@ def _timed(
 def _speeds(
     what: str, device: str, ways: list[AlignmentSpeed], pairs: int, words: int, batch_size: int, vocabulary: int
 ) -> AlignmentSpeeds:
-    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    return AlignmentSpeeds(what, hardware(device), torch.__version__, pairs, words, batch_size, vocabulary, ways, peak)
+    return AlignmentSpeeds(what, hardware(device), torch.__version__, pairs, words, batch_size, vocabulary, ways, peak_memory(device))
