@@ -33,7 +33,7 @@ check: $(MADE)
 	$(BIN)/mypy --strict tests/typing
 	@if $(BIN)/pyright --version >/dev/null 2>&1; then \
 	  echo "$(BIN)/pyright"; export PYRIGHT_PYTHON_IGNORE_WARNINGS=1; $(BIN)/pyright --pythonpath $(BIN)/python && \
-	    $(BIN)/pyright --verifytypes rnnsearch.extending --ignoreexternal --pythonpath $(BIN)/python; \
+	    PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright --verifytypes rnnsearch.extending --ignoreexternal; \
 	  else echo "pyright could not be fetched from npm: mypy alone has checked the public types" >&2; fi
 	$(BIN)/lint-imports --no-logo --no-cache
 

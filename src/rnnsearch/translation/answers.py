@@ -23,7 +23,7 @@ from rnnsearch.system.files import free, written_whole
 from rnnsearch.system.version import package_version
 from rnnsearch.translation.long_lines import cut
 from rnnsearch.translation.outputs import run_checksum
-from rnnsearch.translation.outputs_file import FORMAT, Header, Item, OutputLine, completed, read_header, read_outputs
+from rnnsearch.translation.outputs_file import FORMAT, Header, OutputLine, completed, read_header, read_outputs
 from rnnsearch.translation.translator import END, Translator
 
 
@@ -64,21 +64,12 @@ class AnswerFile:
                 say(f"{self.path}: was begun with another run or other settings; {self.work} anew")
                 self.journal.unlink()
 
-    def completed(
-        self,
-        about: Header,
-        items: Iterable[Item],
-        batch_size: int,
-        length: Callable[[Item], int],
-        work: Callable[[Sequence[Item]], Sequence[OutputLine]],
-        fits: Callable[[Item, OutputLine], bool],
-    ) -> Iterator[OutputLine]:
-        """As `outputs_file.completed`, of the journal; after the last output the file is there, and the journal is not.
+    def header(self, about: Header) -> Header:
+        """The journal's. about: what it says beside the key."""
+        return {"format": FORMAT, "key": self.key, **about, "rnnsearch": package_version()}
 
-        about: what the journal's header says beside its key.
-        """
-        header = {"format": FORMAT, "key": self.key, **about, "rnnsearch": package_version()}
-        yield from completed(self.journal, header, items, batch_size, length, work, fits)
+    def finish(self) -> None:
+        """Of a journal with all answers makes the file."""
         with written_whole(self.path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{output.answer}\n" for output in read_outputs(self.journal))
         self.journal.unlink()
@@ -121,7 +112,8 @@ class AnswerFile:
         def fits(line: SourceLine, output: OutputLine) -> bool:
             return line.words == output.translation.source_tokens
 
-        about = {"kind": "answers", "search": search.model_dump()}
-        for output in self.completed(about, read(), search.batch_size, attrgetter("ids"), work, fits):
+        header = self.header({"kind": "answers", "search": search.model_dump()})
+        for output in completed(self.journal, header, read(), search.batch_size, attrgetter("ids"), work, fits):
             lines_done = max(lines_done, output.number + 1)
             yield output.translation
+        self.finish()

@@ -14,7 +14,7 @@ from rnnsearch.run import Run
 from rnnsearch.system.checksums import checksum
 from rnnsearch.translation.answers import AnswerFile
 from rnnsearch.translation.outputs import run_checksum
-from rnnsearch.translation.outputs_file import FORMAT, OutputLine
+from rnnsearch.translation.outputs_file import FORMAT, OutputLine, completed
 from rnnsearch.translation.translator import END
 from rnnsearch.translation.word_aligner import Aligned, WordAligner
 
@@ -69,9 +69,11 @@ def aligned_into(
         return (kept.source_tokens, kept.text) == ([pair.source, END], pair.target)
 
     numbered = (NumberedPair(number, *pair) for number, pair in enumerate(pairs))
-    for output in answers.completed({"kind": "links"}, numbered, aligner.batch_size, lambda pair: len(pair.target), work, fits):
+    header = answers.header({"kind": "links"})
+    for output in completed(answers.journal, header, numbered, aligner.batch_size, lambda pair: len(pair.target), work, fits):
         count = max(count, output.number + 1)
         yield output.number
+    answers.finish()
 
 
 def _lines_of(pair: NumberedPair) -> Translation:
