@@ -63,6 +63,12 @@ class DeferredProduct:
         return _Use.apply(x, self.matrix, self.bias, self.uses)  # type: ignore[no-untyped-call,no-any-return]
 
 
+def refuse_second_order() -> None:
+    """For a node that no gradient comes into, so that `once_differentiable` would not notice. Raises RuntimeError."""
+    if torch.is_grad_enabled():
+        raise RuntimeError("deferred gradients are of first order only: differentiate without create_graph")
+
+
 def _forward(x: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:
     if matrix.dim() == 2:
         return F.linear(x, matrix, bias)
@@ -131,8 +137,7 @@ class _Matrix(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *_: None) -> tuple[Tensor | None, Tensor | None, None, None]:
-        if torch.is_grad_enabled():  # no gradient comes in, so that `once_differentiable` would not notice
-            raise RuntimeError("deferred gradients are of first order only: differentiate without create_graph")
+        refuse_second_order()
         return *ctx.uses.take(), None, None
 
 

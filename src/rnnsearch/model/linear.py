@@ -9,10 +9,10 @@ The step function stays ordinary code, whoever wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -21,6 +21,8 @@ from torch import Tensor, nn
 
 from rnnsearch.model.deferred_gradients import Product, linear_product
 from rnnsearch.model.initialise import Initialiser, gaussian, zeros
+
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -40,11 +42,18 @@ class LinearCache:
     def __init__(self, dtype: torch.dtype = torch.float32) -> None:
         self.dtype = dtype
         self._products: dict[int, Product] = {}
+        self._made: dict[int, tuple[Tensor, Any]] = {}
 
     def of(self, module: HasWeight) -> Product:
         if id(module) not in self._products:
             self._products[id(module)] = self.make(module.weight, module.bias)
         return self._products[id(module)]
+
+    def once(self, tensor: Tensor, make: Callable[[], T]) -> T:
+        """What is made of a tensor at its first use: the same for all steps."""
+        if id(tensor) not in self._made:
+            self._made[id(tensor)] = tensor, make()
+        return self._made[id(tensor)][1]  # type: ignore[no-any-return]
 
     def make(self, matrix: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> Product:
         """The product with a matrix; parts of a module that are not float32 keep their dtype."""
@@ -68,6 +77,11 @@ def linear(module: HasWeight, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*r
     """W x (+ b). Outside a `sequence` an ordinary linear layer; inside one by way of its cache."""
     cache = _open.get()
     return F.linear(x, module.weight, module.bias) if cache is None else cache.of(module)(x)
+
+
+def open_sequence() -> LinearCache | None:
+    """The cache of the sequence that is being computed; None outside."""
+    return _open.get()
 
 
 def selected(module: HasWeight, rows: Int[Tensor, " chosen"]) -> Product:

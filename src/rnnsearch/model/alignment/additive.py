@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from rnnsearch.model.additive_energies import AdditiveEnergies
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State
+from rnnsearch.model.deferred_gradients import backward_pass
 from rnnsearch.model.initialise import gaussian, zeros
-from rnnsearch.model.linear import Linear
+from rnnsearch.model.linear import Linear, open_sequence
 from rnnsearch.model.tanh import tanh_
 
 
@@ -24,5 +27,8 @@ class AdditiveAlignment(Alignment):
         return self.U_a(annotations)  # type: ignore[no-any-return]
 
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+        steps = open_sequence()
+        if steps is not None and torch.is_grad_enabled() and keys.device.type == "cpu" and backward_pass is not None:
+            return steps.once(keys, lambda: AdditiveEnergies(keys, self.v_a.weight))(self.W_a(state)), memory
         hidden = tanh_(self.W_a(state).unsqueeze(2) + keys.unsqueeze(1))  # (batch, hypotheses, source, n')
         return self.v_a(hidden).squeeze(-1), memory
