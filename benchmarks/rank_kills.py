@@ -86,6 +86,7 @@ class Training:
         words = ["-m", "rnnsearch", "train", "demo", "--data", self.base / "store", "--out", self.out, "--resume", *sets]
         launcher = [sys.executable, "-m", "torch.distributed.run", f"--max-restarts={restarts}", *options]
         self.starts += 1
+        self.saved_before = self.saved_at()
         self.said = self.out.parent / f"said{node}-{self.starts}"
         with self.said.open("wb") as file:
             environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "KILLS": self.mark}
@@ -193,10 +194,11 @@ def disturbed(kind: str, base: Path, place: Path, kills: int, whole: float, coun
 def wrong_words(training: Training) -> list[str]:
     """The loss of a rank is one line, that of a launcher one at most.
 
-    Before the first checkpoint the ranks may not know each other yet, and after the last update the others have ended well.
+    Before the first checkpoint of a start its ranks may not know each other yet, and after the last update the others have ended well.
     """
     lines = [line for line in training.said.read_text("utf-8", "replace").split("\n") if line.startswith("rnnsearch: ")]
-    least = training.kind != "launcher" and 0 < training.update() < UPDATES
+    met = training.saved_at() != training.saved_before
+    least = training.kind != "launcher" and met and training.update() < UPDATES
     return [] if least <= len(lines) <= 1 else [f"{len(lines)} lines: {lines}"]
 
 

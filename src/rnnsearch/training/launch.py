@@ -28,6 +28,10 @@ ELASTIC = "TORCHELASTIC_RUN_ID"
 """The environment variable by which torchrun shows itself."""
 BAD_END = 2
 """Exit code of a rank that has ended for a reason that rank 0 tells."""
+LAUNCHERS_STORE = "TORCHELASTIC_USE_AGENT_STORE"
+"""`True` in the environment if the ranks meet at a launcher's own store, which is there before they are."""
+CONNECTING = 30.0
+"""Seconds in which such a store must answer, so that ranks whose launcher was killed while they imported do not wait for it for long."""
 PATIENCE = 20.0
 """Seconds that a rank may take to end when it is told to; then it is killed."""
 
@@ -83,8 +87,10 @@ def joined(launch: Launch, timeout: float, device: str, alarmed: Callable[[], bo
     started = timedelta(seconds=max(timeout, SHORTEST_START))
     if is_elastic():
         threading.Thread(target=_end_after_launcher, args=(os.getppid(),), daemon=True).start()
+    connecting = min(started, timedelta(seconds=CONNECTING)) if os.environ.get(LAUNCHERS_STORE) == "True" else started
     try:
-        store, rank, world = next(distributed.rendezvous("env://", timeout=started))
+        store, rank, world = next(distributed.rendezvous("env://", timeout=connecting))
+        store.set_timeout(started)
     except (RuntimeError, ValueError) as error:
         where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
         line = str(error).splitlines()[0]

@@ -1,0 +1,35 @@
+"""How long a rank waits for the point where all ranks meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from torch import distributed
+
+from rnnsearch.errors import InputError
+from rnnsearch.training import launch
+from rnnsearch.training.launch import Launch, joined
+
+
+@pytest.mark.parametrize(("launchers_store", "expected"), [("True", launch.CONNECTING), ("False", 500.0), (None, 500.0)])
+def test_a_launchers_store_is_not_waited_for(launchers_store: str | None, expected: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was there before the rank: if it is not, its launcher was killed. Other ranks may come later, and rank 0 with its store."""
+    for name, value in {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv(launch.ELASTIC, raising=False)
+    monkeypatch.delenv(launch.LAUNCHERS_STORE, raising=False)
+    if launchers_store is not None:
+        monkeypatch.setenv(launch.LAUNCHERS_STORE, launchers_store)
+    waited = []
+
+    def rendezvous(url: str, timeout: timedelta) -> Iterator[None]:
+        waited.append(timeout.total_seconds())
+        raise RuntimeError("nobody answers")
+
+    monkeypatch.setattr(distributed, "rendezvous", rendezvous)
+    place = joined(Launch(rank=1, world=2, local_rank=1, on_host=2, restarts=0), 500.0, "cpu", lambda: False)
+    with pytest.raises(InputError, match="no meeting point of the ranks at 127.0.0.1:1: nobody answers"), place:
+        pass
+    assert waited == [expected]
