@@ -12,6 +12,7 @@ threads and run; operations are those of the matrix products, counted and not me
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import time
@@ -24,11 +25,10 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 
-from rnnsearch.bench import operations_of_update
+from rnnsearch.bench import operations_of_update, trained
 from rnnsearch.config import Settings, load_config
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
-from rnnsearch.text.store.batches import Batch
 from rnnsearch.training import trainer as training
 from rnnsearch.training.trainer import Trainer
 
@@ -113,13 +113,9 @@ def ceiling(dtype: torch.dtype, sizes: tuple[int, ...], seconds: float = 0.5) ->
 
 
 def update_of(settings: Settings, words: int, length: int) -> Callable[[], object]:
-    torch.manual_seed(1)
-    network = TranslationNetwork(settings.model, words, words, product_dtype=PRECISIONS[settings.training.precision])
-    trainer = Trainer(network, settings.training, 1 << 30)
-    ids = torch.randint(2, words, (2, settings.training.batch_size, length + 1))
-    lengths = torch.full((settings.training.batch_size,), length + 1)
-    numbers = iter(range(1, 1 << 30))
-    return lambda: trainer.update([Batch(ids[0], lengths, ids[1], lengths)], next(numbers))
+    trainer, batch = trained(settings, words, length)
+    numbers = itertools.count(1)
+    return lambda: trainer.update([batch], next(numbers))
 
 
 def main() -> None:
@@ -134,7 +130,9 @@ def main() -> None:
     parser.add_argument("--squares", type=int, nargs="+", default=SQUARES, help="sizes of the matrices of the ceiling")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    settings = load_config(arguments.recipe, [*arguments.set, f"training.precision={arguments.precision}"])
+    settings = load_config(
+        arguments.recipe, [*arguments.set, f"training.precision={arguments.precision}", f"training.threads={arguments.threads}"]
+    )
     set_up_cpu(arguments.threads)
     operations = operations_of_update(settings, words=arguments.words, length=arguments.length)
     best = ceiling(PRECISIONS[arguments.precision], tuple(arguments.squares))
