@@ -30,6 +30,6 @@ def test_a_launchers_store_is_not_waited_for(launchers_store: str | None, expect
 
     monkeypatch.setattr(distributed, "rendezvous", rendezvous)
     place = joined(Launch(rank=1, world=2, local_rank=1, on_host=2, restarts=0), 500.0, "cpu", lambda: False)
-    with pytest.raises(InputError, match="no meeting point of the ranks at 127.0.0.1:1: nobody answers"), place:
+    with pytest.raises(InputError, match=r"no meeting point of the ranks at 127\.0\.0\.1:1: nobody answers"), place:
         pass
     assert waited == [expected]

@@ -48,10 +48,6 @@ class Place:
     def __truediv__(self, name: str) -> Place:
         return Place(self.system, posixpath.join(self.path, name))
 
-    def exists(self) -> bool:
-        with faults_of(self, "cannot be read"):
-            return bool(self.system.exists(self.path))
-
     def is_empty(self) -> bool:
         """Whether nothing is there, or a folder with nothing in it but hidden files."""
         with faults_of(self, "cannot be read"):

@@ -1,7 +1,7 @@
 """e_ij = v_aᵀ tanh(q_i + k_j) in training on a CPU: a few sentences at a time, in a core's own cache, and nothing kept for backward.
 
-The terms within are a hundred times the energies. With σ = σ(2 (q_i + k_j)) an energy is 2 vᵀσ − Σ v and its derivative 4 v∘(σ − σ²), so that
-backward finds σ again in two passes, and v_a leaves the sums over time. What all steps add to the gradients of the keys and of v_a is
+The terms within are a hundred times the energies. With σ = σ(2 (q_i + k_j)) an energy is 2 vᵀσ − Σ v and its derivative 4 v∘(σ − σ²), so
+that backward finds σ again in two passes, and v_a leaves the sums over time. What all steps add to the gradients of the keys and of v_a is
 summed in one place, as in `deferred_gradients`: exact, first order only.
 """
 
