@@ -15,6 +15,7 @@ The forms are:
     float32-sums       the same, added in float32 as the package does; other than the first only where products are bfloat16
     in-the-loop        the previous word's products and the readout are computed at every step, not once a sentence
     whole-logits       the logits of all target words of a batch at once, and torch's cross-entropy
+    whole-energies     the terms of the energies (additive alignment) for all sentences at once, and kept for backward
     torch-tanh         torch's hyperbolic tangent
     torch-adadelta     torch's Adadelta, on dense gradients of the embeddings
 """
@@ -39,7 +40,7 @@ from torch import Tensor
 
 from rnnsearch.config import Settings, load_config
 from rnnsearch.model import deferred_gradients, tanh
-from rnnsearch.model.alignment import ALIGNMENTS
+from rnnsearch.model.alignment import ALIGNMENTS, additive
 from rnnsearch.model.cells import CELLS
 from rnnsearch.model.decoder import DecoderState, SourceReader
 from rnnsearch.model.deferred_gradients import PlainProduct
@@ -121,6 +122,10 @@ def whole_logits(_: Trainer) -> AbstractContextManager[Any]:
     return patch.object(training, "negative_log_likelihood", loss)
 
 
+def whole_energies(_: Trainer) -> AbstractContextManager[Any]:
+    return patch.object(additive, "backward_pass", None)
+
+
 @contextmanager
 def torch_tanh(_: Trainer) -> Iterator[None]:
     with ExitStack() as stack:
@@ -147,6 +152,7 @@ FORMS: dict[str, Callable[[Trainer], AbstractContextManager[Any]]] = {
     "float32-sums": float32_sums,
     "in-the-loop": in_the_loop,
     "whole-logits": whole_logits,
+    "whole-energies": whole_energies,
     "torch-tanh": torch_tanh,
     "torch-adadelta": torch_adadelta,
 }

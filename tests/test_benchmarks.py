@@ -8,6 +8,7 @@ import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ def test_every_form_of_an_update_computes_the_same(precision: str, rounding: flo
         moved = torch.cat([parameter.detach().flatten() for parameter in trainer.parameters]) - before
         results[form] = (update.nll, update.gradient_norm, moved)
     nll, norm, moved = results.pop("as it is")
-    assert len(results) == 6
+    assert len(results) == 7
     for form, found in results.items():
         assert found[:2] == pytest.approx((nll, norm), rel=rounding), form
         assert float((found[2] - moved).norm() / moved.norm()) < (0.3 if precision == "bfloat16" else 1e-2), form
@@ -197,3 +198,12 @@ def test_beside_peers_rnnsearch_trains_and_translates_sentences_of_one_length(
     assert "No module named 'pymarian'" in printed.err
     assert ours[0] == "rnnsearch"
     assert all(float(figure.replace(",", "")) for figure in ours[1:])
+
+
+def test_a_form_of_the_set_up_is_measured() -> None:
+    script = runpy.run_path(str(BENCHMARKS / "cpu_setup.py"))
+    small = {"recipe": "multi30k", "set": ["model.hidden_size=8"], "words": 30, "longest": 9, "precision": "bfloat16", "updates": 2}
+    for form in (script["AS_IT_IS"], script["GIVEN_BACK"]):
+        row = script["measured"](SimpleNamespace(**small), form)
+        assert row["seconds"] > row["system_seconds"] >= 0
+        assert row["peak_memory"] > 1 << 26
