@@ -36,6 +36,10 @@ def follow_launched(settings: Settings, corpus: Corpus, path: Path, launch: Laun
             ranks = held.enter_context(joined(launch, training.exchange_timeout, training.device, lambda: bool(interrupt.signal)))
         except KeyboardInterrupt:
             sys.exit(128 + interrupt.signal)
+        except RankLostError:
+            if is_elastic() and launch.local_rank:  # the first of this machine finds it too, and says it
+                sys.exit(BAD_END)
+            raise
         try:
             code = follow(ranks, settings, corpus, interrupt, launch.on_host)
         except KeyboardInterrupt:

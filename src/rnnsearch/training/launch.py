@@ -80,24 +80,27 @@ def use_device(name: str, launch: Launch) -> None:
 
 @contextmanager
 def joined(launch: Launch, timeout: float, device: str, alarmed: Callable[[], bool]) -> Iterator[Ranks]:
-    """The ranks that a launcher has started, this one among them. Raises InputError if there is no meeting point.
+    """The ranks that a launcher has started, this one among them. Raises RankLostError if there is no meeting point, or none any more.
 
     alarmed: whether this process has been told to end. Before all have met there is nothing to save: then it raises KeyboardInterrupt.
     """
     started = timedelta(seconds=max(timeout, SHORTEST_START))
     if is_elastic():
         threading.Thread(target=_end_after_launcher, args=(os.getppid(),), daemon=True).start()
-    connecting = min(started, timedelta(seconds=CONNECTING)) if os.environ.get(LAUNCHERS_STORE) == "True" else started
+    launchers = os.environ.get(LAUNCHERS_STORE) == "True"
     try:
-        store, rank, world = next(distributed.rendezvous("env://", timeout=connecting))
-        store.set_timeout(started)
+        store, rank, world = next(distributed.rendezvous("env://", timeout=timedelta(seconds=CONNECTING) if launchers else started))
     except (RuntimeError, ValueError) as error:
         where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
         line = str(error).splitlines()[0]
-        raise InputError(
+        raise RankLostError(
             f"no meeting point of the ranks at {where}: {line}", remedy="is that machine reachable, and rank 0 started?"
         ) from None
-    ours = distributed.PrefixStore(_meet(distributed.PrefixStore("rnnsearch", store), rank, world, started.total_seconds(), alarmed), store)
+    try:
+        store.set_timeout(started)
+        ours = _meeting(store, rank, world, started.total_seconds(), alarmed)
+    except RuntimeError:
+        raise RankLostError(f"{'the launcher of rank 0' if launchers else 'rank 0'} has ended", remedy="go on with --resume") from None
     ranks = None
     try:
         make = _gloo(ours, rank, world, timeout) if device == "cpu" else _gloo_and_nccl(ours, rank, world, timeout)
@@ -108,6 +111,11 @@ def joined(launch: Launch, timeout: float, device: str, alarmed: Callable[[], bo
             ranks.close()
         if distributed.is_initialized() and device != "cpu":
             distributed.destroy_process_group()
+
+
+def _meeting(store: distributed.Store, rank: int, world: int, patience: float, alarmed: Callable[[], bool]) -> distributed.Store:
+    """The part of the launcher's store that is this training's alone."""
+    return distributed.PrefixStore(_meet(distributed.PrefixStore("rnnsearch", store), rank, world, patience, alarmed), store)
 
 
 def _meet(store: distributed.Store, rank: int, world: int, patience: float, alarmed: Callable[[], bool]) -> str:

@@ -73,10 +73,11 @@ class Ranks:
     ) -> None:
         self.rank, self.world, self.store = rank, world, store
         self.timeout, self.device, self.ended, self.keeper = timeout, device or torch.device("cpu"), ended, keeper
-        self.heartbeat = Heartbeat(store, rank)
         self.commands = 0
         self.alarmed, self.share_memory = alarmed, share_memory
         self.places: list[Place] = []
+        with self._watched():
+            self.heartbeat = Heartbeat(store, rank)
         self.places = [Place(str(host), int(process)) for host, process in self.said("place", [socket.gethostname(), os.getpid()])]
         with self._watched():
             self.group = make_group()
