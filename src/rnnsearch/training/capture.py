@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +33,7 @@ GRAPHS = 256
 """Shapes that are captured, those first met often enough. An update of another shape runs uncaptured, which is slower and no less right."""
 
 
+@runtime_checkable
 class Graphs(Protocol):
     """Where captured work runs: a GPU, or what stands in for it in tests."""
 
