@@ -56,7 +56,7 @@ class Ahead:
         log_p = result.log_probabilities
         scores = self.scores[:, :, None] + log_p  # (batch, slots, K)
         if no_unk:
-            scores[:, :, UNK] = IMPOSSIBLE
+            scores[:, :, UNK].fill_(IMPOSSIBLE)
         scores[:, :, EOS].masked_fill_((words < self.shortest)[:, None], IMPOSSIBLE)
         values, indices = largest(scores.flatten(1), most)
         beyond = torch.arange(values.shape[1], device=values.device) >= self.widths[:, None]
