@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, runtime_checkable
 
@@ -156,7 +156,7 @@ class CapturedTrainer(Trainer):
     def _add_captured(self, batch: Batch) -> None:
         """Adds the gradients of a batch and its sums to what the buffers hold."""
         known = batch.known_alignment if needs_links(self.settings) else None
-        given = Inputs(Batch(batch.source, batch.source_lengths, batch.target, batch.target_lengths, known), self.replaced(batch))
+        given = Inputs(replace(batch, known_alignment=known), self.replaced(batch))
         shape, read = given.shape, given
         if self.repeated.repeats(shape):
             read = self.inputs[shape] if shape in self.inputs else self.inputs.setdefault(shape, given.copy())
