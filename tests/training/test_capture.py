@@ -180,7 +180,7 @@ def test_a_shape_that_gives_more_parameters_a_gradient(device: Device) -> None:
         for number, batch in enumerate([short, short, short, plain, plain, plain], 1):
             trainer.update([batch], number)
     assert_same(weights_of(captured), weights_of(ordinary))
-    assert graphs.recorded in (4, 6)
+    assert graphs.recorded == 6
 
 
 def test_only_so_many_shapes_are_captured(monkeypatch: pytest.MonkeyPatch) -> None:
