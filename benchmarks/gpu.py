@@ -37,9 +37,9 @@ class Part(NamedTuple):
 PARTS = {
     "machine": Part("speed", 60),
     "model": Part("values", 120),
-    "training": Part("values", 90),
+    "training": Part("values", 120),
     "search": Part("values", 60),
-    "updates": Part("speed", 150),
+    "updates": Part("speed", 200),
     "translation": Part("speed", 120),
     "runs": Part("runs", 150),
     "waits": Part("speed", 60),
@@ -224,7 +224,7 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--batches", type=int, nargs="+", default=[80, 320, 1280], help="pairs of an update")
     parser.add_argument("--words", type=int, default=30_000, help="K of each side")
     parser.add_argument("--length", type=int, default=25, help="words of a sentence, where speed is measured")
-    parser.add_argument("--repetitions", type=int, default=10, help="updates that are timed, after two that warm up")
+    parser.add_argument("--repetitions", type=int, default=10, help="updates that are timed, after those that warm up")
     parser.add_argument("--one-part", choices=PARTS, help=argparse.SUPPRESS)
     of_all = parser.add_argument_group("of the parts together")
     of_all.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=f"of {', '.join(PARTS)}; all")

@@ -22,10 +22,10 @@ if find_spec("jaxtyping") and find_spec("beartype"):
     # Must precede the first import of these modules: their signatures' shapes are then checked. They are those that name shapes, but for
     # some whose collaborators tests replace by others of the same look (translator, word_aligner).
     shaped = {
-        "training": ("adadelta", "alignment_loss", "loss", "trainer"),
+        "training": ("adadelta", "alignment_loss", "capture", "loss", "trainer"),
         "translation": (
-            *("beam", "bounded_posterior", "ensemble", "forced", "joint", "lexical_shortlist", "network_step", "posterior"),
-            *("quick_alignment", "sampling"),
+            *("beam", "bounded_posterior", "ensemble", "forced", "joint", "largest", "lexical_shortlist", "network_step", "posterior"),
+            *("quick_alignment", "sampling", "steps_ahead"),
         ),
         "text": ("lexicon", "selecting.keys", "selecting.ngrams"),
         "text.store": ("batches", "blocks", "corpus", "order"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import one_line
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.text.store.batches import Batch
+from rnnsearch.training.capture import CapturedTrainer, CudaGraphs, Graphs
+from rnnsearch.training.trainer import Trainer
 
 Row = dict[str, Any]
 Write = Callable[[Row], None]
@@ -76,6 +79,34 @@ def relative(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> flo
 def _plain(tensor: Tensor) -> Tensor:
     tensor = tensor.detach()
     return (tensor.to_dense() if tensor.is_sparse else tensor).cpu().double()
+
+
+class RunAgain:
+    """Graphs where there are none: what was recorded is run again."""
+
+    def run(self, work: Callable[[], None]) -> None:
+        work()
+
+    def record(self, work: Callable[[], None]) -> Callable[[], None]:
+        return work
+
+
+def trainer_on(settings: Settings, network: TranslationNetwork) -> Trainer:
+    """A trainer of the network, which is moved to the settings' device; elsewhere than on a GPU captured updates are pretended."""
+    training = settings.training
+    moved = network.to(training.device)
+    if not training.capture:
+        return Trainer(moved, training, 0)
+    graphs: Graphs = CudaGraphs(training.device) if training.device.startswith("cuda") else RunAgain()
+    return CapturedTrainer(moved, training, 0, graphs)
+
+
+def free_memory(device: str) -> None:
+    """Lets go of what earlier rows have left on a GPU: a captured trainer refers to itself."""
+    gc.collect()
+    if device.startswith("cuda"):
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
 
 
 SIZES = {"embedding": 12, "hidden": 16, "encoder": 10, "alignment": 14, "maxout": 8}

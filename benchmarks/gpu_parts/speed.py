@@ -11,22 +11,25 @@ from typing import Any
 
 import torch
 
-from gpu_parts.common import Options, Row, Write, row, synchronise
+from gpu_parts.common import Options, Row, Write, free_memory, row, synchronise, trainer_on
 from rnnsearch.bench import bench_translation, operations_of_update
 from rnnsearch.config import Settings, load_config
 from rnnsearch.model.inference_weights import InferenceWeights
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.text.store.batches import Batch
+from rnnsearch.training.capture import WARM_UPS
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.joint import search
 from rnnsearch.translation.network_step import begin_search
 
 SMALL = [f"model.{name}_size=8" for name in ("embedding", "hidden", "alignment", "maxout")]
 
-FORMS: dict[str, tuple[str, ...]] = {"as it is": ()}
-"""Ways to run an update, each with the settings that it needs; every one is measured for every batch size. When updates can be captured as
-CUDA graphs (a setting `training.capture`), this is the place for it: a second entry with that setting."""
+FORMS: dict[str, tuple[str, ...]] = {"as it is": (), "captured": ("training.capture=true",)}
+"""Ways to run an update, each with the settings that it needs; every one is measured for every batch size."""
+
+PAPER = 667_000 * 80
+"""Pairs that RNNsearch-50* has met (the paper's Table 2)."""
 
 
 def settings_for(options: Options, *changes: str) -> Settings:
@@ -36,15 +39,15 @@ def settings_for(options: Options, *changes: str) -> Settings:
 
 
 def seconds_of(work: Callable[[], object], repetitions: int, device: str) -> list[float]:
-    """Of each repetition, after two that warm up."""
+    """Of each repetition, after those that warm up, in which updates are captured."""
     seconds = []
-    for _ in range(repetitions + 2):
+    for _ in range(repetitions + WARM_UPS + 1):
         synchronise(device)
         started = time.perf_counter()
         work()
         synchronise(device)
         seconds.append(time.perf_counter() - started)
-    return seconds[2:]
+    return seconds[WARM_UPS + 1 :]
 
 
 def ceiling(options: Options, dtype: torch.dtype) -> tuple[float, int]:
@@ -87,12 +90,12 @@ def trainer_and_batch(options: Options, settings: Settings) -> tuple[Trainer, Ba
     ids = torch.randint(2, words, (2, training.batch_size, options.length + 1))
     ids[:, :, -1] = 0
     lengths = torch.full((training.batch_size,), options.length + 1)
-    return Trainer(network.to(training.device), training, 0), Batch(ids[0], lengths, ids[1], lengths).to(training.device)
+    return trainer_on(settings, network), Batch(ids[0], lengths, ids[1], lengths).to(training.device)
 
 
 def updates(options: Options, write: Write) -> None:
     """Updates/s at the paper's size; the share is of the best product of squares in the same precision and run."""
-    for precision, optimiser in (("bfloat16", "adadelta"), ("float32", "adadelta"), ("bfloat16", "adam")):
+    for precision, optimiser in (("bfloat16", "adadelta"), ("float32", "adadelta"), ("bfloat16", "adam"))[:: 2 if options.small else 1]:
         best, _ = ceiling(options, PRECISIONS[precision])
         for batch_size in options.batches:
             for form, more in FORMS.items():
@@ -103,9 +106,7 @@ def updates(options: Options, write: Write) -> None:
 
 def _time_updates(options: Options, settings: Settings, found: Row, best: float) -> None:
     device, words = options.device, 50 if options.small else options.words
-    if device.startswith("cuda"):
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats(device)
+    free_memory(device)
     trainer, batch = trainer_and_batch(options, settings)
     numbers = iter(range(1, 1 << 30))
     seconds = statistics.median(seconds_of(lambda: trainer.update([batch], next(numbers)), options.repetitions, device))
@@ -114,25 +115,29 @@ def _time_updates(options: Options, settings: Settings, found: Row, best: float)
     found |= {"batch size": len(batch.source), "length": options.length, "words a side": words, "seconds": seconds}
     found |= {"updates/s": 1 / seconds, "pairs/s": len(batch.source) / seconds, "target words/s": batch.target.numel() / seconds}
     found |= {"operations": operations, "operations/s": rate, "share of the ceiling": rate / best}
+    found["hours for 667,000 updates of 80"] = PAPER * seconds / len(batch.source) / 3600
     if device.startswith("cuda"):
         found["peak memory"] = torch.cuda.max_memory_allocated(device)
 
 
 def waits(options: Options, write: Write) -> None:
-    """Where the host waits for a GPU: of an update once, and in search a few times per word."""
+    """Where the host waits for a GPU: of an update once, and in search every few words."""
     settings = settings_for(options, "training.batch_size=8")
     trainer, batch = trainer_and_batch(options, settings)
+    captured, _ = trainer_and_batch(options, settings_for(options, "training.batch_size=8", *FORMS["captured"]))
     numbers = iter(range(1, 1 << 30))
     with torch.no_grad():
         (reader,) = begin_search([trainer.network], [InferenceWeights()], batch.source, batch.source_lengths)
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0})
     kinds: dict[str, Callable[[], object]] = {
         "an update": lambda: trainer.update([batch], next(numbers)),
+        "a captured update": lambda: captured.update([batch], next(numbers)),
         f"a search over {options.length} words": lambda: search([reader], batch.source_lengths, limits),
     }
     for what, work in kinds.items():
         with row(write, f"waits in {what}") as found:
-            work()
+            for _ in range(WARM_UPS + 1):
+                work()
             places = _waits_in(work, options.device)
             found |= {"waits": sum(places.values()), "places": dict(places.most_common(12))}
 
@@ -160,20 +165,21 @@ def profile(options: Options, write: Write) -> None:
     cuda = options.device.startswith("cuda")
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     batch_size = options.batches[0]
-    with row(write, f"an update of {batch_size} pairs, bfloat16") as found:
-        settings = settings_for(options, f"training.batch_size={batch_size}", "training.precision=bfloat16")
-        trainer, batch = trainer_and_batch(options, settings)
-        whole = statistics.median(seconds_of(lambda: trainer.update([batch], 1), 3, options.device))
-        with profile(activities=activities) as profiled:
-            trainer.update([batch], 1)
-            synchronise(options.device)
-        events = profiled.key_averages()
-        time_of = (lambda event: event.self_device_time_total) if cuda else (lambda event: event.self_cpu_time_total)
-        kernels = [event for event in events if time_of(event) > 0 and (not cuda or "CUDA" in str(event.device_type))]
-        busy = sum(map(time_of, kernels)) / 1e6
-        largest = sorted(kernels, key=time_of, reverse=True)[:12]
-        found |= {"seconds": whole, "busy seconds": busy, "busy share": busy / whole, "kernels": sum(event.count for event in kernels)}
-        found["largest"] = {event.key[:90]: {"seconds": time_of(event) / 1e6, "calls": event.count} for event in largest}
+    time_of = (lambda event: event.self_device_time_total) if cuda else (lambda event: event.self_cpu_time_total)
+    for form, more in FORMS.items():
+        with row(write, f"an update of {batch_size} pairs, bfloat16, {form}") as found:
+            free_memory(options.device)
+            settings = settings_for(options, f"training.batch_size={batch_size}", "training.precision=bfloat16", *more)
+            trainer, batch = trainer_and_batch(options, settings)
+            whole = statistics.median(seconds_of(lambda run=trainer.update, batch=batch: run([batch], 1), 3, options.device))
+            with profile(activities=activities) as profiled:
+                trainer.update([batch], 1)
+                synchronise(options.device)
+            kernels = [one for one in profiled.key_averages() if time_of(one) > 0 and (not cuda or "CUDA" in str(one.device_type))]
+            busy = sum(map(time_of, kernels)) / 1e6
+            largest = sorted(kernels, key=time_of, reverse=True)[:12]
+            found |= {"seconds": whole, "busy seconds": busy, "busy share": busy / whole, "kernels": sum(one.count for one in kernels)}
+            found["largest"] = {one.key[:90]: {"seconds": time_of(one) / 1e6, "calls": one.count} for one in largest}
 
 
 def translation(options: Options, write: Write) -> None:

@@ -23,6 +23,7 @@ from gpu_parts.common import (
     small_batch,
     small_network,
     small_settings,
+    trainer_on,
 )
 from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
@@ -31,7 +32,9 @@ from rnnsearch.model.dropout import keep_mask
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.inference_weights import InferenceWeights
 from rnnsearch.records import Hypothesis
+from rnnsearch.system.machine import PRECISIONS
 from rnnsearch.text.store.batches import Batch
+from rnnsearch.training.capture import WARM_UPS
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.joint import search
@@ -76,6 +79,16 @@ UPDATES = {
 FEWER_UPDATES = dict(list(UPDATES.items())[::2])
 
 
+DROPOUT = ("training.dropout_embedding=0.2", "training.dropout_recurrent=0.2", "training.dropout_readout=0.2")
+CAPTURED: dict[str, tuple[str, ...]] = {
+    "Adadelta": (),
+    "Adadelta with dropout": DROPOUT,
+    "Adam, averages, warm-up, dropout": (*UPDATES["Adam, averages"], "training.warmup=20", *DROPOUT),
+    "SGD, bfloat16 products": ("training.optimiser=sgd", "training.learning_rate=0.1", "training.precision=bfloat16"),
+    "links, forcing mixed": ("training.alignment_loss=cross-entropy", "training.alignment_forcing=mixed", "training.alignment_annealing=9"),
+}
+
+
 def model(options: Options, write: Write) -> None:
     """NLL and every gradient of all parts of the network, in float64 and float32; gradients with bfloat16 products."""
     for name, (dtype, limit) in list(DTYPES.items())[options.small :]:
@@ -106,12 +119,38 @@ def training(options: Options, write: Write) -> None:
             with row(write, f"{name} {what}") as found:
                 # Where a gradient is next to 0, an optimiser that divides by its size turns rounding into movement.
                 held(found, relative(_updated(options.device, changes, dtype), _updated("cpu", changes, dtype)), 10 * limit)
+    for what, changes in list(CAPTURED.items())[2 if options.small else 0 : 3 if options.small else None]:
+        with row(write, f"captured: {what}") as found:
+            # Both run there, and dropout draws the same numbers; only rounding may differ.
+            held(found, relative(*(_repeated(options.device, (*changes, *more)) for more in (("training.capture=true",), ()))), FLOAT32)
     for probability in (0.2, 0.5):
         with row(write, f"dropout {probability}") as found:
             mask = keep_mask(torch.zeros(1 << 20, device=options.device), probability).cpu()
             zeros = float((mask == 0.0).double().mean())
             held(found, abs(zeros - probability) / (probability * (1.0 - probability) / len(mask)) ** 0.5, 5.0)
             found |= {"unit": "standard deviations", "ok": found["ok"] and abs(float(mask.max()) - 1 / (1 - probability)) < 1e-4}
+
+
+def _repeated(device: str, changes: tuple[str, ...]) -> dict[str, Tensor]:
+    """Parameters and averages after so many updates that each of two shapes is repeated; one gradient in between is not finite."""
+    settings = small_settings(device, changes)
+    network = small_network(settings, torch.float32)
+    network.product_dtype = PRECISIONS[settings.training.precision]
+    trainer = trainer_on(settings, network)
+    batches = [small_batch(torch.float32, seed, sentences).to(device) for seed, sentences in ((1, 4), (2, 6))]
+    bias = trainer.network.output.bias.detach()
+    torch.manual_seed(5)
+    for number in range(1, 2 * WARM_UPS + 5):
+        kept = bias.clone()
+        if broken := number == 2 * WARM_UPS + 3:
+            bias.fill_(torch.nan)
+        update = trainer.update([batches[number % 2]], number)
+        if broken:
+            bias.copy_(kept)
+        if update.applied == broken:
+            raise ValueError(f"update {number} was {'' if update.applied else 'not '}applied")
+    found = parameters_of(trainer.network)
+    return found | ({} if trainer.average is None else {f"average {name}": one.cpu() for name, one in trainer.average.weights.items()})
 
 
 def _updated(device: str, changes: tuple[str, ...], dtype: torch.dtype) -> dict[str, Tensor]:

@@ -20,6 +20,7 @@ from rnnsearch.model.inference_weights import InferenceWeights
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
 from rnnsearch.text.store.batches import Batch
+from rnnsearch.training.capture import WARM_UPS, check_capture, make_trainer
 from rnnsearch.training.launch import started
 from rnnsearch.training.parallel import ParallelTrainer, Share
 from rnnsearch.training.ranks import Ranks
@@ -71,8 +72,12 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     words: K of both sides. Raises InputError for sizes that make no network.
     """
     training = settings.training
+    check_capture(training, training.processes)
     trainer, batch = trained(settings, words, length)
-    updates = iter(range(1, repetitions + 3))
+    updates = itertools.count(1)
+    if training.capture:
+        for _ in range(WARM_UPS):  # and the first that is timed, which `timed` leaves out, is captured
+            trainer.update([batch], next(updates))
     if training.processes == 1:
         seconds = timed(lambda: trainer.update([batch], next(updates)), repetitions, training.device)
     else:
@@ -91,7 +96,7 @@ def trained(settings: Settings, words: int, length: int) -> tuple[Trainer, Batch
     ids, lengths = random_ids(training.batch_size, length, words)
     known = torch.eye(length + 1).repeat(training.batch_size, 1, 1)  # read only if the settings learn from links
     batch = Batch(ids, lengths, ids.flip(0), lengths, known).to(training.device)
-    return Trainer(network, training, 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30), batch
+    return make_trainer(network, training, 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30), batch
 
 
 def share_here(batch: Batch, ranks: Ranks) -> Share:

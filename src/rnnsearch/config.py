@@ -180,6 +180,9 @@ class TrainingSettings(_Section):
     )
     threads: int = Field(0, ge=0, le=1_024, description="CPU threads of each process; 0 = divide all cores among the processes")
     device: str = Field("cpu", description="device: cpu, cuda or cuda:N")
+    capture: bool = Field(
+        False, description="on a GPU, capture updates as CUDA graphs, one for each shape of batch, and repeat them; set length_multiple too"
+    )
     seed: Seed = Field(1, description="random seed of initial weights, dropout and the order of batches")
     max_updates: Count = Field(0, description="stop after this many updates; 0 = no limit")
     max_epochs: float = Field(0.0, ge=0, le=LARGEST, description="stop after this many epochs; 0 = no limit")

@@ -9,71 +9,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from mock_model import Ids, Model, Row
 
 from rnnsearch.config import SearchSettings
 from rnnsearch.records import Hypothesis
 from rnnsearch.text import vocabulary
 from rnnsearch.translation import beam
-from rnnsearch.translation.beam import EOS, UNK, StepResult, beam_search, largest
-
-Row = tuple[NDArray[np.float32], NDArray[np.float32]]
-Ids = tuple[int, ...]
-
-
-@dataclass
-class State:
-    """sentences (B,) and, per hypothesis, all the ids it was fed (B, k, i): a wrong selection changes every later distribution."""
-
-    sentences: Tensor
-    ids: Tensor
-
-    def select(self, sentences: Tensor | None, hypotheses: Tensor) -> State:
-        rows = torch.arange(len(self.sentences)) if sentences is None else sentences
-        return State(self.sentences[rows], self.ids[rows[:, None], hypotheses])
-
-
-@dataclass
-class Model:
-    """p(· | sentence, ids so far) over `size` ids and α over the sentence's positions, drawn from a seed that holds all of these.
-
-    grain: round log p to multiples of it, so that exact ties abound (the sum is 1 no more). impossible: share of ids with p = 0.
-    """
-
-    lengths: list[int]
-    size: int = 5
-    seed: int = 0
-    grain: float = 0.0
-    impossible: float = 0.0
-    padding: int = 0
-    batch_sizes: list[int] = field(default_factory=list)
-
-    def row(self, sentence: int, ids: Ids) -> Row:
-        random = np.random.default_rng([self.seed, sentence, len(ids), *ids])
-        logits = random.normal(scale=1.5, size=self.size)
-        log_p = logits - np.log(np.exp(logits).sum())
-        if self.grain:
-            log_p = np.round(log_p / self.grain) * self.grain
-        log_p[random.random(self.size) < self.impossible] = -np.inf
-        return log_p.astype(np.float32), random.dirichlet(np.full(self.lengths[sentence], 0.5)).astype(np.float32)
-
-    def step(self, previous: Tensor | None, state: State) -> StepResult:
-        assert previous is None or previous.shape == state.ids.shape[:2]
-        ids = state.ids if previous is None else torch.cat([state.ids, previous[:, :, None]], dim=2)
-        self.batch_sizes.append(len(ids))
-        log_p = torch.zeros(*ids.shape[:2], self.size)
-        weights = torch.zeros(*ids.shape[:2], max(self.lengths) + self.padding)
-        for b, sentence in enumerate(state.sentences.tolist()):
-            for k, history in enumerate(ids[b].tolist()):
-                one, alpha = self.row(sentence, tuple(history))
-                log_p[b, k], weights[b, k, : len(alpha)] = torch.from_numpy(one), torch.from_numpy(alpha)
-        return StepResult(log_p, weights, State(state.sentences, ids))
-
-    def search(self, settings: SearchSettings, sentences: list[int] | None = None) -> list[list[Hypothesis]]:
-        chosen = list(range(len(self.lengths))) if sentences is None else sentences
-        state = State(torch.tensor(chosen, dtype=torch.long), torch.zeros(len(chosen), 1, 0, dtype=torch.long))
-        return beam_search(self.step, state, torch.tensor([self.lengths[i] for i in chosen], dtype=torch.long), settings)
+from rnnsearch.translation import largest as largest_file
+from rnnsearch.translation.beam import EOS, UNK
+from rnnsearch.translation.largest import highest, largest
 
 
 @dataclass
@@ -370,12 +314,12 @@ def test_highest_of_blocks_are_the_highest(seed: int, values: int, monkeypatch: 
     scores[scores < random.integers(0, 2) * values / 2] = -torch.inf
     scores[3] = -torch.inf
     expected_values, expected = largest(scores, 12)  # 203 are less than a block
-    monkeypatch.setattr(beam, "BLOCK", int(random.integers(2, 12)))
+    monkeypatch.setattr(largest_file, "BLOCK", int(random.integers(2, 12)))
     found_values, found = largest(scores, 12)
     assert torch.equal(found_values, expected_values)
     assert torch.equal(found[found_values > -torch.inf], expected[expected_values > -torch.inf])
-    assert torch.equal(beam.highest(scores, 12)[0], scores.topk(12).values)
-    assert torch.equal(scores.gather(1, beam.highest(scores, 12)[1]), scores.topk(12).values)
+    assert torch.equal(highest(scores, 12)[0], scores.topk(12).values)
+    assert torch.equal(scores.gather(1, highest(scores, 12)[1]), scores.topk(12).values)
 
 
 def test_numbers_that_are_none_do_not_disturb_the_order_of_equal_ones() -> None:
@@ -391,7 +335,7 @@ def test_sentences_ranked_a_few_at_a_time(seed: int, monkeypatch: pytest.MonkeyP
     model, settings = random_case(seed)
     everything = model.search(settings)
     monkeypatch.setattr(beam, "CHUNK_ELEMENTS", 1)
-    monkeypatch.setattr(beam, "BLOCK", 2)
+    monkeypatch.setattr(largest_file, "BLOCK", 2)
     again = model.search(settings)
     assert [[(one.ids, one.score) for one in every] for every in again] == [[(one.ids, one.score) for one in every] for every in everything]
 

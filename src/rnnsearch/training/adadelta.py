@@ -19,6 +19,7 @@ class Adadelta(torch.optim.Optimizer):
     A row that a sparse gradient leaves out has g = 0: its x stays, and both averages only shrink by ρ. They are shrunk by ρ^k when the
     row is touched again, k updates later, which is the same. state: square_avg and acc_delta like the parameter; for sparse gradients
     also the updates so far, and per row the last update that touched it (`step`). `match_gradients` turns the one form into the other.
+    The learning rate of a group may be a tensor of one number, where the parameters are.
     """
 
     def __init__(
@@ -106,4 +107,4 @@ def _change(
     square.mul_(rho).addcmul_(g, g, value=1 - rho)
     change = (delta + epsilon).div_(square + epsilon).sqrt_().mul_(g).neg_()
     delta.mul_(rho).addcmul_(change, change, value=1 - rho)
-    return change.mul_(float(group["lr"]))
+    return change.mul_(group["lr"])

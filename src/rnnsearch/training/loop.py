@@ -23,6 +23,7 @@ from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.agreement import check_agreement
 from rnnsearch.training.alignment_loss import needs_links
 from rnnsearch.training.best_weights import BestWeights
+from rnnsearch.training.capture import check_capture, make_trainer
 from rnnsearch.training.checkpoint import load_checkpoint, save_checkpoint
 from rnnsearch.training.display import Display
 from rnnsearch.training.following import follow_launched, follow_started
@@ -44,7 +45,7 @@ SPEED_OVER = 20
 
 MAY_CHANGE = {"max_updates", "max_epochs", "max_minutes", "patience", "samples", "save_every", "exchange_timeout"}
 """Training settings that may differ when a run is resumed: they decide only when training ends and what is shown or saved."""
-MAY_CHANGE |= {"processes", "threads", "device", "exchange_precision"}
+MAY_CHANGE |= {"processes", "threads", "device", "exchange_precision", "capture"}
 """These compute the same update with sums in another order, so with other rounding; another number of processes and another kind of device
 also draw other random numbers for dropout. Only with these unchanged is a resumed run exact to the bit.
 """
@@ -77,6 +78,7 @@ def train_to_the_end(
     In a process that a launcher such as torchrun has started, it is one rank of the training; after the launcher's restart it resumes.
     """
     launch = launched()
+    check_capture(settings.training, settings.training.processes if launch is None else launch.world)
     if launch is not None and launch.rank:
         return follow_launched(settings, corpus, Path(path), launch)
     session = Session.begin(settings, corpus, Path(path), resume or (launch is not None and launch.restarts > 0), launch)
@@ -156,7 +158,7 @@ class Session:
             copies = copies_in_memory(training)
             check_memory(copies * tensor_bytes(fresh.shapes(trust_code=True)), "the weights, gradients and optimiser state of this network")
         network = fresh.make_network(trust_code=True, product_dtype=dtype).to(training.device)
-        trainer = Trainer(network, training, total_updates(training, len(order) / training.accumulate))
+        trainer = make_trainer(network, training, total_updates(training, len(order) / training.accumulate))
         run = run or Run.create(path, fresh.settings, corpus.source, corpus.target)
         progress = TrainingProgress(corpus_pairs=len(corpus.train))
         if run.checkpoint_path.exists():

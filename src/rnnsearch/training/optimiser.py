@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -18,20 +19,21 @@ from rnnsearch.training.adadelta import Adadelta
 def make_optimiser(parameters: Iterable[nn.Parameter], settings: TrainingSettings) -> torch.optim.Optimizer:
     """Adadelta (Zeiler 2012; ρ = 0.95, ε = 1e-6, no learning rate: it is 1) as in B.2, or what `settings` names."""
     rate, decay = settings.learning_rate, settings.weight_decay
+    adam: dict[str, Any] = {"betas": settings.betas, "eps": settings.epsilon, "fused": True, "capturable": settings.capture}
     match settings.optimiser:
         case "adadelta":
             return Adadelta(parameters, lr=rate, rho=settings.rho, eps=settings.epsilon, weight_decay=decay)
         case "adam":
-            return torch.optim.Adam(parameters, lr=rate, betas=settings.betas, eps=settings.epsilon, weight_decay=decay, fused=True)
+            return torch.optim.Adam(parameters, lr=rate, weight_decay=decay, **adam)
         case "adamw":
-            return torch.optim.AdamW(parameters, lr=rate, betas=settings.betas, eps=settings.epsilon, weight_decay=decay, fused=True)
-        case "sgd":
-            return torch.optim.SGD(parameters, lr=rate, weight_decay=decay)
+            return torch.optim.AdamW(parameters, lr=rate, weight_decay=decay, **adam)
+        case "sgd":  # only the fused one leaves a learning rate that is a tensor where it is
+            return torch.optim.SGD(parameters, lr=rate, weight_decay=decay, fused=settings.capture)
 
 
 def takes_sparse_gradients(settings: TrainingSettings) -> bool:
     """Whether the optimiser can leave the rows of unseen words alone. (Adam moves every row at every update; a GPU prefers whole ones.)"""
-    return settings.optimiser == "adadelta" and not settings.weight_decay and settings.device == "cpu"
+    return settings.optimiser == "adadelta" and not settings.weight_decay and settings.device == "cpu" and not settings.capture
 
 
 def sparse_parameters(network: nn.Module) -> list[nn.Parameter]:
@@ -80,8 +82,13 @@ def gradient_norm(parameters: Iterable[nn.Parameter]) -> Float[Tensor, ""]:
 
 def clip(parameters: Iterable[nn.Parameter], norm: float, threshold: float) -> None:
     """Rescales a gradient of L2 norm `norm` to `threshold` when it exceeds that (B.2; Pascanu et al. 2013); 0 never clips."""
-    if threshold and norm > threshold:
-        torch._foreach_mul_([_numbers(parameter) for parameter in parameters if parameter.grad is not None], threshold / norm)
+    if (factor := clip_factor(norm, threshold)) != 1.0:
+        torch._foreach_mul_([_numbers(parameter) for parameter in parameters if parameter.grad is not None], factor)
+
+
+def clip_factor(norm: float, threshold: float) -> float:
+    """What `clip` multiplies a gradient of this norm with."""
+    return threshold / norm if threshold and norm > threshold else 1.0
 
 
 def _numbers(parameter: nn.Parameter) -> Float[Tensor, ...]:
@@ -103,9 +110,18 @@ class WeightAverage:
     @torch.no_grad()
     def update(self, network: nn.Module, update: int, parameters: Iterable[nn.Parameter] | None = None) -> None:
         """After update 1, 2, …; `parameters`: only of these."""
-        chosen = {parameter.data_ptr() for parameter in (network.parameters() if parameters is None else parameters)}
-        pairs = [(self.weights[name], tensor) for name, tensor in network.state_dict().items() if tensor.data_ptr() in chosen]
+        pairs = self._pairs(network, parameters)
         torch._foreach_lerp_([average for average, _ in pairs], [tensor for _, tensor in pairs], averaging_rate(self.decay, update))
+
+    @torch.no_grad()
+    def update_by(self, rate: Float[Tensor, ""], network: nn.Module, parameters: Iterable[nn.Parameter] | None = None) -> None:
+        """As `update`, with an `averaging_rate` that is where the network is."""
+        for average, tensor in self._pairs(network, parameters):
+            average.lerp_(tensor, rate)
+
+    def _pairs(self, network: nn.Module, parameters: Iterable[nn.Parameter] | None) -> list[tuple[Tensor, Tensor]]:
+        chosen = {parameter.data_ptr() for parameter in (network.parameters() if parameters is None else parameters)}
+        return [(self.weights[name], tensor) for name, tensor in network.state_dict().items() if tensor.data_ptr() in chosen]
 
 
 def averaging_rate(decay: float, update: int) -> float:

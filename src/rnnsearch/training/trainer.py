@@ -75,49 +75,76 @@ class Trainer:
         A gradient that is not finite changes nothing. A GPU is waited for once: for what is shown, and for the norm of the gradient.
         """
         pairs = sum(len(batch.source) for batch in batches)
-        sums = self.add_gradients(batches, pairs, number)
-        *sums_here, norm = numbers_here(torch.cat((sums, gradient_norm(self.parameters).to(sums).view(1))))
+        *sums_here, norm = numbers_here(self._measured(batches, pairs, number))
         return self.step(Sums.of(sums_here), pairs, norm, number, self.parameters)
+
+    def _measured(self, batches: Sequence[Batch], pairs: int, number: int) -> Float64[Tensor, 5]:
+        """`add_gradients`, and the norm of the gradients behind what it returns."""
+        sums = self.add_gradients(batches, pairs, number)
+        return torch.cat((sums, gradient_norm(self.parameters).to(sums).view(1)))
 
     def add_gradients(self, batches: Sequence[Batch], pairs: int, number: int) -> Float64[Tensor, 4]:
         """Adds the gradients of the loss of update `number`, divided by `pairs`, to those of the parameters.
 
         Returns what `Sums.of` takes, where the network is.
         """
-        nll, tokens, alignment, rows = torch.zeros(4, dtype=torch.float64, device=self.parameters[0].device).unbind()
+        sums = torch.zeros(4, dtype=torch.float64, device=self.parameters[0].device)
         for batch in batches:
-            known = self._known(batch)
-            replaced = None if known is None else forced(known, self.settings)
-            every = self.network.teacher_forced(
-                batch.source, batch.source_lengths, batch.target, self.dropout, replaced, batch.target_lengths
-            )
-            losses = []
-            for direction, decoded in zip(self.network.directions, every, strict=True):
-                loss, plain = self._nll(direction.output, decoded, batch)
-                if known is not None and self.settings.alignment_loss != "none":
-                    read = known * decoded.attended.unsqueeze(-1)
-                    term, linked = alignment_loss(decoded.weights, read, self.settings.alignment_loss)
-                    loss = loss + alignment_weight(self.settings, number) * term
-                    alignment, rows = alignment + term.detach(), rows + linked
-                losses.append(loss / pairs)
-                nll = nll + plain.detach().double() / len(every)
-            torch.stack(losses).sum().backward()  # at once: what the directions share forms its gradient once
-            tokens = tokens + batch.target_lengths.sum()
-        return torch.stack((nll, tokens, alignment, rows))
+            sums = sums + self.add_batch(batch, self.replaced(batch), pairs, alignment_weight(self.settings, number))
+        return sums
+
+    def add_batch(
+        self,
+        batch: Batch,
+        replaced: Float[Tensor, "batch target source"] | None,
+        pairs: int | Float[Tensor, ""],
+        weight: float | Float[Tensor, ""],
+    ) -> Float64[Tensor, 4]:
+        """`add_gradients` of one batch. replaced: of this batch. weight: λ of the alignment loss.
+
+        On a GPU it asks for no value, and draws random numbers on the device only, so that it can be captured.
+        """
+        known = self._known(batch)
+        nll, alignment, rows = torch.zeros(3, dtype=torch.float64, device=self.parameters[0].device).unbind()
+        every = self.network.teacher_forced(batch.source, batch.source_lengths, batch.target, self.dropout, replaced, batch.target_lengths)
+        losses = []
+        for direction, decoded in zip(self.network.directions, every, strict=True):
+            loss, plain = self._nll(direction.output, decoded, batch)
+            if known is not None and self.settings.alignment_loss != "none":
+                read = known * decoded.attended.unsqueeze(-1)
+                term, linked = alignment_loss(decoded.weights, read, self.settings.alignment_loss)
+                loss = loss + weight * term
+                alignment, rows = alignment + term.detach(), rows + linked
+            losses.append(loss / pairs)
+            nll = nll + plain.detach().double() / len(every)
+        torch.stack(losses).sum().backward()  # at once: what the directions share forms its gradient once
+        return torch.stack((nll, batch.target_lengths.sum().to(nll), alignment, rows))
 
     def step(self, sums: Sums, pairs: int, norm: float, number: int, parameters: Sequence[nn.Parameter]) -> Update:
         """Clips the gradient, whose norm over all parameters is `norm`, applies it to these, and forgets it."""
         rate = learning_rate(self.settings, number, self.total_updates)
         applied = math.isfinite(norm) and math.isfinite(sums.nll)
         if applied:
-            clip(parameters, norm, self.settings.clip_norm)
-            for group in self.optimiser.param_groups:
-                group["lr"] = rate
-            self.optimiser.step()
-            if self.average is not None:
-                self.average.update(self.network, number, parameters)
-        self.optimiser.zero_grad(set_to_none=True)
+            self._apply(norm, rate, number, parameters)
+        self._forget_gradients()
         return Update(sums.nll, pairs, sums.target_tokens, norm, rate, applied, sums.alignment_loss, sums.linked_rows)
+
+    def _apply(self, norm: float, rate: float, number: int, parameters: Sequence[nn.Parameter]) -> None:
+        """The optimiser's step and the average's, with a gradient that is finite."""
+        clip(parameters, norm, self.settings.clip_norm)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        self.optimiser.step()
+        if self.average is not None:
+            self.average.update(self.network, number, parameters)
+
+    def _forget_gradients(self) -> None:
+        self.optimiser.zero_grad(set_to_none=True)
+
+    def replaced(self, batch: Batch) -> Float[Tensor, "batch target source"] | None:
+        """The rows that replace α in the contexts of this batch, perhaps drawn now."""
+        known = self._known(batch)
+        return None if known is None else forced(known, self.settings)
 
     def _known(self, batch: Batch) -> Float[Tensor, "batch target source"] | None:
         """The known alignment, if the settings use it."""

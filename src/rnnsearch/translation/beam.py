@@ -1,6 +1,7 @@
 """Beam search for the most probable translation (Sec. 4.2): it knows a step function and an opaque state, never a model or a word.
 
-Arrays that follow the hypotheses are small and live on the CPU; only log p and α of the step stay where the model is.
+Arrays that follow the hypotheses are small and live on the CPU; only log p and α of the step stay where the model is. On a GPU, where
+to bring them is to wait, `steps_ahead` searches several words ahead and leaves the rest to `Found`.
 Throughout: B sentences still searched, k slots per sentence, J source positions, K target ids.
 """
 
@@ -19,6 +20,7 @@ from torch import Tensor
 
 from rnnsearch.config import SearchSettings
 from rnnsearch.records import Hypothesis
+from rnnsearch.translation.largest import largest
 
 EOS, UNK = 0, 1
 """End of sentence and unknown word, the ids with which every vocabulary begins: said again here because the search knows no words."""
@@ -26,8 +28,6 @@ EOS, UNK = 0, 1
 IMPOSSIBLE = -math.inf
 CHUNK_ELEMENTS = 2_000_000
 """Scores that a CPU ranks at once: they stay in its cache."""
-BLOCK = 256
-"""Scores of which only the highest is compared at first."""
 SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
 """Stands for a coverage of 0, whose logarithm is −∞: a position never attended to costs β·87.3."""
 
@@ -107,34 +107,82 @@ def beam_search(
     Equal scores are ordered by hypothesis, then by id; at the final choice the one finished first wins. So the other
     sentences of the batch cannot change a sentence's result, except through the rounding of the step itself.
     """
-    limits = length_limits(source_lengths, settings)
-    found: list[list[Hypothesis]] = [[] for _ in range(len(source_lengths))]
-    history = [empty_beam(source_lengths)]
+    found = Found.begin(source_lengths, settings)
     previous: Tensor | None = None
-    widths = np.full(len(source_lengths), settings.beam)  # (B,) the beam that each sentence has left
-    while history[-1].sentences.size:
-        live, words = history[-1], len(history) - 1
+    while found.live.sentences.size:
         result = step(previous, state)
-        chosen = best_candidates(result, live, widths, words < limits.shortest[live.sentences], settings.no_unk)
-        ends = chosen.filled & (chosen.ids == EOS)
-        goes = chosen.filled & ~ends & (words < limits.longest[live.sentences])[:, None]
-        for sentence, _, hypothesis in hypotheses([*history, chosen], ends, source_lengths, settings, finished=True):
-            found[sentence].append(hypothesis)
-        chosen = replace(chosen, scores=np.where(goes, chosen.scores, np.float32(IMPOSSIBLE)))
-
-        stays = goes.any(axis=1) & ~settled(found, chosen, settings)
-        failed = ~stays & np.array([not found[sentence] for sentence in live.sentences])
-        for sentence, _, hypothesis in hypotheses(history, live.filled & failed[:, None], source_lengths, settings, finished=False):
-            found[sentence].append(hypothesis)
-        rows, slots = survivors(stays, goes)
+        chosen = best_candidates(result, found.live, found.widths, found.early(), settings.no_unk)
+        rows = found.take(chosen)
         if not rows.size:
             break
-        widths = (widths - ends.sum(axis=1))[rows]
-        history.append(chosen.select(rows, slots))
         if watch is not None:
-            watch(history[-1])
-        previous, state = advance(result, history[-1], rows)
-    return [sorted(collected, key=lambda hypothesis: -hypothesis.score)[: settings.nbest] for collected in found]
+            watch(found.live)
+        previous, state = advance(result, found.live, rows)
+    return found.best()
+
+
+@dataclass
+class Found:
+    """A search so far. source_lengths: on the CPU or not. history: a beam for each word, and one before the first.
+
+    finished: what each sentence has found. widths: (B,) the beam that each sentence of the last beam has left.
+    """
+
+    source_lengths: Int[Tensor, " batch"]
+    settings: SearchSettings
+    limits: LengthLimits
+    history: list[Beam]
+    finished: list[list[Hypothesis]]
+    widths: NDArray[np.int64]
+
+    @classmethod
+    def begin(cls, source_lengths: Int[Tensor, " batch"], settings: SearchSettings) -> Found:
+        size = len(source_lengths)
+        limits, widths = length_limits(source_lengths, settings), np.full(size, settings.beam)
+        return cls(source_lengths, settings, limits, [empty_beam(source_lengths)], [[] for _ in range(size)], widths)
+
+    @property
+    def live(self) -> Beam:
+        """The last beam."""
+        return self.history[-1]
+
+    @property
+    def words(self) -> int:
+        """That each live hypothesis has."""
+        return len(self.history) - 1
+
+    def early(self) -> NDArray[np.bool_]:
+        """(B,) where the end of sentence must not come next."""
+        return self.words < self.limits.shortest[self.live.sentences]
+
+    def take(self, chosen: Beam, *, together: bool = True) -> NDArray[np.int64]:
+        """Keeps what one more word has ended, and goes on with the rest.
+
+        chosen: continuations of the last beam, as `best_candidates` gives them. Returns the rows (B',) of the sentences that stay.
+        together: moves hypotheses that go on into the first slots; else every slot stays where it is.
+        """
+        live, settings = self.live, self.settings
+        ends = chosen.filled & (chosen.ids == EOS)
+        goes = chosen.filled & ~ends & (self.words < self.limits.longest[live.sentences])[:, None]
+        self._keep([*self.history, chosen], ends, finished=True)
+        chosen = replace(chosen, scores=np.where(goes, chosen.scores, np.float32(IMPOSSIBLE)))
+
+        stays = goes.any(axis=1) & ~settled(self.finished, chosen, settings)
+        failed = ~stays & np.array([not self.finished[sentence] for sentence in live.sentences])
+        self._keep(self.history, live.filled & failed[:, None], finished=False)
+        rows, slots = survivors(stays, goes) if together else (np.flatnonzero(stays), np.arange(goes.shape[1])[None])
+        self.widths = (self.widths - ends.sum(axis=1))[rows]
+        if rows.size:
+            self.history.append(chosen.select(rows, slots))
+        return rows
+
+    def _keep(self, history: Sequence[Beam], which: NDArray[np.bool_], *, finished: bool) -> None:
+        for sentence, _, hypothesis in hypotheses(history, which, self.source_lengths, self.settings, finished=finished):
+            self.finished[sentence].append(hypothesis)
+
+    def best(self) -> list[list[Hypothesis]]:
+        """Of each sentence, `settings.nbest` at most, best first."""
+        return [sorted(collected, key=lambda hypothesis: -hypothesis.score)[: self.settings.nbest] for collected in self.finished]
 
 
 def empty_beam(source_lengths: Tensor) -> Beam:
@@ -175,37 +223,6 @@ def forbid(scores: Tensor, early: NDArray[np.bool_], no_unk: bool) -> None:
         scores[:, :, UNK] = IMPOSSIBLE
     if early.any():
         scores[torch.from_numpy(early).to(scores.device), :, EOS] = IMPOSSIBLE
-
-
-def largest(scores: Float[Tensor, "batch candidates"], count: int) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:
-    """The `count` largest of each row (fewer if there are no more) and their indices, equal ones in the order of their indices.
-
-    torch.topk leaves open which of several equal scores it returns; one more than asked for shows whether that matters.
-    """
-    count = min(count, scores.shape[1])
-    values, indices = highest(scores, min(count + 1, scores.shape[1]))
-    cut = values[:, count - 1 : count]
-    tied = ((values[:, count:] == cut) & (cut > IMPOSSIBLE)).any(dim=1)
-    for row in tied.nonzero().flatten().tolist():
-        enough = (~(scores[row] < cut[row])).nonzero().flatten()  # in the order of their indices; NaN too, which topk puts first
-        indices[row, :count] = enough[scores[row, enough].sort(descending=True, stable=True).indices[:count]]
-    indices = indices[:, :count].sort(dim=1).values
-    values, order = scores.gather(1, indices).sort(dim=1, descending=True, stable=True)
-    return values, indices.gather(1, order)
-
-
-def highest(scores: Float[Tensor, "batch candidates"], count: int) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:
-    """torch.topk of each row: the highest lie in the blocks with the highest maxima, which a fast pass finds."""
-    blocks = scores.shape[1] // BLOCK
-    if blocks <= count:
-        return scores.topk(count, dim=1)
-    whole = scores[:, : blocks * BLOCK].unflatten(1, (blocks, BLOCK))  # (batch, blocks, BLOCK)
-    chosen = whole.amax(2).topk(count, dim=1).indices.unsqueeze(2)  # (batch, best, 1)
-    numbers = (chosen * BLOCK + torch.arange(BLOCK, device=scores.device)).flatten(1)
-    left = torch.arange(blocks * BLOCK, scores.shape[1], device=scores.device).expand(len(scores), -1)
-    numbers = torch.cat((numbers, left), 1)  # (batch, the chosen blocks' and what is no whole block)
-    values, places = scores.gather(1, numbers).topk(count, dim=1)
-    return values, numbers.gather(1, places)
 
 
 def settled(found: list[list[Hypothesis]], live: Beam, settings: SearchSettings) -> NDArray[np.bool_]:

@@ -20,6 +20,7 @@ from rnnsearch.config import SearchSettings
 from rnnsearch.records import Hypothesis
 from rnnsearch.translation.beam import EOS, Beam, SearchState, StepFunction, beam_search, final_score
 from rnnsearch.translation.ensemble import mean_alignment
+from rnnsearch.translation.steps_ahead import search_ahead
 
 Ids = tuple[int, ...]
 
@@ -50,8 +51,11 @@ def search(
 def search_one_way(
     reader: Reader, source_lengths: Int[Tensor, " batch"], settings: SearchSettings, watch: Callable[[Beam], None] | None = None
 ) -> list[list[Hypothesis]]:
-    """Beam search in one direction."""
-    found = beam_search(reader.step, reader.state, source_lengths, settings, watch)
+    """Beam search in one direction. On a GPU the host looks at every word only where somebody watches."""
+    if watch is not None or source_lengths.device.type == "cpu":
+        found = beam_search(reader.step, reader.state, source_lengths, settings, watch)
+    else:
+        found = search_ahead(reader.step, reader.state, source_lengths, settings)
     return [[in_order(hypothesis) for hypothesis in one] for one in found] if reader.backward else found
 
 

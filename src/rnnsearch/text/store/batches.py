@@ -38,7 +38,11 @@ class Batch:
         return {name: part for name, part in parts.items() if part is not None}
 
     def to(self, device: torch.device | str) -> Batch:
-        return Batch(**{name: part.to(device) for name, part in self.parts().items()})
+        """A GPU takes it from pinned memory: from any other the host would wait until the GPU has done all that it had to do before."""
+        if torch.device(device).type != "cuda":
+            return Batch(**{name: part.to(device) for name, part in self.parts().items()})
+        pinned = {name: part if part.is_cuda else part.pin_memory() for name, part in self.parts().items()}
+        return Batch(**{name: part.to(device, non_blocking=True) for name, part in pinned.items()})
 
     def share(self, rank: int, world: int) -> Batch:
         """The pairs of process `rank` of `world`: every world-th, so that all shares are about equally long."""
