@@ -304,10 +304,10 @@ def test_every_pair_is_read_once_in_an_epoch(worlds: tuple[int, ...], accumulate
     for number, world in enumerate(worlds, 1):
         part = left if number == len(worlds) else 5
         left -= part
-        for indices, after in itertools.islice(updates_from(order, position, accumulate), part):
-            shares = [share_of(None, indices, training, rank, world) for rank in range(world)]  # type: ignore[arg-type]
+        for chosen, after in itertools.islice(updates_from(order, position, None, training), part):  # type: ignore[arg-type]
+            shares = [share_of(None, chosen, training, rank, world) for rank in range(world)]  # type: ignore[arg-type]
             read.update(itertools.chain.from_iterable(itertools.chain.from_iterable(share.batches for share in shares)))
-            assert {share.pairs for share in shares} == {sum(map(len, indices))}
+            assert {share.pairs for share in shares} == {sum(len(one.indices) for one in chosen)}
             assert len({share.check for share in shares}) == 1
             position = after
     assert position == (accumulate, 0) or position == (accumulate - 1, len(order))
