@@ -51,7 +51,11 @@ def batches(number: int, training: TrainingSettings, pairs: int = 7) -> list[Bat
         lengths = torch.randint(1, 6, (2, pairs), generator=generator)
         ids = torch.randint(0, WORDS, (2, pairs, 5), generator=generator)
         known = torch.rand(pairs, 5, 5, generator=generator, dtype=torch.float64)
-        found.append(Batch(ids[0], lengths[0], ids[1], lengths[1], known))
+        words = None
+        if training.sampled_softmax:
+            words = torch.randperm(WORDS, generator=generator)[: training.sampled_softmax].sort().values
+            ids[1] = words[ids[1] % len(words)]
+        found.append(Batch(ids[0], lengths[0], ids[1], lengths[1], known, words))
     return found
 
 
@@ -128,6 +132,9 @@ CASES: dict[str, tuple[int, ModelSettings, dict[str, Any]]] = {
         {"optimiser": "adam", "learning_rate": 0.01, "average_decay": 0.9, "accumulate": 2},
     ),
     "adam": (2, MODEL, {"optimiser": "adam", "learning_rate": 0.01}),
+    "adadelta, sampled softmax, both decoders, accumulated": (2, BOTH, {"sampled_softmax": 9, "accumulate": 2, "average_decay": 0.9}),
+    "adadelta, sampled softmax, tied, three ranks": (3, TIED, {"sampled_softmax": 9}),
+    "adam, sampled softmax": (2, MODEL, {"optimiser": "adam", "learning_rate": 0.01, "sampled_softmax": 9}),
     "adamw, alignment loss, backward decoder": (
         2,
         MODEL.model_copy(update={"decoder": "backward"}),
@@ -138,7 +145,7 @@ CASES: dict[str, tuple[int, ModelSettings, dict[str, Any]]] = {
 
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has memory files without a name")
-QUICK = {"adadelta, sparse rows": False, "adam": True}
+QUICK = {"adadelta, sparse rows": False, "adam": True, "adadelta, sampled softmax, both decoders, accumulated": True}
 """Case → whether ranks share memory; all others are slow."""
 
 

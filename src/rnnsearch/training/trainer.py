@@ -20,12 +20,14 @@ from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.alignment_loss import alignment_loss, alignment_weight, forced, needs_links
 from rnnsearch.training.loss import negative_log_likelihood
 from rnnsearch.training.optimiser import WeightAverage, choose_gradients, clip, gradient_norm, learning_rate, make_optimiser
+from rnnsearch.training.sampled_softmax import over_words
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """nll: −log p(y | x) in nats, summed over the pairs, the mean of the directions if there are two. gradient_norm: before clipping.
+    """nll: −log p(y | x) in nats, summed over the pairs, the mean of the directions if there are two; with a sampled softmax that over V'.
 
+    gradient_norm: before clipping.
     applied: False if it was not finite.
     alignment_loss: without its weight, summed over the linked_rows, the target positions with word links, in every direction.
     """
@@ -157,15 +159,16 @@ class Trainer:
         """(the loss to differentiate, the plain NLL) of one direction, summed over all the batch's words: of p over `batch.words`."""
         real = source_mask(batch.target_lengths, batch.target.shape[1])
         smoothing, dtype = self.settings.label_smoothing, self.network.product_dtype
-        layer: tuple[Tensor, Tensor] = (output.weight, output.bias)
+        weight: Tensor = output.weight
+        bias: Tensor = output.bias
         targets = batch.target
         if batch.words is not None:
-            layer, targets = output.parameters_of_words(batch.words), torch.searchsorted(batch.words, targets)
+            weight, bias, targets = over_words(output, batch.words, targets)
         if real.device.type == "cpu":  # padding costs no product
-            return negative_log_likelihood(decoded.features[real], *layer, targets[real], smoothing, dtype)
+            return negative_log_likelihood(decoded.features[real], weight, bias, targets[real], smoothing, dtype)
         # Elsewhere it does: how many positions are real is not known without waiting, and shapes stay those of the batch.
         rows = decoded.features.flatten(0, 1)
-        return negative_log_likelihood(rows, *layer, targets.flatten(), smoothing, dtype, real.flatten())
+        return negative_log_likelihood(rows, weight, bias, targets.flatten(), smoothing, dtype, real.flatten())
 
     @contextmanager
     def for_use(self) -> Iterator[TranslationNetwork]:
