@@ -145,7 +145,7 @@ CASES: dict[str, tuple[int, ModelSettings, dict[str, Any]]] = {
 
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has memory files without a name")
-QUICK = {"adadelta, sparse rows": False, "adam": True, "adadelta, sampled softmax, both decoders, accumulated": True}
+QUICK = {"adadelta, sparse rows": False, "adam": True, "adadelta, sampled softmax, tied, three ranks": False}
 """Case → whether ranks share memory; all others are slow."""
 
 

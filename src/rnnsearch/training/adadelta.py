@@ -90,7 +90,7 @@ def _step_rows(parameter: nn.Parameter, state: dict[str, Tensor], group: dict[st
     at_once = max(ROWS_TOGETHER, rows_of_chunk - rows_of_chunk % ROWS_TOGETHER)
     for rows, g in zip(gradient.indices()[0].split(at_once), gradient.values().split(at_once), strict=True):
         past = _decay((now - 1 - state["step"][rows]).to(g.dtype), g, group)
-        square, delta = state["square_avg"][rows] * past, state["acc_delta"][rows] * past
+        square, delta = (state[slot].index_select(0, rows).mul_(past) for slot in ("square_avg", "acc_delta"))
         parameter.index_add_(0, rows, _change(g, square, delta, group))
         state["square_avg"][rows], state["acc_delta"][rows], state["step"][rows] = square, delta, now
 

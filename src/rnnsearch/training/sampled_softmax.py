@@ -29,4 +29,4 @@ def over_words(
 
     words: V', ascending, with every target; targets are not compared with it here. Label smoothing then means ε/|V'| on every word of V'.
     """
-    return *output.parameters_of_words(words), torch.searchsorted(words, targets)
+    return *output.parameters_of_words(words), torch.searchsorted(words, targets.contiguous())
