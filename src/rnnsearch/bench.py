@@ -146,7 +146,8 @@ def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
     with torch.device("meta"):
         network = TranslationNetwork(settings.model, words, words, product_dtype=PRECISIONS[training.precision], trust_code=True)
     ids, lengths = random_ids(training.batch_size, length, words)
-    batch = Batch(ids, lengths, ids, lengths, torch.eye(length + 1).repeat(training.batch_size, 1, 1)).to("meta")
+    known, subset = torch.eye(length + 1).repeat(training.batch_size, 1, 1), random_words(ids, words, training.sampled_softmax)
+    batch = Batch(ids, lengths, ids, lengths, known, subset).to("meta")
     with FlopCounterMode(display=False) as counter:
         Trainer(network, training, 1 << 30).add_gradients([batch], training.batch_size, 1)
     return int(counter.get_total_flops())

@@ -25,6 +25,7 @@ from rnnsearch.training import loop
 from rnnsearch.training.display import Display
 from rnnsearch.training.loss import negative_log_likelihood
 from rnnsearch.training.optimiser import coalesced, sparse_parameters
+from rnnsearch.training.optimiser_state import copies_in_memory
 from rnnsearch.training.sampled_softmax import over_words
 from rnnsearch.training.trainer import Trainer
 
@@ -236,6 +237,12 @@ def test_a_gradient_in_order_is_not_copied() -> None:
         gradient = torch.sparse_coo_tensor(torch.tensor([indices]), values, (6, 2), check_invariants=True)
         torch.testing.assert_close(coalesced(gradient).to_dense(), gradient.to_dense())
         assert coalesced(gradient).is_coalesced()
+
+
+def test_memory_that_is_asked_for() -> None:
+    """Weights, two averages of Adadelta, and whole gradients only where there are any."""
+    assert copies_in_memory(TrainingSettings()) == copies_in_memory(TrainingSettings(sampled_softmax=9, weight_decay=0.1)) == 4
+    assert copies_in_memory(TrainingSettings(sampled_softmax=9)) == 3
 
 
 TINY = [
