@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from rnnsearch import bench, bench_alignment
 from rnnsearch.config import Settings, load_config

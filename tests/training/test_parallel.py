@@ -133,7 +133,7 @@ CASES: dict[str, tuple[int, ModelSettings, dict[str, Any]]] = {
     ),
     "adam": (2, MODEL, {"optimiser": "adam", "learning_rate": 0.01}),
     "adadelta, sampled softmax, both decoders, accumulated": (2, BOTH, {"sampled_softmax": 9, "accumulate": 2, "average_decay": 0.9}),
-    "adadelta, sampled softmax, tied, three ranks": (3, TIED, {"sampled_softmax": 9}),
+    "adadelta, sampled softmax, tied": (2, TIED, {"sampled_softmax": 9}),
     "adam, sampled softmax": (2, MODEL, {"optimiser": "adam", "learning_rate": 0.01, "sampled_softmax": 9}),
     "adamw, alignment loss, backward decoder": (
         2,
@@ -145,7 +145,7 @@ CASES: dict[str, tuple[int, ModelSettings, dict[str, Any]]] = {
 
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has memory files without a name")
-QUICK = {"adadelta, sparse rows": False, "adam": True, "adadelta, sampled softmax, tied, three ranks": False}
+QUICK = {"adadelta, sparse rows": False, "adam": True, "adadelta, sampled softmax, tied": False}
 """Case → whether ranks share memory; all others are slow."""
 
 
