@@ -16,12 +16,14 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rnnsearch.config import ModelSettings, TrainingSettings, load_config
+from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork, source_mask
 from rnnsearch.model.readout import OutputLayer
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.store.batches import Batch, Position, batches_from
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training import loop
+from rnnsearch.training.capture import check_capture
 from rnnsearch.training.display import Display
 from rnnsearch.training.loss import negative_log_likelihood
 from rnnsearch.training.optimiser import coalesced, sparse_parameters
@@ -294,3 +296,8 @@ def test_two_processes_learn_what_one_learns(tiny_store: Path, tmp_path: Path) -
     found, expected = (load_tensors(run.checkpoint_path, "")[0] for run in reversed(runs))
     for name in (name for name in expected if name.startswith("network.")):
         torch.testing.assert_close(found[name], expected[name], rtol=1e-4, atol=1e-5, msg=name)
+
+
+def test_captured_updates_are_refused() -> None:
+    with pytest.raises(InputError, match=r"training\.capture = true and training\.sampled_softmax do not go together"):
+        check_capture(TrainingSettings(capture=True, device="cuda", sampled_softmax=9), 1)
