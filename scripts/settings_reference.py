@@ -45,6 +45,7 @@ PAPER = {
         **{"optimiser": '`"adadelta"` (B.2)', "rho": "`0.95` (B.2)", "epsilon": "`1e-6` (B.2)", "clip_norm": "`1` (B.2)"},
         **{"max_updates": "Table 2", "device": "a GPU (Table 2)", "batch_tokens": UNUSED, "accumulate": UNUSED, "weight_decay": UNUSED},
         **{"dropout_embedding": UNUSED, "dropout_recurrent": UNUSED, "dropout_readout": UNUSED, "label_smoothing": UNUSED},
+        **{"sampled_softmax": UNUSED},
         **{"alignment_loss": UNUSED, "alignment_weight": UNUSED, "alignment_annealing": UNUSED, "alignment_final_weight": UNUSED},
         **{"alignment_forcing": UNUSED, "alignment_forcing_probability": UNUSED, "average_decay": UNUSED},
         **{"patience": "for RNNsearch-50 with a star only (Table 1)"},

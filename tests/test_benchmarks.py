@@ -207,3 +207,51 @@ def test_a_form_of_the_set_up_is_measured() -> None:
         row = script["measured"](SimpleNamespace(**small), form)
         assert row["seconds"] > row["system_seconds"] >= 0
         assert row["peak_memory"] > 1 << 26
+
+
+def test_a_vocabulary_is_measured_by_whole_updates() -> None:
+    """Of a network with the words, and a softmax over as many of them, that the size says."""
+    work = runpy.run_path(str(BENCHMARKS / "large_vocabulary.py"))["work"]
+
+    class Pipe:
+        def __init__(self) -> None:
+            self.asked, self.said = iter([1, 1, 1, 0]), list[Any]()
+
+        def recv(self) -> int:
+            return next(self.asked)
+
+        def send(self, value: Any) -> None:
+            self.said.append(value)
+
+    sizes = [f"model.{name}_size=4" for name in ("embedding", "hidden", "alignment", "maxout")]
+    found = []
+    for words, sampled in ((40, 0), (300, 30)):
+        pipe = Pipe()
+        changes = [*sizes, "training.batch_size=3", "training.threads=1", f"training.sampled_softmax={sampled}"]
+        work(pipe, load_config(overrides=changes), words, 12, 3)
+        *seconds, rest = pipe.said
+        assert len(seconds) == 3
+        assert all(one > 0 for one in seconds)
+        found.append(rest)
+    assert [one["softmax_words"] for one in found] == [40, 30]
+    assert found[1]["parameters"] - found[0]["parameters"] == 260 * (3 * 4 + 1)
+    assert found[0]["batches_of_partition"] == 1 <= found[1]["batches_of_partition"] <= 4
+
+
+@pytest.mark.slow
+def test_vocabularies_are_compared_and_nothing_is_done_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RNNSEARCH_QUIET", "1")
+    small = [f"--set=model.{name}_size=8" for name in ("embedding", "hidden", "encoder", "alignment", "maxout")]
+    small += ["--set=training.max_updates=3", "--set=training.validate_every=3", "--set=search.max_length_ratio=1", "--rare=20"]
+    monkeypatch.setattr(sys, "argv", ["vocabularies.py", "builtin", "--out", str(tmp_path / "study"), *small])
+    printed = []
+    for _ in range(2):
+        runpy.run_path(str(BENCHMARKS / "vocabularies.py"), run_name="__main__")
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]  # times too: they were kept
+    rows = json.loads((tmp_path / "study" / "results.json").read_text())["rows"]
+    assert [row["target_words"] for row in rows[:2]] == [102, 202]
+    assert rows[2]["target_words"] > 202 > 0 == rows[2]["unknown_in_test"] < rows[1]["unknown_in_test"] < rows[0]["unknown_in_test"]
+    assert rows[2]["plain"]["unk"] >= rows[2]["replaced"]["unk"] == 0

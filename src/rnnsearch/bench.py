@@ -95,7 +95,7 @@ def trained(settings: Settings, words: int, length: int) -> tuple[Trainer, Batch
     network = random_network(settings, words, PRECISIONS[training.precision]).to(training.device)
     ids, lengths = random_ids(training.batch_size, length, words)
     known = torch.eye(length + 1).repeat(training.batch_size, 1, 1)  # read only if the settings learn from links
-    batch = Batch(ids, lengths, ids.flip(0), lengths, known).to(training.device)
+    batch = Batch(ids, lengths, ids.flip(0), lengths, known, random_words(ids, words, training.sampled_softmax)).to(training.device)
     return make_trainer(network, training, 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30), batch
 
 
@@ -146,7 +146,8 @@ def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
     with torch.device("meta"):
         network = TranslationNetwork(settings.model, words, words, product_dtype=PRECISIONS[training.precision], trust_code=True)
     ids, lengths = random_ids(training.batch_size, length, words)
-    batch = Batch(ids, lengths, ids, lengths, torch.eye(length + 1).repeat(training.batch_size, 1, 1)).to("meta")
+    known, subset = torch.eye(length + 1).repeat(training.batch_size, 1, 1), random_words(ids, words, training.sampled_softmax)
+    batch = Batch(ids, lengths, ids, lengths, known, subset).to("meta")
     with FlopCounterMode(display=False) as counter:
         Trainer(network, training, 1 << 30).add_gradients([batch], training.batch_size, 1)
     return int(counter.get_total_flops())
@@ -166,6 +167,16 @@ def random_ids(sentences: int, length: int, words: int) -> tuple[Tensor, Tensor]
     ids = torch.randint(2, words, (sentences, length + 1))
     ids[:, -1] = 0
     return ids, torch.full((sentences,), length + 1)
+
+
+def random_words(targets: Tensor, words: int, size: int) -> Tensor | None:
+    """V' of a sampled softmax over `size` words: those of the targets, and others drawn at random. None for 0: all words."""
+    if not size:
+        return None
+    used = targets.unique()
+    others = torch.ones(words, dtype=torch.bool).index_fill_(0, used, False).nonzero().squeeze(1)
+    drawn = others[torch.randperm(len(others))[: max(0, min(size, words) - len(used))]]
+    return torch.cat([used, drawn]).sort().values
 
 
 def timed(work: Callable[[], object], repetitions: int, device: str, *, warm_up: bool = True) -> list[float]:

@@ -145,6 +145,11 @@ class TrainingSettings(_Section):
         0.0, description="dropout probability of the recurrent states, with one mask per sequence (Gal & Ghahramani 2016)"
     )
     dropout_readout: Probability = Field(0.0, description="dropout probability of t, the hidden layer before the output")
+    sampled_softmax: Count = Field(
+        0,
+        description="train with a softmax over this many target words, those of the next sentences, in place of the whole vocabulary "
+        "(Jean et al. 2015); 0 = all words",
+    )
     label_smoothing: Probability = Field(0.0, description="probability mass that is moved from the reference word to all words")
     alignment_loss: Literal["none", "cross-entropy", "squared", "product"] = Field(
         "none", description="second loss that teaches α the word links of the corpus: −Σ a log α, Σ (a − α)², or −log Σ a α"

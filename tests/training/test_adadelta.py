@@ -106,7 +106,7 @@ def trained(sparse: bool, monkeypatch: pytest.MonkeyPatch, first: int, last: int
     torch.manual_seed(2)
     sizes = {"embedding_size": 6, "hidden_size": 5, "alignment_size": 4, "maxout_size": 6}
     with monkeypatch.context() as patch:
-        patch.setattr("rnnsearch.training.trainer.takes_sparse_gradients", lambda settings: sparse)
+        patch.setattr("rnnsearch.training.optimiser.takes_sparse_gradients", lambda settings: sparse)
         trainer = Trainer(TranslationNetwork(ModelSettings.model_validate(sizes), 12, 12).double(), TrainingSettings(rho=0.8), 0)
     if checkpoint is not None:
         load_checkpoint(checkpoint, trainer.network, trainer.optimiser, None)

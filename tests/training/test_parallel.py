@@ -51,7 +51,11 @@ def batches(number: int, training: TrainingSettings, pairs: int = 7) -> list[Bat
         lengths = torch.randint(1, 6, (2, pairs), generator=generator)
         ids = torch.randint(0, WORDS, (2, pairs, 5), generator=generator)
         known = torch.rand(pairs, 5, 5, generator=generator, dtype=torch.float64)
-        found.append(Batch(ids[0], lengths[0], ids[1], lengths[1], known))
+        words = None
+        if training.sampled_softmax:
+            words = torch.randperm(WORDS, generator=generator)[: training.sampled_softmax].sort().values
+            ids[1] = words[ids[1] % len(words)]
+        found.append(Batch(ids[0], lengths[0], ids[1], lengths[1], known, words))
     return found
 
 
@@ -128,6 +132,9 @@ CASES: dict[str, tuple[int, ModelSettings, dict[str, Any]]] = {
         {"optimiser": "adam", "learning_rate": 0.01, "average_decay": 0.9, "accumulate": 2},
     ),
     "adam": (2, MODEL, {"optimiser": "adam", "learning_rate": 0.01}),
+    "adadelta, sampled softmax, both decoders, accumulated": (2, BOTH, {"sampled_softmax": 9, "accumulate": 2, "average_decay": 0.9}),
+    "adadelta, sampled softmax, tied": (2, TIED, {"sampled_softmax": 9}),
+    "adam, sampled softmax": (2, MODEL, {"optimiser": "adam", "learning_rate": 0.01, "sampled_softmax": 9}),
     "adamw, alignment loss, backward decoder": (
         2,
         MODEL.model_copy(update={"decoder": "backward"}),
@@ -138,7 +145,7 @@ CASES: dict[str, tuple[int, ModelSettings, dict[str, Any]]] = {
 
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has memory files without a name")
-QUICK = {"adadelta, sparse rows": False, "adam": True}
+QUICK = {"adadelta, sparse rows": False, "adam": True, "adadelta, sampled softmax, tied": False}
 """Case → whether ranks share memory; all others are slow."""
 
 
@@ -304,10 +311,10 @@ def test_every_pair_is_read_once_in_an_epoch(worlds: tuple[int, ...], accumulate
     for number, world in enumerate(worlds, 1):
         part = left if number == len(worlds) else 5
         left -= part
-        for indices, after in itertools.islice(updates_from(order, position, accumulate), part):
-            shares = [share_of(None, indices, training, rank, world) for rank in range(world)]  # type: ignore[arg-type]
+        for chosen, after in itertools.islice(updates_from(order, position, None, training), part):  # type: ignore[arg-type]
+            shares = [share_of(None, chosen, training, rank, world) for rank in range(world)]  # type: ignore[arg-type]
             read.update(itertools.chain.from_iterable(itertools.chain.from_iterable(share.batches for share in shares)))
-            assert {share.pairs for share in shares} == {sum(map(len, indices))}
+            assert {share.pairs for share in shares} == {sum(len(one.indices) for one in chosen)}
             assert len({share.check for share in shares}) == 1
             position = after
     assert position == (accumulate, 0) or position == (accumulate - 1, len(order))

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from rnnsearch.model.chosen_rows import chosen_rows
 from rnnsearch.model.initialise import gaussian, zeros
 from rnnsearch.model.linear import Linear, linear, selected
 from rnnsearch.model.tanh import tanh
@@ -75,6 +76,8 @@ class OutputLayer(nn.Module):
         self.factor = Linear(readout_size, embedding_size) if factored else None
         self.weight = tied if tied is not None else nn.Parameter(torch.empty(words, embedding_size if factored else readout_size))
         self.bias = nn.Parameter(torch.empty(words))
+        self.sparse_gradient = False
+        """Whether the gradients of W_o and b hold only the rows that `parameters_of_words` has given."""
         if tied is None:
             gaussian(0.01)(self.weight)
         zeros(self.bias)
@@ -91,6 +94,10 @@ class OutputLayer(nn.Module):
         """The layer for some words only: (*rest, readout) → (*rest, shortlist). Their rows of W_o are selected here, once."""
         rows = selected(self, ids)
         return lambda readout: rows(self.features(readout))
+
+    def parameters_of_words(self, ids: Int[Tensor, " subset"]) -> tuple[Float[Tensor, "subset feature"], Float[Tensor, " subset"]]:
+        """The rows of W_o and b of different words: for a loss over these words only."""
+        return chosen_rows(self.weight, ids, sparse=self.sparse_gradient), chosen_rows(self.bias, ids, sparse=self.sparse_gradient)
 
 
 ROWS_AT_ONCE = 128

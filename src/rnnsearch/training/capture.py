@@ -216,3 +216,6 @@ def check_capture(settings: TrainingSettings, ranks: int) -> None:
         raise InputError("training.capture = true needs a GPU", remedy='set training.device = "cuda", or training.capture = false')
     if settings.capture and ranks > 1:
         raise InputError(f"training.capture = true needs one process, and there are {ranks}", remedy="set training.capture = false")
+    if settings.capture and settings.sampled_softmax:
+        what = "training.capture = true and training.sampled_softmax do not go together: captured updates know no partitions"
+        raise InputError(what, remedy="set training.capture = false")

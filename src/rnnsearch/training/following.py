@@ -81,5 +81,5 @@ def follow(ranks: Ranks, settings: Settings, corpus: Corpus, interrupt: Interrup
     trainer = Trainer(network, training.model_copy(update={"average_decay": 0.0}), total)
     parallel = ParallelTrainer(trainer, ranks, training, interrupt)
     position = Position(*map(int, ranks.numbers_from_first([0, 0])))
-    updates = updates_from(order, position, training.accumulate)
-    return parallel.follow(share_of(corpus.train, indices, training, ranks.rank, ranks.world) for indices, _ in updates)
+    updates = updates_from(order, position, corpus.train, training)
+    return parallel.follow(share_of(corpus.train, chosen, training, ranks.rank, ranks.world) for chosen, _ in updates)

@@ -18,7 +18,7 @@ from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.run import Run, refuse_run
 from rnnsearch.system.machine import PRECISIONS, check_memory, set_up_cpu
 from rnnsearch.system.tensors import tensor_bytes
-from rnnsearch.text.store.batches import BatchOrder, Indices, Position
+from rnnsearch.text.store.batches import BatchOrder, ChosenPairs, Position
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.agreement import check_agreement
 from rnnsearch.training.alignment_loss import needs_links
@@ -91,11 +91,11 @@ def train_to_the_end(
         session.log.warn = shown.say
         if session.corpus.dev is None:
             shown.say("warning: the corpus has no development set: the latest weights are saved, and training.patience has no effect")
-        for indices, position in session.batches():
+        for chosen, position in session.batches():
             session.progress.finished = reason_to_stop(settings.training, session.progress)
             if session.progress.finished or interrupt.signal:
                 break
-            session.update(indices, position, shown)
+            session.update(chosen, position, shown)
             interrupt.signal = interrupt.signal or session.signal
         if session.progress.finished:
             session.validate(shown)
@@ -168,9 +168,10 @@ class Session:
         log, best = Log(run, progress, print), BestWeights(run.model_path, progress)
         return cls(run, corpus, order, trainer, progress, log, progress.update, time.monotonic(), [], best, ExitStack())
 
-    def batches(self) -> Iterator[tuple[list[Indices], Position]]:
+    def batches(self) -> Iterator[tuple[list[ChosenPairs], Position]]:
         """The pairs of each update from here on, and the position after it."""
-        return updates_from(self.order, Position(self.progress.epoch, self.progress.batch), self.run.settings.training.accumulate)
+        position = Position(self.progress.epoch, self.progress.batch)
+        return updates_from(self.order, position, self.corpus.train, self.run.settings.training)
 
     def begin_together(self, launch: Launch | None, interrupt: Interrupt) -> None:
         """With several processes, meets the others and gives them what this one has made or restored."""
@@ -192,11 +193,11 @@ class Session:
         ranks.numbers_from_first([self.progress.epoch, self.progress.batch])
         self.clock = time.monotonic()
 
-    def update(self, indices: list[Indices], position: Position, shown: Display) -> None:
+    def update(self, chosen: list[ChosenPairs], position: Position, shown: Display) -> None:
         """One update, and the validation or checkpoint that is due after it."""
         training, progress = self.run.settings.training, self.progress
         ranks = (0, 1) if self.parallel is None else (0, self.parallel.ranks.world)
-        share = share_of(self.corpus.train, indices, training, *ranks)
+        share = share_of(self.corpus.train, chosen, training, *ranks)
         if self.parallel is None:
             update = self.trainer.update(share.batches, progress.update + 1)
         else:

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.model.embedding import WordEmbedding
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.model.readout import OutputLayer
 from rnnsearch.training.adadelta import Adadelta
 
 
@@ -32,14 +34,31 @@ def make_optimiser(parameters: Iterable[nn.Parameter], settings: TrainingSetting
 
 
 def takes_sparse_gradients(settings: TrainingSettings) -> bool:
-    """Whether the optimiser can leave the rows of unseen words alone. (Adam moves every row at every update; a GPU prefers whole ones.)"""
-    return settings.optimiser == "adadelta" and not settings.weight_decay and settings.device == "cpu" and not settings.capture
+    """Whether the optimiser can leave the rows of unseen words alone. (Adam moves every row at every update; a GPU prefers whole ones.)
+
+    SGD could do so always; it does with a sampled softmax, where whole gradients would cost more than all the rest.
+    """
+    lazy = settings.optimiser == "adadelta" or (settings.optimiser == "sgd" and settings.sampled_softmax > 0)
+    return lazy and not settings.weight_decay and settings.device == "cpu" and not settings.capture
+
+
+def choose_gradients(network: TranslationNetwork, settings: TrainingSettings) -> None:
+    """Decides which gradients hold only the rows of a batch's words: those of the embeddings, and with a sampled softmax W_o's and b's.
+
+    A matrix that is embedding and W_o at once has such a gradient if both of its uses have.
+    """
+    sparse, sampled = takes_sparse_gradients(settings), settings.sampled_softmax > 0
+    network.source_embedding.sparse_gradient = sparse
+    network.target_embedding.sparse_gradient = sparse and (sampled or not network.tied)
+    for direction in network.directions:
+        direction.output.sparse_gradient = sparse and sampled
 
 
 def sparse_parameters(network: nn.Module) -> list[nn.Parameter]:
     """Those whose gradients hold only the rows of a batch's words."""
-    embeddings = [module for module in network.modules() if isinstance(module, WordEmbedding)]
-    return [embedding.weight for embedding in embeddings if embedding.sparse_gradient]
+    modules = [module for module in network.modules() if isinstance(module, WordEmbedding | OutputLayer) and module.sparse_gradient]
+    found = [one for module in modules for one in ([module.weight, module.bias] if isinstance(module, OutputLayer) else [module.weight])]
+    return list(dict.fromkeys(found))  # W_o may be the embedding
 
 
 def match_gradients(optimiser: torch.optim.Optimizer, network: nn.Module) -> None:
@@ -96,8 +115,16 @@ def _numbers(parameter: nn.Parameter) -> Float[Tensor, ...]:
     assert parameter.grad is not None
     if not parameter.grad.is_sparse:
         return parameter.grad
-    parameter.grad = parameter.grad.coalesce()
+    parameter.grad = coalesced(parameter.grad)
     return parameter.grad.values()
+
+
+def coalesced(gradient: Float[Tensor, "rows ..."]) -> Float[Tensor, "rows ..."]:
+    """A sparse gradient in which every row occurs once, in ascending order: not copied if it is that already, as a sampled softmax's."""
+    indices = gradient._indices()
+    if gradient.is_coalesced() or not bool((indices[0, 1:] > indices[0, :-1]).all()):
+        return gradient.coalesce()
+    return torch.sparse_coo_tensor(indices, gradient._values(), gradient.shape, is_coalesced=True, check_invariants=False)
 
 
 class WeightAverage:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.training.optimiser import takes_sparse_gradients
 
 LIKE, ROWS, NUMBER = "like the parameter", "a number for each row", "one number"
 
@@ -24,9 +25,13 @@ SPARSE_SLOTS: dict[str, dict[str, str]] = {"Adadelta": {"step": ROWS, "updates":
 
 
 def copies_in_memory(settings: TrainingSettings) -> int:
-    """How many times training holds as much as the parameters: these, their gradients, what the optimiser remembers, the average."""
+    """How many times training holds as much as the parameters: these, their gradients, what the optimiser remembers, the average.
+
+    With a sampled softmax the large matrices have gradients of few rows.
+    """
     class_name = {"adadelta": "Adadelta", "adam": "Adam", "adamw": "AdamW", "sgd": "SGD"}[settings.optimiser]
-    return 2 + sum(kind == LIKE for kind in SLOTS[class_name].values()) + (settings.average_decay > 0)
+    whole_gradients = not (settings.sampled_softmax and takes_sparse_gradients(settings))
+    return 1 + whole_gradients + sum(kind == LIKE for kind in SLOTS[class_name].values()) + (settings.average_decay > 0)
 
 
 def stateless(state: Mapping[int, Mapping[str, Tensor]], parameters: Sequence[nn.Parameter], optimiser: str) -> list[int]:

@@ -16,7 +16,7 @@ import torch
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.store.batches import Batch, BatchOrder, Indices, Position, collate
+from rnnsearch.text.store.batches import Batch, BatchOrder, ChosenPairs, Position, batches_from, collate
 from rnnsearch.text.store.corpus import Pairs
 from rnnsearch.training.alignment_loss import needs_links
 from rnnsearch.training.flat import FlatParameters
@@ -39,22 +39,24 @@ class Share(NamedTuple):
     check: int = 0
 
 
-def share_of(pairs: Pairs, indices: Sequence[Indices], training: TrainingSettings, rank: int, world: int) -> Share:
+def share_of(pairs: Pairs, chosen: Sequence[ChosenPairs], training: TrainingSettings, rank: int, world: int) -> Share:
     """Every world-th pair of each batch, so that all shares are about equally long; a rank without a pair leaves the batch out."""
     check = 0
-    for some in indices:
-        check = zlib.crc32(np.ascontiguousarray(some).tobytes(), check)
-    mine = [some[rank::world] for some in indices if len(some) > rank]
+    for numbers in (numbers for one in chosen for numbers in one if numbers is not None):
+        check = zlib.crc32(np.ascontiguousarray(numbers).tobytes(), check)
+    mine = [(indices[rank::world], words) for indices, words in chosen if len(indices) > rank]
     linked, multiple = needs_links(training), training.length_multiple
-    batches = [collate(pairs, some, linked=linked, multiple=multiple).to(training.device) for some in mine]
-    return Share(batches, sum(len(some) for some in indices), check)
+    batches = [collate(pairs, some, linked=linked, multiple=multiple, words=words).to(training.device) for some, words in mine]
+    return Share(batches, sum(len(one.indices) for one in chosen), check)
 
 
-def updates_from(order: BatchOrder, position: Position, accumulate: int) -> Iterator[tuple[list[Indices], Position]]:
+def updates_from(
+    order: BatchOrder, position: Position, pairs: Pairs, training: TrainingSettings
+) -> Iterator[tuple[list[ChosenPairs], Position]]:
     """The pairs of each update from `position` on, and the position after it."""
-    stream = order.batches(position)
-    while part := list(islice(stream, accumulate)):
-        yield [indices for indices, _ in part], part[-1][1]
+    stream = batches_from(order, position, pairs, training.sampled_softmax)
+    while part := list(islice(stream, training.accumulate)):
+        yield [chosen for chosen, _ in part], part[-1][1]
 
 
 class ParallelTrainer:

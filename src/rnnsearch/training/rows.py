@@ -1,4 +1,4 @@
-"""Embeddings whose gradient holds only the rows of a batch's words: rows are what the ranks send each other, and all update all rows."""
+"""Matrices whose gradient holds only the rows of a batch's words: rows are what the ranks send each other, and all update all rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from rnnsearch.training.optimiser import coalesced
 from rnnsearch.training.ranks import Ranks
 
 
@@ -23,7 +24,7 @@ def reduce_rows(parameters: Sequence[nn.Parameter], ranks: Ranks, wire: torch.dt
         every = {ranks.rank: (rows, values)}
         for rank, length in enumerate(lengths):
             if rank != ranks.rank:
-                every[rank] = rows.new_empty(max(0, length)), values.new_empty(max(0, length), values.shape[1])
+                every[rank] = rows.new_empty(max(0, length)), values.new_empty(max(0, length), *values.shape[1:])
         for part in range(2):
             out = [(rank, every[ranks.rank][part]) for rank in ranks.others if lengths[ranks.rank] > 0]
             ranks.swap(out, [(rank, every[rank][part]) for rank in ranks.others if lengths[rank] > 0])
@@ -39,6 +40,6 @@ def reduce_rows(parameters: Sequence[nn.Parameter], ranks: Ranks, wire: torch.dt
 
 def _rows(parameter: nn.Parameter, wire: torch.dtype | None) -> tuple[Tensor, Tensor]:
     if parameter.grad is None:
-        return torch.empty(0, dtype=torch.int64), torch.empty(0, parameter.shape[1], dtype=wire or parameter.dtype)
-    gradient = parameter.grad.coalesce()
+        return torch.empty(0, dtype=torch.int64), torch.empty(0, *parameter.shape[1:], dtype=wire or parameter.dtype)
+    gradient = coalesced(parameter.grad)
     return gradient.indices()[0].contiguous(), gradient.values().to(wire or parameter.dtype)

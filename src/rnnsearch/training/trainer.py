@@ -19,13 +19,15 @@ from rnnsearch.model.readout import OutputLayer
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.alignment_loss import alignment_loss, alignment_weight, forced, needs_links
 from rnnsearch.training.loss import negative_log_likelihood
-from rnnsearch.training.optimiser import WeightAverage, clip, gradient_norm, learning_rate, make_optimiser, takes_sparse_gradients
+from rnnsearch.training.optimiser import WeightAverage, choose_gradients, clip, gradient_norm, learning_rate, make_optimiser
+from rnnsearch.training.sampled_softmax import over_words
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """nll: −log p(y | x) in nats, summed over the pairs, the mean of the directions if there are two. gradient_norm: before clipping.
+    """nll: −log p(y | x) in nats, summed over the pairs, the mean of the directions if there are two; with a sampled softmax that over V'.
 
+    gradient_norm: before clipping.
     applied: False if it was not finite.
     alignment_loss: without its weight, summed over the linked_rows, the target positions with word links, in every direction.
     """
@@ -61,8 +63,7 @@ class Trainer:
     def __init__(self, network: TranslationNetwork, settings: TrainingSettings, total_updates: int) -> None:
         self.network, self.settings, self.total_updates = network, settings, total_updates
         self.parameters = list(network.parameters())
-        network.source_embedding.sparse_gradient = takes_sparse_gradients(settings)
-        network.target_embedding.sparse_gradient = takes_sparse_gradients(settings) and not network.tied
+        choose_gradients(network, settings)
         self.optimiser = make_optimiser(self.parameters, settings)
         self.average = WeightAverage(network, settings.average_decay) if settings.average_decay else None
         self.dropout = Dropout(settings.dropout_embedding, settings.dropout_recurrent, settings.dropout_readout)
@@ -155,15 +156,19 @@ class Trainer:
         return batch.known_alignment
 
     def _nll(self, output: OutputLayer, decoded: TeacherForced, batch: Batch) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """(the loss to differentiate, the plain NLL) of one direction, summed over all the batch's words."""
+        """(the loss to differentiate, the plain NLL) of one direction, summed over all the batch's words: of p over `batch.words`."""
         real = source_mask(batch.target_lengths, batch.target.shape[1])
         smoothing, dtype = self.settings.label_smoothing, self.network.product_dtype
-        layer = output.weight, output.bias
+        weight: Tensor = output.weight
+        bias: Tensor = output.bias
+        targets = batch.target
+        if batch.words is not None:
+            weight, bias, targets = over_words(output, batch.words, targets)
         if real.device.type == "cpu":  # padding costs no product
-            return negative_log_likelihood(decoded.features[real], *layer, batch.target[real], smoothing, dtype)
+            return negative_log_likelihood(decoded.features[real], weight, bias, targets[real], smoothing, dtype)
         # Elsewhere it does: how many positions are real is not known without waiting, and shapes stay those of the batch.
         rows = decoded.features.flatten(0, 1)
-        return negative_log_likelihood(rows, *layer, batch.target.flatten(), smoothing, dtype, real.flatten())
+        return negative_log_likelihood(rows, weight, bias, targets.flatten(), smoothing, dtype, real.flatten())
 
     @contextmanager
     def for_use(self) -> Iterator[TranslationNetwork]:

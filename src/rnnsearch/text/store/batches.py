@@ -15,10 +15,11 @@ from rnnsearch.errors import InputError
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.store.corpus import Pairs
 from rnnsearch.text.store.order import BatchOrder, Indices, Position, rounded_up
+from rnnsearch.text.store.partitions import ChosenPairs, Words, batches_from, check_ids
 from rnnsearch.text.store.store import AGAIN
 from rnnsearch.text.vocabulary import EOS
 
-__all__ = ["Batch", "BatchOrder", "Indices", "Position", "collate", "known_alignment", "pad"]
+__all__ = ["Batch", "BatchOrder", "ChosenPairs", "Indices", "Position", "batches_from", "collate", "known_alignment", "pad"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class Batch:
     target_lengths: Int64[Tensor, " batch"]
     known_alignment: Float[Tensor, "batch target source"] | None = None
     """The word links as weights: a row with k links has 1/k at each, a row without links is 0 (`known_alignment`)."""
+    words: Int64[Tensor, " words"] | None = None
+    """The target words that the softmax is over, ascending, every target among them; None for the whole vocabulary."""
 
     def parts(self) -> dict[str, Tensor]:
         """The tensors that are there, as the constructor takes them."""
@@ -46,7 +49,7 @@ class Batch:
 
     def share(self, rank: int, world: int) -> Batch:
         """The pairs of process `rank` of `world`: every world-th, so that all shares are about equally long."""
-        return Batch(**{name: part[rank::world] for name, part in self.parts().items()})
+        return Batch(**{name: part if name == "words" else part[rank::world] for name, part in self.parts().items()})
 
 
 def pad(
@@ -63,21 +66,24 @@ def pad(
     return torch.from_numpy(ids), lengths
 
 
-def collate(pairs: Pairs, indices: Sequence[int] | Indices, *, linked: bool = False, multiple: int = 1) -> Batch:
+def collate(
+    pairs: Pairs, indices: Sequence[int] | Indices, *, linked: bool = False, multiple: int = 1, words: Words | None = None
+) -> Batch:
     """The batch of these pairs, in this order. linked: with their known alignment; raises InputError if the pairs have no links.
 
     multiple: of the positions of either side (`training.length_multiple`). Between two multiples all batches of as many pairs have one
     shape, so that an update may be captured once for each and repeated (CUDA graphs). Nothing but the numbers that dropout draws depends
     on it, since padding is masked; it costs the time of multiple / 2 more positions a side and sentence, on the mean.
+    words: of `Batch`. Raises ValueError if a target is none of them.
     """
     source, source_lengths = pad([pairs.source(int(i)) for i in indices], multiple)
     target, target_lengths = pad([pairs.target(int(i)) for i in indices], multiple)
-    for side, ids, words in zip(SIDES, (source, target), pairs.words or (), strict=False):
-        if int(ids.max()) >= words:
-            what = f"the store is damaged: a {side} sentence has id {int(ids.max())}, and there are {words:,} words"
-            raise InputError(what, remedy=AGAIN)
+    for side, ids, total in zip(SIDES, (source, target), pairs.words or (), strict=False):
+        check_ids(side, int(ids.max()), total)
     known = known_alignment([pairs.links(int(i)) for i in indices], source_lengths, target_lengths, multiple) if linked else None
-    return Batch(source, source_lengths, target, target_lengths, known)
+    if words is not None and not np.isin(target.numpy(), words).all():
+        raise ValueError("a target word is outside the words of its partition")
+    return Batch(source, source_lengths, target, target_lengths, known, None if words is None else torch.from_numpy(words))
 
 
 def known_alignment(

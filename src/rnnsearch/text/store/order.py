@@ -134,6 +134,10 @@ class BatchOrder:
                 if done > skipped:
                     yield done, batch, number == pools - 1 and batch is batches[-1]
 
+    def random_words(self, epoch: int, partition: int) -> np.random.Generator:
+        """Numbers for the words of a partition of an epoch, independent of those that order the pairs."""
+        return np.random.default_rng([self.settings.seed % 2**32, epoch, 0, partition])
+
     def _kept(self, begin: int, end: int) -> Indices:
         """The indices of the pairs that are short enough, from the begin-th to the one before the end-th."""
         first = int(np.searchsorted(self._kept_before, begin, side="right")) - 1
