@@ -197,6 +197,12 @@ def test_recipes_are_described_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_scripts_that_are_named_are_there(name: str) -> None:
+    for script in set(re.findall(r"\b(?:benchmarks|scripts)/[a-z_]+\.py\b", PAGES[name].read_text(encoding="utf-8"))):
+        assert (DOCS.parent / script).is_file(), script
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_toml_blocks_are_recipes_or_studies(name: str, tmp_path: Path) -> None:
     for block in blocks(PAGES[name].read_text(encoding="utf-8"), "toml"):
         if "variants" in tomllib.loads(block):
