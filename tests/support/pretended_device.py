@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -23,8 +24,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import rnnsearch
 from rnnsearch.model.network import TranslationNetwork
 
+PACKAGE = f"{Path(rnnsearch.__file__).parent}/"
 NAME = "meta"
 CPU = torch.device("cpu")
 optimisers = import_module("torch.optim.optimizer")  # torch.optim hides it
@@ -142,8 +145,8 @@ def _place() -> str:
     frame = sys._getframe()
     while frame.f_back is not None:
         frame = frame.f_back
-        if "/rnnsearch/" in frame.f_code.co_filename:
-            return f"{frame.f_code.co_filename.split('/rnnsearch/')[-1]}:{frame.f_code.co_name}"
+        if frame.f_code.co_filename.startswith(PACKAGE):
+            return f"{frame.f_code.co_filename.removeprefix(PACKAGE)}:{frame.f_code.co_name}"
     return "outside"
 
 

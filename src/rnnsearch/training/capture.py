@@ -4,7 +4,7 @@ An update is thousands of small kernels, and to launch one takes the host longer
 at once. It reads and writes the addresses that it was captured with, so everything that changes from update to update lies in buffers
 that stay: the batch, the gradients, their sums, and the numbers that follow from the number of the update. Three parts are captured:
 the gradients of a batch, once per shape; the sums and the norm of the gradient; and clipping, optimiser and average. The host looks at
-the norm between the second and the third: a gradient that is not finite changes nothing (docs/decisions/0085-captured-updates.md).
+the norm between the second and the third: a gradient that is not finite changes nothing.
 """
 
 from __future__ import annotations
