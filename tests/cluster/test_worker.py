@@ -13,6 +13,7 @@ import pytest
 
 from rnnsearch.cli.on_ray import pair_layout
 from rnnsearch.cli.output import as_json, as_nbest
+from rnnsearch.cluster import worker as worker_module
 from rnnsearch.cluster.answer_folder import AnswerFolder
 from rnnsearch.cluster.shards import Shard, pair_shards, text_shards
 from rnnsearch.cluster.storage import Place
@@ -233,18 +234,19 @@ def test_a_wrong_column_of_parquet(here: Workplace, tiny_run: Path) -> None:
     assert record["lines"] == 1
 
 
-def test_a_pair_that_cannot_be_aligned_is_named_by_its_line(here: Workplace, tiny_run: Path) -> None:
-    """Counted from the beginning of the shard, not of the block."""
-    (here.corpus / "1.jsonl").write('{"source": "one two", "target": "un deux"}\n' * 10)
-
-    def work(first: int, some: Sequence[tuple[str, str]]) -> list[str]:
-        if first:
-            raise InputError("pair 2: the tokeniser changes its characters")
-        return [""] * len(some)
-
-    _, worker = here.begun(Scoring(Models((tiny_run,)), 4, str, "text", Layout()))
-    worker.__dict__["_work"] = work
-    with pytest.raises(InputError, match=r"1\.jsonl: pair 10: the tokeniser"):
+@pytest.mark.parametrize("doing", ["scoring", "aligning"])
+def test_a_pair_that_cannot_be_aligned_is_named_by_its_line(
+    here: Workplace, tiny_run: Path, doing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted from the beginning of the shard, not of the block of eight."""
+    pairs = ['{"source": "one two", "target": "un deux"}\n'] * 9 + ['{"source": "one two three four five", "target": "un deux"}\n']
+    (here.corpus / "1.jsonl").write("".join(pairs))
+    monkeypatch.setattr(worker_module, "READ_AHEAD", 2)
+    monkeypatch.setattr(translator, "LARGEST_ALIGNMENT", 10)
+    models = Models((tiny_run,))
+    scoring = Scoring(models, 4, str, "text", Layout())
+    _, worker = here.begun(scoring if doing == "scoring" else Aligning(models, None, {}, 4, str, "text", Layout()))
+    with pytest.raises(InputError, match=r"1\.jsonl: pair 10 has"):
         worker.answer(pair_shards([str(here.corpus)], None)[0])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +95,11 @@ class Translating:
         translator = self.models.load()
 
         def work(first: int, lines: Sequence[str]) -> list[str]:
-            return [self.answer(number, result) for number, result in enumerate(translator.translate(lines, **self.search), first)]
+            try:
+                results = translator.translate(lines, **self.search)
+            except InputError as error:
+                raise InputError(_numbered(str(error), first)) from None
+            return [self.answer(number, result) for number, result in enumerate(results, first)]
 
         return work
 
@@ -119,7 +124,7 @@ class Scoring:
         def work(first: int, pairs: Sequence[tuple[str, str]]) -> list[str]:
             if not first and pairs and is_nbest(pairs[0][1]):
                 raise InputError("line 1 belongs to an n-best list, which --ray does not take", remedy="rerank it without --ray")
-            return [self.answer(result) for result in translator.force(pairs, self.batch_size)]
+            return [self.answer(result) for result in translator.force(pairs, self.batch_size, first=first + 1)]
 
         return work
 
@@ -145,4 +150,9 @@ class Aligning:
     def load(self) -> Work:
         reverse = self.reverse.load() if self.reverse else None
         aligner = WordAligner(self.models.load(), reverse, batch_size=self.batch_size, **self.options)
-        return lambda first, pairs: [self.answer(aligned) for aligned in aligner.align(pairs)]
+        return lambda first, pairs: [self.answer(aligned) for aligned in aligner.align(pairs, first + 1)]
+
+
+def _numbered(message: str, before: int) -> str:
+    """The message of a translator, which counts the lines that it was given, with its line counted from the beginning of the shard."""
+    return re.sub(r"\bline (\d+)\b", lambda match: f"line {int(match[1]) + before}", message, count=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import islice
@@ -71,9 +70,4 @@ class Worker:
         try:
             return self._work(done, some)
         except InputError as error:
-            raise InputError(_numbered(str(error), done), file=shard.place) from None
-
-
-def _numbered(message: str, before: int) -> str:
-    """The message with its line or pair counted from the beginning of the shard, not of the block."""
-    return re.sub(r"\b(line|pair) (\d+)\b", lambda match: f"{match[1]} {int(match[2]) + before}", message, count=1)
+            raise InputError(str(error), file=shard.place) from None
