@@ -1,4 +1,4 @@
-# One environment for everything, built on first use and again when pyproject.toml or constraints.txt changes.
+# One environment for everything, built on first use and again when a pyproject.toml or constraints.txt changes.
 PYTHON ?= python3
 PYTEST_ARGS ?=
 # Test processes, each on one thread: as many as there are cores, and no more than the tests' memory allows.
@@ -46,14 +46,14 @@ docs-fast: $(MADE)
 wheel-test: $(MADE)
 	$(BIN)/python scripts/wheel_test.py
 
-$(MADE): pyproject.toml constraints.txt
+$(MADE): pyproject.toml models/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "rnnsearch needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo not there): name another one, as in 'make PYTHON=python3.11 test'" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "$(PYTHON) has no venv module: install it (Debian: apt install python3-venv)" >&2; exit 1; }
 	@echo "building .venv (once; a minute or more, torch is large) ..." >&2
 	@$(PYTHON) -m venv --clear .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e ./models
 	@touch $@
 
 clean:

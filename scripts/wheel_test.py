@@ -28,6 +28,11 @@ QUICK = [
     "--set",
     "training.threads=1",
 ]
+SENTENCES = {
+    "en-fr": "The agreement on the European Economic Area was signed in August 1992.\n",
+    "fr-en": "L'accord sur l'Espace économique européen a été signé en août 1992.\n",
+}
+"""What is translated with the models that the project ships."""
 ELSEWHERE = r"docs/|(?<!README)\.md\b|https?://(?!127\.0\.0\.1|example\.org)"
 """A page of the documentation or an address, but for examples of the reader's own."""
 NAMES = "import rnnsearch, rnnsearch.extending as e; [getattr(rnnsearch, n) for n in rnnsearch.__all__]; [getattr(e, n) for n in e.__all__]"
@@ -41,17 +46,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = (arguments.keep or Path(temporary)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
-        wheel = arguments.wheel.resolve() if arguments.wheel else built(folder / "dist")
+        wheel = arguments.wheel.resolve() if arguments.wheel else built(ROOT, folder / "dist")
         check_metadata(wheel)
-        program = installed(wheel, folder / "environment")
+        program = installed(wheel, built(ROOT / "models", folder / "dist-models"), folder / "environment")
         try_it(program, folder)
     print("the wheel works")
     return 0
 
 
-def built(out: Path) -> Path:
+def built(project: Path, out: Path) -> Path:
     """Source archive first, the wheel from it: what is not in the archive cannot be in the wheel."""
-    run([sys.executable, "-m", "build", "--outdir", str(out), str(ROOT)], ROOT)
+    run([sys.executable, "-m", "build", "--outdir", str(out), str(project)], ROOT)
     run([sys.executable, "-m", "twine", "check", "--strict", *map(str, out.iterdir())], ROOT)
     (wheel,) = out.glob("*.whl")
     return wheel
@@ -70,11 +75,14 @@ def check_metadata(wheel: Path) -> None:
     expect(metadata["License-Expression"] == "MIT", "the licence is named")
 
 
-def installed(wheel: Path, environment: Path) -> Path:
-    """The command `rnnsearch` of a new environment that holds the wheel and what it needs."""
+def installed(wheel: Path, models: Path, environment: Path) -> Path:
+    """The command `rnnsearch` of a new environment that holds the wheels of it and of its models, and what they need."""
     if not (environment / "bin" / "rnnsearch").exists():
         run([sys.executable, "-m", "venv", str(environment)], ROOT)
-        run([str(environment / "bin" / "pip"), "install", "--quiet", "-c", str(ROOT / "constraints.txt"), str(wheel)], environment)
+        run(
+            [str(environment / "bin" / "pip"), "install", "--quiet", "-c", str(ROOT / "constraints.txt"), str(wheel), str(models)],
+            environment,
+        )
     return environment / "bin" / "rnnsearch"
 
 
@@ -90,6 +98,9 @@ def try_it(program: Path, folder: Path) -> None:
     for name in sorted({*listed} - {"rnnsearch"}):
         text = run([command, name, "--help"], work)
         expect(not re.search(ELSEWHERE, text), f"{name} --help names no page that is not here")
+    for name in re.findall(r"^(\S+)", run([command, "models"], work), re.MULTILINE):
+        line = run([command, "translate", name], work, text=SENTENCES[name])
+        expect(line.count("\n") == 1 and len(line) > 20, f"translate {name}: {line.strip()}")
     run([command, "-q", "demo", "--out", "demo", *QUICK], work)
     expect((work / "demo/alignment.png").exists(), "demo")
     line = run([command, "translate", "demo/run"], work, text="The man sees the house.\n")

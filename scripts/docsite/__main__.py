@@ -24,6 +24,7 @@ from configuration import configuration, extension_options
 from mathml import FormulaError
 from sources import ROOT, UnknownNameError
 from stage import stage
+from translator import write_translator
 
 WORK = ROOT / "build" / "chapters"
 
@@ -65,6 +66,7 @@ def build_site(out: Path, work: Path, *, run: bool = True) -> list[str]:
         config = load_config(io.BytesIO(b"{}"), **settings)
         config.plugins.on_startup(command="build", dirty=False)
         build(config)
+        write_translator(out)
     except Abort as error:  # it has logged why
         return [*heard.lines, str(error)]
     finally:

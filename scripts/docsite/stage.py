@@ -11,6 +11,7 @@ from pathlib import Path
 from chapters import chapters, executed
 from commands import commands_page
 from sources import ROOT, SourcePages
+from translator import with_translator
 
 from rnnsearch.drawing.palette import DARK, LIGHT, ON_GREY
 
@@ -60,7 +61,7 @@ def stage(out: Path, work: Path, say: Callable[[str], None], *, run: bool = True
     for page, text in texts.items():
         path = out / page
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(resolved(page, text, sources), encoding="utf-8")
+        path.write_text(resolved(page, with_translator(page, text), sources), encoding="utf-8")
     for path in DOCS.rglob("*"):
         if path.is_file() and path.suffix != ".md":
             (out / path.relative_to(DOCS)).parent.mkdir(parents=True, exist_ok=True)
