@@ -19,8 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve()
-sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests")]
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
 from browser import browser, static_host
 from exported_page import random_run
@@ -105,9 +104,8 @@ def main() -> None:
         (host / "index.html").write_text("<!doctype html><title>ONNX Runtime Web</title>", encoding="utf-8")
         sentences = [[2 + (7919 * place + row) % 9_000 for place in range(arguments.words)] + [0] for row in range(arguments.sentences)]
         runtime = sum((host / file).stat().st_size for file in RUNTIME)
-        print(
-            f"ONNX Runtime Web: {runtime / 1e6:.1f} MB\n\n| graphs | MB | loaded, ms | greedy, ms a sentence | 5 hypotheses |\n|---|---|---|---|---|"
-        )
+        print(f"ONNX Runtime Web: {runtime / 1e6:.1f} MB\n")
+        print("| graphs | MB | loaded, ms | greedy, ms a sentence | 5 hypotheses |\n|---|---|---|---|---|")
         with static_host(host) as address, browser(folder) as page:
             for kind in ("float32", "int8"):
                 page.open(address)
