@@ -18,7 +18,7 @@ from rnnsearch.evaluation.alignment_error import alignment_error
 from rnnsearch.evaluation.gold_links import read_gold
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.text.formats.lines import read_pairs
-from rnnsearch.translation import bounded_posterior, forced, translator
+from rnnsearch.translation import bounded_posterior, forced, forced_pairs
 from rnnsearch.translation.translator import Translator
 from rnnsearch.translation.word_aligner import PRODUCT, Aligned, WordAligner
 from rnnsearch.word_links import Link
@@ -58,8 +58,8 @@ def main() -> None:
         forced.ROUNDS = rounds
         row(f"exact posterior, rounds: {rounds}", posterior=True, exact=True, is_reference=rounds == most)
     row("α", posterior=False, exact=False)
-    for precision in arguments.precisions or [translator.fastest_precision(runs[0].networks[0].output.weight.device)]:
-        translator.fastest_precision = lambda device, named=precision: named  # type: ignore[misc]
+    for precision in arguments.precisions or [forced_pairs.fastest_precision(runs[0].networks[0].output.weight.device)]:
+        forced_pairs.fastest_precision = lambda device, named=precision: named  # type: ignore[misc]
         for loss in arguments.losses:
             bounded_posterior.LOSS = loss
             for _ in range(2):  # the first one converts the weights

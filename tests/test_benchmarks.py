@@ -22,7 +22,7 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.machine import PRECISIONS
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.trainer import Trainer
-from rnnsearch.translation import bounded_posterior, forced, translator
+from rnnsearch.translation import bounded_posterior, forced, forced_pairs
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 ABLATIONS = BENCHMARKS / "ablations.py"
@@ -164,7 +164,7 @@ def test_rounds_of_the_posterior(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Its rows are what `align` and `aer` say: exactly, by α, and quickly."""
-    for module, name in ((forced, "ROUNDS"), (bounded_posterior, "LOSS"), (translator, "fastest_precision")):
+    for module, name in ((forced, "ROUNDS"), (bounded_posterior, "LOSS"), (forced_pairs, "fastest_precision")):
         monkeypatch.setattr(module, name, getattr(module, name))  # which the script changes
     files = [str(tiny_corpus / f"test.{suffix}") for suffix in ("en", "fr", "links")]
     expected = []

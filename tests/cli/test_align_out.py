@@ -121,9 +121,9 @@ def test_what_needs_all_alignments_is_refused(command: Command, tiny_run: Path, 
 
 def test_a_pair_that_cannot_be_aligned_is_named(command: Command, tiny_run: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are sorted by length; the message has the number of the line all the same, and what was done stays."""
-    from rnnsearch.translation import translator
+    from rnnsearch.translation import forced_pairs
 
-    monkeypatch.setattr(translator, "LARGEST_ALIGNMENT", 5_000)
+    monkeypatch.setattr(forced_pairs, "LARGEST_ALIGNMENT", 5_000)
     refused = command("align", tiny_run, "en", "fr", *OPTIONS, "--out", "out")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "pair 8 has 101 × 101 words" in refused.err

@@ -22,7 +22,7 @@ from rnnsearch.cluster.worker import Worker
 from rnnsearch.errors import InputError
 from rnnsearch.system.version import package_version
 from rnnsearch.text.formats.readers.layout import Layout, OneSide
-from rnnsearch.translation import translator
+from rnnsearch.translation import forced_pairs, translator
 from rnnsearch.word_links import format_links
 
 
@@ -242,7 +242,7 @@ def test_a_pair_that_cannot_be_aligned_is_named_by_its_line(
     pairs = ['{"source": "one two", "target": "un deux"}\n'] * 9 + ['{"source": "one two three four five", "target": "un deux"}\n']
     (here.corpus / "1.jsonl").write("".join(pairs))
     monkeypatch.setattr(worker_module, "READ_AHEAD", 2)
-    monkeypatch.setattr(translator, "LARGEST_ALIGNMENT", 10)
+    monkeypatch.setattr(forced_pairs, "LARGEST_ALIGNMENT", 10)
     models = Models((tiny_run,))
     scoring = Scoring(models, 4, str, "text", Layout())
     _, worker = here.begun(scoring if doing == "scoring" else Aligning(models, None, {}, 4, str, "text", Layout()))

@@ -14,7 +14,7 @@ from rnnsearch.run import Run
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
-from rnnsearch.translation import long_lines, translator
+from rnnsearch.translation import forced_pairs, long_lines, translator
 from rnnsearch.translation.long_lines import cut, long_lines_noted
 from rnnsearch.translation.translator import Translator
 
@@ -116,7 +116,7 @@ def test_what_would_fill_the_memory_is_done_in_smaller_batches(tiny_run: Path, m
 
 
 def test_a_pair_that_is_too_long_to_be_aligned_is_refused_after_those_before_it(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(translator, "LARGEST_ALIGNMENT", 50)
+    monkeypatch.setattr(forced_pairs, "LARGEST_ALIGNMENT", 50)
     found = Translator.load(tiny_run).force([("The man.", "L'homme."), ("The man sees. " * 4, "L'homme voit. " * 4)])
     assert next(found).tokens
     with pytest.raises(InputError, match=r"pair 2 has \d+ × \d+ words or subwords, which are too many to be aligned"):

@@ -20,7 +20,8 @@ from rnnsearch.model.inference_weights import Int8Linear
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
-from rnnsearch.translation.translator import READ_AHEAD, batched_by_length, in_words
+from rnnsearch.translation.translator import READ_AHEAD, batched_by_length
+from rnnsearch.translation.word_weights import in_words
 
 LINES = ["The man sees the horse.", "", "She sleeps.", "The European woman, who is old, does not often sing in Paris.", "Nobody xyzzy."]
 

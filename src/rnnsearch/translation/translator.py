@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from rnnsearch.config import SearchSettings, Settings, changed
 from rnnsearch.errors import InputError, warn_renamed
-from rnnsearch.model.inference_weights import InferenceWeights, available, fastest_precision
+from rnnsearch.model.inference_weights import InferenceWeights, available
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
@@ -25,16 +24,16 @@ from rnnsearch.system.batching import batches, in_halves
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.given import given_lines, given_pairs
 from rnnsearch.text.lexicon.table import LexicalTable
-from rnnsearch.text.store.batches import Batch, pad
+from rnnsearch.text.store.batches import pad
 from rnnsearch.text.vocabulary import SPECIALS, UNK
-from rnnsearch.translation.forced import forced_decoding
+from rnnsearch.translation.forced_pairs import Forcing, encoded_pair, forced_batch, numbers_of
 from rnnsearch.translation.joint import Reader, in_order, search
 from rnnsearch.translation.lexical_shortlist import in_vocabulary_ids, shortlist_of, shortlist_readers
 from rnnsearch.translation.long_lines import cut, joined
 from rnnsearch.translation.network_step import begin_search
-from rnnsearch.translation.quick_alignment import quick_alignment
 from rnnsearch.translation.sampling import sample
 from rnnsearch.translation.word_by_word import Heard, Listener, word_by_word
+from rnnsearch.translation.word_weights import in_words
 
 if TYPE_CHECKING:
     from rnnsearch.pretrained.card import ModelCard
@@ -44,8 +43,6 @@ READ_AHEAD = 16
 """Batches that are sorted by length together; results come back in the order of the input."""
 LARGEST_BATCH = 1 << 29
 """Numbers of the largest tensor of one step. At the paper's size a batch has 64 × 12 hypotheses with 30,000 words each: 23 million."""
-LARGEST_ALIGNMENT = 1 << 26
-"""Source × target positions of a given pair."""
 
 Item = TypeVar("Item")
 
@@ -238,13 +235,10 @@ class Translator:
         scored: False leaves out log p, and with it most of the time of α; the score is then nan.
         first: the number of the first pair, as messages have it.
         """
-        encoded = (self._encoded_pair(*pair, number) for number, pair in enumerate(given_pairs(pairs), first))
-        force = partial(self._force_batch, posterior=posterior, exact=exact, scored=scored)
-
-        def cost(some: list[tuple[EncodedSentence, EncodedSentence]]) -> int:
-            source, target = (max(len(pair[side].ids) for pair in some) for side in (0, 1))
-            return len(some) * target * max(source, len(self.target.vocabulary))
-
+        encoded = (encoded_pair(self.source, self.target, pair, number) for number, pair in enumerate(given_pairs(pairs), first))
+        how = Forcing(posterior=posterior, exact=exact, scored=scored)
+        force = partial(forced_batch, self.networks, self._inference_weights, self.target, how)
+        cost = partial(numbers_of, len(self.target.vocabulary))
         for ahead in batches(encoded, READ_AHEAD * batch_size):
             yield from batched_by_length(
                 ahead, lambda pair: len(pair[1].ids), batch_size, lambda some: in_halves(some, cost, LARGEST_BATCH, force)
@@ -257,13 +251,6 @@ class Translator:
     @property
     def _device(self) -> torch.device:
         return self.networks[0].output.weight.device
-
-    def _encoded_pair(self, source: str, target: str, number: int) -> tuple[EncodedSentence, EncodedSentence]:
-        pair = self.source.encode(source), self.target.encode(target)
-        if len(pair[0].ids) * len(pair[1].ids) > LARGEST_ALIGNMENT:
-            what = f"pair {number} has {len(pair[0].ids):,} × {len(pair[1].ids):,} words or subwords, which are too many to be aligned"
-            raise InputError(what, remedy="write one sentence on each line")
-        return pair
 
     def _in_order(
         self, groups: Iterable[Iterable[str]], work: Any, settings: SearchSettings, heard: Heard | None = None
@@ -365,33 +352,6 @@ class Translator:
             finished=hypothesis.finished,
         )
 
-    def _force_batch(
-        self, pairs: list[tuple[EncodedSentence, EncodedSentence]], *, posterior: bool, exact: bool, scored: bool
-    ) -> list[Translation]:
-        batch = Batch(*pad([source.ids for source, _ in pairs]), *pad([target.ids for _, target in pairs])).to(self._device)
-        log_probabilities: torch.Tensor | None = None
-        if scored or exact:
-            log_probabilities, weights = forced_decoding(self.networks, batch, posterior=posterior and exact)
-        if not exact and (posterior or not scored):
-            precision = fastest_precision(self._device) if posterior else "float32"
-            weights = quick_alignment(self.networks, self._inference_weights(precision), batch, posterior=posterior)
-        results = []
-        every = [None] * len(pairs) if log_probabilities is None or not scored else log_probabilities.cpu().numpy()
-        for (source, target), log_p, alpha in zip(pairs, every, weights.cpu().numpy(), strict=True):
-            size = len(target.ids)
-            alignment = in_words(alpha[: size - 1, : len(source.ids)], source.word_of, target.word_of[:-1], len(target.words))
-            results.append(
-                Translation(
-                    text=self.target.text(target.words),
-                    tokens=target.words,
-                    source_tokens=[*source.words, END],
-                    score=math.nan if log_p is None else float(log_p[:size].sum(dtype=np.float64)),
-                    log_probabilities=[] if log_p is None else [float(value) for value in log_p[:size]],
-                    alignment=alignment,
-                )
-            )
-        return results
-
 
 def batched_by_length(items: list[Item], length: Any, batch_size: int, work: Any) -> list[Any]:
     """Calls `work` on batches of items of similar length and returns its results in the order of the items."""
@@ -401,23 +361,6 @@ def batched_by_length(items: list[Item], length: Any, batch_size: int, work: Any
         batch = order[begin : begin + batch_size]
         results.update(zip(batch, work([items[index] for index in batch]), strict=True))
     return [results[index] for index in range(len(items))]
-
-
-def in_words(
-    weights: NDArray[np.float32], source_word_of: Sequence[int], target_word_of: Sequence[int], target_words: int
-) -> NDArray[np.float32]:
-    """The alignment of words from that of ids: sums over the subwords of a source word, means over those of a target word.
-
-    weights: (target ids, source ids); source_word_of: the end of sentence counts as a last word. Returns (target_words, source words);
-    rows sum to 1, but a word none of whose ids read a context has a row of zeros.
-    """
-    source_words = source_word_of[-1] + 1
-    summed = np.zeros((len(weights), source_words), dtype=np.float64)
-    np.add.at(summed.T, np.asarray(source_word_of), weights[:, : len(source_word_of)].T)
-    result = np.zeros((target_words, source_words), dtype=np.float64)
-    np.add.at(result, np.asarray(target_word_of, dtype=np.intp), summed)
-    result /= np.maximum(result.sum(1, keepdims=True), np.finfo(np.float64).tiny)
-    return result.astype(np.float32)
 
 
 def _nothing() -> Translation:
