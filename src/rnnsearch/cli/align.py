@@ -86,7 +86,7 @@ def align(
         list[Path] | None,
         typer.Option(metavar="RUN", help="Another run to show next to the first in pictures and page; may be repeated."),
     ] = None,
-    batch_size: Annotated[int, typer.Option(min=1, max=10_000, help="Sentence pairs processed together.")] = 64,
+    batch_size: Annotated[int, typer.Option(min=1, max=10_000, help="Sentence pairs processed together.")] = 256,
     out: Annotated[
         str | None,
         typer.Option(

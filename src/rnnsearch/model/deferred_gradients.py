@@ -19,6 +19,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from rnnsearch.model.padded_rows import padded_rows
+
 Product = Callable[[Tensor], Tensor]
 """(..., in) → (..., out), in the dtype of what comes in."""
 
@@ -49,7 +51,7 @@ class PlainProduct:
         self.matrix, self.bias = matrix.to(dtype), None if bias is None else bias.to(dtype)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return _forward(x.to(self.matrix.dtype), self.matrix, self.bias).to(x.dtype)
+        return _product(x, self.matrix, self.bias)
 
 
 class DeferredProduct:
@@ -60,6 +62,8 @@ class DeferredProduct:
         self.matrix, self.bias = _Matrix.apply(matrix, bias, self.uses, dtype)  # type: ignore[no-untyped-call]
 
     def __call__(self, x: Tensor) -> Tensor:
+        if not torch.is_grad_enabled():  # a search, which need not pay for a node
+            return _product(x, self.matrix, self.bias)
         return _Use.apply(x, self.matrix, self.bias, self.uses)  # type: ignore[no-untyped-call,no-any-return]
 
 
@@ -67,6 +71,14 @@ def refuse_second_order() -> None:
     """For a node that no gradient comes into, so that `once_differentiable` would not notice. Raises RuntimeError."""
     if torch.is_grad_enabled():
         raise RuntimeError("deferred gradients are of first order only: differentiate without create_graph")
+
+
+def _product(x: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:
+    """y in x's dtype, the product in the matrix's. Nothing is kept for a gradient."""
+    if matrix.dim() > 2:
+        return _forward(x.to(matrix.dtype), matrix, bias).to(x.dtype)
+    y = _forward(padded_rows(x, matrix.dtype), matrix, bias)
+    return y[: x.shape[:-1].numel()].view(*x.shape[:-1], len(matrix)).to(x.dtype)
 
 
 def _forward(x: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:

@@ -12,16 +12,15 @@ bounds, lowered as those of the positions that met all words turned out to be to
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from rnnsearch.model.linear import linear
+from rnnsearch.model.linear import open_sequence
 from rnnsearch.model.network import Direction
-from rnnsearch.model.readout import Readout
+from rnnsearch.model.padded_rows import padded_rows
+from rnnsearch.model.readout import OutputLayer, Readout
 
 LOSS = 0.1
 """No row is further than this from the exact posterior, as total variation. Mostly it is nearer by far, since bounds are not reached."""
@@ -51,12 +50,13 @@ class BoundedPosterior:
         # t̃_ij = (U_o s + V_o E y) + C_o h_j: the two parts are computed once each, unless somebody's own readout is no such sum.
         self.is_sum = type(self.readout).forward is Readout.forward
         self.contexts = self.readout.C_o(annotations) if self.is_sum else None
-        words = self.output.weight.shape[0]
-        frequent = torch.arange(min(FREQUENT, words), device=targets.device).expand(len(targets), -1)
-        few = torch.cat((targets, frequent), 1)  # of each sentence; its own words first, so that y_i stands at i
-        self.few_weights = self.output.weight[few].mT  # (batch, feature, few)
-        self.few_biases = self.output.bias[few].unsqueeze(1)
-        self.counts = _counted_once(targets, frequent.shape[1]).to(self.few_weights.dtype).unsqueeze(2)  # (batch, few, 1)
+        weight, bias = self.output.weight, self.output.bias
+        self.target_weights, self.target_biases = weight[targets], bias[targets]  # (batch, target, feature), (batch, target)
+        self.all = _all_words(self.output)
+        frequent = torch.arange(min(FREQUENT, len(weight)), device=targets.device).expand(len(targets), -1)
+        few = torch.cat((targets, frequent), 1)  # of each sentence
+        counted = _counted_once(targets, frequent.shape[1])
+        self.few = _Words(weight[few].to(self.all.by_feature.dtype).mT, bias[few].masked_fill(~counted, -torch.inf))
 
     def row(
         self,
@@ -76,24 +76,15 @@ class BoundedPosterior:
         else:
             read = self.readout.activation(self.readout.U_o(hidden) + self.readout.V_o(previous) + self.contexts)
         features = self.output.features(read)  # (batch, source, feature)
-        logits = torch.baddbmm(self.few_biases, features, self.few_weights)  # (batch, source, few)
-        joint = weights.squeeze(1).log() + logits[..., i]
+        of_target = torch.bmm(features, self.target_weights[:, i].unsqueeze(2)).squeeze(2) + self.target_biases[:, i : i + 1]
+        joint = weights.squeeze(1).log() + of_target
         found = weights.new_zeros(weights.shape)
         some = (wanted & weights.any(-1).squeeze(1)).nonzero().squeeze(1)
         if len(some):
-            bounds = joint[some] - self._few_sum(logits, features)[some]
-            found[some, 0] = self._refined(bounds, joint[some], features[some])
+            low = features.to(self.all.by_feature.dtype)
+            bounds = joint[some] - self.few.log_sum(low)[some]
+            found[some, 0] = self._refined(bounds, joint[some], low[some])
         return found
-
-    def _few_sum(
-        self, logits: Float[Tensor, "batch source few"], features: Float[Tensor, "batch source feature"]
-    ) -> Float[Tensor, "batch source"]:
-        """log Σ exp of the few words, each counted once. The logits are overwritten."""
-        sums = torch.bmm(logits.exp_(), self.counts).squeeze(2)
-        if bool(((sums > SMALLEST_SUM) & sums.isfinite()).all()):
-            return sums.log_()
-        again = torch.baddbmm(self.few_biases, features, self.few_weights)
-        return again.masked_fill_(self.counts.mT == 0, -torch.inf).logsumexp(2)
 
     def _refined(
         self,
@@ -124,8 +115,35 @@ class BoundedPosterior:
 
     def _normaliser(self, features: Float[Tensor, "positions feature"]) -> Float[Tensor, " positions"]:
         """log Σ_w exp(logit of w) over all words."""
-        logits = partial(linear, self.output)
-        return torch.cat([log_sum(logits(some), partial(logits, some)) for some in features.split(ROWS_AT_ONCE)])
+        blocks = features.split(ROWS_AT_ONCE)
+        return torch.cat([self.all.log_sum(padded_rows(some, some.dtype))[: len(some)] for some in blocks])
+
+
+class _Words:
+    """Some words of the output layer. by_feature: in the dtype of the products. bias: −∞ leaves a word out."""
+
+    def __init__(self, by_feature: Float[Tensor, "*batch feature words"], bias: Float[Tensor, "*batch words"]) -> None:
+        self.by_feature, self.bias = by_feature, bias
+        self.factors = bias.exp().to(by_feature.dtype).unsqueeze(-1)
+        """exp(logit + b) = exp(logit) exp(b): so b costs no pass over the logits, and their sum is a product."""
+
+    def log_sum(self, features: Float[Tensor, "*batch rows feature"]) -> Float[Tensor, "*batch rows"]:
+        """log Σ_w exp(logit of w), in the dtype of the bias. Logits are small: their maximum need hardly ever be subtracted."""
+        sums = torch.matmul(torch.matmul(features, self.by_feature).exp_(), self.factors).squeeze(-1).to(self.bias.dtype)
+        if bool(((sums > SMALLEST_SUM) & sums.isfinite()).all()):
+            return sums.log_()
+        return (torch.matmul(features, self.by_feature).to(self.bias.dtype) + self.bias.unsqueeze(-2)).logsumexp(-1)
+
+
+def _all_words(output: OutputLayer) -> _Words:
+    """All words, prepared once for the `sequence` that is open, in the dtype of its products."""
+    steps, weight = open_sequence(), output.weight
+
+    def made() -> _Words:
+        dtype = steps.dtype if steps is not None and weight.dtype == torch.float32 else weight.dtype
+        return _Words(weight.to(dtype).t().contiguous(), output.bias)  # products with it are twice as fast
+
+    return made() if steps is None else steps.once(weight, made)
 
 
 def _counted_once(targets: Int64[Tensor, "batch target"], frequent: int) -> Bool[Tensor, "batch few"]:
@@ -135,14 +153,3 @@ def _counted_once(targets: Int64[Tensor, "batch target"], frequent: int) -> Bool
     first[:, 1:] = order.values[:, 1:] != order.values[:, :-1]
     own = torch.zeros_like(first).scatter_(1, order.indices, first) & (targets >= frequent)
     return torch.cat((own, own.new_ones(len(own), frequent)), 1)
-
-
-def log_sum(logits: Float[Tensor, "rows words"], again: Callable[[], Tensor]) -> Float[Tensor, " rows"]:
-    """log Σ exp of each row of the logits, which are overwritten; `again` computes them anew.
-
-    A network's logits are small, so that their maximum need hardly ever be found and subtracted first.
-    """
-    sums = logits.exp_().sum(1)
-    if bool(((sums > SMALLEST_SUM) & sums.isfinite()).all()):
-        return sums.log_()
-    return again().logsumexp(1)
