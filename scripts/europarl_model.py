@@ -97,7 +97,11 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     run = trained(source, target, arguments.data, work, arguments.set)
     draft = work / "model"
-    card = {"name": out.name, "licence": LICENCE, "data": ["Europarl v7"], "training": "recipe europarl", "limits": LIMITS}
+    learnt = json.loads((run / "log" / "statistics.json").read_text(encoding="utf-8"))
+    training = (
+        f"Recipe europarl, {learnt['updates']:,} updates ({learnt['epochs']:g} epochs), the weights of update {learnt['best_update']:,}."
+    )
+    card = {"name": out.name, "licence": LICENCE, "data": ["Europarl v7"], "training": training, "limits": LIMITS}
     save(run, draft, card, work)
     card["scores"] = scores(draft, source, target, arguments.data, work)
     save(run, out, card, work)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,14 @@ CARD = ModelCard(
     limits=["Speeches | and news only\nno recipes"],
 )
 LINES = ["The man sees the woman.", "", "The committee visits Paris."]
+
+
+@pytest.fixture(autouse=True)
+def without_the_project_s_own_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    def others(group: str) -> list[EntryPoint]:
+        return [entry for entry in entry_points(group=group) if entry.name != "rnnsearch-models"]
+
+    monkeypatch.setattr("rnnsearch.installed.entry_points", others)
 
 
 @pytest.fixture(scope="module")
