@@ -19,8 +19,6 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from rnnsearch.model.padded_rows import padded_rows
-
 Product = Callable[[Tensor], Tensor]
 """(..., in) → (..., out), in the dtype of what comes in."""
 
@@ -77,8 +75,7 @@ def _product(x: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:
     """y in x's dtype, the product in the matrix's. Nothing is kept for a gradient."""
     if matrix.dim() > 2:
         return _forward(x.to(matrix.dtype), matrix, bias).to(x.dtype)
-    y = _forward(padded_rows(x, matrix.dtype), matrix, bias)
-    return y[: x.shape[:-1].numel()].view(*x.shape[:-1], len(matrix)).to(x.dtype)
+    return _forward(x.to(matrix.dtype).reshape(-1, x.shape[-1]), matrix, bias).view(*x.shape[:-1], len(matrix)).to(x.dtype)
 
 
 def _forward(x: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:

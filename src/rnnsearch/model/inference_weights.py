@@ -13,7 +13,6 @@ from torch import Tensor
 from rnnsearch.errors import InputError
 from rnnsearch.model.deferred_gradients import Product
 from rnnsearch.model.linear import LinearCache
-from rnnsearch.model.padded_rows import padded_size
 from rnnsearch.system.machine import PRECISIONS
 
 WEIGHT_LIMIT = 127
@@ -55,17 +54,14 @@ class Int8Linear:
 
     def __call__(self, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
         """y in x's dtype."""
-        count = x.shape[:-1].numel()
         rows = x.reshape(-1, x.shape[-1]).float()
-        if padded_size(count) > count:
-            rows = torch.nn.functional.pad(rows, (0, 0, 0, padded_size(count) - count))
         scales, zero = scales_of(rows, self.limit), self.limit + 1
         quantised = (rows / scales).round_().add_(zero).to(torch.uint8)  # of either sign, above 0
         y = torch.ops.onednn.qlinear_pointwise(
             quantised, 1.0, zero, self.prepared, self.scales, self.zeros, None, 1.0, 0, torch.float32, "none", [], ""
         )
         y = y.mul_(scales) if self.bias is None else torch.addcmul(self.bias, y, scales, out=y)
-        return y[:count].view(*x.shape[:-1], len(self.scales)).to(x.dtype)
+        return y.view(*x.shape[:-1], len(self.scales)).to(x.dtype)
 
 
 def scales_of(rows: Float[Tensor, "rows n"], limit: int) -> Float[Tensor, "rows 1"]:

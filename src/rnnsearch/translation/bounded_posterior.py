@@ -19,7 +19,6 @@ from torch import Tensor
 
 from rnnsearch.model.linear import open_sequence
 from rnnsearch.model.network import Direction
-from rnnsearch.model.padded_rows import padded_rows
 from rnnsearch.model.readout import OutputLayer, Readout
 
 LOSS = 0.1
@@ -115,8 +114,7 @@ class BoundedPosterior:
 
     def _normaliser(self, features: Float[Tensor, "positions feature"]) -> Float[Tensor, " positions"]:
         """log Σ_w exp(logit of w) over all words."""
-        blocks = features.split(ROWS_AT_ONCE)
-        return torch.cat([self.all.log_sum(padded_rows(some, some.dtype))[: len(some)] for some in blocks])
+        return torch.cat([self.all.log_sum(some) for some in features.split(ROWS_AT_ONCE)])
 
 
 class _Words:
