@@ -185,3 +185,20 @@ def test_search_finds_a_page_in_a_browser_wide_and_on_a_phone(site: Path, tmp_pa
             found = tab.wait("[...document.querySelectorAll('a.md-search-result__link')].map((link) => link.pathname).join(' ')")
             assert "06-maxout-and-output.html" in found
         assert not tab.messages  # no script failed, and nothing was fetched from elsewhere
+
+
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+def test_the_site_translates_in_the_browser(site: Path, tmp_path: Path) -> None:
+    with static_host(site) as address, browser(tmp_path) as tab:
+        tab.open(f"{address}reference/models.html")
+        tab.run("document.querySelector('a.md-button').click()")
+        tab.wait("document.querySelectorAll('#model option').length === 2 && document.getElementById('loading').hidden")
+        tab.run("document.getElementById('slowly').checked = false; document.getElementById('text').focus()")
+        tab.run("document.getElementById('text').select()")
+        tab.type("The agreement on the European Economic Area was signed in August 1992.")
+        tab.press("Enter", modifiers=2)
+        tab.wait("document.getElementById('stop').hidden && !document.getElementById('others').hidden")
+        found = tab.run("document.getElementById('output').textContent")
+        assert found.endswith("a été signé en août 1992.")
+        assert not tab.messages
