@@ -87,9 +87,10 @@ def test_it_is_what_exact_rounds_come_to(decoder: str, alignment: str, monkeypat
 
 
 @pytest.mark.usefixtures("nothing_left_out")
-def test_two_decoders_take_the_rounds_of_the_exact_posterior() -> None:
-    """Each waits for the mean of both; of an ensemble of them too."""
-    networks = [network(seed, decoder="bidirectional") for seed in (1, 2)]
+@pytest.mark.parametrize("changes", [{}, {"tie_output": True, "factored_output": True}], ids=str)
+def test_two_decoders_take_the_rounds_of_the_exact_posterior(changes: dict[str, Any]) -> None:
+    """Each waits for the mean of both; of an ensemble of them too. Two tied output layers share a matrix, and have biases of their own."""
+    networks = [network(seed, decoder="bidirectional", **changes) for seed in (1, 2)]
     _, expected = forced_decoding(networks, BATCH, posterior=True)
     found = quick(networks)
     for row, size in enumerate((TARGET_LENGTHS - 1).tolist()):

@@ -141,7 +141,7 @@ def _all_words(output: OutputLayer) -> _Words:
         dtype = steps.dtype if steps is not None and weight.dtype == torch.float32 else weight.dtype
         return _Words(weight.to(dtype).t().contiguous(), output.bias)  # products with it are twice as fast
 
-    return made() if steps is None else steps.once(weight, made)
+    return made() if steps is None else steps.once(output.bias, made)  # two tied layers share a matrix, not b
 
 
 def _counted_once(targets: Int64[Tensor, "batch target"], frequent: int) -> Bool[Tensor, "batch few"]:
