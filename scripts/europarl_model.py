@@ -16,6 +16,8 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
+from rnnsearch.training.log import read_statistics
+
 LIMITS = ["trained on speeches of the European Parliament: other texts are translated as if they were such speeches"]
 LICENCE = "mit"
 
@@ -97,7 +99,7 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     run = trained(source, target, arguments.data, work, arguments.set)
     draft = work / "model"
-    learnt = json.loads((run / "log" / "statistics.json").read_text(encoding="utf-8"))
+    learnt = read_statistics(run)
     training = (
         f"Recipe europarl, {learnt['updates']:,} updates ({learnt['epochs']:g} epochs), the weights of update {learnt['best_update']:,}."
     )

@@ -7,8 +7,7 @@ from pathlib import Path
 from sources import ROOT
 
 from rnnsearch.exporting.static_page import export_page
-from rnnsearch.pretrained.card import ModelCard, checked_card
-from rnnsearch.system.parsing import read_toml
+from rnnsearch.pretrained.card import card_of
 
 SHIPPED = ROOT / "models" / "src" / "rnnsearch_models"
 FOLDER = "translator"
@@ -36,15 +35,10 @@ def with_translator(page: str, text: str) -> str:
 
 def scores() -> str:
     """BLEU of each model on each text."""
-    cards = {folder.name: _card(folder) for folder in shipped()}
+    cards = {folder.name: card_of(folder) for folder in shipped()}
     tests = sorted({score.test for card in cards.values() for score in card.scores})
     rows = [f"| model | {' | '.join(tests)} |", "|---" * (len(tests) + 1) + "|"]
     for name, card in cards.items():
         values = {score.test: f"{score.value:.2f}" for score in card.scores if score.metric == "BLEU"}
         rows.append(f"| `{name}` | {' | '.join(values.get(test, '') for test in tests)} |")
     return "\n".join(rows)
-
-
-def _card(folder: Path) -> ModelCard:
-    file = folder / "config.toml"
-    return checked_card(read_toml(file).get("run", {}).get("card", {}), file)

@@ -11,8 +11,7 @@ import pytest
 
 from rnnsearch import Translator
 from rnnsearch.installed import VARIABLE
-from rnnsearch.pretrained.card import ModelCard, checked_card
-from rnnsearch.system.parsing import read_toml
+from rnnsearch.pretrained.card import card_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = ROOT / "models" / "src" / "rnnsearch_models"
@@ -22,10 +21,6 @@ ON_DISK = 20_000_000
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda folder: folder.name)
-
-
-def card_of(model: Path) -> ModelCard:
-    return checked_card(read_toml(model / "config.toml")["run"]["card"], model)
 
 
 @pytest.fixture(autouse=True)

@@ -47,6 +47,12 @@ def checked_card(table: dict[str, Any], file: Path | str) -> ModelCard:
         raise InputError(f"model card: {first_fault(error)}", file=file) from None
 
 
+def card_of(model: Path) -> ModelCard:
+    """That of a model's folder. Raises InputError if it has a fault, OSError or ValueError if there is no settings file that can be read."""
+    file = model / "config.toml"
+    return checked_card(read_toml(file).get("run", {}).get("card", {}), file)
+
+
 def read_card(path: str | Path) -> ModelCard:
     """A card written as a TOML file, for `save_pretrained`. Raises InputError if it cannot be read or has a fault."""
     try:

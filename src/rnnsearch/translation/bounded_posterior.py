@@ -118,7 +118,10 @@ class BoundedPosterior:
 
 
 class _Words:
-    """Some words of the output layer. by_feature: in the dtype of the products. bias: −∞ leaves a word out."""
+    """Some words of the output layer. by_feature: in the dtype of the products. bias: −∞ leaves a word out.
+
+    In bfloat16 a sum is rounded like the products that it is made of, and a bound may be too low by as little.
+    """
 
     def __init__(self, by_feature: Float[Tensor, "*batch feature words"], bias: Float[Tensor, "*batch words"]) -> None:
         self.by_feature, self.bias = by_feature, bias
