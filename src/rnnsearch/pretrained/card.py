@@ -48,7 +48,7 @@ def checked_card(table: dict[str, Any], file: Path | str) -> ModelCard:
 
 
 def card_of(model: Path) -> ModelCard:
-    """That of a model's folder. Raises InputError if it has a fault, OSError or ValueError if there is no settings file that can be read."""
+    """That of a model's folder. Raises InputError if it has a fault, OSError or ValueError if its config.toml cannot be read."""
     file = model / "config.toml"
     return checked_card(read_toml(file).get("run", {}).get("card", {}), file)
 
