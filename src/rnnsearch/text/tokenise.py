@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from sacremoses import MosesDetokenizer
-
+    from rnnsearch.text.detokenise import Detokeniser
     from rnnsearch.text.moses import FastMoses
 
 # All control characters and all Unicode separators, and the zero-width space.
@@ -56,8 +55,7 @@ class Tokeniser:
         """The line that these words make."""
         if self.kind == "space":
             return " ".join(words)
-        line: str = _moses_back(self.language).detokenize(list(words), unescape=False)
-        return line
+        return _moses_back(self.language).line(words)
 
 
 @functools.cache
@@ -68,7 +66,7 @@ def _moses(language: str) -> FastMoses:
 
 
 @functools.cache
-def _moses_back(language: str) -> MosesDetokenizer:
-    from sacremoses import MosesDetokenizer
+def _moses_back(language: str) -> Detokeniser:
+    from rnnsearch.text.detokenise import Detokeniser
 
-    return MosesDetokenizer(language)
+    return Detokeniser(language)
