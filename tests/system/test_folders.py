@@ -129,7 +129,7 @@ def test_names_with_signs_of_patterns_are_names(tmp_path: Path) -> None:
 def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for out in (tmp_path / "file", tmp_path / "file" / "out"):
-        with pytest.raises(InputError):
+        with pytest.raises(InputError, match="is a file, not a folder"):
             write(out, "a")
 
 
