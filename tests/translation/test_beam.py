@@ -14,10 +14,9 @@ from mock_model import Ids, Model, Row
 from rnnsearch.config import SearchSettings
 from rnnsearch.records import Hypothesis
 from rnnsearch.text import vocabulary
-from rnnsearch.translation import beam
 from rnnsearch.translation import largest as largest_file
 from rnnsearch.translation.beam import EOS, UNK
-from rnnsearch.translation.largest import highest, largest
+from rnnsearch.translation.largest import highest, largest, largest_sums
 
 
 @dataclass
@@ -322,6 +321,26 @@ def test_highest_of_blocks_are_the_highest(seed: int, values: int, monkeypatch: 
     assert torch.equal(scores.gather(1, highest(scores, 12)[1]), scores.topk(12).values)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_largest_sums_are_those_of_all_sums(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where rounding makes different words equal, and where a hypothesis is none."""
+    random = np.random.default_rng(seed)
+    monkeypatch.setattr(largest_file, "BLOCK", int(random.integers(2, 12)))
+    before = torch.from_numpy(random.integers(-3, 0, size=(5, 4)).astype(np.float32) * 2.0**20)
+    before[0, 1] = before[3] = -torch.inf
+    after = -torch.from_numpy(random.random((5, 4, 50), dtype=np.float32)) * float(random.choice([1.0, 1000.0]))
+    after[:, :, seed % 2] = -torch.inf
+    for count in (1, 5, 60, 199, 300):
+        values, indices = largest_sums(before, after, count)
+        expected, places = largest_sums((before.unsqueeze(2) + after).flatten(1), torch.zeros(5, 200, 1), count)
+        by_hand = (before.unsqueeze(2) + after).flatten(1).sort(dim=1, descending=True, stable=True)
+        assert torch.equal(values, expected)
+        assert torch.equal(values, by_hand.values[:, :count])
+        real = values > -torch.inf
+        assert torch.equal(indices[real], places[real])
+        assert torch.equal(indices[real], by_hand.indices[:, :count][real])
+
+
 def test_numbers_that_are_none_do_not_disturb_the_order_of_equal_ones() -> None:
     """torch.topk takes NaN for the highest."""
     scores = torch.tensor([[1.0, torch.nan, 1.0, torch.nan, 1.0, 1.0]])
@@ -331,10 +350,9 @@ def test_numbers_that_are_none_do_not_disturb_the_order_of_equal_ones() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_sentences_ranked_a_few_at_a_time(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_ranked_by_small_blocks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model, settings = random_case(seed)
     everything = model.search(settings)
-    monkeypatch.setattr(beam, "CHUNK_ELEMENTS", 1)
     monkeypatch.setattr(largest_file, "BLOCK", 2)
     again = model.search(settings)
     assert [[(one.ids, one.score) for one in every] for every in again] == [[(one.ids, one.score) for one in every] for every in everything]

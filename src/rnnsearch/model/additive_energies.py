@@ -1,8 +1,8 @@
-"""e_ij = v_aᵀ tanh(q_i + k_j) in training on a CPU: a few sentences at a time, in a core's own cache, and nothing kept for backward.
+"""e_ij = v_aᵀ tanh(q_i + k_j) on a CPU: a few sentences at a time, in a core's own cache, and nothing kept for backward.
 
 The terms within are a hundred times the energies. With σ = σ(2 (q_i + k_j)) an energy is 2 vᵀσ − Σ v and its derivative 4 v∘(σ − σ²), so
-that backward finds σ again in two passes, and v_a leaves the sums over time. What all steps add to the gradients of the keys and of v_a is
-summed in one place, as in `deferred_gradients`: exact, first order only.
+that backward finds σ again in two passes, and v_a leaves the sums over time. What all steps of training add to the gradients of the keys
+and of v_a is summed in one place, as in `deferred_gradients`: exact, first order only.
 """
 
 from __future__ import annotations
@@ -19,6 +19,18 @@ from rnnsearch.model.deferred_gradients import backward_pass, refuse_second_orde
 
 CHUNK_ELEMENTS = 1 << 17
 """Numbers worked on at a time."""
+
+
+def additive_energies(
+    query: Float[Tensor, "batch hypotheses key"], keys: Float[Tensor, "batch source key"], v: Float[Tensor, "1 key"]
+) -> Float[Tensor, "batch hypotheses source"]:
+    """The energies of one step without gradients: for search. query: W_a s_{i−1}. keys: U_a h_j."""
+    energies = query.new_empty(*query.shape[:2], keys.shape[1])
+    twice_query, twice_v = 2.0 * query.unsqueeze(2), 2.0 * v[0]
+    for rows in _chunks(query, keys):
+        sigmoid = torch.add(twice_query[rows], keys[rows].unsqueeze(1), alpha=2.0).sigmoid_()
+        torch.matmul(sigmoid, twice_v, out=energies[rows])
+    return energies.sub_(v.sum())
 
 
 class AdditiveEnergies:

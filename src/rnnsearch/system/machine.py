@@ -18,7 +18,7 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 """What the settings call the dtypes of products."""
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-KEPT_ALLOCATION, KEPT_IN_ALL = 64 << 20, 512 << 20
+KEPT_ALLOCATION, KEPT_IN_ALL = 256 << 20, 512 << 20
 """Bytes. Freed allocations up to the first are kept for the next ones, as long as no more than the second lies idle at the heap's end."""
 SHAPES_KEPT = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64"}
 """How many shapes of bfloat16 products oneDNN and torch's interface to it (ideep) each keep prepared."""

@@ -20,14 +20,12 @@ from torch import Tensor
 
 from rnnsearch.config import SearchSettings
 from rnnsearch.records import Hypothesis
-from rnnsearch.translation.largest import largest
+from rnnsearch.translation.largest import largest, largest_sums
 
 EOS, UNK = 0, 1
 """End of sentence and unknown word, the ids with which every vocabulary begins: said again here because the search knows no words."""
 
 IMPOSSIBLE = -math.inf
-CHUNK_ELEMENTS = 2_000_000
-"""Scores that a CPU ranks at once: they stay in its cache."""
 SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
 """Stands for a coverage of 0, whose logarithm is −∞: a position never attended to costs β·87.3."""
 
@@ -196,15 +194,16 @@ def empty_beam(source_lengths: Tensor) -> Beam:
 def best_candidates(result: StepResult, live: Beam, widths: NDArray[np.int64], early: NDArray[np.bool_], no_unk: bool) -> Beam:
     """The best continuations of each sentence by one id, `widths[b]` at most, best first; `early` (B,) says where it must not end yet."""
     log_p, wanted = result.log_probabilities, int(widths.max())
-    so_far = torch.from_numpy(live.scores).to(log_p.device)[:, :, None]  # (B, k, 1)
-    size = max(1, CHUNK_ELEMENTS // log_p[0].numel()) if log_p.device.type == "cpu" else len(log_p)
-    best = []
-    for first in range(0, len(log_p), size):
-        part = slice(first, first + size)
-        scores = so_far[part] + log_p[part]  # (b, k, K)
-        forbid(scores, early[part], no_unk)
-        best.append(largest(scores.flatten(1), wanted))
-    values, indices = (torch.cat(parts) for parts in zip(*best, strict=True))  # (B, n)
+    so_far = torch.from_numpy(live.scores).to(log_p.device)  # (B, k)
+    if log_p.device.type == "cpu":
+        own = log_p[:, :, :2].clone()  # of EOS and UNK
+        forbid(log_p, early, no_unk)
+        values, indices = largest_sums(so_far, log_p, wanted)  # (B, n)
+        log_p[:, :, :2] = own
+    else:
+        scores = so_far.unsqueeze(2) + log_p  # (B, k, K)
+        forbid(scores, early, no_unk)
+        values, indices = largest(scores.flatten(1), wanted)
     chosen = candidates(result, live.sentences, values, indices // log_p.shape[2], indices % log_p.shape[2])
     beyond = np.arange(values.shape[1]) >= widths[:, None]
     return replace(chosen, scores=np.where(beyond, np.float32(IMPOSSIBLE), chosen.scores))

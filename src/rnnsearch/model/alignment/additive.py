@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from rnnsearch.model.additive_energies import AdditiveEnergies
+from rnnsearch.model.additive_energies import AdditiveEnergies, additive_energies
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State
 from rnnsearch.model.deferred_gradients import backward_pass
 from rnnsearch.model.initialise import gaussian, zeros
@@ -28,7 +28,9 @@ class AdditiveAlignment(Alignment):
 
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
         steps = open_sequence()
-        if steps is not None and torch.is_grad_enabled() and keys.device.type == "cpu" and backward_pass is not None:
+        if keys.device.type == "cpu" and not torch.is_grad_enabled():
+            return additive_energies(self.W_a(state), keys, self.v_a.weight), memory
+        if keys.device.type == "cpu" and steps is not None and backward_pass is not None:
             return steps.once(keys, lambda: AdditiveEnergies(keys, self.v_a.weight))(self.W_a(state)), memory
         hidden = tanh_(self.W_a(state).unsqueeze(2) + keys.unsqueeze(1))  # (batch, hypotheses, source, n')
         return self.v_a(hidden).squeeze(-1), memory
