@@ -23,7 +23,7 @@ class Detokeniser:
     def __init__(self, language: str) -> None:
         self.language = language
         word = _FORMS.get(language, _WORD)
-        self._plain = None if language in _OWN_RULES else re.compile(f"(?:(?:{word}|[.,]+|[?!:;%()]) )+")
+        self._plain = None if language in _OWN_RULES else re.compile(f"(?:(?:{word}|[.,]+|[?!:;%()]) )*")
         french = language == "fr"  # its signs have a space before them
         self._to_the_left = re.compile(r" ([.,]+|\))(?= )" if french else r" ([.,]+|[)?!:;%])(?= )")
         self._to_the_right = re.compile(r"\( (?![?!:;%])" if french else r"\( ")

@@ -196,7 +196,8 @@ def best_candidates(result: StepResult, live: Beam, widths: NDArray[np.int64], e
     log_p, wanted = result.log_probabilities, int(widths.max())
     so_far = torch.from_numpy(live.scores).to(log_p.device)  # (B, k)
     if log_p.device.type == "cpu":
-        own = log_p[:, :, :2].clone()  # of EOS and UNK
+        log_p = log_p.contiguous()
+        own = log_p[:, :, :2].clone()  # of EOS and UNK, which may be forbidden for a moment
         forbid(log_p, early, no_unk)
         values, indices = largest_sums(so_far, log_p, wanted)  # (B, n)
         log_p[:, :, :2] = own
