@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,17 +52,27 @@ def ended(command: Command, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
     return call
 
 
+def alike(one: str, other: str) -> bool:
+    """But for a number's last digit: in which batch a sentence stands decides how its products are rounded."""
+    numbers = re.compile(r"-?\d+\.\d+")
+    same = numbers.sub("#", one) == numbers.sub("#", other)
+    return same and [float(each) for each in numbers.findall(one)] == pytest.approx(
+        [float(each) for each in numbers.findall(other)], abs=1.5e-5
+    )
+
+
 @pytest.mark.parametrize("form", [(), ("--json",), ("--nbest", 2), ("--nbest", 2, "--json")])
 def test_the_file_is_what_would_be_printed(command: Command, tiny_run: Path, text: Path, tmp_path: Path, form: tuple[Any, ...]) -> None:
     words = ("translate", tiny_run, text, *OPTIONS, *form)
     printed = command(*words, "--links", tmp_path / "links")
     done = command(*words, "--out", tmp_path / "new" / "out", "--links", tmp_path / "links.out")
     assert (done.code, done.out, done.err) == (0, "", "")
-    assert (tmp_path / "new" / "out").read_text("utf-8") == printed.out
+    assert alike((tmp_path / "new" / "out").read_text("utf-8"), printed.out)
     assert (tmp_path / "links.out").read_bytes() == (tmp_path / "links").read_bytes()
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["out"]
     piped = command("translate", tiny_run, *OPTIONS, *form, "--out", tmp_path / "piped", stdin=text.read_bytes())
-    assert (piped.code, (tmp_path / "piped").read_text("utf-8")) == (0, printed.out)
+    assert piped.code == 0
+    assert alike((tmp_path / "piped").read_text("utf-8"), printed.out)
 
 
 @pytest.mark.parametrize("more", [(), ("--json",), ("--links", "links")])
@@ -78,7 +89,7 @@ def test_after_ctrl_c_the_same_command_goes_on(
     Path("links").unlink(missing_ok=True)
     done, lines = ended(0, *words)
     assert (done.code, done.err, lines) == (0, "", 7)
-    assert Path("out").read_text("utf-8") == printed
+    assert alike(Path("out").read_text("utf-8"), printed)
     assert not Path(".out.journal").exists()
     if "--links" in more:
         assert Path("links").read_text("utf-8").count("\n") == 11
