@@ -94,11 +94,15 @@ class Page:
         return answer["result"].get("value")
 
     def wait(self, condition: str) -> Any:
-        """The value of the expression as soon as it is true. Raises BrowserError after a minute."""
+        """The value of the expression as soon as it is true, in the page that is there then. Raises BrowserError after a minute."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
-            if value := self.run(condition):
-                return value
+            try:
+                if value := self.run(condition):
+                    return value
+            except BrowserError as error:
+                if "navigated" not in str(error):
+                    raise
             time.sleep(0.05)
         raise BrowserError(
             f"never true: {condition}; the page says {self.messages} and shows {self.run('document.body.innerText')[:500]!r}"

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import io
 import pickle
 from collections import Counter
 from pathlib import Path
 from typing import Literal
 
 import pytest
+import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -139,3 +141,14 @@ def test_a_damaged_file_is_refused(tmp_path: Path, content: bytes | None, messag
         (tmp_path / "model").write_bytes(content)
     with pytest.raises(InputError, match=message):
         Subwords.load(tmp_path / "model")
+
+
+def test_a_model_that_marks_the_ends_of_words_is_refused() -> None:
+    """As one flipped bit of a model's file may make it."""
+    sentences, model = [" ".join(words) for words in SENTENCES], io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences), model_writer=model, vocab_size=25, treat_whitespace_as_suffix=True, minloglevel=2
+    )
+    subwords = Subwords(model.getvalue())
+    with pytest.raises(InputError, match=r"cuts a word into .*only the first must begin a word .restore its file"):
+        subwords.split(["the", "house"])

@@ -76,7 +76,10 @@ class Subwords:
         return subwords, word_of
 
     def split_each(self, words: Sequence[str]) -> list[list[str]]:
-        """The subwords of each word, at least one; they do not depend on the other words."""
+        """The subwords of each word, at least one; they do not depend on the other words.
+
+        Raises InputError if the model, damaged or somebody else's, marks another subword than a word's first.
+        """
         unmet = [word for word in dict.fromkeys(words) if word not in self._cache]
         if len(self._cache) + len(unmet) > _CACHED:
             self._cache = {}
@@ -117,7 +120,9 @@ def _beginning_a_word(subwords: list[str]) -> list[str]:
     """The subwords of a word: the first must have a word start, and no other may."""
     first, others = subwords[:1], subwords[1:]
     if not first or not first[0].startswith(WORD_START) or any(WORD_START in subword[1:] or subword == WORD_START for subword in others):
-        raise ValueError(f"{subwords} are not the subwords of one word")
+        raise InputError(
+            f"the sentencepiece model cuts a word into {subwords}: only the first must begin a word", remedy="restore its file"
+        )
     return subwords
 
 
