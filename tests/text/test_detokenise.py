@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
+from rnnsearch.text import simple_chunks
 from rnnsearch.text.detokenise import Detokeniser
 from rnnsearch.text.simple_chunks import LATIN, SIGNS, prefixes
 
@@ -48,6 +49,12 @@ def test_the_lists_of_abbreviations_are_sacremoses_own(language: str) -> None:
     tokeniser = MosesTokenizer(language)
     every = {*tokeniser.NONBREAKING_PREFIXES, *tokeniser.NUMERIC_ONLY_PREFIXES}
     assert prefixes(language) == {word for word in every if "#" not in word}
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "xx"])
+def test_without_a_module_of_its_own_the_lists_come_from_sacremoses_as_a_whole(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simple_chunks, "_prefix_files", lambda: None)
+    assert prefixes.__wrapped__(language) == prefixes(language)
 
 
 def test_latin_letters_and_signs_are_what_sacremoses_takes_them_for() -> None:
