@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import remove_partial_files, write_text, written_whole
+from rnnsearch.system.files import free, remove_partial_files, write_text, written_whole
 from rnnsearch.system.locks import is_abandoned, lock, only_one
 
 
@@ -102,3 +102,9 @@ def test_a_file_is_locked_once(tmp_path: Path) -> None:
     with (tmp_path / "file").open("w") as one, (tmp_path / "file").open("w") as other:
         assert lock(one.fileno())
         assert not lock(other.fileno())
+
+
+def test_a_file_where_a_folder_should_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"x: .*file is a file, not a folder .name another place"):
+        free(tmp_path / "file" / "sub" / "x", overwrite=False)

@@ -61,7 +61,15 @@ def free(file: Path, overwrite: bool) -> None:
     """Makes the folder of a file to be written. Raises InputError if the file is there already and may not be replaced."""
     if file.is_dir() or (file.exists() and not overwrite):
         raise InputError("already exists", file=file, remedy="choose another file, or add --overwrite")
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_parents(file)
+
+
+def make_parents(path: Path) -> None:
+    """Makes the folders that the path lies in. Raises InputError if one of them is a file."""
+    file = next((parent for parent in path.parents if parent.exists() and not parent.is_dir()), None)
+    if file is not None:
+        raise InputError(f"{file} is a file, not a folder", file=path, remedy="name another place")
+    path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def file_name(name: str) -> str:

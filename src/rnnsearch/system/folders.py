@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rnnsearch.errors import InputError
+from rnnsearch.system.files import make_parents
 from rnnsearch.system.locks import is_abandoned, lock
 
 PARTIAL, ASIDE, FINISHED = ".partial", ".old", ".finished"
@@ -29,8 +30,7 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
     """
     out = out.resolve()
     try:
-        _check_parents(out)
-        out.parent.mkdir(parents=True, exist_ok=True)
+        make_parents(out)
         _clear_left_behind(out)
         _check(out, replaceable)
         unique = uuid.uuid4().hex[:8]
@@ -53,12 +53,6 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise InputError("no space left on the disk", file=out, remedy="free some, or write to another disk") from None
         raise InputError(f"cannot be written: {error.strerror or error}", file=out, remedy="check path and permissions") from None
-
-
-def _check_parents(out: Path) -> None:
-    file = next((parent for parent in out.parents if parent.exists() and not parent.is_dir()), None)
-    if file is not None:
-        raise InputError(f"{file} is a file, not a folder", file=out, remedy="name another folder")
 
 
 def _check(out: Path, replaceable: Callable[[Path], bool]) -> None:
