@@ -114,7 +114,7 @@ MISTAKES = [
     ("translate {run} {three} --out {folder} --overwrite", "folder: is not a regular file"),
     ("translate {run} {three} --out /dev/null --overwrite", "/dev/null: is not a regular file"),
     ("translate {run} {three} --out {here}/out --samples 2", "samples cannot be written with --out"),
-    ("translate {run} {three} --out {two}/out", "two: File exists"),
+    ("translate {run} {three} --out {two}/out", "two is a file, not a folder (name another place)"),
     ("translate {run} {three} --dictionary {here}/nosuch", "nosuch: no such file"),
     ("translate {run} {three} --dictionary {dictionary}", "dictionary:2: is not a source word and a target word"),
     ("score {run} {three}", "a run, a source text and a target text are needed (give RUN SRC TGT)"),
