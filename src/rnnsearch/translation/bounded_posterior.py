@@ -26,9 +26,12 @@ LOSS = 0.1
 FIRST = 0.1
 """Positions with this share of the row's highest bound meet the whole output layer at once; others only where LOSS demands it."""
 FREQUENT = 64
-"""How many of the most frequent words are summed in every bound, beside those of the sentence."""
+"""How many of the most frequent words are summed in every bound, beside those of the sentence, or a few more (`MULTIPLE`)."""
 ROWS_AT_ONCE = 128
 """Positions that meet all words at once: their logits stay in a CPU's cache."""
+MULTIPLE = 32
+"""What sizes of products are filled up to: a CPU's kernel is compiled for each new number of rows, which takes as long as many products, and
+some numbers of words have kernels that take ten times as long as others."""
 SMALLEST_SUM = 1e-30
 """Of exponentials: below it terms that count could have vanished."""
 
@@ -52,7 +55,8 @@ class BoundedPosterior:
         weight, bias = self.output.weight, self.output.bias
         self.target_weights, self.target_biases = weight[targets], bias[targets]  # (batch, target, feature), (batch, target)
         self.all = _all_words(self.output)
-        frequent = torch.arange(min(FREQUENT, len(weight)), device=targets.device).expand(len(targets), -1)
+        count = FREQUENT + -(FREQUENT + targets.shape[1]) % MULTIPLE
+        frequent = torch.arange(min(count, len(weight)), device=targets.device).expand(len(targets), -1)
         few = torch.cat((targets, frequent), 1)  # of each sentence
         counted = _counted_once(targets, frequent.shape[1])
         self.few = _Words(weight[few].to(self.all.by_feature.dtype).mT, bias[few].masked_fill(~counted, -torch.inf))
@@ -102,10 +106,9 @@ class BoundedPosterior:
         meet(met)
         # All shares are of the row's highest bound: none overflows, and what vanishes is no part of the posterior.
         known, others = (exact - highest).exp().sum(1, keepdim=True), (bounds - highest).exp().masked_fill_(met, 0.0)
-        lacking = others.sum(1, keepdim=True) > LOSS * known
-        # What stays below this in the rows that lack something adds up to LOSS · known at most.
-        smallest = LOSS * known / (others > 0).sum(1, keepdim=True).clamp(min=1)
-        further = lacking & (others > smallest)
+        # The smallest of them are left as long as they add up to LOSS · known at most: those that were met only make `known` larger.
+        smallest, order = others.sort(dim=1)
+        further = torch.zeros_like(met).scatter_(1, order, smallest.cumsum(1) > LOSS * known)
         if bool(further.any()):
             meet(further)
             met = met | further
@@ -114,7 +117,9 @@ class BoundedPosterior:
 
     def _normaliser(self, features: Float[Tensor, "positions feature"]) -> Float[Tensor, " positions"]:
         """log Σ_w exp(logit of w) over all words."""
-        return torch.cat([self.all.log_sum(some) for some in features.split(ROWS_AT_ONCE)])
+        count = len(features)
+        filled = torch.nn.functional.pad(features, (0, 0, 0, -count % MULTIPLE))
+        return torch.cat([self.all.log_sum(some) for some in filled.split(ROWS_AT_ONCE)])[:count]
 
 
 class _Words:
