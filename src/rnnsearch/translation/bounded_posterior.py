@@ -30,8 +30,8 @@ FREQUENT = 64
 ROWS_AT_ONCE = 128
 """Positions that meet all words at once: their logits stay in a CPU's cache."""
 MULTIPLE = 32
-"""What sizes of products are filled up to: a CPU's kernel is compiled for each new number of rows, which takes as long as many products, and
-some numbers of words have kernels that take ten times as long as others."""
+"""What sizes of products are filled up to. A CPU's kernel is compiled for each new number of rows, which takes as long as many
+products, and some numbers of words have kernels that take ten times as long as others."""
 SMALLEST_SUM = 1e-30
 """Of exponentials: below it terms that count could have vanished."""
 

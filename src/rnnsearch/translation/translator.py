@@ -241,7 +241,10 @@ class Translator:
         cost = partial(numbers_of, len(self.target.vocabulary))
         for ahead in batches(encoded, READ_AHEAD * batch_size):
             yield from batched_by_length(
-                ahead, lambda pair: len(pair[1].ids), batch_size, lambda some: in_halves(some, cost, LARGEST_BATCH, force)
+                ahead,
+                lambda pair: max(len(pair[0].ids), len(pair[1].ids)),
+                batch_size,
+                lambda some: in_halves(some, cost, LARGEST_BATCH, force),
             )
 
     def __getstate__(self) -> dict[str, Any]:
