@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesTokenizer
 
-from rnnsearch.text import moses
-from rnnsearch.text.moses import FastMoses
+from rnnsearch.text.moses import tokeniser as moses
+from rnnsearch.text.moses.tokeniser import FastMoses
 from rnnsearch.text.tokenise import Tokeniser
 
 LANGUAGES = ["en", "fr", "de", "it", "fi", "cs", "ru", "zh", "ko", "xx"]  # every branch of the rules; the last is none of Moses's

@@ -71,7 +71,7 @@ def moses_rules(language: str, side: Side) -> dict[str, Any]:
     from sacremoses import MosesDetokenizer, MosesTokenizer
     from sacremoses.util import CJKChars
 
-    from rnnsearch.text.moses_reference import ranges
+    from rnnsearch.text.moses.reference import ranges
 
     tokeniser, detokeniser = MosesTokenizer(language), MosesDetokenizer(language)
     sets = {"alnum": tokeniser.IsAlnum, "alpha": tokeniser.IsAlpha, "numbers": tokeniser.IsN, "lower": tokeniser.IsLower}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from rnnsearch.text.detokenise import Detokeniser
-    from rnnsearch.text.moses import FastMoses
+    from rnnsearch.text.moses.detokeniser import Detokeniser
+    from rnnsearch.text.moses.tokeniser import FastMoses
 
 # All control characters and all Unicode separators, and the zero-width space.
 _BLANKS = [*range(0x20), *range(0x7F, 0xA1), 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
@@ -60,13 +60,13 @@ class Tokeniser:
 
 @functools.cache
 def _moses(language: str) -> FastMoses:
-    from rnnsearch.text.moses import FastMoses
+    from rnnsearch.text.moses.tokeniser import FastMoses
 
     return FastMoses(language)
 
 
 @functools.cache
 def _moses_back(language: str) -> Detokeniser:
-    from rnnsearch.text.detokenise import Detokeniser
+    from rnnsearch.text.moses.detokeniser import Detokeniser
 
     return Detokeniser(language)

@@ -18,10 +18,10 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from rnnsearch.text.simple_chunks import LATIN, SIGNS, SimpleChunks
+from rnnsearch.text.moses.simple_chunks import LATIN, SIGNS, SimpleChunks
 
 if TYPE_CHECKING:
-    from rnnsearch.text.moses_reference import MosesReference
+    from rnnsearch.text.moses.reference import MosesReference
 
 _REMEMBERED = 1 << 17  # chunks; some 25 MB
 _LONGEST = 40  # characters of a chunk that may be met again
@@ -64,7 +64,7 @@ class _Rules:
 
     @cached_property
     def reference(self) -> MosesReference:
-        from rnnsearch.text.moses_reference import MosesReference
+        from rnnsearch.text.moses.reference import MosesReference
 
         return MosesReference(self.language)
 

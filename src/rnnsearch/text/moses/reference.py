@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sacremoses import MosesTokenizer
 
-from rnnsearch.text.simple_chunks import SimpleChunks
+from rnnsearch.text.moses.simple_chunks import SimpleChunks
 
 
 class MosesReference(MosesTokenizer):  # type: ignore[misc]

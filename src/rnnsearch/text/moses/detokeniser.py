@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from rnnsearch.text.simple_chunks import LETTERS
+from rnnsearch.text.moses.simple_chunks import LETTERS
 
 if TYPE_CHECKING:
     from sacremoses import MosesDetokenizer

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
-from rnnsearch.text import simple_chunks
-from rnnsearch.text.detokenise import Detokeniser
-from rnnsearch.text.simple_chunks import LATIN, SIGNS, prefixes
+from rnnsearch.text.moses import simple_chunks
+from rnnsearch.text.moses.detokeniser import Detokeniser
+from rnnsearch.text.moses.simple_chunks import LATIN, SIGNS, prefixes
 
 LANGUAGES = ["en", "fr", "it", "de", "ga", "cs", "fi", "zh", "xx"]
 LATIN_WORDS = ("a", "é", "5", "1.5", "U.S.", "x-y", "-", "-'", "'-", "l'", "qu'", "L'", "'s", "'S", "'5", "5'", "s'", "s", "EU:", "ssa")
