@@ -214,6 +214,13 @@ def test_a_mistake_is_one_clear_line(command: Command, places: dict[str, Path], 
     assert sorted(places["here"].rglob("*")) == before  # nothing begun is left lying about
 
 
+@pytest.mark.parametrize("words", ["score {run} {three} {two}", "align {run} {two} {three}"])
+def test_unequal_files_are_found_before_the_work(command: Command, places: dict[str, Path], words: str) -> None:
+    done = command(*words.format(**places).split())
+    assert (done.code, done.out) == (2, "")
+    assert "not parallel" in done.err
+
+
 def test_debug_shows_where_a_mistake_was_found(command: Command) -> None:
     plain, debugged = command("translate", "nosuch"), command("--debug", "translate", "nosuch")
     assert (plain.code, debugged.code) == (2, 2)

@@ -109,7 +109,7 @@ def align(
     from rnnsearch.drawing.alignment_text import comparison_text
     from rnnsearch.evaluation.alignment_page import alignment_page
     from rnnsearch.evaluation.gold_links import read_gold
-    from rnnsearch.text.formats.lines import read_pairs
+    from rnnsearch.text.formats.lines import check_pairs, read_pairs
     from rnnsearch.translation.alignment_measures import browsed, measured, panels, table, together
     from rnnsearch.translation.answers import AnswerFile
     from rnnsearch.translation.link_answers import links_key
@@ -136,6 +136,7 @@ def align(
     if out and (picture or measures or page or alignment_plots):
         raise InputError("pictures, measures and pages cannot be made with --out, which resumes", remedy="print the links with > FILE")
     names, source, target = runs_and_texts(runs)
+    check_pairs(source, target)
     titles = _titles(names, reverse_run or [], compare or [])
     translator, *others = (load(run, device, threads, trust_code) for run in (names, *([one] for one in compare or [])))
     reverse = load(reverse_run, device, threads, trust_code) if reverse_run else None

@@ -50,7 +50,7 @@ def score(
 ) -> None:
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these scores."""
     from rnnsearch.cli.output import as_json
-    from rnnsearch.text.formats.lines import read_lines, read_pairs
+    from rnnsearch.text.formats.lines import check_pairs, read_lines, read_pairs
     from rnnsearch.text.nbest import is_nbest, parse_nbest
     from rnnsearch.translation.rerank import not_nbest, rerank
 
@@ -69,6 +69,7 @@ def score(
         for line in rerank(translator, lines, parse_nbest(read_lines(target), len(lines), target)):
             print(line)
         return
+    check_pairs(source, target)
     for result in translator.force(not_nbest(read_pairs(source, target), target), batch_size):
         print(as_json(result) if json else as_score(result))
 

@@ -82,6 +82,13 @@ def read_pairs(
     yield from side_by_side(read_lines(source, source_warnings), read_lines(target, target_warnings), str(source), str(target))
 
 
+def check_pairs(source: str | Path, target: str | Path) -> None:
+    """Reads two files once, before long work with them; pipes are left alone. Raises InputError as `read_pairs` does."""
+    if Path(source).is_file() and Path(target).is_file():
+        for _ in read_pairs(source, target):
+            pass
+
+
 def side_by_side(sources: Iterator[str], targets: Iterator[str], source: str, target: str) -> Iterator[tuple[str, str]]:
     """The lines of both sides. Raises InputError, at the end, if one side has more lines; source, target: what it calls them."""
     pairs = 0
