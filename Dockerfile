@@ -7,7 +7,7 @@ RUN python -m venv /opt/rnnsearch
 ENV PATH="/opt/rnnsearch/bin:$PATH"
 COPY constraints.txt ./
 RUN pip install --no-cache-dir --constraint constraints.txt ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src ./src
 RUN pip install --no-cache-dir --constraint constraints.txt ".[serve]"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,24 @@ def test_what_the_image_copies_is_there_and_is_sent_to_the_builder() -> None:
         for name in line.split():
             assert (ROOT / name).exists()
             assert f"!{name}" in sent
+
+
+def test_the_image_copies_what_its_package_is_built_with() -> None:
+    """Besides the package: hatchling's own hook, and the files that pyproject.toml takes the metadata from."""
+    copied = " ".join(re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)).split()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "custom" in project["tool"]["hatch"]["metadata"]["hooks"]
+    assert {"hatch_build.py", "pyproject.toml", "README.md", "LICENSE", "src"} <= set(copied)
+
+
+def test_the_compose_file_serves_models_that_are_there() -> None:
+    yaml = pytest.importorskip("yaml")
+    (service,) = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"].values()
+    (folder, place, _), *_ = (volume.split(":") for volume in service["volumes"])
+    for model in service["command"][:2]:
+        name, path = model.split("=")
+        assert path == f"{place}/{name}"
+        assert (ROOT / folder / name / "model.safetensors").is_file()
 
 
 def test_the_compose_file_starts_the_service_on_loopback_only() -> None:

@@ -208,7 +208,7 @@ class Session:
             shown.say(f"update {progress.update}: the gradient is not finite; the update is skipped")
             if progress.skipped_in_a_row >= SKIPS_IN_A_ROW:
                 what = f"{SKIPS_IN_A_ROW} gradients in a row were not finite (update {progress.update})"
-                raise InputError(what, file=self.run.path, remedy="resume from the last checkpoint with a lower training.learning_rate")
+                raise InputError(what, file=self.run.path, remedy="train in a new folder with a lower training.learning_rate")
         tokens_per_second, nll_per_word = self._speed(update)
         self.log.update(update, progress, tokens_per_second)
         shown.update(progress.update, progress.epochs, nll_per_word, tokens_per_second)
