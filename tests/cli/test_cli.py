@@ -127,6 +127,7 @@ MISTAKES = [
     ("score {run} {three} {mixed}", "mixed:2: is not a line of an n-best list"),
     ("score {run} {three} {nbest} --json", "nbest: --json cannot be used with an n-best list"),
     ("align {run} {three}", "a run, a source text and a target text are needed"),
+    ("align {run} {two} {two} --compare {run}", "--compare is for pictures (add --picture"),
     ("align {run} {two} {three}", "two has 2 lines and"),
     ("align {run} {folder} {three}", "folder: is a folder, not a text file"),
     ("align {run} {two} {two} --batch-size -1", "Invalid value for '--batch-size'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from rnnsearch.system.locks import lock
 from rnnsearch.translation import outputs_file
+from rnnsearch.translation.answers import AnswerFile
 from rnnsearch.translation.outputs_file import count_outputs
 from rnnsearch.translation.translator import Translator
 
@@ -132,6 +135,45 @@ def test_a_file_that_is_there_is_not_replaced_unasked(command: Command, ended: C
     assert command(*words).code == 0  # this one is: --overwrite was given when it began
     assert out.read_text("utf-8") == command(*words[:-2]).out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "text"]
+
+
+def test_what_another_command_writes_is_left_alone(
+    command: Command, ended: Command, tiny_run: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one with the same settings and the one with others; until the file is there, too."""
+    out, journal = tmp_path / "out", tmp_path / ".out.journal"
+    ended(5, "translate", tiny_run, text, "--out", out, *OPTIONS)
+    before = journal.read_bytes()
+    with journal.open("rb+") as writing:
+        assert lock(writing.fileno())
+        for beam in (2, 3):
+            done = command("translate", tiny_run, text, "--out", out, "--batch-size", 2, "--beam", beam)
+            assert done.code == 2
+            assert "another command is writing it" in done.err
+    assert journal.read_bytes() == before
+
+    finish, free = AnswerFile.finish, []
+
+    def seen(self: AnswerFile) -> None:
+        with journal.open("rb+") as other:
+            free.append(lock(other.fileno()))
+        finish(self)
+
+    monkeypatch.setattr(AnswerFile, "finish", seen)
+    assert command("translate", tiny_run, text, "--out", out, *OPTIONS).code == 0
+    assert free == [False]
+    assert not journal.exists()
+
+
+def test_a_dictionary_from_a_pipe_is_refused(command: Command, tiny_run: Path, text: Path, tmp_path: Path) -> None:
+    """It has been read when it would have to be told from another."""
+    end, other = os.pipe()
+    os.write(other, b"man\thomme\n")
+    os.close(other)
+    done = command("translate", tiny_run, text, "--out", tmp_path / "out", "--dictionary", f"/dev/fd/{end}", *OPTIONS)
+    os.close(end)
+    assert done.code == 2
+    assert "a pipe cannot be read again to go on with --out (write it to a file first)" in done.err
 
 
 def test_a_damaged_journal_is_one_line(command: Command, ended: Command, tiny_run: Path, text: Path, tmp_path: Path) -> None:

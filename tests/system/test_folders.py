@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rnnsearch.errors import InputError
+from rnnsearch.system import folders
 from rnnsearch.system.folders import whole_folder
 
 
@@ -72,6 +73,27 @@ def test_what_a_dead_process_left_is_removed(tmp_path: Path) -> None:
     write(tmp_path / "out", "after", replaceable=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".out.notes", ".output.1c.partial", "out"]
     assert (tmp_path / "out" / "file").read_text() == "after"
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_what_is_left_of_a_folder_with_a_longer_name_is_not_touched(tmp_path: Path, there: bool) -> None:
+    for name in (".out.v2.1a2b3c4d.old", ".out.v2.1a2b3c4d.partial"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text("the only whole one")
+    if there:
+        write(tmp_path / "out", "before")
+    write(tmp_path / "out", "after", replaceable=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.v2.1a2b3c4d.old", ".out.v2.1a2b3c4d.partial", "out"]
+    assert (tmp_path / ".out.v2.1a2b3c4d.old" / "file").read_text() == "the only whole one"
+
+
+def test_all_that_is_in_it_is_on_the_disk_before_it_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[str] = []
+    monkeypatch.setattr(folders, "_fsync", lambda path: flushed.append(path.name))
+    with whole_folder(tmp_path / "out", lambda _: False) as folder:
+        (folder / "models" / "one").mkdir(parents=True)
+        (folder / "models" / "one" / "weights").touch()
+    assert {"models", "one", "weights"} <= set(flushed)
 
 
 def test_a_process_that_died_between_two_renames_loses_nothing(tmp_path: Path) -> None:

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
-from rnnsearch.text.codec import Codec
+from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
 from rnnsearch.translation import forced_pairs, long_lines, translator
+from rnnsearch.translation.forced_pairs import EncodedPair, numbers_of
 from rnnsearch.translation.long_lines import cut, long_lines_noted
 from rnnsearch.translation.translator import Translator
 
@@ -113,6 +114,17 @@ def test_what_would_fill_the_memory_is_done_in_smaller_batches(tiny_run: Path, m
     for some, others in ((expected, made.translate(SENTENCES)), (forced, list(made.force(pairs)))):
         assert [one.tokens for one in some] == [other.tokens for other in others]
         assert [one.score for one in some] == pytest.approx([other.score for other in others], rel=1e-4)
+
+
+def test_a_long_source_counts_as_what_is_padded_to_it() -> None:
+    """K = 30,000, annotations of 2,000: the longest source, 8,001 positions, makes 256 times as many annotations."""
+
+    def pair(source: int, target: int) -> EncodedPair:
+        return EncodedSentence([], [0] * source, []), EncodedSentence([], [0] * target, [])
+
+    short = [pair(46, 46)] * 255
+    assert numbers_of(30_000, 2_000, short) == 255 * 46 * 30_000
+    assert numbers_of(30_000, 2_000, [*short, pair(8_001, 21)]) == 256 * 8_001 * 2_000 > translator.LARGEST_BATCH
 
 
 def test_a_pair_that_is_too_long_to_be_aligned_is_refused_after_those_before_it(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,8 +67,10 @@ class Scorer:
 
     scores: dict[str, float]
     asked: list[tuple[str, str]] = field(default_factory=list)
+    batch_sizes: set[int] = field(default_factory=set)
 
-    def force(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Translation]:
+    def force(self, pairs: Iterable[tuple[str, str]], batch_size: int) -> Iterator[Translation]:
+        self.batch_sizes.add(batch_size)
         for source, target in pairs:
             self.asked.append((source, target))
             yield Translation(target, [], [], self.scores[target], [], np.zeros((0, 0), dtype=np.float32))
@@ -79,13 +81,14 @@ def test_each_sentence_is_ordered_by_itself() -> None:
     candidates = parse_nbest(
         ["0 ||| a ||| lm= 1 ||| -1", "0 ||| b", "2 ||| d ||| lm= 2", "2 ||| c ||| lm= 3 x= 4 ||| -2 ||| 0-0"], 3, "list"
     )
-    assert list(rerank(scorer, ["zero", "one", "two"], candidates)) == [  # type: ignore[arg-type]
+    assert list(rerank(scorer, ["zero", "one", "two"], candidates, batch_size=3)) == [  # type: ignore[arg-type]
         "0 ||| b ||| rnnsearch= -1.0000 ||| -1.0000",
         "0 ||| a ||| lm= 1 rnnsearch= -3.0000 ||| -3.0000",
         "2 ||| c ||| lm= 3 x= 4 rnnsearch= -2.0000 ||| -2.0000",
         "2 ||| d ||| lm= 2 rnnsearch= -9.0000 ||| -9.0000",
     ]
     assert scorer.asked == [("zero", "a"), ("zero", "b"), ("two", "d"), ("two", "c")]
+    assert scorer.batch_sizes == {3}
 
 
 def test_equal_scores_keep_their_order() -> None:

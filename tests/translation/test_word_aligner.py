@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -80,6 +81,28 @@ def test_the_product_links_what_both_directions_weigh(threshold: float | None, e
     assert first.links == expected
     assert first.forward_links == [(0, 0), (2, 1)]  # of one direction they stay the strongest
     assert second.links == []
+
+
+class Every(dict[Pair, Any]):
+    """The same weights for all pairs."""
+
+    def __missing__(self, pair: Pair) -> Any:
+        return WEIGHTS
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_corpus_of_any_length_is_aligned_in_little_memory(both: bool) -> None:
+    def pairs() -> Iterator[Pair]:
+        for number in range(3000):
+            yield "a b c", "x y z" + " " * (10_000 + number)  # a string of its own
+
+    forward, back = Known(Every()), Known(Every())
+    tracemalloc.start()
+    for _ in WordAligner(forward, back if both else None).align(pairs()):  # type: ignore[arg-type]
+        pass
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10_000_000  # all of them are 30 MB
 
 
 def test_two_directions_are_symmetrised_as_source_target() -> None:

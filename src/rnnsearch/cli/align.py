@@ -133,6 +133,8 @@ def align(
         align_on_ray(runs, options, columns, json, batch_size, trust_code, reverse_run or [], how)
         return
     options.check_unused({"--columns": columns is not None})
+    if compare and not (picture or page or alignment_plots):
+        raise InputError("--compare is for pictures", remedy="add --picture, --page FILE or --alignment-plots FOLDER")
     if out and (picture or measures or page or alignment_plots):
         raise InputError("pictures, measures and pages cannot be made with --out, which resumes", remedy="print the links with > FILE")
     names, source, target = runs_and_texts(runs)
@@ -205,8 +207,9 @@ def _into_file(answers: AnswerFile, aligner: WordAligner, pairs: Iterable[tuple[
 def _speed(bar: ProgressBar, source: str) -> Callable[[int], None]:
     """What shows pairs, pairs per second and time left when it is told how many pairs are done."""
     from rnnsearch.text.formats.lines import read_lines
+    from rnnsearch.text.formats.opening import is_on_disk
 
-    lines = sum(1 for _ in read_lines(source)) if bar.bar is not None and Path(source).is_file() else None
+    lines = sum(1 for _ in read_lines(source)) if bar.bar is not None and is_on_disk(source) else None
     begun, before = time.monotonic(), 0
 
     def show(done: int) -> None:

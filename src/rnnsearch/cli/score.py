@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -51,6 +50,7 @@ def score(
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these scores."""
     from rnnsearch.cli.output import as_json
     from rnnsearch.text.formats.lines import check_pairs, read_lines, read_pairs
+    from rnnsearch.text.formats.opening import is_on_disk
     from rnnsearch.text.nbest import is_nbest, parse_nbest
     from rnnsearch.translation.rerank import not_nbest, rerank
 
@@ -62,11 +62,11 @@ def score(
     run, source, target = runs_and_texts(runs)
     translator = load(run, device, threads, trust_code)
     # What comes through a pipe can be read only once, so there is no looking ahead.
-    if Path(target).is_file() and is_nbest(next(read_lines(target), "")):
+    if is_on_disk(target) and is_nbest(next(read_lines(target), "")):
         if json:
             raise InputError("--json cannot be used with an n-best list", file=target, remedy="remove --json")
         lines = list(read_lines(source))
-        for line in rerank(translator, lines, parse_nbest(read_lines(target), len(lines), target)):
+        for line in rerank(translator, lines, parse_nbest(read_lines(target), len(lines), target), batch_size):
             print(line)
         return
     check_pairs(source, target)

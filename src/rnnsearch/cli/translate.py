@@ -189,8 +189,10 @@ def translate_on_ray(
 
 def is_whole(file: str) -> bool:
     """Whether all lines of the text are there: those of a file on disk, and not of a pipe or a terminal."""
-    if file != "-":
-        return Path(file).is_file()
+    from rnnsearch.text.formats.opening import STDIN, is_on_disk
+
+    if file != STDIN:
+        return is_on_disk(file)
     try:
         return stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
     except OSError:  # standard input is no file of the system
@@ -200,8 +202,9 @@ def is_whole(file: str) -> bool:
 def speed(bar: ProgressBar, file: str) -> Callable[[int, int], None]:
     """What shows lines, words per second and time left when it is told how many lines are done and how many words were written."""
     from rnnsearch.text.formats.lines import read_lines
+    from rnnsearch.text.formats.opening import is_on_disk
 
-    lines = sum(1 for _ in read_lines(file)) if Path(file).is_file() else None  # what comes through a pipe can be read only once
+    lines = sum(1 for _ in read_lines(file)) if is_on_disk(file) else None  # what comes through a pipe can be read only once
     begun = time.monotonic()
     return lambda done, words: bar("translating", done, lines, f"{words / (time.monotonic() - begun):,.0f} words/s")
 

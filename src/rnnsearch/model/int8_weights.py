@@ -22,7 +22,7 @@ OUTPUT, EMBEDDING = "output.weight", "target_embedding.weight"
 def quantise(tensors: Mapping[str, Tensor], *, tied: bool) -> dict[str, Tensor]:
     """Float32 tensors by name → int8 matrices with their scales; vectors and matrices of few rows stay as they are.
 
-    tied: W_o is the target embedding, and kept once.
+    tied: W_o is the target embedding, and `output.weight` is left out.
     """
     kept: dict[str, Tensor] = {}
     for name, tensor in tensors.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
@@ -66,25 +67,26 @@ def _check(out: Path, replaceable: Callable[[Path], bool]) -> None:
 
 def _clear_left_behind(out: Path) -> None:
     """Removes what processes left behind that no longer live: the kernel has taken their locks."""
-    for aside in out.parent.glob(f".{_literal(out.name)}.*{ASIDE}"):
+    for aside in _beside(out, ASIDE):
         partial = aside.with_suffix(PARTIAL)
         if not partial.exists() or is_abandoned(partial):
             if out.exists():
                 shutil.rmtree(aside, ignore_errors=True)
             else:  # it ended between the two renames: the old folder is the only whole one
                 aside.rename(out)
-    for folder in out.parent.glob(f".{_literal(out.name)}.*{PARTIAL}"):
+    for folder in _beside(out, PARTIAL):
         if folder.is_dir() and is_abandoned(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _literal(name: str) -> str:
-    """The name as a pattern that only it matches."""
-    return "".join(f"[{character}]" if character in "*?[" else character for character in name)
+def _beside(out: Path, ending: str) -> list[Path]:
+    """The hidden folders `.NAME.UNIQUE` + ending of this `out`, and not of one whose name goes on after NAME."""
+    form = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]+{re.escape(ending)}")
+    return [path for path in out.parent.iterdir() if form.fullmatch(path.name)]
 
 
 def _flush(folder: Path) -> None:
-    for path in [*folder.iterdir(), folder]:
+    for path in [*folder.rglob("*"), folder]:
         _fsync(path)
 
 

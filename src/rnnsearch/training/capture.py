@@ -30,7 +30,8 @@ from rnnsearch.training.trainer import Trainer
 WARM_UPS = 3
 """Runs of each part before it is captured: libraries load their kernels, and optimisers make their state. (torch's example has 3.)"""
 GRAPHS = 256
-"""Shapes that are captured, those first met often enough. An update of another shape runs uncaptured, which is slower and no less right."""
+"""Pieces of work that are captured: one for each shape of batch, those first met often enough, and two for all. An update of another shape
+runs uncaptured, which is slower and no less right."""
 
 
 @runtime_checkable

@@ -21,9 +21,10 @@ from rnnsearch.run import Run
 from rnnsearch.system.checksums import checksum
 from rnnsearch.system.files import free, written_whole
 from rnnsearch.system.version import package_version
+from rnnsearch.text.formats.opening import is_on_disk
 from rnnsearch.translation.long_lines import cut
 from rnnsearch.translation.outputs import run_checksum
-from rnnsearch.translation.outputs_file import FORMAT, Header, OutputLine, completed, read_header, read_outputs
+from rnnsearch.translation.outputs_file import FORMAT, Header, OutputLine, completed, discard, read_header, read_outputs
 from rnnsearch.translation.translator import END, Translator
 
 
@@ -37,8 +38,19 @@ class SourceLine(NamedTuple):
 
 
 def answers_key(runs: Sequence[Path], search: SearchSettings, form: str, files: Sequence[Path]) -> str:
-    """A checksum of all that answers follow from, but for the text. form: of the answers. files: lexical table and dictionary, if any."""
+    """A checksum of all that answers follow from, but for the text. form: of the answers. files: lexical table and dictionary, if any.
+
+    Raises InputError as `check_files` does.
+    """
+    check_files(files)
     return checksum(str(FORMAT), form, search.model_dump_json(), *(run_checksum(Run.open(run)) for run in runs), *files)
+
+
+def check_files(files: Sequence[Path]) -> None:
+    """Raises InputError for what is no file on disk: it has been read, and later nothing could tell whether it is the same."""
+    for file in files:
+        if not is_on_disk(file):
+            raise InputError("a pipe cannot be read again to go on with --out", file=file, remedy="write it to a file first")
 
 
 @dataclass(frozen=True)
@@ -62,14 +74,14 @@ class AnswerFile:
             free(self.path, overwrite)
             if before:
                 say(f"{self.path}: was begun with another run or other settings; {self.work} anew")
-                self.journal.unlink()
+                discard(self.journal)
 
     def header(self, about: Header) -> Header:
         """The journal's. about: what it says beside the key."""
         return {"format": FORMAT, "key": self.key, **about, "rnnsearch": package_version()}
 
     def finish(self) -> None:
-        """Of a journal with all answers makes the file."""
+        """Of a journal with all answers, which this command still has for itself, makes the file."""
         with written_whole(self.path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{output.answer}\n" for output in read_outputs(self.journal))
         self.journal.unlink()
@@ -113,7 +125,6 @@ class AnswerFile:
             return line.words == output.translation.source_tokens
 
         header = self.header({"kind": "answers", "search": search.model_dump()})
-        for output in completed(self.journal, header, read(), search.batch_size, attrgetter("ids"), work, fits):
+        for output in completed(self.journal, header, read(), search.batch_size, attrgetter("ids"), work, fits, self.finish):
             lines_done = max(lines_done, output.number + 1)
             yield output.translation
-        self.finish()

@@ -22,7 +22,8 @@ from rnnsearch.model.network import Direction
 from rnnsearch.model.readout import OutputLayer, Readout
 
 LOSS = 0.1
-"""No row is further than this from the exact posterior, as total variation. Mostly it is nearer by far, since bounds are not reached."""
+"""No row is further than this from the exact posterior of the same state, as total variation, but for the rounding of the products. Mostly
+it is nearer by far, since bounds are not reached. Later states are made of what was estimated, which has no bound."""
 FIRST = 0.1
 """Positions with this share of the row's highest bound meet the whole output layer at once; others only where LOSS demands it."""
 FREQUENT = 64

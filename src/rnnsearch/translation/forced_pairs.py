@@ -43,10 +43,10 @@ def encoded_pair(source: Codec, target: Codec, pair: tuple[str, str], number: in
     return encoded
 
 
-def numbers_of(words: int, pairs: Sequence[EncodedPair]) -> int:
-    """How many numbers the largest tensor has when these pairs are forced together. words: K of the target."""
+def numbers_of(words: int, annotation: int, pairs: Sequence[EncodedPair]) -> int:
+    """How many numbers the largest tensor has when these pairs are forced together. words: K of the target; annotation: size of an h_j."""
     source, target = (max(len(pair[side].ids) for pair in pairs) for side in (0, 1))
-    return len(pairs) * target * max(source, words)
+    return len(pairs) * max(target * max(source, words), source * annotation)
 
 
 def forced_batch(

@@ -12,7 +12,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
 from rnnsearch.system.checksums import checksum
-from rnnsearch.translation.answers import AnswerFile
+from rnnsearch.translation.answers import AnswerFile, check_files
 from rnnsearch.translation.outputs import run_checksum
 from rnnsearch.translation.outputs_file import FORMAT, OutputLine, completed
 from rnnsearch.translation.translator import END
@@ -30,7 +30,11 @@ class NumberedPair(NamedTuple):
 
 
 def links_key(runs: Sequence[Path], reverse: Sequence[Path], aligner: WordAligner, form: str, files: Sequence[Path]) -> str:
-    """A checksum of all that the links follow from, but for the text. form: of the answers. files: others that they follow from."""
+    """A checksum of all that the links follow from, but for the text. form: of the answers. files: others that they follow from.
+
+    Raises InputError as `check_files` does.
+    """
+    check_files(files)
     options = (aligner.threshold, aligner.method, aligner.words, aligner.batch_size, aligner.posterior, aligner.exact, aligner.scored)
     checksums = [[run_checksum(Run.open(run)) for run in some] for some in (runs, reverse)]
     return checksum(str(FORMAT), "links", form, repr(options), repr(checksums), *files)
@@ -68,12 +72,14 @@ def aligned_into(
         kept = output.translation
         return (kept.source_tokens, kept.text) == ([pair.source, END], pair.target)
 
+    def length(pair: NumberedPair) -> int:
+        return max(len(pair.source), len(pair.target))
+
     numbered = (NumberedPair(number, *pair) for number, pair in enumerate(pairs))
     header = answers.header({"kind": "links"})
-    for output in completed(answers.journal, header, numbered, aligner.batch_size, lambda pair: len(pair.target), work, fits):
+    for output in completed(answers.journal, header, numbered, aligner.batch_size, length, work, fits, answers.finish):
         count = max(count, output.number + 1)
         yield output.number
-    answers.finish()
 
 
 def _lines_of(pair: NumberedPair) -> Translation:

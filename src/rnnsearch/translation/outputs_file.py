@@ -87,12 +87,13 @@ def completed(
     length: Callable[[Item], int],
     work: Callable[[Sequence[Item]], Sequence[OutputLine]],
     fits: Callable[[Item, OutputLine], bool],
+    finish: Callable[[], None] = lambda: None,
 ) -> Iterator[OutputLine]:
     """The outputs of all items in their order, as they stand in the file; those that it lacks are made, READ_AHEAD batches at a time.
 
     path: None for no file. header: the first line of a file that begins here; its "key" stands for all that the outputs follow from.
     work: the outputs of a batch; a batch has items of similar length. fits: whether an output in the file is of this item. From the first
-    block with one that is not, all are made anew.
+    block with one that is not, all are made anew. finish: called when all are in the file, before another command may write it.
     Raises InputError for a file with another key, for a damaged one, and while another command writes it.
     """
     block = READ_AHEAD * batch_size
@@ -111,6 +112,7 @@ def completed(
         end = file.tell()
         if file.read(1):  # the rest of an earlier, longer input
             file.truncate(end)
+        finish()
 
 
 def _timed(work: Callable[[Sequence[Item]], Sequence[OutputLine]], batch: Sequence[Item]) -> list[OutputLine]:
@@ -141,6 +143,13 @@ def read_header(path: Path) -> Header:
         raise InputError(f"is damaged: {error}", file=path, line=1, remedy=REMEDY) from None
 
 
+def discard(path: Path) -> None:
+    """Removes a file of outputs. Raises InputError while another command writes it."""
+    with path.open("rb+") as file:
+        _lock(file, path)
+        path.unlink()
+
+
 def count_outputs(path: Path) -> int:
     """How many whole lines stand below the header; 0 if there is no file."""
     if not path.exists():
@@ -156,8 +165,7 @@ def _opened(path: Path | None, header: Header) -> Iterator[BinaryIO]:
         yield io.BytesIO()
         return
     with open(path, "rb+", opener=lambda name, flags: os.open(name, flags | os.O_CREAT, 0o666)) as file:
-        if not lock(file.fileno()):
-            raise InputError("another command is writing it", file=path, remedy="wait for it, or end it")
+        _lock(file, path)
         before = read_header(path)
         if before and before["key"] != header["key"]:
             raise InputError("was made by another run, search or text", file=path, remedy=REMEDY)
@@ -166,6 +174,12 @@ def _opened(path: Path | None, header: Header) -> Iterator[BinaryIO]:
         file.seek(0)
         file.readline()
         yield file
+
+
+def _lock(file: BinaryIO, path: Path) -> None:
+    """For as long as it is open. A file that has been removed meanwhile was another command's."""
+    if not lock(file.fileno()) or not os.fstat(file.fileno()).st_nlink:
+        raise InputError("another command is writing it", file=path, remedy="wait for it, or end it")
 
 
 def _write(file: BinaryIO, path: Path | None, begin: int, lines: Sequence[str]) -> None:

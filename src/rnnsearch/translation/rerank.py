@@ -19,11 +19,11 @@ def not_nbest(pairs: Iterable[tuple[str, str]], file: str | Path) -> Iterator[tu
         yield source, target
 
 
-def rerank(translator: Translator, source: Sequence[str], candidates: Iterable[NbestEntry]) -> Iterator[str]:
+def rerank(translator: Translator, source: Sequence[str], candidates: Iterable[NbestEntry], batch_size: int = 64) -> Iterator[str]:
     """The list again, each sentence's candidates by falling log p(y | x): `id ||| hypothesis ||| features rnnsearch= s ||| s`."""
     for sentence, group in groupby(candidates, key=lambda candidate: candidate.sentence):
         mine = list(group)
-        scores = [result.score for result in translator.force((source[sentence], candidate.text) for candidate in mine)]
+        scores = [result.score for result in translator.force(((source[sentence], candidate.text) for candidate in mine), batch_size)]
         for score, candidate in sorted(zip(scores, mine, strict=True), key=lambda pair: -pair[0]):
             features = " ".join((*candidate.rest[:1], f"rnnsearch= {score:.4f}"))
             yield SEPARATOR.join((str(sentence), candidate.text, features, f"{score:.4f}"))

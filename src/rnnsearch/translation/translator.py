@@ -230,15 +230,15 @@ class Translator:
         """Scores and aligns given translations: score is log p(y | x), alignment is that of forced decoding.
 
         posterior: the alignment that each word has once it is known, in place of α (translation/posterior.py).
-        exact: the posterior of every source position, in float32: many times slower. Otherwise a row may differ from it by a tenth
-        of its weight, and mostly by far less (translation/quick_alignment.py). α is the same either way.
+        exact: the posterior of every source position, in float32: many times slower. Otherwise a row is estimated, mostly to far
+        less than a tenth of its weight (translation/quick_alignment.py). α is the same either way.
         scored: False leaves out log p, and with it most of the time of α; the score is then nan.
         first: the number of the first pair, as messages have it.
         """
         encoded = (encoded_pair(self.source, self.target, pair, number) for number, pair in enumerate(given_pairs(pairs), first))
         how = Forcing(posterior=posterior, exact=exact, scored=scored)
         force = partial(forced_batch, self.networks, self._inference_weights, self.target, how)
-        cost = partial(numbers_of, len(self.target.vocabulary))
+        cost = partial(numbers_of, len(self.target.vocabulary), self._annotation_size)
         for ahead in batches(encoded, READ_AHEAD * batch_size):
             yield from batched_by_length(
                 ahead,
@@ -250,6 +250,10 @@ class Translator:
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: all but the converted weights, which are made again."""
         return self.__dict__ | {"_weights": {}}
+
+    @property
+    def _annotation_size(self) -> int:
+        return max(network.encoder.annotation_size for network in self.networks)
 
     @property
     def _device(self) -> torch.device:
@@ -320,10 +324,10 @@ class Translator:
         self, encoded: list[EncodedSentence], hypotheses: int, work: Callable[[list[EncodedSentence]], list[Translation]]
     ) -> list[Translation]:
         """Work on fewer sentences at a time where so many hypotheses, words or positions would fill the memory."""
-        width = max(network.encoder.annotation_size for network in self.networks)
 
         def cost(some: list[EncodedSentence]) -> int:
-            return len(some) * hypotheses * max(len(self.target.vocabulary), width * max(len(sentence.ids) for sentence in some))
+            positions = max(len(sentence.ids) for sentence in some)
+            return len(some) * hypotheses * max(len(self.target.vocabulary), self._annotation_size * positions)
 
         return in_halves(encoded, cost, LARGEST_BATCH, work)
 

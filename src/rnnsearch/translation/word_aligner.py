@@ -65,14 +65,15 @@ class WordAligner:
 
         first: the number of the first pair.
         """
-        lines, given, swapped, *copies = tee(pairs, 3 + len(self.others))
+        lines, given, *copies = tee(pairs, 2 + len(self.others))
         results = self._forced(self.translator, given, first)
         others = [self._forced(other, copy, first) for other, copy in zip(self.others, copies, strict=True)]
         if self.reverse is None:
             for number, (pair, result, *rest) in enumerate(zip(lines, results, *others, strict=True), first):
                 yield self._aligned(number, pair, result, None, rest)
             return
-        back = self._forced(self.reverse, ((target, source) for source, target in swapped), first)
+        lines, turned = tee(lines)
+        back = self._forced(self.reverse, ((target, source) for source, target in turned), first)
         for number, (pair, result, reverse, *rest) in enumerate(zip(lines, results, back, *others, strict=True), first):
             yield self._aligned(number, pair, result, reverse, rest)
 

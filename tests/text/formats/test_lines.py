@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats import lines as reading
-from rnnsearch.text.formats.lines import InputWarnings, read_lines, read_pairs
+from rnnsearch.text.formats.lines import InputWarnings, check_pairs, read_lines, read_pairs
+from rnnsearch.text.formats.opening import is_on_disk
 
 try:
     zstandard = import_module("compression.zstd")
@@ -168,6 +169,16 @@ def test_files_that_are_not_parallel_are_refused(tmp_path: Path, source: bytes, 
     one, other = counts.split(".*")
     with pytest.raises(InputError, match=rf"s has {one} lines and .*t has {other}, so they are not parallel"):
         list(read_pairs(tmp_path / "s", tmp_path / "t"))
+
+
+def test_a_file_named_as_standard_input_is_does_not_stand_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("-", "text"):
+        (tmp_path / name).write_text("a\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1\n2\n")))
+    assert (is_on_disk("text"), is_on_disk("-"), is_on_disk("nosuch")) == (True, False, False)
+    check_pairs("-", "text")
+    assert list(read_lines("-")) == ["1", "2"]  # nothing has read it before
 
 
 def test_pairs_are_read_as_they_are_asked_for(tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.entities import ENTITY
-from rnnsearch.text.formats.opening import MAGIC, opened
+from rnnsearch.text.formats.opening import MAGIC, is_on_disk, opened
 
 LONGEST_LINE = 1 << 24
 """Bytes. A longer line is no sentence: the file is binary, or its lines do not end in line feeds."""
@@ -83,10 +84,25 @@ def read_pairs(
 
 
 def check_pairs(source: str | Path, target: str | Path) -> None:
-    """Reads two files once, before long work with them; pipes are left alone. Raises InputError as `read_pairs` does."""
-    if Path(source).is_file() and Path(target).is_file():
-        for _ in read_pairs(source, target):
-            pass
+    """Counts the lines of two files before long work with them; pipes are left alone. Raises InputError if the numbers differ.
+
+    Whatever else is wrong with a line is found where it is read: what comes before it is not lost.
+    """
+    if is_on_disk(source) and is_on_disk(target):
+        counts = _count_lines(source), _count_lines(target)
+        if None not in counts and counts[0] != counts[1]:
+            for _ in read_pairs(source, target):
+                pass
+
+
+def _count_lines(path: str | Path) -> int | None:
+    """None if the file cannot be read to its end."""
+    lines, last = 0, b"\n"
+    with suppress(InputError), opened(path) as stream:
+        while chunk := stream.read(1 << 20):
+            lines, last = lines + chunk.count(b"\n"), chunk[-1:]
+        return lines + (last != b"\n")
+    return None
 
 
 def side_by_side(sources: Iterator[str], targets: Iterator[str], source: str, target: str) -> Iterator[tuple[str, str]]:

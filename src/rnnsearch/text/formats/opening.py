@@ -23,6 +23,11 @@ MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 _BUFFER = 1 << 18  # bytes decompressed at a time
 
 
+def is_on_disk(path: str | Path) -> bool:
+    """Whether it is a file that can be read twice, and not standard input or a pipe."""
+    return str(path) != STDIN and Path(path).is_file()
+
+
 @contextmanager
 def opened(path: str | Path) -> Iterator[BinaryIO]:
     """The bytes of a file: a plain one, a .gz, .xz or .zst file, or standard input for `-`.

@@ -34,7 +34,7 @@ class SimpleChunks:
         return cls(f"{LETTERS}0-9", LETTERS, f"[{signs}]", _APOSTROPHES.get(language, " ' "), prefixes(language))
 
     def words(self, key: str) -> tuple[str, ...]:
-        """The words of such a chunk, which a key of `moses.FastMoses` tells; none for a chunk of another form."""
+        """The words of such a chunk, which a key of `FastMoses` tells; none for a chunk of another form."""
         if SIGNS.issuperset(key):
             return tuple(key)
         found = self._form.fullmatch(key)
