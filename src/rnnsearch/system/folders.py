@@ -82,7 +82,7 @@ def _clear_left_behind(out: Path) -> None:
 def _beside(out: Path, ending: str) -> list[Path]:
     """The hidden folders `.NAME.UNIQUE` + ending of this `out`, and not of one whose name goes on after NAME."""
     form = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]+{re.escape(ending)}")
-    return [path for path in out.parent.iterdir() if form.fullmatch(path.name)]
+    return [path for path in out.parent.glob(".*") if form.fullmatch(path.name)]  # none where the parent may not be listed
 
 
 def _flush(folder: Path) -> None:
