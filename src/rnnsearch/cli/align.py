@@ -206,10 +206,9 @@ def _into_file(answers: AnswerFile, aligner: WordAligner, pairs: Iterable[tuple[
 
 def _speed(bar: ProgressBar, source: str) -> Callable[[int], None]:
     """What shows pairs, pairs per second and time left when it is told how many pairs are done."""
-    from rnnsearch.text.formats.lines import read_lines
-    from rnnsearch.text.formats.opening import is_on_disk
+    from rnnsearch.text.formats.lines import count_lines
 
-    lines = sum(1 for _ in read_lines(source)) if bar.bar is not None and is_on_disk(source) else None
+    lines = count_lines(source) if bar.bar is not None else None
     begun, before = time.monotonic(), 0
 
     def show(done: int) -> None:

@@ -88,16 +88,17 @@ def check_pairs(source: str | Path, target: str | Path) -> None:
 
     Whatever else is wrong with a line is found where it is read: what comes before it is not lost.
     """
-    if is_on_disk(source) and is_on_disk(target):
-        counts = _count_lines(source), _count_lines(target)
-        if None not in counts and counts[0] != counts[1]:
-            for _ in read_pairs(source, target):
-                pass
+    counts = count_lines(source), count_lines(target)
+    if None not in counts and counts[0] != counts[1]:
+        for _ in read_pairs(source, target):
+            pass
 
 
-def _count_lines(path: str | Path) -> int | None:
-    """None if the file cannot be read to its end."""
+def count_lines(path: str | Path) -> int | None:
+    """Without a look at what they hold. None for what can be read only once, or not to its end."""
     lines, last = 0, b"\n"
+    if not is_on_disk(path):
+        return None
     with suppress(InputError), opened(path) as stream:
         while chunk := stream.read(1 << 20):
             lines, last = lines + chunk.count(b"\n"), chunk[-1:]
