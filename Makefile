@@ -15,6 +15,8 @@ help:
 	@echo "make test-slow the tests that take minutes"
 	@echo "make check     ruff, mypy, pyright and the direction of imports"
 	@echo "make docs      the site, with its chapters executed, in build/site"
+	@echo "make docs-fast the same without executing the chapters: for a look at the prose"
+	@echo "make wheel-test install the wheel in an empty environment and try it"
 	@echo "make clean     remove the environment and every cache"
 
 demo: $(MADE)

@@ -1,6 +1,8 @@
-"""What of the package's metadata depends on where the repository lies: its addresses, and the links of its description.
+"""What of the package's metadata depends on where the repository lies: its addresses, and the links of its
+description.
 
-The address is $RNNSEARCH_URL, as the release workflow sets it, or the remote `origin` of a checkout. Without either, the package names
+The address is $RNNSEARCH_URL, as the release workflow sets it, or the remote `origin` of a checkout. Without
+either, the package names
 none, and links of the description that would lead nowhere become plain words.
 """
 
@@ -30,7 +32,12 @@ def address(root: Path) -> str:
     """Where the repository lies on the web, without a slash at its end; empty if nobody says."""
     named = os.environ.get("RNNSEARCH_URL", "")
     if not named and (root / ".git").exists():
-        asked = subprocess.run(["git", "-C", str(root), "remote", "get-url", "origin"], capture_output=True, text=True, check=False)
+        asked = subprocess.run(
+            ["git", "-C", str(root), "remote", "get-url", "origin"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         named = re.sub(r"^git@([^:]+):", r"https://\1/", asked.stdout.strip())
     return named.removesuffix("/").removesuffix(".git") if named.startswith("https://") else ""
 
@@ -40,7 +47,13 @@ def addresses(base: str) -> dict[str, str]:
         return {}
     site = os.environ.get("RNNSEARCH_DOCS", f"{base}/tree/main/docs")
     changes = f"{base}/blob/main/CHANGELOG.md"
-    return {"Homepage": base, "Documentation": site, "Source": base, "Issues": f"{base}/issues", "Changelog": changes}
+    return {
+        "Homepage": base,
+        "Documentation": site,
+        "Source": base,
+        "Issues": f"{base}/issues",
+        "Changelog": changes,
+    }
 
 
 def description(text: str, base: str) -> str:

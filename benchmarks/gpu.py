@@ -1,12 +1,14 @@
-"""What rnnsearch does on a GPU: whether it computes there what it computes on a CPU, and how fast.
+"""Compares what rnnsearch computes on a GPU with what it computes on a CPU, and measures how fast it is
+there.
 
     python benchmarks/gpu.py --out gpu.json                       # all parts, below ten minutes
     python benchmarks/gpu.py --parts model training --device cuda:1
-    python benchmarks/gpu.py --device cpu --small --parts runs    # the same code where there is no GPU, with sizes that say nothing
+    python benchmarks/gpu.py --device cpu --small --parts runs    # tries the code where there is no GPU
 
-Each part is a process of its own with a time limit, so that nothing that one does ends another. The JSON file is written again after every
-row, and the table is printed at the end, also after Ctrl-C or SIGTERM. Text is synthetic or built in; nothing is read but the package.
-Exit code 1: a check failed, or a part did not end well.
+Each part is a process of its own with a time limit, so that a crash ends only that part. The JSON file is
+written again after every row. The table is printed at the end, also after Ctrl-C or SIGTERM. Text is
+synthetic or built in; only the package is needed. The exit code is 1 if a check failed or a part did not end
+well.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ PARTS = {
 
 
 def run_part(name: str, arguments: argparse.Namespace) -> None:
-    """In a process of its own: prints each row as a line of JSON."""
+    """Runs a part in this process, which is its own, and prints each row as a line of JSON."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     from importlib import import_module
@@ -75,7 +77,7 @@ def run_part(name: str, arguments: argparse.Namespace) -> None:
 
 
 def _end_with_parent() -> None:
-    """The standard input closes when the parent ends, however it ends."""
+    """Ends this process when its standard input closes: with its parent, however that ends."""
     sys.stdin.read()
     os._exit(1)
 
@@ -88,11 +90,19 @@ def _progress(row: Row) -> str:
 
 
 def isolated(command: Sequence[str], limit: float, took: Callable[[Row], None]) -> str:
-    """Runs a process whose every line of output is a row, which is passed on at once. Returns "" or, in words, why it did not end well.
+    """Runs a process whose every line of output is a row, which is passed on at once. Returns "" or, in
+    words, why it did not end well.
 
     Its last line on the standard error, all of which is shown, is taken for the reason.
     """
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8")
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
     last = [""]
 
     def show(stream: Any) -> None:
@@ -155,7 +165,8 @@ def measure(arguments: argparse.Namespace, result: dict[str, Any]) -> None:
 
 
 def failures(result: dict[str, Any]) -> list[str]:
-    """Checks that failed, rows with an error, parts that did not end well: a line each."""
+    """Returns a line for each check that failed, each row with an error, and each part that did not end
+    well."""
     found = []
     for name, part in result["parts"].items():
         if part["state"] != "done":
@@ -164,24 +175,37 @@ def failures(result: dict[str, Any]) -> list[str]:
             if "error" in row:
                 found.append(f"{name}: {row['what']}: {row['error']}")
             elif row.get("ok") is False:
-                difference = f": {row['difference']:.3g}, at most {row['limit']:.3g}" if "difference" in row else ""
+                difference = (
+                    f": {row['difference']:.3g}, at most {row['limit']:.3g}" if "difference" in row else ""
+                )
                 found.append(f"{name}: {row['what']}{difference}")
     return found
 
 
 def table(result: dict[str, Any]) -> str:
-    """Markdown: how many checks of each part hold, what they differ by at most, the speeds, and every failure."""
-    lines = ["| part | state | seconds | checks | hold | largest difference over its limit |", "|---|---|---|---|---|---|"]
+    """Returns, in Markdown, how many checks of each part hold, their largest difference, the speeds, and
+    every failure."""
+    lines = [
+        "| part | state | seconds | checks | hold | largest difference over its limit |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, part in result["parts"].items():
         checks = [row for row in part["rows"] if "ok" in row or "error" in row]
         ratios = [row["difference"] / row["limit"] for row in checks if "difference" in row]
         worst = f"{max(ratios):.2g}" if ratios else "–"
         hold = sum(row.get("ok", False) for row in checks)
-        lines.append(f"| {name} | {part['state']} | {part.get('seconds', '–')} | {len(checks)} | {hold} | {worst} |")
+        lines.append(
+            f"| {name} | {part['state']} | {part.get('seconds', '–')} | {len(checks)} | {hold} | {worst} |"
+        )
     for name, part in result["parts"].items():
         figures = [row for row in part["rows"] if "ok" not in row and "error" not in row]
         if figures:
-            lines += ["", f"| {name} | |", "|---|---|", *(f"| {row['what']} | {_figures(row)} |" for row in figures)]
+            lines += [
+                "",
+                f"| {name} | |",
+                "|---|---|",
+                *(f"| {row['what']} | {_figures(row)} |" for row in figures),
+            ]
     bad = failures(result)
     return "\n".join([*lines, "", *(bad or ["Everything that ran holds."])])
 
@@ -218,23 +242,40 @@ def _brief(value: Any) -> str:
 
 
 def parsed(words: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", default="cuda", help="cuda, cuda:N or cpu")
-    parser.add_argument("--small", action="store_true", help="sizes with which every part takes seconds on a CPU")
+    parser.add_argument(
+        "--small", action="store_true", help="sizes with which every part takes seconds on a CPU"
+    )
     parser.add_argument("--batches", type=int, nargs="+", default=[80, 320, 1280], help="pairs of an update")
     parser.add_argument("--words", type=int, default=30_000, help="K of each side")
     parser.add_argument("--length", type=int, default=25, help="words of a sentence, where speed is measured")
-    parser.add_argument("--repetitions", type=int, default=10, help="updates that are timed, after those that warm up")
+    parser.add_argument(
+        "--repetitions", type=int, default=10, help="updates that are timed, after those that warm up"
+    )
     parser.add_argument("--one-part", choices=PARTS, help=argparse.SUPPRESS)
     of_all = parser.add_argument_group("of the parts together")
-    of_all.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=f"of {', '.join(PARTS)}; all")
+    of_all.add_argument(
+        "--parts",
+        nargs="+",
+        choices=PARTS,
+        default=list(PARTS),
+        metavar="PART",
+        help=f"of {', '.join(PARTS)}; all",
+    )
     of_all.add_argument("--limit", type=float, default=570.0, help="seconds for all parts together")
     of_all.add_argument("--part-limit", type=float, help="seconds for each part; by default each has its own")
     of_all.add_argument("--out", default="gpu.json", help="JSON file")
     arguments = parser.parse_args(words)
     names = ("device", "words", "length", "repetitions")
     arguments.passed_on = [word for name in names for word in (f"--{name}", str(getattr(arguments, name)))]
-    arguments.passed_on += ["--batches", *map(str, arguments.batches), *(["--small"] if arguments.small else [])]
+    arguments.passed_on += [
+        "--batches",
+        *map(str, arguments.batches),
+        *(["--small"] if arguments.small else []),
+    ]
     return arguments
 
 
@@ -245,7 +286,11 @@ def main() -> None:
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     command = ["gpu.py", *arguments.passed_on]
-    result: dict[str, Any] = {"command": command, "began": datetime.now(UTC).isoformat(timespec="seconds"), "parts": {}}
+    result: dict[str, Any] = {
+        "command": command,
+        "began": datetime.now(UTC).isoformat(timespec="seconds"),
+        "parts": {},
+    }
     try:
         measure(arguments, result)
     finally:

@@ -1,37 +1,38 @@
-"""What is left after kill -9 at random moments: of training, of `prepare`, each in one process and in several, and of `translate --out`.
+"""What kill -9 at random moments leaves of `train`, `prepare` and `translate --out`, and of trainings under
+torchrun whose ranks, launchers or nodes are killed.
 
-    python benchmarks/kills.py --kills 100 --out kills
-    python benchmarks/kills.py --kills 10 --out kills --of prepare --seed 2
+    python benchmarks/kills.py --kills 25 --out kills
+    python benchmarks/kills.py --kills 10 --out kills --of prepare "torchrun, rank" --seed 2
 
-A small built-in corpus; every command is the real one, in a process of its own, which is forked so that nothing has to be imported again.
-It is begun, killed after a random part of the time that it takes undisturbed, looked at, and begun again until it ends by itself; then
-from the start, until so many kills are reached. After every kill all files of a result must be whole or absent, and none older than
-before. At the end each result must be, byte for byte or number for number, that of the undisturbed command, with nothing beside it,
-and no process may be left. The folder gets kills.json and kills.md, the table that is printed.
+Each command runs on a small built-in corpus, in a process of its own. It is killed after a random part of the
+time that it takes undisturbed, and started again as a job script would; after the loss of a rank, torchrun
+does so (--max-restarts). This is repeated until the command ends. After every kill, each file of a result
+must be whole or absent, and none may be older than before. At the end the result must be that of the
+undisturbed command, byte for byte or number for number, with nothing beside it and no process left. The table
+is printed and written to kills.md, and each fault is a line on stderr.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import random
 import re
 import shutil
 import signal
+import socket
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from rnnsearch import cli
-from rnnsearch.builtin.generate import write
+from rnnsearch.builtin.corpus import write
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
 from rnnsearch.system.machine import hardware
@@ -41,289 +42,378 @@ from rnnsearch.training.checkpoint import read_progress
 from rnnsearch.translation.outputs_file import count_outputs
 
 PRELOADED = (
-    *("rnnsearch.training.loop", "rnnsearch.text.preparing.prepare", "rnnsearch.translation.answers", "rnnsearch.demo"),
-    *("torch.utils.tensorboard.summary", "tensorboard.summary.writer.record_writer", "sacrebleu", "sacremoses"),
+    *("rnnsearch.training.loop", "rnnsearch.text.preparing.prepare", "rnnsearch.translation.answers"),
+    *("rnnsearch.demo", "torch.utils.tensorboard.summary", "tensorboard.summary.writer.record_writer"),
+    *("sacrebleu", "sacremoses"),
 )
-"""Imported once, before a command is begun."""
-SMALL = ["embedding_size=12", "hidden_size=16", "alignment_size=12", "maxout_size=12", "initialisation=glorot"]
-OFTEN = ["max_updates=30", "save_every=1", "validate_every=3", "batch_size=10", "validate_bleu=false", "select_by=nll", "threads=1"]
-"""So often that many kills come while a file is written."""
+"""Imported once: each command is a fork of this process, so that it is not killed while it imports."""
+SMALL = [f"model.{name}_size=12" for name in ("embedding", "hidden", "alignment", "maxout")] + [
+    *("model.initialisation=glorot", "training.batch_size=10", "training.dropout_embedding=0.1"),
+    *("training.validate_bleu=false", "training.select_by=nll", "training.samples=0", "training.threads=1"),
+    *("training.exchange_timeout=60", "training.max_minutes=20"),
+]
+PATIENCE = 240.0
+"""Seconds after which a process that should end or go on counts as hanging."""
 
 
 @dataclass
 class Counts:
-    """half_written: kills that left a partial file or folder. faults: what should not have been, in words."""
+    """half_written: kills that left a partial file or folder. as_undisturbed: results without a
+    fault."""
 
     work: str
     kills: int = 0
     ended: int = 0
     half_written: int = 0
+    faults: int = 0
+    as_undisturbed: int = 0
     seconds: float = 0.0
-    faults: list[str] = field(default_factory=list)
+
+    def fault(self, text: str) -> None:
+        self.faults += 1
+        print(f"{self.work}: {text}", file=sys.stderr, flush=True)
 
 
 class Work:
-    """A command that is killed. words: of the command, with a place for the folder or file that it makes."""
+    """A command that is killed.
 
-    name = ""
+    processes: that share its work. nodes: processes to start. alone: whether it has to be started again after
+    a kill.
+    """
 
-    def __init__(self, base: Path) -> None:
-        self.base = base
+    nodes, alone = 1, True
+
+    def __init__(self, name: str, base: Path) -> None:
+        self.name, self.base = name, base
+        self.processes = 2 if name.endswith((", two processes", ", two workers")) else 1
+
+    def before(self, out: Path) -> None:
+        """Makes what is there before the command."""
 
     def words(self, out: Path) -> list[object]:
+        """Returns the arguments of rnnsearch."""
         raise NotImplementedError
 
-    def begin(self, out: Path) -> None:
-        """What is there before the command."""
+    def begin(self, node: int, out: Path, log: Path) -> int:
+        """Starts the command. Returns its process."""
+        if process := os.fork():
+            return process
+        code = 1
+        try:
+            with log.open("ab", buffering=0) as file:
+                for stream in (1, 2):
+                    os.dup2(file.fileno(), stream)
+            sys.argv = ["rnnsearch", *map(str, self.words(out))]
+            cli.main()
+        except SystemExit as leaving:
+            code = int(leaving.code or 0)
+        finally:
+            os._exit(code)
 
-    def look(self, out: Path) -> str:
-        """What is wrong with what a kill has left; nothing if it is empty."""
+    def victims(self, process: int) -> list[int]:
+        """Returns the processes to kill; none if they have not been started yet."""
+        return [process]
+
+    def look(self, out: Path, log: Path) -> str:
+        """Returns a fault that a kill has left; "" if there is none."""
         raise NotImplementedError
 
-    def compare(self, out: Path, undisturbed: Path) -> str:
-        """How the result differs from the undisturbed one."""
-        raise NotImplementedError
+    def difference(self, out: Path, undisturbed: Path) -> str:
+        """Returns how the result differs from the undisturbed one."""
+        return "" if out.read_bytes() == undisturbed.read_bytes() else "other bytes"
 
 
 class Training(Work):
-    """After a kill, checkpoint and model must be whole, and the checkpoint not older than it was."""
+    """After a kill, checkpoint and model must be whole, and the checkpoint not older than before."""
 
-    name, processes = "train", 1
+    often = ("max_updates=30", "save_every=1", "validate_every=3")
 
     def words(self, out: Path) -> list[object]:
-        changes = [f"--set=model.{change}" for change in SMALL]
-        changes += [f"--set=training.{change}" for change in (*OFTEN, f"processes={self.processes}")]
-        return ["train", "demo", "--data", self.base / "store", "--out", out, "--resume", *changes]
+        own = [f"training.{change}" for change in (*self.often, f"processes={self.processes}")]
+        sets = [f"--set={change}" for change in (*SMALL, *own)]
+        return ["train", "demo", "--data", self.base / "store", "--out", out, "--resume", *sets]
 
-    def begin(self, out: Path) -> None:
+    def before(self, out: Path) -> None:
         self.update = 0
 
-    def look(self, out: Path) -> str:
-        if not (out / "config.toml").exists():
-            return "a checkpoint without a run" if (out / "checkpoints" / "last.safetensors").exists() else ""
-        run = Run.open(out)
-        if run.model_path.exists():
-            run.load_network()
-        if run.checkpoint_path.exists():
-            load_tensors(run.checkpoint_path, "")
-            before, self.update = self.update, read_progress(run.checkpoint_path).update
-            return f"update {self.update} after update {before}" if self.update < before else ""
-        return "the checkpoint is gone" if self.update else ""
+    def look(self, out: Path, log: Path) -> str:
+        run = out / "config.toml"
+        checkpoint = out / "checkpoints" / "last.safetensors"
+        if not run.exists():
+            return "a checkpoint without a run" if checkpoint.exists() else ""
+        if (out / "model.safetensors").exists():
+            Run.open(out).load_network()
+        if not checkpoint.exists():
+            return "the checkpoint is gone" if self.update else ""
+        load_tensors(checkpoint, "")
+        before, self.update = self.update, read_progress(checkpoint).update
+        return f"update {self.update} after update {before}" if self.update < before else ""
 
-    def compare(self, out: Path, undisturbed: Path) -> str:
+    def difference(self, out: Path, undisturbed: Path) -> str:
         for name in ("model.safetensors", "checkpoints/last.safetensors"):
             (found, _), (expected, _) = (load_tensors(folder / name, "") for folder in (out, undisturbed))
-            if found.keys() != expected.keys() or not all(torch.equal(tensor, expected[key]) for key, tensor in found.items()):
+            same = found.keys() == expected.keys()
+            if not same or not all(torch.equal(tensor, expected[key]) for key, tensor in found.items()):
                 return f"other numbers in {name}"
         return ""
 
 
-class TrainingInTwo(Training):
-    name, processes = "train, two processes", 2
+class Torchrun(Training):
+    """Two ranks under torchrun, on one node, or on two nodes that meet at a port of this machine.
+
+    The name says what is killed: a rank, the launcher, or all processes of a node.
+    """
+
+    often = ("max_updates=100", "save_every=3", "validate_every=30")
+
+    def __init__(self, name: str, base: Path) -> None:
+        super().__init__(name, base)
+        self.whom = name.removeprefix("torchrun, ")
+        self.nodes, self.alone = 1 + (self.whom == "node"), self.whom not in ("rank", "node")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+
+    def begin(self, node: int, out: Path, log: Path) -> int:
+        options = ["--standalone", "--nproc-per-node=2", f"--max-restarts={0 if self.alone else 1000}"]
+        if self.nodes > 1:
+            here = f"--node-rank={node} --local-addr=127.0.0.1 --rdzv-conf=is_host={int(not node)}"
+            meeting = f"--rdzv-backend=c10d --rdzv-id=kills --rdzv-endpoint=127.0.0.1:{self.port}"
+            options[:2] = ["--nnodes=2", "--nproc-per-node=1", *here.split(), *meeting.split()]
+        words = ["-m", "torch.distributed.run", *options, "-m", "rnnsearch", *map(str, self.words(out))]
+        log.unlink(missing_ok=True)
+        files = [(os.POSIX_SPAWN_OPEN, stream, log, os.O_WRONLY | os.O_CREAT, 0o644) for stream in (1, 2)]
+        environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+        return os.posix_spawn(sys.executable, [sys.executable, *words], environment, file_actions=files)
+
+    def victims(self, process: int) -> list[int]:
+        ranks = descendants(process)
+        if self.whom == "node":
+            return [process, *ranks]
+        return [process] if self.whom == "launcher" else random.sample(ranks, min(1, len(ranks)))
+
+    def look(self, out: Path, log: Path) -> str:
+        if not self.alone:
+            return ""  # the ranks write already
+        said = [
+            line for line in log.read_text("utf-8", "replace").split("\n") if line.startswith("rnnsearch: ")
+        ]
+        return f"{len(said)} lines: {said}" if len(said) > 1 else super().look(out, log)
 
 
 class Preparing(Work):
-    """After a kill there must be no store, or the one that was there before."""
+    """After a kill there must be no dataset, or the one that was there before."""
 
-    name, workers = "prepare", 1
+    text = "train"
 
     def words(self, out: Path) -> list[object]:
-        texts = [self.base / f"{part}.{side}" for part in ("train", "dev") for side in ("en", "fr")]
-        return ["prepare", *texts[:2], "--dev", *texts[2:], "--out", out, "--overwrite", "--workers", self.workers]
+        texts = [self.base / f"{part}.{side}" for part in (self.text, "dev") for side in ("en", "fr")]
+        options = ["--dev", *texts[2:], "--out", out, "--overwrite", "--workers", self.processes]
+        return ["prepare", *texts[:2], *options]
 
-    def begin(self, out: Path) -> None:
-        """Every second time there is an older store."""
-        self.before = random.random() < 0.5
-        if self.before:
+    def before(self, out: Path) -> None:
+        """Every second time there is an older dataset."""
+        self.older = random.random() < 0.5
+        if self.older:
             shutil.copytree(self.base / "older", out)
 
-    def look(self, out: Path) -> str:
-        if not out.exists():
-            aside = list(out.parent.glob(f".{out.name}.*.old"))
-            return "the older store is gone" if self.before and not aside else ""
-        Corpus.open(out, check=True)
+    def look(self, out: Path, log: Path) -> str:
+        if out.exists():
+            Corpus.open(out, check=True)
+        elif self.older and not list(out.parent.glob(f".{out.name}.*.old")):
+            return "the older dataset is gone"
         return ""
 
-    def compare(self, out: Path, undisturbed: Path) -> str:
-        names = {path.name for path in undisturbed.iterdir()}
-        if names != {path.name for path in out.iterdir()}:
-            return "other files"
-        # The page says when it was made.
-        differing = [name for name in sorted(names - {"report.html"}) if (out / name).read_bytes() != (undisturbed / name).read_bytes()]
-        return f"other bytes in {', '.join(differing)}" if differing else ""
-
-
-class PreparingInTwo(Preparing):
-    name, workers = "prepare, two workers", 2
+    def difference(self, out: Path, undisturbed: Path) -> str:
+        """The page says when it was made."""
+        found, expected = (
+            {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".html"}
+            for folder in (out, undisturbed)
+        )
+        return "" if found == expected else "other files or bytes"
 
 
 class Translating(Work):
-    """After a kill there must be no file: its lines so far are in the journal, whose whole lines must not become fewer."""
-
-    name = "translate --out"
+    """After a kill there must be no file. Its lines so far are in the journal, and none of them may be
+    lost."""
 
     def words(self, out: Path) -> list[object]:
-        return ["translate", self.base / "run", self.base / "train.en", "--out", out, "--batch-size", 1, "--beam", 3, "--threads", 1]
+        options = ["--batch-size", 1, "--beam", 3, "--threads", 1]
+        return ["translate", self.base / "run", self.base / "train.en", "--out", out, *options]
 
-    def begin(self, out: Path) -> None:
+    def before(self, out: Path) -> None:
         self.lines = 0
 
-    def look(self, out: Path) -> str:
+    def look(self, out: Path, log: Path) -> str:
         before, self.lines = self.lines, count_outputs(out.with_name(f".{out.name}.journal"))
         if out.exists():
             return "" if len(out.read_text().split("\n")) == 301 else "half of the translations"
         return f"{self.lines} lines after {before}" if self.lines < before else ""
 
-    def compare(self, out: Path, undisturbed: Path) -> str:
-        return "" if out.read_bytes() == undisturbed.read_bytes() else "other translations"
+
+WORK: dict[str, type[Work]] = {
+    **dict.fromkeys(("train", "train, two processes"), Training),
+    **dict.fromkeys(("prepare", "prepare, two workers"), Preparing),
+    "translate --out": Translating,
+    **dict.fromkeys(
+        ("torchrun, rank", "torchrun, rank without restarts", "torchrun, launcher", "torchrun, node"),
+        Torchrun,
+    ),
+}
 
 
-WORK: dict[str, type[Work]] = {kind.name: kind for kind in (Training, TrainingInTwo, Preparing, PreparingInTwo, Translating)}
-
-
-def started(words: list[object], log: Path) -> int:
-    """The number of a new process that runs the command."""
-    process = os.fork()
-    if process:
-        return process
-    code = 1
-    try:
-        with log.open("ab", buffering=0) as file:
-            for stream in (1, 2):
-                os.dup2(file.fileno(), stream)
-        sys.argv = ["rnnsearch", *map(str, words)]
-        cli.main()
-    except SystemExit as leaving:
-        code = int(leaving.code or 0)
-    finally:
-        os._exit(code)
-
-
-def children(process: int) -> list[int]:
+def descendants(process: int) -> list[int]:
+    """Returns the processes that a process has started, and their descendants."""
     found = []
     for task in Path(f"/proc/{process}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             found += [int(child) for child in task.read_text().split()]
-    return found
+    return found + [further for child in found for further in descendants(child)]
 
 
-def alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def gone(processes: list[int], within: float = 10.0) -> bool:
-    """Whether the processes end by themselves."""
-    until = time.monotonic() + within
-    while any(map(alive, processes)):
+def all_gone(processes: Sequence[int]) -> bool:
+    """Returns whether the processes end by themselves."""
+    until = time.monotonic() + PATIENCE
+    while any(Path(f"/proc/{process}").exists() for process in processes):
         if time.monotonic() > until:
             return False
         time.sleep(0.02)
     return True
 
 
-def disturbed(work: Work, undisturbed: Path, whole: float, out: Path, kills: int, log: Path, counts: Counts) -> None:
-    """One command from its beginning to its end, killed at most so many times. whole: seconds that it takes undisturbed."""
-    work.begin(out)
-    said: Callable[[str], None] = counts.faults.append
-    while True:
-        process = started(work.words(out), log)
-        killed = False
-        if kills:
-            until = time.monotonic() + random.uniform(0, whole)
-            while time.monotonic() < until and alive(process):
-                time.sleep(0.001)
-            further = children(process)
-            os.kill(process, signal.SIGKILL)
-            killed = True
-        _, status = os.waitpid(process, 0)
-        if not killed or os.WIFEXITED(status):  # it was faster
-            if code := os.waitstatus_to_exitcode(status):
-                said(f"exit code {code}, see {log}")
-            break
-        kills, counts.kills = kills - 1, counts.kills + 1
-        counts.half_written += any(path.name.endswith((".partial", ".old")) for path in out.parent.rglob(".*"))
-        if not gone(further):
-            said("a further process goes on")
-        try:
-            fault = work.look(out)
-        except InputError as error:
-            fault = str(error)
-        if fault:
-            said(f"after a kill: {fault}")
+def exit_code(process: int, wait: bool = False) -> int | None:
+    """Returns the exit code of a process, None while it runs; once."""
+    found, status = os.waitpid(process, 0 if wait else os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if found else None
+
+
+def disturbed(work: Work, undisturbed: Path, whole: float, out: Path, kills: int, counts: Counts) -> None:
+    """Runs one command until it ends, and kills it at most `kills` times. whole: seconds that it takes
+    undisturbed."""
+    work.before(out)
+    logs = [undisturbed.parent / f"log{node}" for node in range(work.nodes)]
+    running = {node: work.begin(node, out, logs[node]) for node in range(work.nodes)}
+    until = last = time.monotonic()
+    until += random.uniform(0, whole)
+    while running:
+        time.sleep(0.002)
+        node = random.choice(list(running))
+        if kills and time.monotonic() > until and (victims := work.victims(running[node])):
+            every = [process for launcher in running.values() for process in descendants(launcher)]
+            for victim in victims:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(victim, signal.SIGKILL)
+            kills, counts.kills = kills - 1, counts.kills + 1
+            if work.alone:
+                exit_code(running[node], wait=True)
+                if not all_gone(every):
+                    counts.fault("a further process goes on")
+                left = [path.name for path in out.parent.rglob(".*")]
+                counts.half_written += any(name.endswith((".partial", ".old")) for name in left)
+                note(counts, "after a kill: ", work.look, out, logs[node])
+                running[node] = work.begin(node, out, logs[node])
+            last = time.monotonic()
+            until = last + random.uniform(0, whole)
+        for node, process in list(running.items()):
+            if (code := exit_code(process)) is not None:
+                del running[node]
+                if code:  # this node was killed, or ended because the other one was
+                    if work.nodes == 1:
+                        counts.fault(f"exit code {code}, see {logs[node]}")
+                        return
+                    running[node] = work.begin(node, out, logs[node])
+        if time.monotonic() - last > 2 * PATIENCE:
+            counts.fault(f"nothing ends: see {logs}")
+            for process in [one for pid in running.values() for one in (pid, *descendants(pid))]:
+                os.kill(process, signal.SIGKILL)
+            return
     counts.ended += 1
-    if difference := work.compare(out, undisturbed):
-        said(f"at the end: {difference}")
+    before = counts.faults
+    note(counts, "at the end: ", work.difference, out, undisturbed)
     if left := sorted(path.name for path in out.parent.rglob(".*")):
-        said(f"at the end: {', '.join(left)} is left")
+        counts.fault(f"at the end: {', '.join(left)} is left")
+    counts.as_undisturbed += counts.faults == before
 
 
-def measured(work: Work, kills: int, base: Path) -> Counts:
+def note(counts: Counts, when: str, look: Callable[[Path, Path], str], *paths: Path) -> None:
+    """Counts the fault that a look finds, if any."""
+    try:
+        fault = look(*paths)
+    except InputError as error:
+        fault = str(error)
+    if fault:
+        counts.fault(when + fault)
+
+
+def run_whole(work: Work, out: Path, log: Path) -> float:
+    """Returns the seconds that a command takes undisturbed."""
+    begun = time.monotonic()
+    processes = [work.begin(node, out, log) for node in range(work.nodes)]
+    codes = [exit_code(process, wait=True) for process in processes]
+    if any(codes):
+        raise SystemExit(f"{work.name} fails undisturbed: see {log}")
+    return time.monotonic() - begun
+
+
+def measured(work: Work, kills: int) -> Counts:
+    """Kills a command `kills` times."""
     counts, begun = Counts(work.name), time.monotonic()
-    place = base / re.sub(r"\W+", "-", work.name)
+    place = work.base / re.sub(r"\W+", "-", work.name)
     shutil.rmtree(place, ignore_errors=True)
-    undisturbed, log = place / "undisturbed" / "out", place / "log"
+    undisturbed = place / "undisturbed" / "out"
     undisturbed.parent.mkdir(parents=True)
-    whole = run_whole(work.words(undisturbed), log)
+    whole = run_whole(work, undisturbed, place / "log")
     while counts.kills < kills:
         shutil.rmtree(place / "victim", ignore_errors=True)
         (place / "victim").mkdir()
-        disturbed(work, undisturbed, whole, place / "victim" / "out", kills - counts.kills, log, counts)
-        shown = f"{work.name}: {counts.kills} kills, {counts.ended} ended, {len(counts.faults)} faults"
-        print(shown, file=sys.stderr, flush=True)
-    counts.seconds = time.monotonic() - begun
+        disturbed(work, undisturbed, whole, place / "victim" / "out", kills - counts.kills, counts)
+        counts.seconds = time.monotonic() - begun
+        print(counts, file=sys.stderr, flush=True)
     return counts
 
 
 def prepared(base: Path) -> None:
-    """The corpus, its store, an older one of other text, and a run."""
+    """Makes the corpus, its dataset, an older one of other text, and a run."""
     for module in PRELOADED:
         import_module(module)
     shutil.rmtree(base, ignore_errors=True)
     write(base, 300, 20)
-    dev = [base / f"dev.{side}" for side in ("en", "fr")]
-    run_whole(["prepare", base / "train.en", base / "train.fr", "--dev", *dev, "--out", base / "store"], base / "log")
-    run_whole(["prepare", *dev, "--dev", *dev, "--out", base / "older"], base / "log")
-    run_whole(Training(base).words(base / "run"), base / "log")
+    preparing = Preparing("prepare", base)
+    run_whole(preparing, base / "store", base / "log")
+    preparing.text = "dev"
+    run_whole(preparing, base / "older", base / "log")
+    run_whole(Training("train", base), base / "run", base / "log")
 
 
-def run_whole(words: list[object], log: Path) -> float:
-    """Seconds that the command takes."""
-    begun = time.monotonic()
-    if os.waitstatus_to_exitcode(os.waitpid(started(words, log), 0)[1]):
-        raise SystemExit(f"{words[0]} fails undisturbed: see {log}")
-    return time.monotonic() - begun
-
-
-def as_table(rows: list[Counts], conditions: dict[str, Any]) -> str:
-    lines = [
-        "| command | kills | of them in the middle of a file or folder | results as undisturbed | faults | minutes |",
-        "|---|---|---|---|---|---|",
-    ]
+def as_table(rows: list[Counts], conditions: str) -> str:
+    """Returns the counts in Markdown."""
+    heading = (
+        "command | kills | kills while a file or folder was written | results equal to the undisturbed one"
+    )
+    lines = [f"| {heading} | faults | minutes |", "|---" * 6 + "|"]
     for row in rows:
-        shown = f"{row.ended - sum(fault.startswith('at the end') for fault in row.faults)} of {row.ended}"
-        lines.append(f"| `{row.work}` | {row.kills} | {row.half_written} | {shown} | {len(row.faults)} | {row.seconds / 60:.1f} |")
-    return "\n".join([*lines, "", f"{conditions['hardware']}, {conditions['date']}, seed {conditions['seed']}.", ""])
+        cells = f"{row.kills} | {row.half_written} | {row.as_undisturbed} of {row.ended} | {row.faults}"
+        lines.append(f"| `{row.work}` | {cells} | {row.seconds / 60:.1f} |")
+    return "\n".join([*lines, "", conditions, ""])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=100, help="of each command")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the table; what is made meanwhile lies in it too")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the table and of the work")
     parser.add_argument("--of", nargs="+", choices=list(WORK), default=list(WORK), help="commands to kill")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     random.seed(arguments.seed)
     base = arguments.out.resolve() / "work"
     prepared(base)
-    conditions = {"hardware": hardware("cpu"), "date": time.strftime("%Y-%m-%d"), "seed": arguments.seed}
+    conditions = f"{hardware('cpu')}, {time.strftime('%Y-%m-%d')}, seed {arguments.seed}."
     rows = []
     for name in arguments.of:
-        rows.append(measured(WORK[name](base), arguments.kills, base))
+        rows.append(measured(WORK[name](name, base), arguments.kills))
         table = as_table(rows, conditions)
-        (arguments.out / "kills.json").write_text(json.dumps({"conditions": conditions, "rows": [asdict(row) for row in rows]}, indent=2))
         (arguments.out / "kills.md").write_text(table, encoding="utf-8")
     print(table)
     sys.exit(any(row.faults for row in rows))

@@ -1,14 +1,25 @@
-"""Training and translating on one core beside other toolkits, with networks of one size, on the same synthetic text.
+"""Training and translating on one core compared with other toolkits, with networks of one size on the same
+synthetic text.
 
     python -m venv peers
-    peers/bin/pip install torch==2.13.0 joeynmt==2.3.0 OpenNMT-py==3.5.1 pymarian==1.12.42    # --no-deps where they want other versions
+    peers/bin/pip install --no-deps joeynmt==2.3.0 OpenNMT-py==3.5.1 pymarian==1.12.42
+    peers/bin/pip install torch==2.13.0 numpy sacrebleu pyyaml tqdm setuptools \\
+        configargparse ctranslate2 pyonmttok rapidfuzz pyahocorasick fasttext-wheel spacy six \\
+        importlib-metadata packaging matplotlib sentencepiece subword-nmt tensorboard \\
+        portalocker requests huggingface-hub
     python benchmarks/peers.py --peers peers/bin/python --size small
 
-Sentences of one length, of words drawn uniformly. Training: batches of 80 pairs, Adam, no dropout; the time of a whole command with
-few updates is taken from that of one with more, so that neither loading nor saving counts. Translating: the sentences of a hardly trained
-network are made as long as their sources; the time of 64 is taken from that of 640, or of 192 at the paper's size. Words are the
-target's, without ends of sentences. A toolkit that fails says "–", and why on stderr.
-Toolkits made with torch multiply as they come, and with --matmul medium as torch.set_float32_matmul_precision("medium") lets them.
+JoeyNMT and OpenNMT-py ask for older versions of torch and protobuf than work together, hence --no-deps. The
+last three lines of packages are those of OpenNMT-py, JoeyNMT and pymarian, in this order. A toolkit that
+cannot be imported ends the command before anything is measured; --toolkits leaves it out.
+
+The sentences have one length; their words are drawn uniformly. Training uses batches of 80 pairs and Adam,
+without dropout. The time of a command with few updates is subtracted from that of one with more, so that
+loading and saving do not count. A hardly trained network translates; its translations are made as long as
+their sources, and the time of 64 sentences is subtracted from that of 640 (192 at the paper's size). Words
+are those of the target, without ends of sentences. A toolkit that fails later has "–" in the table, and its
+message is on stderr. Toolkits made with torch use their own precision of matrix products or, with --matmul
+medium, that of torch.set_float32_matmul_precision("medium").
 """
 
 from __future__ import annotations
@@ -43,7 +54,10 @@ class Size:
     translated: int
 
 
-SIZES = {"small": Size(256, 512, 512, 256, 10_000, 15, 5, 15, 640), "paper": Size(620, 1000, 1000, 500, 30_000, 25, 12, 3, 192)}
+SIZES = {
+    "small": Size(256, 512, 512, 256, 10_000, 15, 5, 15, 640),
+    "paper": Size(620, 1000, 1000, 500, 30_000, 25, 12, 3, 192),
+}
 
 
 @dataclass(frozen=True)
@@ -55,17 +69,32 @@ class Toolkit:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peers", help="a Python that has the other toolkits; without one, rnnsearch runs alone")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--peers", help="a Python that has the other toolkits; without one, rnnsearch runs alone"
+    )
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--toolkits", nargs="+", choices=["rnnsearch", *PEERS], help="only these")
-    parser.add_argument("--matmul", choices=["highest", "high", "medium"], default="highest", help="of torch, for its toolkits")
+    parser.add_argument(
+        "--matmul",
+        choices=["highest", "high", "medium"],
+        default="highest",
+        help="of torch, for its toolkits",
+    )
     arguments = parser.parse_args()
     if not arguments.peers and set(arguments.toolkits or ()) & PEERS.keys():
         parser.error("--toolkits: all but rnnsearch need --peers")
     size = SIZES[arguments.size]
+    for name in MODULES.keys() & set(arguments.toolkits or PEERS) if arguments.peers else ():
+        fault = import_fault(arguments.peers, MODULES[name])
+        if fault:
+            parser.exit(2, f"peers.py: {name}: {fault} (--help names the packages that it needs)\n")
     print("| toolkit | training, words/s | translating, words/s |\n|---|---|---|")
-    peers = arguments.peers and os.path.abspath(arguments.peers)  # a link, which resolved would not be that environment's
+    peers = arguments.peers and os.path.abspath(
+        arguments.peers
+    )  # a link, which resolved would not be that environment's
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         write_text(size)
@@ -73,7 +102,22 @@ def main() -> None:
         if peers:
             toolkits |= {name: make(peers, size, arguments.matmul) for name, make in PEERS.items()}
         for name in arguments.toolkits or toolkits:
-            print(f"| {name} | {trained(toolkits[name], size)} | {translated(toolkits[name], size)} |", flush=True)
+            print(
+                f"| {name} | {trained(toolkits[name], size)} | {translated(toolkits[name], size)} |",
+                flush=True,
+            )
+
+
+def import_fault(python: str, modules: str) -> str:
+    """Returns the last line of what this Python says when it imports the modules; "" if they can be
+    imported."""
+    try:
+        done = subprocess.run(
+            [python, "-W", "ignore", "-c", f"import {modules}"], check=False, capture_output=True, text=True
+        )
+    except OSError as error:
+        return f"{python}: {error.strerror}"
+    return (done.stderr.strip() or "it cannot be imported").splitlines()[-1] if done.returncode else ""
 
 
 def trained(toolkit: Toolkit, size: Size) -> str:
@@ -88,7 +132,11 @@ def translated(toolkit: Toolkit, size: Size) -> str:
     for name in ("few", "many"):
         Path(f"{name}.out").unlink(missing_ok=True)
         seconds.append(timed(toolkit.translate(Path(f"{name}.src"), Path(f"{name}.out"))))
-        words.append(len(Path(f"{name}.out").read_text(encoding="utf-8").split()) if Path(f"{name}.out").exists() else 0)
+        words.append(
+            len(Path(f"{name}.out").read_text(encoding="utf-8").split())
+            if Path(f"{name}.out").exists()
+            else 0
+        )
     if seconds[0] is None or seconds[1] is None or words[1] < size.translated * size.length / 2:
         return f"– ({words[1] / size.translated:.1f} words per sentence)"
     return f"{(words[1] - words[0]) / (seconds[1] - seconds[0]):,.0f}"
@@ -96,17 +144,27 @@ def translated(toolkit: Toolkit, size: Size) -> str:
 
 def timed(command: list[str]) -> float | None:
     """Seconds of a command on one core, or None if it failed."""
-    one = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
-    pinned = ["taskset", "-c", str(min(os.sched_getaffinity(0))), *command] if sys.platform == "linux" else command
+    one = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1",
+    }
+    pinned = (
+        ["taskset", "-c", str(min(os.sched_getaffinity(0))), *command] if sys.platform == "linux" else command
+    )
     started = time.perf_counter()
-    done = subprocess.run(pinned, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=one)
+    done = subprocess.run(
+        pinned, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=one
+    )
     if done.returncode:
         print(done.stdout[-2000:], file=sys.stderr)
     return None if done.returncode else time.perf_counter() - started
 
 
 def write_text(size: Size) -> None:
-    """train.src, train.trg, dev.src, dev.trg, few.src, many.src; and vocabularies as each toolkit wants them."""
+    """train.src, train.trg, dev.src, dev.trg, few.src, many.src; and vocabularies as each toolkit wants
+    them."""
     chance = random.Random(1)
     words = [f"w{number}" for number in range(size.words - 4)]
     for side in ("src", "trg"):
@@ -118,8 +176,12 @@ def write_text(size: Size) -> None:
         for name, part in parts.items():
             Path(f"{name}.{side}").write_text("\n".join(part) + "\n", encoding="utf-8")
     Path("onmt.words").write_text("".join(f"{word}\t1\n" for word in words), encoding="utf-8")
-    Path("joey.words").write_text("\n".join(["<unk>", "<pad>", "<s>", "</s>", *words]) + "\n", encoding="utf-8")
-    Path("marian.yml").write_text("".join(f"{json.dumps(w)}: {i}\n" for i, w in enumerate(["</s>", "<unk>", *words])), encoding="utf-8")
+    Path("joey.words").write_text(
+        "\n".join(["<unk>", "<pad>", "<s>", "</s>", *words]) + "\n", encoding="utf-8"
+    )
+    Path("marian.yml").write_text(
+        "".join(f"{json.dumps(w)}: {i}\n" for i, w in enumerate(["</s>", "<unk>", *words])), encoding="utf-8"
+    )
 
 
 def rnnsearch(size: Size) -> Toolkit:
@@ -150,13 +212,40 @@ max_length_ratio = 1.0
         encoding="utf-8",
     )
     ours = [sys.executable, "-m", "rnnsearch"]
-    timed([*ours, "prepare", "train.src", "train.trg", "--dev", "dev.src", "dev.trg", "--recipe", "ours.toml", "--out", "store"])
+    timed(
+        [
+            *ours,
+            "prepare",
+            "train.src",
+            "train.trg",
+            "--dev",
+            "dev.src",
+            "dev.trg",
+            "--recipe",
+            "ours.toml",
+            "--out",
+            "store",
+        ]
+    )
 
     def train(updates: int) -> list[str]:
         shutil.rmtree("run", ignore_errors=True)
-        return [*ours, "train", "ours.toml", "--data", "store", "--out", "run", "--set", f"training.max_updates={updates}"]
+        return [
+            *ours,
+            "train",
+            "ours.toml",
+            "--data",
+            "store",
+            "--out",
+            "run",
+            "--set",
+            f"training.max_updates={updates}",
+        ]
 
-    return Toolkit(train, lambda source, out: ["sh", "-c", f"{sys.executable} -m rnnsearch translate run {source} > {out}"])
+    return Toolkit(
+        train,
+        lambda source, out: ["sh", "-c", f"{sys.executable} -m rnnsearch translate run {source} > {out}"],
+    )
 
 
 def opennmt(python: str, size: Size, matmul: str) -> Toolkit:
@@ -183,7 +272,10 @@ num_workers: 0
 """,
         encoding="utf-8",
     )
-    search = f"-beam_size {size.beam} -batch_size {SEARCHED} -batch_type sents -min_length {size.length} -max_length {size.length}".split()
+    search = (
+        f"-beam_size {size.beam} -batch_size {SEARCHED} -batch_type sents -min_length {size.length} "
+        f"-max_length {size.length}"
+    ).split()
 
     def train(updates: int) -> list[str]:
         ends = ["-train_steps", str(updates), "-save_checkpoint_steps", str(updates)]
@@ -199,7 +291,10 @@ num_workers: 0
 def joey(python: str, size: Size, matmul: str) -> Toolkit:
     side = "max_length: 100, lowercase: false, level: word, voc_file: joey.words"
     embeddings = f"embeddings: {{embedding_dim: {size.embedding}}}"
-    rnn = f"type: recurrent, rnn_type: gru, hidden_size: {size.hidden}, num_layers: 1, dropout: 0.0, {embeddings}"
+    rnn = (
+        f"type: recurrent, rnn_type: gru, hidden_size: {size.hidden}, num_layers: 1, dropout: 0.0, "
+        f"{embeddings}"
+    )
     settings = f"""name: peer
 joeynmt_version: 2.3.0
 model_dir: joey
@@ -235,13 +330,23 @@ model:
 
 def marian(python: str, size: Size, matmul: str) -> Toolkit:
     words = "vocabs marian.yml marian.yml"
-    network = f"type s2s --dim-emb {size.embedding} --dim-rnn {size.hidden} --enc-cell gru --dec-cell gru --enc-type bidirectional"
-    work = f"mini-batch {BATCH} --maxi-batch 20 --max-length 100 --optimizer adam --learn-rate 0.001 --cpu-threads 1 -w 4000"
+    network = (
+        f"type s2s --dim-emb {size.embedding} --dim-rnn {size.hidden} --enc-cell gru --dec-cell gru "
+        "--enc-type bidirectional"
+    )
+    work = (
+        f"mini-batch {BATCH} --maxi-batch 20 --max-length 100 --optimizer adam --learn-rate 0.001 "
+        "--cpu-threads 1 -w 4000"
+    )
     files = "train-sets train.src train.trg --model marian.npz --overwrite"
-    search = f"models marian.npz --{words} --beam-size {size.beam} --mini-batch {SEARCHED} --maxi-batch 10 --cpu-threads 1 -w 2000"
+    search = (
+        f"models marian.npz --{words} --beam-size {size.beam} --mini-batch {SEARCHED} --maxi-batch 10 "
+        "--cpu-threads 1 -w 2000"
+    )
     program = (
         "import sys, pymarian; t = pymarian.Translator(sys.argv[1]); "
-        "lines = open(sys.argv[2]).read().splitlines(); open(sys.argv[3], 'w').write('\\n'.join(t.translate(lines)) + '\\n')"
+        "lines = open(sys.argv[2]).read().splitlines(); open(sys.argv[3], "
+        "'w').write('\\n'.join(t.translate(lines)) + '\\n')"
     )
 
     def train(updates: int) -> list[str]:
@@ -251,17 +356,34 @@ def marian(python: str, size: Size, matmul: str) -> Toolkit:
         return [python, "-c", "import sys, pymarian; pymarian.Trainer(sys.argv[1]).train()", settings]
 
     return Toolkit(
-        train, lambda source, out: [python, "-c", program, f"--{search} --max-length-factor 1 --word-penalty -100", str(source), str(out)]
+        train,
+        lambda source, out: [
+            python,
+            "-c",
+            program,
+            f"--{search} --max-length-factor 1 --word-penalty -100",
+            str(source),
+            str(out),
+        ],
     )
 
 
 def as_torch_multiplies(python: str, module: str, matmul: str, words: list[str]) -> list[str]:
     """A module's program, after one setting of torch."""
-    program = f"import runpy, sys, torch; torch.set_float32_matmul_precision({matmul!r}); runpy.run_module({module!r}, run_name='__main__')"
+    program = (
+        f"import runpy, sys, torch; torch.set_float32_matmul_precision({matmul!r}); "
+        f"runpy.run_module({module!r}, run_name='__main__')"
+    )
     return [python, "-W", "ignore", "-c", program, *words]
 
 
 PEERS = {"OpenNMT-py": opennmt, "JoeyNMT": joey, "Marian": marian}
+MODULES = {
+    "OpenNMT-py": "onmt.bin.train, onmt.bin.translate",
+    "JoeyNMT": "joeynmt.__main__, joeynmt.training",
+    "Marian": "pymarian",
+}
+"""What a toolkit's Python has to import."""
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""Training against the same network written the textbook way: nn.GRU encoder, attention and nn.GRUCell step by step, plain autograd.
+"""Training compared with the same network written the textbook way: nn.GRU encoder, attention and nn.GRUCell
+step by step, plain autograd.
 
     python benchmarks/plain_pytorch.py --size small --threads 1
     python benchmarks/plain_pytorch.py --size paper --threads 1 --updates 2
 
-Both train on the same synthetic batches (80 pairs of one length), by turns in one process; a ratio of medians over whole updates is
-printed. Ours multiplies in bfloat16 unless told otherwise; the textbook in float32, and with --autocast under torch's own autocast too.
+Both train on the same synthetic batches (80 pairs of one length), in turn in one process. The ratio of the
+median times of whole updates is printed. Our matrix products are in bfloat16 by default; the textbook network
+computes in float32 and, with --autocast, also under torch's autocast.
 """
 
 from __future__ import annotations
@@ -40,7 +42,11 @@ class Textbook(nn.Module):
         self.source, self.target = nn.Embedding(words, m), nn.Embedding(words, m)
         self.encoder = nn.GRU(m, n, batch_first=True, bidirectional=True)
         self.start = nn.Linear(n, n)
-        self.query, self.keys, self.energy = nn.Linear(n, a, bias=False), nn.Linear(2 * n, a, bias=False), nn.Linear(a, 1, bias=False)
+        self.query, self.keys, self.energy = (
+            nn.Linear(n, a, bias=False),
+            nn.Linear(2 * n, a, bias=False),
+            nn.Linear(a, 1, bias=False),
+        )
         self.cell = nn.GRUCell(m + 2 * n, n)
         self.layer, self.output = nn.Linear(n + m + 2 * n, 2 * maxout), nn.Linear(maxout, words)
 
@@ -59,7 +65,9 @@ class Textbook(nn.Module):
         return loss / len(source)
 
 
-def textbook_update(network: Textbook, optimiser: torch.optim.Optimizer, batch: Batch, autocast: bool) -> None:
+def textbook_update(
+    network: Textbook, optimiser: torch.optim.Optimizer, batch: Batch, autocast: bool
+) -> None:
     with torch.autocast("cpu", torch.bfloat16) if autocast else nullcontext():
         loss = network(batch.source, batch.target)
     loss.backward()
@@ -69,9 +77,13 @@ def textbook_update(network: Textbook, optimiser: torch.optim.Optimizer, batch: 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--size", choices=SIZES, default="small")
-    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="bfloat16", help="of our products")
+    parser.add_argument(
+        "--precision", choices=("float32", "bfloat16"), default="bfloat16", help="of our products"
+    )
     parser.add_argument("--updates", type=int, default=5, help="of each, after one that warms up")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--autocast", action="store_true")
@@ -80,15 +92,27 @@ def main() -> None:
     torch.manual_seed(1)
     m, n, a, maxout, words, length = SIZES[arguments.size]
     sizes = {"embedding_size": m, "hidden_size": n, "alignment_size": a, "maxout_size": maxout}
-    settings = load_config("", [*(f"model.{key}={value}" for key, value in sizes.items()), f"training.precision={arguments.precision}"])
+    settings = load_config(
+        "",
+        [
+            *(f"model.{key}={value}" for key, value in sizes.items()),
+            f"training.precision={arguments.precision}",
+        ],
+    )
     dtype = torch.bfloat16 if arguments.precision == "bfloat16" else torch.float32
-    trainer = Trainer(TranslationNetwork(settings.model, words, words, product_dtype=dtype), settings.training, 0)
-    contestants: dict[str, Callable[[Batch, int], object]] = {"ours": lambda batch, number: trainer.update([batch], number)}
+    trainer = Trainer(
+        TranslationNetwork(settings.model, words, words, product_dtype=dtype), settings.training, 0
+    )
+    contestants: dict[str, Callable[[Batch, int], object]] = {
+        "ours": lambda batch, number: trainer.update([batch], number)
+    }
     for autocast in (False, True) if arguments.autocast else (False,):
         network = Textbook(m, n, a, maxout, words)
         optimiser = torch.optim.Adadelta(network.parameters(), lr=1.0, rho=0.95)
         name = "textbook, autocast" if autocast else "textbook"
-        contestants[name] = lambda batch, _, n=network, o=optimiser, c=autocast: textbook_update(n, o, batch, c)  # type: ignore[misc]
+        contestants[name] = lambda batch, _, n=network, o=optimiser, c=autocast: textbook_update(
+            n, o, batch, c
+        )  # type: ignore[misc]
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     lengths = torch.full((BATCH,), length + 1)
     for number in range(1, arguments.updates + 2):
@@ -99,9 +123,15 @@ def main() -> None:
             update(batch, number)
             seconds[name].append(time.perf_counter() - started)
     medians = {name: statistics.median(times[1:]) for name, times in seconds.items()}
-    print(f"{hardware('cpu')}; {BATCH} pairs of {length} words, {words:,} words a side, {arguments.size} sizes, Adadelta")
+    print(
+        f"{hardware('cpu')}; {BATCH} pairs of {length} words, {words:,} words a side, {arguments.size} "
+        "sizes, Adadelta"
+    )
     for name, median in medians.items():
-        print(f"{name:20} {BATCH * (length + 1) / median:8,.0f} target tokens/s   ours is {median / medians['ours']:.2f} times as fast")
+        print(
+            f"{name:20} {BATCH * (length + 1) / median:8,.0f} target tokens/s   ours is "
+            f"{median / medians['ours']:.2f} times as fast"
+        )
 
 
 if __name__ == "__main__":

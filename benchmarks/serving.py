@@ -1,19 +1,25 @@
-"""The service against the same model in this process: latency, throughput, a thousand clients, memory, and a worker that is killed.
+"""The service compared with the same model in this process: latency, throughput, a thousand clients, memory,
+and a worker that is killed.
 
     python benchmarks/serving.py RUN --text news.en --out serving.json
     python benchmarks/serving.py RUN --text news.en --parts lone saturated
     python benchmarks/serving.py RUN --text news.en --clients 1000 --seconds 120 --parts load
 
-It starts `rnnsearch serve` on loopback, in processes of its own, with as many threads as it uses itself (`--threads`, 1). The clients are
-coroutines of this process: it needs a core beside those of the service. Without a text, sentences of the built-in corpus are sent.
+It starts `rnnsearch serve` on this machine, in processes of its own, with as many threads as it uses itself
+(`--threads`, 1). The clients are coroutines of this process, which needs a core beside those of the service.
+Without a text, they send sentences of the built-in corpus.
 
-lone: one client; each sentence is translated here and there by turns. Ratio of the times.
-saturated: many clients, a sentence each, against `Translator.translate` of the same sentences here. Ratio of the words per second, and of
-    the CPU time, that of the service's HTTP included: on a machine with other work the latter says more.
-load: many clients for a while, texts of mixed lengths. Every text ends in white space that spells a number, its key, which must come back
-    with the translation of its own sentence; nothing but 200, and 503 with Retry-After, may be answered.
-memory: resident memory of the service after the first tenth of so many requests, and after all of them.
-kill: two workers under load; one is killed with -9. Whoever lost its connection tries again, and must get its answer.
+lone: one client. Each sentence is translated here and by the service in turn; the result is the ratio of the
+times.
+saturated: many clients with a sentence each, compared with `Translator.translate` of the same sentences here.
+The results are the ratio of words per second, and that of the CPU times, which other work on the machine
+changes less; the service's CPU time includes HTTP.
+load: many clients for a while, with texts of several lengths. Each text ends in white space that spells a
+number, and the same white space must come back with the translation. Only 200, and 503 with Retry-After, may
+be answered.
+memory: resident memory of the service after the first tenth of the requests, and after all of them.
+kill: two workers under load, one of which is killed with -9. A client that lost its connection tries again,
+and must get its answer.
 """
 
 from __future__ import annotations
@@ -35,9 +41,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from rnnsearch.builtin.generate import write
+from rnnsearch.builtin.corpus import write
 from rnnsearch.records import Translation
-from rnnsearch.serving.paragraphs import split
+from rnnsearch.serving.languages import split
 from rnnsearch.serving.server import allowed_connections
 from rnnsearch.system.machine import hardware, set_up_cpu
 from rnnsearch.text.formats.lines import read_lines
@@ -45,9 +51,10 @@ from rnnsearch.translation.translator import Translator
 
 PARTS = ("lone", "saturated", "load", "memory", "kill")
 BITS = 24
-"""Of a key, written in spaces and tabs."""
+"""Length of a key, which is written in spaces and tabs."""
 ROUNDING = 0.01
-"""Two translations of one sentence may differ by what its batch rounds: then their scores, per word, are so close."""
+"""Largest difference, per word, between the scores of two translations of a sentence: other sentences of its
+batch change the rounding."""
 
 
 class LostError(Exception):
@@ -55,7 +62,7 @@ class LostError(Exception):
 
 
 class Client:
-    """One connection that is kept, and made again where it is lost."""
+    """A connection that is kept, and opened again after it is lost."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -63,15 +70,21 @@ class Client:
         self._writer: asyncio.StreamWriter | None = None
 
     async def post(self, path: str, body: object) -> tuple[int, dict[str, str], Any]:
-        """Status, headers and the answer. Raises LostError."""
+        """Returns (status, headers, answer). Raises LostError."""
         content = json.dumps(body).encode()
-        head = f"POST {path} HTTP/1.1\r\nHost: benchmark\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
+            f"application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        )
         try:
             if self._writer is None:
                 self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
             self._writer.write(head.encode() + content)
             lines = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-            headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:] if line)}
+            headers = {
+                name.lower(): value.strip()
+                for name, _, value in (line.partition(":") for line in lines[1:] if line)
+            }
             answer = json.loads(await self._reader.readexactly(int(headers["content-length"])))
         except (OSError, asyncio.IncompleteReadError) as error:
             self.close()
@@ -90,32 +103,53 @@ class Service:
     """`rnnsearch serve` in processes of its own."""
 
     def __init__(self, run: Path, threads: int, *options: object) -> None:
-        words = [sys.executable, "-m", "rnnsearch", "serve", f"bench={run}", "--port", "0", "--threads", str(threads), *map(str, options)]
+        words = [
+            sys.executable,
+            "-m",
+            "rnnsearch",
+            "serve",
+            f"bench={run}",
+            "--port",
+            "0",
+            "--threads",
+            str(threads),
+            *map(str, options),
+        ]
         self.process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        if " at http://" not in line:
-            raise SystemExit(f"the service did not begin: {line}{self.process.stderr.read()}")
+        said: list[str] = []
+        for line in self.process.stderr:
+            said.append(line)
+            if " at http://" in line:
+                break
+        else:
+            raise SystemExit(f"the service did not begin: {''.join(said)}")
         self.port = int(line.rpartition(" at ")[2].split()[0].rpartition(":")[2])
-        # Its log is read, and thrown away: a full pipe would hold it up.
+        # Its log is read and thrown away: the service would wait for a full pipe.
         self._drain = subprocess.Popen(["cat"], stdin=self.process.stderr, stdout=subprocess.DEVNULL)
 
     def processes(self) -> list[int]:
-        """Those that hold models."""
+        """Returns the processes that hold models."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        workers = [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+        workers = [
+            int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
+        ]
         return workers or [self.process.pid]
 
     def megabytes(self) -> float:
-        """Resident memory of all of them."""
-        pages = sum(int(Path(f"/proc/{process}/statm").read_text().split()[1]) for process in self.processes())
+        """Returns the resident memory of these processes."""
+        pages = sum(
+            int(Path(f"/proc/{process}/statm").read_text().split()[1]) for process in self.processes()
+        )
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
     def cpu_seconds(self) -> float:
         """Used by all of them so far."""
         ticks = 0
         for process in self.processes():
-            ticks += sum(map(int, Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]))
+            ticks += sum(
+                map(int, Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13])
+            )
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> int:
@@ -140,7 +174,8 @@ def service(run: Path, threads: int, *options: object) -> Iterator[Service]:
 
 @dataclass
 class Tally:
-    """What clients met. seconds: of the requests that were answered with 200. faults: what should not have been, in words."""
+    """The answers that clients got. seconds: of the requests that were answered with 200. faults:
+    descriptions of wrong answers."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
@@ -170,12 +205,12 @@ def percentile(values: Sequence[float], rank: int) -> float:
 
 
 def key_in_white_space(number: int) -> str:
-    """A line of spaces and tabs that no other request has; the service gives white space back as it is."""
+    """Returns a line of spaces and tabs that no other request has; the service keeps white space as it is."""
     return "\n" + "".join(" \t"[number >> place & 1] for place in range(BITS))
 
 
 def fault(line: str, expected: Translation, tail: str, answer: Any) -> str:
-    """What is wrong with an answer; empty if it is that of its own request."""
+    """Returns what is wrong with an answer; "" if it belongs to its request."""
     (text,) = answer["translations"]
     (sentence,) = text["sentences"]
     best = sentence["hypotheses"][0]
@@ -185,19 +220,28 @@ def fault(line: str, expected: Translation, tail: str, answer: Any) -> str:
         return "the sentence of another request came back"
     size = max(len(best["log_probabilities"]), 1)
     if best["text"] != expected.text and abs(best["score"] - expected.score) / size > ROUNDING:
-        return f"another translation: {best['text']!r} ({best['score']}), not {expected.text!r} ({expected.score:.5f})"
+        return (
+            f"another translation: {best['text']!r} ({best['score']}), not {expected.text!r} "
+            f"({expected.score:.5f})"
+        )
     return ""
 
 
 async def clients_of(
-    port: int, number: int, wanted: Callable[[], bool], lines: Sequence[str], expected: Sequence[Translation], patient: bool = False
+    port: int,
+    number: int,
+    wanted: Callable[[], bool],
+    lines: Sequence[str],
+    expected: Sequence[Translation],
+    patient: bool = False,
 ) -> Tally:
-    """So many clients ask one thing after the other while that is wanted. patient: they try again where a connection is lost."""
+    """Lets `number` clients send requests while `wanted` says so. patient: they repeat a request whose
+    connection is lost."""
     tally, keys = Tally(), count()
 
     async def one() -> None:
         client = Client(port)
-        tries = 0  # of the same request, its connection lost
+        tries = 0  # of a request whose connection was lost
         place, tail = 0, ""
         while tries or wanted():
             if not tries:
@@ -244,7 +288,7 @@ def so_many(number: int) -> Callable[[], bool]:
 
 
 def asked(work: Awaitable[Tally]) -> dict[str, Any]:
-    """What clients met, and in how long."""
+    """Returns the answers that clients got, with the time it took."""
 
     async def run() -> dict[str, Any]:
         begun = time.perf_counter()
@@ -254,7 +298,9 @@ def asked(work: Awaitable[Tally]) -> dict[str, Any]:
     return asyncio.run(run())
 
 
-def lone(options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]) -> dict[str, Any]:
+def lone(
+    options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]
+) -> dict[str, Any]:
     some = [lines[number % len(lines)] for number in range(options.lone)]
     here: list[float] = []
     there: list[float] = []
@@ -285,7 +331,9 @@ def lone(options: argparse.Namespace, translator: Translator, lines: Sequence[st
     }
 
 
-def saturated(options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]) -> dict[str, Any]:
+def saturated(
+    options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]
+) -> dict[str, Any]:
     some = [lines[number * 7919 % len(lines)] for number in range(options.requests)]
     translator.translate(some[:64])
     begun, cpu = time.perf_counter(), time.process_time()
@@ -296,35 +344,66 @@ def saturated(options: argparse.Namespace, translator: Translator, lines: Sequen
         before = at.cpu_seconds()
         met = asked(clients_of(at.port, options.saturating, so_many(options.requests), lines, expected))
         used = at.cpu_seconds() - before
-    more = {"offline_words_per_second": round(offline, 1), "ratio": round(met["words_per_second"] / offline, 3)}
-    return met | more | {"offline_cpu_seconds": round(cpu, 2), "service_cpu_seconds": round(used, 2), "cpu_ratio": round(cpu / used, 3)}
+    more = {
+        "offline_words_per_second": round(offline, 1),
+        "ratio": round(met["words_per_second"] / offline, 3),
+    }
+    return (
+        met
+        | more
+        | {
+            "offline_cpu_seconds": round(cpu, 2),
+            "service_cpu_seconds": round(used, 2),
+            "cpu_ratio": round(cpu / used, 3),
+        }
+    )
 
 
-def load(options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]) -> dict[str, Any]:
+def load(
+    options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]
+) -> dict[str, Any]:
     with service(options.run, options.threads, "--workers", options.workers) as at:
         before = at.megabytes()
         met = asked(clients_of(at.port, options.clients, until(options.seconds), lines, expected))
-        return met | {"clients": options.clients, "megabytes_before": round(before, 1), "megabytes_after": round(at.megabytes(), 1)}
+        return met | {
+            "clients": options.clients,
+            "megabytes_before": round(before, 1),
+            "megabytes_after": round(at.megabytes(), 1),
+        }
 
 
-def memory(options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]) -> dict[str, Any]:
+def memory(
+    options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]
+) -> dict[str, Any]:
     with service(options.run, options.threads) as at:
         seen = []
         for tenth in range(10):
-            met = asked(clients_of(at.port, options.saturating, so_many(options.memory // 10), lines, expected))
+            met = asked(
+                clients_of(at.port, options.saturating, so_many(options.memory // 10), lines, expected)
+            )
             seen.append(round(at.megabytes(), 1))
             if met["faults"]:
                 raise SystemExit(f"faults in tenth {tenth}: {met['first_faults']}")
-    return {"requests": options.memory, "megabytes": seen, "growth_after_the_first_tenth": round(seen[-1] / seen[0] - 1, 4)}
+    return {
+        "requests": options.memory,
+        "megabytes": seen,
+        "growth_after_the_first_tenth": round(seen[-1] / seen[0] - 1, 4),
+    }
 
 
-def kill(options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]) -> dict[str, Any]:
+def kill(
+    options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]
+) -> dict[str, Any]:
     with service(options.run, options.threads, "--workers", 2) as at:
-        first = at.processes()
+        latest = time.monotonic() + 60
+        while len(first := at.processes()) < 2 and time.monotonic() < latest:
+            time.sleep(0.1)
 
         async def under_load() -> Tally:
             asking = asyncio.ensure_future(
-                clients_of(at.port, options.saturating, until(options.kill_seconds), lines, expected, patient=True)
+                clients_of(
+                    at.port, options.saturating, until(options.kill_seconds), lines, expected, patient=True
+                )
             )
             await asyncio.sleep(options.kill_seconds / 3)
             os.kill(first[0], signal.SIGKILL)
@@ -338,7 +417,7 @@ def kill(options: argparse.Namespace, translator: Translator, lines: Sequence[st
 
 
 def texts(options: argparse.Namespace) -> list[str]:
-    """Distinct sentences, each of which the service takes for one."""
+    """Returns distinct lines, each of which the service takes for one sentence."""
     if options.text is None:
         corpus = Path(options.out).with_suffix(".corpus")
         write(corpus, 400, 20)
@@ -348,7 +427,9 @@ def texts(options: argparse.Namespace) -> list[str]:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("run", type=Path)
     parser.add_argument("--text", type=Path, help="sentences, one on each line")
     parser.add_argument("--out", type=Path, default=Path("serving.json"))

@@ -1,4 +1,5 @@
-"""Prints docs/reference/licences.md: what `pip install rnnsearch` brings, with versions and licences, from the installed packages.
+"""Prints docs/reference/licences.md: what `pip install rnnsearch` brings, with versions and licences, from
+the installed packages.
 
 python scripts/licences.py > docs/reference/licences.md
 """
@@ -17,9 +18,9 @@ INTRODUCTION = """\
 
 <!-- Written by `python scripts/licences.py > docs/reference/licences.md`, in the environment of constraints.txt. -->
 
-RNNsearch is under the [MIT licence](../../LICENSE). `pip install rnnsearch` also installs these packages, which it imports and does not
-contain. Versions are the tested ones; licences are what each package says of itself. PyTorch's CUDA build brings NVIDIA's libraries as
-well, under NVIDIA's own licence; the CPU build brings none.
+RNNsearch is under the [MIT licence](../../LICENSE). `pip install rnnsearch` also installs these packages, which it imports but does not
+contain. Versions are the tested ones; licences are those that each package declares. PyTorch's CUDA build also brings NVIDIA's
+libraries, under NVIDIA's own licence; the CPU build brings none.
 
 The formulas of this site are drawn with the font STIX Two Math (SIL Open Font License 1.1), and the site itself is made with Material for
 MkDocs (MIT).
@@ -60,7 +61,11 @@ def licence(name: str) -> str:
     metadata = cast(Message, distribution(name).metadata)
     if expression := metadata.get("License-Expression"):
         return expression
-    classified = [each.rpartition(" :: ")[2] for each in metadata.get_all("Classifier", []) if each.startswith("License ::")]
+    classified = [
+        each.rpartition(" :: ")[2]
+        for each in metadata.get_all("Classifier", [])
+        if each.startswith("License ::")
+    ]
     named = [each for each in classified if each != "OSI Approved"]
     text = " ".join((metadata.get("License") or "").split())
     return ", ".join(named) or (text if len(text) <= LONGEST else text[:LONGEST] + "…") or "not stated"
@@ -68,7 +73,9 @@ def licence(name: str) -> str:
 
 def page() -> str:
     rows = [
-        f"| {name} | {distribution(name).version.partition('+')[0]} | {licence(name)} |" for name in closure("rnnsearch") if name != "pip"
+        f"| {name} | {distribution(name).version.partition('+')[0]} | {licence(name)} |"
+        for name in closure("rnnsearch")
+        if name != "pip"
     ]
     return "\n".join([INTRODUCTION, "| package | version | licence |", "|---|---|---|", *rows, ""])
 

@@ -1,12 +1,16 @@
-"""The gold links of the shared task of 2003 (English–French Hansards) over ordinary text, as a model trained on ordinary French needs them.
+"""The gold links of the shared task of 2003 (English–French Hansards) over ordinary text, as a model trained
+on ordinary French needs them.
 
-Their French has every contraction and elision written out: `de le`, `à les`, `ce ne est pas que il`. This script writes them as French is
-written (`du`, `aux`, `ce n'est pas qu'il`), and the links between the words that Moses's tokeniser makes of the lines: where two words
-became one, or one two, its links are those of all of them, sure if one of them is sure.
+Their French has every contraction and elision written out: `de le`, `à les`, `ce ne est pas que il`. This
+script writes them as French is written (`du`, `aux`, `ce n'est pas qu'il`), and the links between the words
+that Moses's tokeniser makes of the lines. Where two words became one, or one two, its links are those of all
+of them, sure if one of them is sure.
 
-    python scripts/ordinary_french.py test.en.gz test.fr.gz test.wa --out wpt03.test    # wpt03.test.en, .fr and .links
+    python scripts/ordinary_french.py test.en.gz test.fr.gz test.wa --out wpt03.test    # wpt03.test.en, .fr
+    and .links
 
-The rules are made for these files: `le` before an infinitive stays a pronoun for the infinitives that occur in them, a small h is mute.
+The rules are made for these files: `le` before an infinitive stays a pronoun for the infinitives that occur
+in them, `les` before every word that ends as an infinitive does, and a small h is mute.
 """
 
 from __future__ import annotations
@@ -23,21 +27,41 @@ from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.word_links import GoldLinks, Link
 
 CONTRACTED = {("de", "le"): "du", ("de", "les"): "des", ("à", "le"): "au", ("à", "les"): "aux"}
-ELIDED = frozenset(("je", "ne", "de", "le", "la", "que", "se", "ce", "me", "te", "jusque", "lorsque", "puisque", "quoique", "quelque"))
+ELIDED = frozenset(
+    [
+        "je",
+        "ne",
+        "de",
+        "le",
+        "la",
+        "que",
+        "se",
+        "ce",
+        "me",
+        "te",
+        "jusque",
+        "lorsque",
+        "puisque",
+        "quoique",
+        "quelque",
+    ]
+)
 WHOLE_BEFORE = {"ce": ("à",), "le": ("oui", "onze"), "de": ("onze",), "que": ("oui", "onze")}
 """`ce à quoi`, `le oui`: these are not elided before these."""
-INFINITIVES = frozenset(("rendre", "faire"))
+INFINITIVES = frozenset(("faire", "rendre", "restreindre"))
+"""Verbs after `le`, where many nouns end as infinitives do (`du ministre`)."""
 VOWELS = "aeiouàâäéèêëîïôöùûüœæh"
 
 
 def ordinary(words: list[str]) -> list[tuple[str, int]]:
-    """Words with everything written out → (ordinary word, how many of the words it stands for). An elided word ends in an apostrophe."""
+    """Words with everything written out → (ordinary word, how many of the words it stands for). An elided
+    word ends in an apostrophe."""
     found: list[tuple[str, int]] = []
     place = 0
     while place < len(words):
         word, following = words[place], words[place + 1 :]
         contracted = CONTRACTED.get((word.lower(), following[0])) if following else None
-        if contracted and not _elides(following) and (len(following) == 1 or following[1] not in INFINITIVES):
+        if contracted and not _elides(following) and not _pronoun(following):
             found.append((contracted if word.islower() else contracted.capitalize(), 2))
         elif _elides(words[place:]) and words[max(place - 1, 0)] != "-":  # `puis - je avoir` stays
             found.append((word[:-1] + "'", 1))
@@ -47,9 +71,24 @@ def ordinary(words: list[str]) -> list[tuple[str, int]]:
     return found
 
 
+def _pronoun(words: list[str]) -> bool:
+    """Tells whether the first word, `le` or `les`, is the object of an infinitive: a noun after `les` ends in
+    s or x."""
+    if len(words) < 2:
+        return False
+    article, verb = words[0], words[1].lower()
+    return verb in INFINITIVES or (
+        article == "les" and verb != "quatre" and verb.endswith(("er", "ir", "re"))
+    )
+
+
 def _elides(words: list[str]) -> bool:
-    """Whether the first word loses its last letter before the second."""
-    if len(words) < 2 or words[0].lower() not in ELIDED or words[1].lower() in WHOLE_BEFORE.get(words[0].lower(), ()):
+    """Tells whether the first word loses its last letter before the second."""
+    if (
+        len(words) < 2
+        or words[0].lower() not in ELIDED
+        or words[1].lower() in WHOLE_BEFORE.get(words[0].lower(), ())
+    ):
         return False
     if words[0].lower() == "quelque":
         return words[1] in ("un", "une")
@@ -57,27 +96,32 @@ def _elides(words: list[str]) -> bool:
 
 
 def line(words: list[tuple[str, int]]) -> str:
-    """The ordinary line: an elided word stands before the next one without a blank."""
+    """The ordinary line: an elided word stands before the next one without a space."""
     return "".join(word if word.endswith("'") else f"{word} " for word, _ in words).strip()
 
 
 def ranges(words: list[tuple[str, int]], text: str, language: str) -> list[Range]:
-    """For each of the file's own words the tokeniser's words of `text` that it became. words: as of `ordinary`."""
-    found = tokeniser_ranges([word for word, _ in words], Tokeniser("moses", language).words(text), resolves=False)
+    """For each of the file's own words the tokeniser's words of `text` that it became. words: as of
+    `ordinary`."""
+    found = tokeniser_ranges([word for word, _ in words], Tokeniser("moses", language).words(text))
     if found is None:
         raise InputError(f"the tokeniser changes letters of {text!r}")
     return [span for span, (_, count) in zip(found, words, strict=True) for _ in range(count)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("source", help="English text")
     parser.add_argument("target", help="French text")
     parser.add_argument("gold", help="gold links: NAACL .wa or Pharaoh")
     parser.add_argument("--out", required=True, help="prefix of the files to write")
     arguments = parser.parse_args()
     texts: dict[str, list[str]] = {"en": [], "fr": [], "links": []}
-    for (source, target), gold in zip(read_pairs(arguments.source, arguments.target), read_gold(arguments.gold), strict=True):
+    for (source, target), gold in zip(
+        read_pairs(arguments.source, arguments.target), read_gold(arguments.gold), strict=True
+    ):
         english, french = [(word, 1) for word in source.split()], ordinary(target.split())
         lines = line(english), line(french)
         spans = ranges(english, lines[0], "en"), ranges(french, lines[1], "fr")

@@ -25,9 +25,25 @@ import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NEEDS_CHROMIUM = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: apt install chromium)")
-OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+OPTIONS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+]
 OPTIONS += ["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
-KEYS = {"Tab": 9, "Enter": 13, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, " ": 32}
+KEYS = {
+    "Tab": 9,
+    "Enter": 13,
+    "Escape": 27,
+    "ArrowLeft": 37,
+    "ArrowUp": 38,
+    "ArrowRight": 39,
+    "ArrowDown": 40,
+    " ": 32,
+}
 SECONDS = 60
 """After which a page that does not answer fails the test."""
 
@@ -78,7 +94,9 @@ class Page:
     def _note(self, event: dict[str, Any]) -> None:
         values = event.get("params", {})
         if event.get("method") == "Runtime.exceptionThrown":
-            self.messages.append(json.dumps(values["exceptionDetails"].get("exception", values["exceptionDetails"])))
+            self.messages.append(
+                json.dumps(values["exceptionDetails"].get("exception", values["exceptionDetails"]))
+            )
         elif event.get("method") == "Log.entryAdded":
             self.messages.append(values["entry"]["text"])
 
@@ -87,14 +105,16 @@ class Page:
         self.wait("document.readyState === 'complete'")
 
     def run(self, script: str) -> Any:
-        """The value of an expression in the page; a promise is waited for. Raises BrowserError for what it throws."""
+        """The value of an expression in the page; a promise is waited for. Raises BrowserError for what it
+        throws."""
         answer = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         if details := answer.get("exceptionDetails"):
             raise BrowserError(details.get("exception", {}).get("description", details["text"]))
         return answer["result"].get("value")
 
     def wait(self, condition: str) -> Any:
-        """The value of the expression as soon as it is true, in the page that is there then. Raises BrowserError after a minute."""
+        """The value of the expression as soon as it is true, in the page that is there then. Raises
+        BrowserError after a minute."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             try:
@@ -105,7 +125,8 @@ class Page:
                     raise
             time.sleep(0.05)
         raise BrowserError(
-            f"never true: {condition}; the page says {self.messages} and shows {self.run('document.body.innerText')[:500]!r}"
+            f"never true: {condition}; the page says {self.messages} and shows "
+            f"{self.run('document.body.innerText')[:500]!r}"
         )
 
     def press(self, key: str, modifiers: int = 0) -> None:
@@ -113,7 +134,14 @@ class Page:
         for kind in ("rawKeyDown", "char", "keyUp") if key in ("Enter", " ") else ("rawKeyDown", "keyUp"):
             text = {"text": {"Enter": "\r"}.get(key, key)} if kind == "char" else {}
             code = KEYS.get(key, ord(key[0].upper()))
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, modifiers=modifiers, **text)
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                windowsVirtualKeyCode=code,
+                modifiers=modifiers,
+                **text,
+            )
 
     def type(self, text: str) -> None:
         """As if typed or pasted into what has the focus."""
@@ -123,21 +151,44 @@ class Page:
         """A click with the mouse in the middle of the element, which is scrolled to first."""
         x, y = self.middle(selector)
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="none" if kind == "mouseMoved" else "left", clickCount=1)
+            self.call(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                x=x,
+                y=y,
+                button="none" if kind == "mouseMoved" else "left",
+                clickCount=1,
+            )
 
     def hover(self, selector: str) -> None:
         x, y = self.middle(selector)
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def middle(self, selector: str) -> tuple[float, float]:
-        script = f"(() => {{ const one = document.querySelector({json.dumps(selector)}); one.scrollIntoView({{block: 'center'}});"
-        x, y = self.run(script + " const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()")
+        script = (
+            f"(() => {{ const one = document.querySelector({json.dumps(selector)}); "
+            f"one.scrollIntoView({{block: 'center'}});"
+        )
+        x, y = self.run(
+            script
+            + " const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height "
+            "/ 2]; })()"
+        )
         return float(x), float(y)
 
     def screen(self, width: int, height: int = 900, dark: bool = False) -> None:
         """The size of the window, and which colours the visitor likes."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
+        self.call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
+        )
 
     def picture(self, file: Path) -> None:
         """All of the page, as PNG."""
@@ -152,13 +203,26 @@ def browser(folder: Path) -> Iterator[Page]:
     read_there, write_here = os.pipe()
 
     def connect() -> None:
-        high = [os.dup(os.dup(os.dup(one))) for one in (read_there, write_there)]  # beyond 3 and 4, which they become
+        high = [
+            os.dup(os.dup(os.dup(one))) for one in (read_there, write_there)
+        ]  # beyond 3 and 4, which they become
         for number, one in zip((3, 4), high, strict=True):
             os.dup2(one, number)
 
-    command = [str(CHROMIUM), *OPTIONS, "--remote-debugging-pipe", f"--user-data-dir={folder / 'chromium'}", "about:blank"]
+    command = [
+        str(CHROMIUM),
+        *OPTIONS,
+        "--remote-debugging-pipe",
+        f"--user-data-dir={folder / 'chromium'}",
+        "about:blank",
+    ]
     process = subprocess.Popen(
-        command, preexec_fn=connect, pass_fds=(3, 4), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        preexec_fn=connect,
+        pass_fds=(3, 4),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     for one in (read_there, write_there):
         os.close(one)

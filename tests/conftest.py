@@ -1,4 +1,5 @@
-"""What all tests share: one thread, fixed seeds, shapes checked wherever arrays and tensors go in and out, and the way to real data."""
+"""What all tests share: one thread, fixed seeds, shapes checked wherever arrays and tensors go in and out,
+and the way to real data."""
 
 from __future__ import annotations
 
@@ -14,24 +15,26 @@ from pathlib import Path
 # Before torch and matplotlib are imported, and inherited by every command that a test starts.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["MPLBACKEND"] = "agg"
-os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # on some CI machines Typer colours its help although nobody watches
+os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = (
+    "1"  # on some CI machines Typer colours its help although nobody watches
+)
 
 if find_spec("jaxtyping") and find_spec("beartype"):
     from jaxtyping import install_import_hook
 
-    # Must precede the first import of these modules: their signatures' shapes are then checked. They are those that name shapes, but for
+    # Must precede the first import of these modules: their signatures' shapes are then checked. They are
+    # those that name shapes, but for
     # some whose collaborators tests replace by others of the same look (translator, word_aligner).
     shaped = {
-        "training": ("adadelta", "alignment_loss", "capture", "loss", "trainer"),
+        "training": ("adadelta", "alignment_loss", "loss", "trainer"),
         "translation": (
-            *("beam", "bounded_posterior", "ensemble", "forced", "joint", "largest", "lexical_shortlist", "network_step", "posterior"),
-            *("quick_alignment", "sampling", "steps_ahead"),
+            *("beam", "bounded_posterior", "forced", "joint", "quick_alignment", "readers", "sampling"),
         ),
-        "text": ("lexicon", "selecting.keys", "selecting.ngrams"),
+        "text": ("lexicon", "selecting.ngrams"),
         "text.store": ("batches", "blocks", "corpus", "order"),
     }
     modules = [f"rnnsearch.{package}.{name}" for package, names in shaped.items() for name in names]
-    install_import_hook(["rnnsearch.model", *modules], "shape_checks.check")
+    install_import_hook(["rnnsearch.model", "rnnsearch.kernels", *modules], "shape_checks.check")
 
 import numpy as np
 import pytest
@@ -58,7 +61,8 @@ def _fresh_start() -> None:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of real corpora: $RNNSEARCH_DATA, else ../shared/data beside the repository; the test is skipped without it."""
+    """The folder of real corpora: $RNNSEARCH_DATA, else ../shared/data beside the repository; the test is
+    skipped without it."""
     named = os.environ.get("RNNSEARCH_DATA")
     folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
     if not folder.is_dir():
@@ -67,9 +71,25 @@ def shared_data() -> Path:
 
 
 TINY = [
-    *("model.embedding_size=16", "model.hidden_size=16", "model.alignment_size=16", "model.maxout_size=16", "model.initialisation=glorot"),
-    *("training.optimiser=adam", "training.learning_rate=0.02", "training.batch_size=20", "training.max_length=70"),
-    *("training.max_updates=20", "training.validate_every=20", "training.validate_bleu=false", "training.select_by=nll"),
+    *(
+        "model.embedding_size=16",
+        "model.hidden_size=16",
+        "model.alignment_size=16",
+        "model.maxout_size=16",
+        "model.initialisation=glorot",
+    ),
+    *(
+        "training.optimiser=adam",
+        "training.learning_rate=0.02",
+        "training.batch_size=20",
+        "training.max_length=70",
+    ),
+    *(
+        "training.max_updates=20",
+        "training.validate_every=20",
+        "training.validate_bleu=false",
+        "training.select_by=nll",
+    ),
     *("training.samples=0", "training.threads=1", "search.beam=4"),
     *("search.min_length_ratio=0.5", "search.max_length_ratio=1.2"),
 ]
@@ -78,7 +98,8 @@ TINY = [
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
-    """made_once(name, make): the path `name`, which `make(path)` made; the processes that share the tests make it once between them."""
+    """made_once(name, make): the path `name`, which `make(path)` made; the processes that share the tests
+    make it once between them."""
     base = tmp_path_factory.getbasetemp()
     shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
     shared.mkdir(exist_ok=True)
@@ -100,8 +121,9 @@ MadeOnce = Callable[[str, Callable[[Path], None]], Path]
 
 @pytest.fixture(scope="session")
 def tiny_corpus(made_once: MadeOnce) -> Path:
-    """A folder with train, dev and test of the built-in corpus, each as .en, .fr and .links: 300, 20 and 20 pairs."""
-    from rnnsearch.builtin.generate import write
+    """A folder with train, dev and test of the built-in corpus, each as .en, .fr and .links: 300, 20 and 20
+    pairs."""
+    from rnnsearch.builtin.corpus import write
 
     return made_once("corpus", lambda folder: write(folder, 300, 20))
 
@@ -113,8 +135,15 @@ def tiny_store(made_once: MadeOnce, tiny_corpus: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tiny_linked_store(made_once: MadeOnce, tiny_corpus: Path) -> Path:
+    """`tiny_store`, with word links."""
+    return _prepared(made_once, "linked-store", tiny_corpus, links=True)
+
+
+@pytest.fixture(scope="session")
 def tiny_run(made_once: MadeOnce, tiny_store: Path) -> Path:
-    """A small RNNsearch that was trained on `tiny_store` for a moment. Copy it before changing anything in it."""
+    """A small RNNsearch that was trained on `tiny_store` for a moment. Copy it before changing anything in
+    it."""
     return _trained(made_once, "run", tiny_store)
 
 
@@ -161,17 +190,22 @@ def tiny_reverse_run(made_once: MadeOnce, tiny_corpus: Path) -> Path:
                 (folder / f"{name}.{new}").symlink_to(tiny_corpus / f"{name}.{old}")
 
     turned = made_once("turned", turn)
-    store = _prepared(made_once, "reverse-store", turned, "data.source_language=fr", "data.target_language=en")
+    store = _prepared(
+        made_once, "reverse-store", turned, "data.source_language=fr", "data.target_language=en"
+    )
     return _trained(made_once, "reverse-run", store, "training.max_updates=10")
 
 
-def _prepared(made_once: MadeOnce, name: str, corpus: Path, *changes: str) -> Path:
+def _prepared(made_once: MadeOnce, name: str, corpus: Path, *changes: str, links: bool = False) -> Path:
     from rnnsearch.config import load_config
     from rnnsearch.text.preparing.prepare import prepare
 
     settings = load_config(overrides=changes).data
     files, dev = (corpus / "train.en", corpus / "train.fr"), (corpus / "dev.en", corpus / "dev.fr")
-    return made_once(name, lambda store: prepare(*files, store, dev=dev, settings=settings) and None)
+    file = corpus / "train.links" if links else None
+    return made_once(
+        name, lambda store: prepare(*files, store, dev=dev, links=file, settings=settings) and None
+    )
 
 
 def _trained(made_once: MadeOnce, name: str, store: Path, *changes: str) -> Path:
@@ -181,7 +215,9 @@ def _trained(made_once: MadeOnce, name: str, store: Path, *changes: str) -> Path
     from rnnsearch.training.loop import train
 
     settings = load_config(overrides=[*TINY, *changes])
-    return made_once(name, lambda run: train(settings, Corpus.open(store), run, display=Display(0, quiet=True)) and None)
+    return made_once(
+        name, lambda run: train(settings, Corpus.open(store), run, display=Display(0, quiet=True)) and None
+    )
 
 
 @dataclass(frozen=True)
@@ -201,15 +237,25 @@ class Outcome:
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
-    """The command `rnnsearch` in this process: command("translate", run, file, stdin=b"...") → Outcome."""
+    """The command `rnnsearch` in this process: command("translate run --beam 2", file, stdin=b"...") →
+    Outcome.
+
+    Its first words stand in one string, with spaces between them; whatever follows is a word each.
+    """
     from rnnsearch.cli import main
 
-    def call(*words: object, stdin: bytes = b"") -> Outcome:
-        streams = {name: io.TextIOWrapper(io.BytesIO(content)) for name, content in (("stdin", stdin), ("stdout", b""), ("stderr", b""))}
+    def call(line: object = "", *words: object, stdin: bytes = b"") -> Outcome:
+        streams = {
+            name: io.TextIOWrapper(io.BytesIO(content))
+            for name, content in (("stdin", stdin), ("stdout", b""), ("stderr", b""))
+        }
         with monkeypatch.context() as patch:
-            patch.setattr(sys, "argv", ["rnnsearch", *map(str, words)])
-            patch.setattr(os, "sched_getaffinity", lambda process: {0}, raising=False)  # one thread, as everywhere here
-            for option in ("RNNSEARCH_DEBUG", "RNNSEARCH_QUIET"):  # --debug and --quiet set them, and they must not outlive their command
+            patch.setattr(
+                sys, "argv", ["rnnsearch", *str(line).split(" "), *map(str, words)] if line else ["rnnsearch"]
+            )
+            # One thread, as everywhere here.
+            patch.setattr(os, "sched_getaffinity", lambda process: {0}, raising=False)
+            for option in ("RNNSEARCH_DEBUG", "RNNSEARCH_QUIET"):  # they must not outlive their command
                 patch.setenv(option, "")
             for name, stream in streams.items():
                 patch.setattr(sys, name, stream)

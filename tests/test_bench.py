@@ -1,4 +1,5 @@
-"""The benchmark does the work that it reports: whole batches, all of the length asked for. Never how long it takes."""
+"""The benchmark does the work that it reports: whole batches, all of the length asked for. Never how long it
+takes."""
 
 from __future__ import annotations
 
@@ -8,16 +9,12 @@ from typing import Any
 
 import pytest
 import torch
+from command_line import sets, sizes
 
 from rnnsearch import bench, bench_alignment
 from rnnsearch.config import Settings, load_config
 
-SMALL = [
-    *(f"model.{name}_size=8" for name in ("embedding", "hidden", "alignment", "maxout")),
-    "training.batch_size=3",
-    "search.batch_size=3",
-    "search.beam=2",
-]
+SMALL = [*sizes(8), "training.batch_size=3", "search.batch_size=3", "search.beam=2"]
 
 
 @pytest.fixture
@@ -26,13 +23,14 @@ def settings() -> Settings:
 
 
 def test_training_is_whole_updates(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A warm-up and the repetitions, each one update of the batch; throughput is tokens, sentences and seconds of one another."""
+    """A warm-up and the repetitions, each one update of the batch; throughput is tokens, sentences and
+    seconds of one another."""
     updates: list[tuple[int, ...]] = []
     update = bench.Trainer.update
 
-    def counted(self: Any, batches: Any, number: int) -> Any:
+    def counted(self: Any, batches: Any, number: int, pairs: int) -> Any:
         updates.append((number, *batches[0].target.shape))
-        return update(self, batches, number)
+        return update(self, batches, number, pairs)
 
     monkeypatch.setattr(bench.Trainer, "update", counted)
     result = bench.bench_training(settings, words=20, length=5, repetitions=2)
@@ -44,7 +42,9 @@ def test_training_is_whole_updates(settings: Settings, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_translations_have_the_length_asked_for(settings: Settings, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_translations_have_the_length_asked_for(
+    settings: Settings, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found: list[list[list[Any]]] = []
     search = bench.search
 
@@ -53,7 +53,9 @@ def test_translations_have_the_length_asked_for(settings: Settings, precision: s
         return found[-1]
 
     monkeypatch.setattr(bench, "search", kept)
-    changed = settings.model_copy(update={"search": settings.search.model_copy(update={"precision": precision})})
+    changed = settings.model_copy(
+        update={"search": settings.search.model_copy(update={"precision": precision})}
+    )
     result = bench.bench_translation(changed, words=20, length=7, repetitions=1)
     assert len(found) == 2
     for batch in found:
@@ -61,8 +63,11 @@ def test_translations_have_the_length_asked_for(settings: Settings, precision: s
     assert (result.beam, result.sentences, result.precision) == (2, 3, precision)
 
 
-def test_the_lexical_shortlist_is_all_that_is_searched(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight of twenty words, the specials among them; the step is given ids of words, and answers for eight."""
+def test_the_lexical_shortlist_is_all_that_is_searched(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight of twenty words, the specials among them; the step is given positions among the eight, and
+    answers for them."""
     begun: list[list[int]] = []
     searched: list[Any] = []
     begin = bench.begin_search
@@ -72,7 +77,7 @@ def test_the_lexical_shortlist_is_all_that_is_searched(settings: Settings, monke
         begun.append(words.tolist())
 
         def step(previous: Any, state: Any) -> Any:
-            assert previous is None or set(previous.flatten().tolist()) <= set(words.tolist())
+            assert previous is None or set(previous.flatten().tolist()) <= set(range(8))
             searched.append(reader.step(previous, state))
             return searched[-1]
 
@@ -90,10 +95,13 @@ def test_the_lexical_shortlist_is_all_that_is_searched(settings: Settings, monke
 
 def test_wrong_candidates_are_one_line(command: Any) -> None:
     for words, said in (
-        (["train", "--lexical-shortlist", "5"], "no lexical shortlist"),
-        (["translate", "--words", "9", "--lexical-shortlist", "10"], "shortlist of 10 words does not fit a vocabulary of 9"),
+        ("train --lexical-shortlist 5", "no lexical shortlist"),
+        (
+            "translate --words 9 --lexical-shortlist 10",
+            "shortlist of 10 words does not fit a vocabulary of 9",
+        ),
     ):
-        done = command("bench", *words)
+        done = command(f"bench {words}")
         assert (done.code, done.err.count("\n")) == (2, 1)
         assert said in done.err
 
@@ -101,24 +109,24 @@ def test_wrong_candidates_are_one_line(command: Any) -> None:
 def test_threads_are_an_option(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(bench, "set_up_cpu", lambda threads, processes: asked.append(threads))
-    settings = [part for override in SMALL for part in ("--set", override)]
-    arguments = ["bench", "translate", "--words", "20", "--length", "2", "--repetitions", "1", *settings, "--set", "training.threads=5"]
-    assert [command(*arguments, *more).code for more in ([], ["--threads", "3"], ["--threads", "0"])] == [0, 0, 0]
+    line = f"bench translate --words 20 --length 2 --repetitions 1 {sets(*SMALL, 'training.threads=5')}"
+    for more in ("", " --threads 3", " --threads 0"):
+        assert command(line + more).code == 0
     assert asked == [5, 3, 0]
 
 
 @pytest.mark.parametrize("work", ["train", "translate"])
 def test_command(work: str, command: Any) -> None:
-    settings = [part for override in SMALL for part in ("--set", override)]
-    arguments = ["bench", work, "--words", "20", "--length", "4", "--repetitions", "1", *settings]
-    done = command(*arguments, "--json")
+    line = f"bench {work} --words 20 --length 4 --repetitions 1 {sets(*SMALL)}"
+    done = command(f"{line} --json")
     assert done.code == 0
     assert json.loads(done.out)["length"] == 4
-    assert "target words/s" in command(*arguments).out
+    assert "target words/s" in command(line).out
 
 
 def test_operations_are_those_of_the_products() -> None:
-    """Three products of the output layer for each of 3 · 6 words, forward and twice backward; with them, all that depends on K."""
+    """Three products of the output layer for each of 3 · 6 words, forward and twice backward; with them, all
+    that depends on K."""
     settings = load_config("", SMALL)
     few, many = (bench.operations_of_update(settings, words=words, length=5) for words in (20, 50))
     assert many - few == 3 * 2 * (3 * 6) * 8 * (50 - 20)
@@ -154,7 +162,9 @@ def test_alignment_has_a_row_for_each_way(settings: Settings, monkeypatch: pytes
 
         monkeypatch.setattr(bench_alignment, name, watched)
     result = bench_alignment.bench_network(settings, words=20, length=4, repetitions=2)
-    assert asked == [("quick_alignment", False, (3, 5))] * 3 + [("quick_alignment", True, (3, 5))] * 3 + [("forced_decoding", True, (3, 5))]
+    assert asked == [("quick_alignment", False, (3, 5))] * 3 + [("quick_alignment", True, (3, 5))] * 3 + [
+        ("forced_decoding", True, (3, 5))
+    ]
     assert [one.way for one in result.ways] == ["α", "posterior", "posterior, --exact"]
     for one in result.ways:
         assert one.pairs_per_second == pytest.approx(3 / one.seconds)
@@ -165,12 +175,12 @@ def test_alignment_has_a_row_for_each_way(settings: Settings, monkeypatch: pytes
 def test_alignment_of_a_text(command: Any, tiny_run: Path, tmp_path: Path) -> None:
     for name in ("en", "fr"):
         (tmp_path / name).write_text("man sees\n\nman\n")
-    text = (tmp_path / "en", tmp_path / "fr")
-    done = command("bench", "align", "--run", tiny_run, "--text", *text, "--repetitions", "1", "--threads", "1", "--json")
-    found = json.loads(done.out)
+    text = f"--text {tmp_path}/en {tmp_path}/fr"
+    line = f"bench align --run {tiny_run} {text} --repetitions 1 --threads 1"
+    found = json.loads(command(f"{line} --json").out)
     assert (found["what"], found["pairs"], found["words"], len(found["ways"])) == ("text", 3, 3, 3)
-    table = command("bench", "align", "--run", tiny_run, "--text", *text, "--repetitions", "1", "--threads", "1").lines
-    assert table[2].startswith("| alignment | products | pairs/s |")
-    for wrong in (("align", "--run", tiny_run), ("train", "--run", tiny_run, "--text", *text), ("align", "--lexical-shortlist", "5")):
-        refused = command("bench", *wrong)
+    assert command(line).lines[2].startswith("| alignment | products | pairs/s |")
+    run = f"--run {tiny_run}"
+    for wrong in (f"align {run}", f"train {run} {text}", "align --lexical-shortlist 5"):
+        refused = command(f"bench {wrong}")
         assert (refused.code, refused.err.count("\n")) == (2, 1)

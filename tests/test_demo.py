@@ -18,7 +18,9 @@ def test_an_earlier_demo_is_replaced(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "deep" / "demo").rglob("*")] == [NOTE]
 
 
-@pytest.mark.parametrize("names", [["corpus"], ["corpus", "store", "run"], ["corpus", NOTE, "thesis"], ["other"]])
+@pytest.mark.parametrize(
+    "names", [["corpus"], ["corpus", "store", "run"], ["corpus", NOTE, "thesis"], ["other"]]
+)
 def test_a_persons_own_work_is_left_alone(tmp_path: Path, names: list[str]) -> None:
     for name in names:
         (tmp_path / name).mkdir()

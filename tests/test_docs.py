@@ -1,4 +1,5 @@
-"""The documentation is true: its commands exist, its code runs, its tables say what the code says, its links lead somewhere."""
+"""The documentation is true: its commands exist, its code runs, its tables say what the code says, its links
+lead somewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import runpy
 import shlex
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import reduce
 from importlib import resources
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 import pytest
 import torch
 import typer
+from command_line import Command
 from torch import Tensor
 
 from rnnsearch.cli import app
@@ -28,7 +30,7 @@ from rnnsearch.config import SearchSettings, Settings, load_config, recipe_names
 from rnnsearch.errors import InputError
 from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
-from rnnsearch.model.decoder import WIRINGS, SourceReader
+from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import READOUTS
@@ -37,11 +39,19 @@ from rnnsearch.studies.study import read_plan
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.translation.beam import beam_search
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.network_step import NetworkState, network_step
+from rnnsearch.translation.readers import NetworkState, network_step
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-PAGES = {str(path.relative_to(ROOT)): path for path in (*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md")}
+PAGES = {
+    str(path.relative_to(ROOT)): path
+    for path in (
+        *sorted(DOCS.rglob("*.md")),
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "SECURITY.md",
+    )
+}
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 
@@ -51,7 +61,8 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def calls(text: str) -> Iterator[list[str]]:
-    """The words after `rnnsearch` of every such command in the sh blocks, wherever it stands in a pipeline."""
+    """The words after `rnnsearch` of every such command in the sh blocks, wherever it stands in a
+    pipeline."""
     for line in "\n".join(blocks(text, "sh")).replace("\\\n", " ").split("\n"):
         lexer = shlex.shlex(line.removeprefix("$ "), posix=True, punctuation_chars="|&;<>")
         lexer.whitespace_split = True
@@ -90,22 +101,31 @@ def understood(words: list[str]) -> None:
     load_config("" if recipe.endswith(".toml") else recipe, context.params.get("set_") or ())
 
 
-SHOWN = [(name, words) for name, path in PAGES.items() for words in calls(path.read_text(encoding="utf-8"))]
+SHOWN = [(name, words) for name, path in PAGES.items() for words in calls(path.read_text("utf-8"))]
 
 
-@pytest.mark.parametrize(("page", "words"), SHOWN, ids=[f"{name}: {' '.join(words)}" for name, words in SHOWN])
+@pytest.mark.parametrize(
+    ("page", "words"), SHOWN, ids=[f"{name}: {' '.join(words)}" for name, words in SHOWN]
+)
 def test_commands_exist(page: str, words: list[str]) -> None:
     understood(words)
 
 
 def test_commands_are_found() -> None:
     """The test above is blind without this one."""
-    text = "```sh\n$ cat a | rnnsearch translate run \\\n  --beam 5 > b   # text\nls; .venv/bin/rnnsearch --help && rnnsearch demo\n```\n"
+    text = "```sh\n$ cat a | rnnsearch translate run \\\n  --beam 5 > b   # text\n"
+    text += "ls; .venv/bin/rnnsearch --help && rnnsearch demo\n```\n"
     assert list(calls(text)) == [["translate", "run", "--beam", "5"], ["--help"], ["demo"]]
     assert {words[0] for name, words in SHOWN if name == "docs/tutorial.md"} >= {
         *("demo", "prepare", "train", "translate", "score", "evaluate", "align", "aer")
     }
-    for wrong in ("translat run", "translate run --beams 5", "train demo --data store", "train dem --data s --out r", "aer --links a"):
+    for wrong in (
+        "translat run",
+        "translate run --beams 5",
+        "train demo --data store",
+        "train dem --data s --out r",
+        "aer --links a",
+    ):
         with pytest.raises((AssertionError, InputError)):
             understood(wrong.split())
 
@@ -115,8 +135,15 @@ def test_options_exist(name: str) -> None:
     """Those named in running text: `--option` or `--option VALUE`."""
     if "/start/from-" in name:
         pytest.skip("names options of other programs, too; its commands are checked above")
-    options = {option for command in COMMANDS.values() for parameter in command.params for option in parameter.opts}
-    named = set(re.findall(r"`(--[a-z0-9-]+)", re.sub(r"^```.*?^```$", "", PAGES[name].read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)))
+    options = {
+        option for command in COMMANDS.values() for parameter in command.params for option in parameter.opts
+    }
+    named = set(
+        re.findall(
+            r"`(--[a-z0-9-]+)",
+            re.sub(r"^```.*?^```$", "", PAGES[name].read_text("utf-8"), flags=re.MULTILINE | re.DOTALL),
+        )
+    )
     everywhere = {"--debug", "--help", "--quiet", "--version", "--install-completion", "--show-completion"}
     others = {"--max-restarts", "--nnodes", "--rdzv-id", "--signal"}  # torchrun's and Slurm's
     assert named <= options | everywhere | others
@@ -124,14 +151,21 @@ def test_options_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_links_lead_somewhere(name: str) -> None:
-    for link in re.findall(r"\]\(([^)#]+)", PAGES[name].read_text(encoding="utf-8")):
+    for link in re.findall(r"\]\(([^)#]+)", PAGES[name].read_text("utf-8")):
         if not link.startswith("https://"):
             assert (PAGES[name].parent / link).exists(), link
 
 
 def test_the_index_links_to_every_page() -> None:
-    linked = {(DOCS / link).resolve() for link in re.findall(r"\]\(([^)#]+)", (DOCS / "index.md").read_text(encoding="utf-8"))}
-    pages = {path for path in DOCS.rglob("*.md") if path.relative_to(DOCS).parts[0] not in ("index.md", "decisions", "log.md")}
+    linked = {
+        (DOCS / link).resolve()
+        for link in re.findall(r"\]\(([^)#]+)", (DOCS / "index.md").read_text("utf-8"))
+    }
+    pages = {
+        path
+        for path in DOCS.rglob("*.md")
+        if path.relative_to(DOCS).parts[0] not in ("index.md", "decisions", "log.md")
+    }
     assert pages <= linked
 
 
@@ -141,7 +175,7 @@ REFERENCE = re.compile(r"`((?:[a-z_]+/)*[a-z_]+)\.py:([A-Za-z_.0-9]+)`")
 @pytest.mark.parametrize("name", PAGES)
 def test_functions_exist(name: str) -> None:
     """`model/decoder.py:Decoder.attend` names a function or class that this very file defines."""
-    for file, attribute in REFERENCE.findall(PAGES[name].read_text(encoding="utf-8")):
+    for file, attribute in REFERENCE.findall(PAGES[name].read_text("utf-8")):
         module = importlib.import_module("rnnsearch." + file.replace("/", "."))
         found = reduce(getattr, attribute.split("."), module)
         found = inspect.unwrap(found.fget if isinstance(found, property) else found)
@@ -149,15 +183,28 @@ def test_functions_exist(name: str) -> None:
 
 
 def test_every_equation_has_its_place() -> None:
-    rows = [line.split("|") for line in (DOCS / "how-to/read-the-code.md").read_text("utf-8").split("\n") if line.startswith("| ")]
+    rows = [
+        line.split("|")
+        for line in (DOCS / "how-to/read-the-code.md").read_text("utf-8").split("\n")
+        if line.startswith("| ")
+    ]
     placed = {row[1].strip() for row in rows if REFERENCE.search(row[3])}
-    assert placed >= {*(f"Eq. {number}" for number in range(1, 8)), "A.1.1", "A.1.2", "A.2.1", "A.2.2", "A.2.3", "B.1", "B.2"}
+    assert placed >= {
+        *(f"Eq. {number}" for number in range(1, 8)),
+        "A.1.1",
+        "A.1.2",
+        "A.2.1",
+        "A.2.2",
+        "A.2.3",
+        "B.1",
+        "B.2",
+    }
 
 
 def test_settings_page_is_up_to_date() -> None:
     page = runpy.run_path(str(ROOT / "scripts/settings_reference.py"))["page"]()
     remedy = "python scripts/settings_reference.py > docs/reference/settings.md"
-    assert (DOCS / "reference/settings.md").read_text(encoding="utf-8") == page, remedy
+    assert (DOCS / "reference/settings.md").read_text("utf-8") == page, remedy
 
 
 def test_what_the_paper_states_is_the_default_or_a_recipe() -> None:
@@ -174,10 +221,11 @@ def test_what_the_paper_states_is_the_default_or_a_recipe() -> None:
 
 
 def described_recipes() -> dict[str, dict[str, Any]]:
-    """Recipe → {setting: value}, from the tables of recipes.md: a column with a recipe's name in its head holds its values."""
+    """Recipe → {setting: value}, from the tables of recipes.md: a column with a recipe's name in its head
+    holds its values."""
     described: dict[str, dict[str, Any]] = {}
     head: list[str] = []
-    for line in (DOCS / "reference/recipes.md").read_text(encoding="utf-8").split("\n"):
+    for line in (DOCS / "reference/recipes.md").read_text("utf-8").split("\n"):
         cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
         if cells[0] == "setting":
             head = cells
@@ -192,22 +240,24 @@ def test_recipes_are_described_as_they_are() -> None:
     described = described_recipes()
     assert sorted(described) == recipe_names()
     for name in recipe_names():
-        table = tomllib.loads((resources.files("rnnsearch") / "recipes" / f"{name}.toml").read_text(encoding="utf-8"))
-        assert described[name] == {f"{section}.{key}": value for section in table for key, value in table[section].items()}, name
+        table = tomllib.loads((resources.files("rnnsearch") / "recipes" / f"{name}.toml").read_text("utf-8"))
+        assert described[name] == {
+            f"{section}.{key}": value for section in table for key, value in table[section].items()
+        }, name
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_scripts_that_are_named_are_there(name: str) -> None:
-    for script in set(re.findall(r"\b(?:benchmarks|scripts)/[a-z_]+\.py\b", PAGES[name].read_text(encoding="utf-8"))):
+    for script in set(re.findall(r"\b(?:benchmarks|scripts)/[a-z_]+\.py\b", PAGES[name].read_text("utf-8"))):
         assert (DOCS.parent / script).is_file(), script
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_toml_blocks_are_recipes_or_studies(name: str, tmp_path: Path) -> None:
-    for block in blocks(PAGES[name].read_text(encoding="utf-8"), "toml"):
+    for block in blocks(PAGES[name].read_text("utf-8"), "toml"):
         if "variants" in tomllib.loads(block):
-            (tmp_path / "study.toml").write_text(block, encoding="utf-8")
-            read_plan(str(tmp_path / "study.toml"))
+            (tmp_path / "study.toml").write_text(block, "utf-8")
+            read_plan(tmp_path / "study.toml")
         else:
             validated(tomllib.loads(block), name)
 
@@ -215,32 +265,40 @@ def test_toml_blocks_are_recipes_or_studies(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_settings_named_in_the_text_exist(name: str) -> None:
     sections = {section: type(getattr(Settings(), section)).model_fields for section in Settings.model_fields}
-    for section, key in re.findall(rf"`({'|'.join(sections)})\.([a-z_]+)(?: = |`)", PAGES[name].read_text(encoding="utf-8")):
-        assert key in {*sections[section], "toml", "safetensors"}, f"{section}.{key}"  # data.toml and model.safetensors are files
+    for section, key in re.findall(
+        rf"`({'|'.join(sections)})\.([a-z_]+)(?: = |`)", PAGES[name].read_text("utf-8")
+    ):
+        assert key in {*sections[section], "toml", "safetensors"}, (
+            f"{section}.{key}"
+        )  # data.toml and model.safetensors are files
 
 
 def test_model_page_names_every_part() -> None:
-    page = (DOCS / "reference/model.md").read_text(encoding="utf-8")
-    for name, part in [(name, part) for parts in (CELLS, ENCODERS, ALIGNMENTS, READOUTS, WIRINGS) for name, part in parts.items()]:
+    page = (DOCS / "reference/model.md").read_text("utf-8")
+    for name, part in [
+        (name, part)
+        for parts in (CELLS, ENCODERS, ALIGNMENTS, READOUTS, WIRINGS)
+        for name, part in parts.items()
+    ]:
         file = part.__module__.removeprefix("rnnsearch.").replace(".", "/")
         assert f"{file}.py:{part.__name__}" in page, f"{name} is not described"
 
 
 def test_files_page_names_every_file(tiny_store: Path, tiny_run: Path, tiny_subword_run: Path) -> None:
-    page = (DOCS / "reference/files.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference/files.md").read_text("utf-8")
     for folder in (tiny_store, tiny_run, tiny_subword_run):
         for path in folder.rglob("*"):
             name = re.sub(r"\b(source|target)\b", "<side>", str(path.relative_to(folder)))
             name = re.sub(r"(tfevents)\..*", r"\1.*", name)
             assert path.is_dir() or f"`{name}`" in page, name
-    statistics = json.loads((tiny_run / "log/statistics.json").read_text(encoding="utf-8"))
+    statistics = json.loads((tiny_run / "log/statistics.json").read_text("utf-8"))
     for key in (*statistics, *statistics["validations"][0]):
         assert f"`{key}`" in page, key
 
 
 def test_files_page_names_every_field() -> None:
     translation = Translation("", [], ["</s>"], 0.0, [], np.zeros((0, 1), dtype=np.float32))
-    table = (DOCS / "reference/files.md").read_text(encoding="utf-8").partition("| field |")[2].partition("\n\n")[0]
+    table = (DOCS / "reference/files.md").read_text("utf-8").partition("| field |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(json.loads(as_json(translation)))
 
 
@@ -256,7 +314,7 @@ def reader(tiny_corpus: Path, tiny_store: Path, tmp_path: Path, monkeypatch: pyt
     """The folder of someone who follows the pages: a corpus and small.toml, which here is even smaller."""
     (tmp_path / "corpus").symlink_to(tiny_corpus)
     (tmp_path / "prepared").symlink_to(tiny_store)
-    (tmp_path / "small.toml").write_text(TINY, encoding="utf-8")
+    (tmp_path / "small.toml").write_text(TINY, "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
     monkeypatch.delitem(sys.modules, "my_scorer", raising=False)
@@ -265,13 +323,14 @@ def reader(tiny_corpus: Path, tiny_store: Path, tmp_path: Path, monkeypatch: pyt
 
 def test_small_toml_is_the_demo_recipe() -> None:
     """As the tutorial says."""
-    (block,) = blocks((DOCS / "tutorial.md").read_text(encoding="utf-8"), "toml")
+    (block,) = blocks((DOCS / "tutorial.md").read_text("utf-8"), "toml")
     assert validated(tomllib.loads(block), "tutorial") == load_config("demo")
 
 
 def test_python_of_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each block by itself, in their order: a block has only the files of those before it, none of their names."""
-    for block in blocks((DOCS / "tutorial.md").read_text(encoding="utf-8"), "python"):
+    """Each block by itself, in their order: a block has only the files of those before it, none of their
+    names."""
+    for block in blocks((DOCS / "tutorial.md").read_text("utf-8"), "python"):
         exec(block, {"__name__": "__main__"})
     said = capsys.readouterr().out
     assert "pairs    300 read" in said
@@ -281,28 +340,30 @@ def test_python_of_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("page", ["alignment-researcher", "practitioner"])
-def test_python_of_the_first_pages(page: str, reader: Path, tiny_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_of_the_first_pages(
+    page: str, reader: Path, tiny_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (reader / "run").symlink_to(tiny_run)
     (reader / "demo").mkdir()
     (reader / "demo/run").symlink_to(tiny_run)
     (reader / "demo/corpus").symlink_to(reader / "corpus")
-    (block,) = blocks((DOCS / f"start/{page}.md").read_text(encoding="utf-8"), "python")
+    (block,) = blocks((DOCS / f"start/{page}.md").read_text("utf-8"), "python")
     exec(block, {"__name__": "__main__"})
     assert capsys.readouterr().out
 
 
 def scorer_page() -> tuple[str, str]:
     """The code of my_scorer.py, and that which checks it."""
-    scorer, check = blocks((DOCS / "how-to/own-scorer.md").read_text(encoding="utf-8"), "python")
+    scorer, check = blocks((DOCS / "how-to/own-scorer.md").read_text("utf-8"), "python")
     return scorer, check
 
 
-def test_own_scorer_page(reader: Path, command: Callable[..., Any]) -> None:
+def test_own_scorer_page(reader: Path, command: Command) -> None:
     """Its commands and its Python are run as they stand; without consent the run is refused."""
     scorer, check = scorer_page()
-    (reader / "my_scorer.py").write_text(scorer, encoding="utf-8")
+    (reader / "my_scorer.py").write_text(scorer, "utf-8")
     (reader / "store").symlink_to("prepared")
-    for words in calls((DOCS / "how-to/own-scorer.md").read_text(encoding="utf-8")):
+    for words in calls((DOCS / "how-to/own-scorer.md").read_text("utf-8")):
         done = command(*words)
         assert done.code == 0, done.err
         if "--trust-code" in words:
@@ -326,14 +387,20 @@ def own_network() -> TranslationNetwork:
 
 @torch.no_grad()
 def by_hand(network: TranslationNetwork, source: Tensor, ids: tuple[int, ...]) -> Tensor:
-    """The weights of one translation by the page's equation: one sentence, one hypothesis, the energies kept in a variable."""
+    """The weights of one translation by the page's equation: one sentence, one hypothesis, the energies kept
+    in a variable."""
     a = dict(network.decoder.alignment.named_parameters())
     encoded, state = network.encode(source, torch.tensor([source.shape[1]]))
     energies, rows = torch.zeros(source.shape[1]), []
     for previous in (None, *ids[:-1]):
-        _, seen, state = network.step(None if previous is None else torch.tensor([[previous]]), state, SourceReader(encoded))
+        _, seen, state = network.step(
+            None if previous is None else torch.tensor([[previous]]), state, encoded
+        )
         s = seen.cell[0, 0]
-        fresh = [a["v_a.weight"][0] @ torch.tanh(a["W_a.weight"] @ s + a["U_a.weight"] @ h) for h in encoded.annotations[0]]
+        fresh = [
+            a["v_a.weight"][0] @ torch.tanh(a["W_a.weight"] @ s + a["U_a.weight"] @ h)
+            for h in encoded.annotations[0]
+        ]
         g = torch.sigmoid(a["w_g.weight"][0] @ s + a["w_g.bias"])
         energies = (1 - g) * torch.stack(fresh) + g * energies
         rows.append(torch.softmax(energies, 0))
@@ -341,24 +408,33 @@ def by_hand(network: TranslationNetwork, source: Tensor, ids: tuple[int, ...]) -
 
 
 def test_own_scorer_equation(reader: Path) -> None:
-    """Training's walk and search, which reorders hypotheses, find the weights of the page's equation, and the same probabilities."""
-    (reader / "my_scorer.py").write_text(scorer_page()[0], encoding="utf-8")
+    """Training's walk and search, which reorders hypotheses, find the weights of the page's equation, and the
+    same probabilities."""
+    (reader / "my_scorer.py").write_text(scorer_page()[0], "utf-8")
     network = own_network()
     source, lengths = torch.tensor([[3, 2, 4, 5, 0], [6, 2, 0, 1, 1]]), torch.tensor([5, 3])
     state = NetworkState(*network.encode(source, lengths))
-    found = beam_search(network_step(network), state, lengths, SearchSettings(beam=4, nbest=4, normalise="length"))
+    found = beam_search(
+        network_step(network), state, lengths, SearchSettings(beam=4, nbest=4, normalise="length")
+    )
     for row, length, hypotheses in zip(source, lengths, found, strict=True):
-        assert sum(len(hypothesis.ids) > 2 for hypothesis in hypotheses) >= 2  # long enough to remember something
+        assert (
+            sum(len(hypothesis.ids) > 2 for hypothesis in hypotheses) >= 2
+        )  # long enough to remember something
         for hypothesis in hypotheses:
             target = torch.tensor([hypothesis.ids])
-            log_p, weights = forced_decoding([network], Batch(row[None, :length], length[None], target, torch.tensor([target.shape[1]])))
-            np.testing.assert_allclose(weights[0], by_hand(network, row[None, :length], hypothesis.ids), rtol=0, atol=1e-5)
+            log_p, weights = forced_decoding(
+                [network], Batch(row[None, :length], length[None], target, torch.tensor([target.shape[1]]))
+            )
+            np.testing.assert_allclose(
+                weights[0], by_hand(network, row[None, :length], hypothesis.ids), rtol=0, atol=1e-5
+            )
             np.testing.assert_allclose(hypothesis.weights, weights[0], rtol=0, atol=1e-5)
             np.testing.assert_allclose(hypothesis.log_probabilities, log_p[0], rtol=0, atol=1e-5)
 
 
 def test_python_of_the_evaluation_page(capsys: pytest.CaptureFixture[str]) -> None:
-    [code] = blocks((DOCS / "how-to" / "evaluate.md").read_text(encoding="utf-8"), "python")
+    [code] = blocks((DOCS / "how-to" / "evaluate.md").read_text("utf-8"), "python")
     exec(code, {})
     score, first, second, *_, p_value = capsys.readouterr().out.split("\n")[:-1]
     assert score.startswith("BLEU ")

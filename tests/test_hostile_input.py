@@ -1,13 +1,17 @@
-"""Whatever stands in settings, recipes, runs, checkpoints and stores: it is read as it was written, or refused with one clear line.
+"""Whatever stands in settings, recipes, runs, checkpoints and stores: it is read as it was written, or
+refused with one clear line.
 
 A few examples in the default suite; the tests marked slow try thousands.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from socket import IPPROTO_TCP, SHUT_WR, TCP_NODELAY
 from typing import Any
 
 import pytest
@@ -58,10 +62,15 @@ NUMBERS = st.one_of(
     st.integers(),
     st.integers(-(10**40), 10**40),
     st.floats(),
-    st.sampled_from([0, -1, 1, 2**31, 2**63, 2**64, 10**400, float("nan"), float("inf"), -float("inf"), 1e308]),
+    st.sampled_from(
+        [0, -1, 1, 2**31, 2**63, 2**64, 10**400, float("nan"), float("inf"), -float("inf"), 1e308]
+    ),
 )
 WORDS = st.one_of(
-    st.text(), st.sampled_from(["cpu", "cuda:99999999999", "none", "gated", "os:system", "a:b", ":", "x\0y", "\x1b[2J", "adam"])
+    st.text(),
+    st.sampled_from(
+        ["cpu", "cuda:99999999999", "none", "gated", "os:system", "a:b", ":", "x\0y", "\x1b[2J", "adam"]
+    ),
 )
 VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), NUMBERS, WORDS, st.binary(max_size=5)),
@@ -77,7 +86,8 @@ def _section(name: str) -> st.SearchStrategy[Any]:
 
 
 TABLES = st.one_of(
-    st.fixed_dictionaries({}, optional={name: _section(name) for name in SECTIONS}), st.dictionaries(WORDS, VALUES, max_size=2)
+    st.fixed_dictionaries({}, optional={name: _section(name) for name in SECTIONS}),
+    st.dictionaries(WORDS, VALUES, max_size=2),
 )
 LINES = st.one_of(
     st.builds("[{}]".format, st.one_of(st.sampled_from(list(SECTIONS)), WORDS)),
@@ -85,7 +95,10 @@ LINES = st.one_of(
     st.builds("{}.{} = {!r}".format, st.sampled_from(list(SECTIONS)), WORDS, VALUES),
     st.sampled_from(["[[", "a = [[[[[[", "]]", "a = 1" + "0" * 5000, "{", "\ufeff", "#"]),
 )
-RECIPES = st.one_of(st.binary(max_size=200), st.lists(LINES, max_size=6).map(lambda lines: "\n".join(lines).encode("utf-8", "replace")))
+RECIPES = st.one_of(
+    st.binary(max_size=200),
+    st.lists(LINES, max_size=6).map(lambda lines: "\n".join(lines).encode("utf-8", "replace")),
+)
 
 
 @amount
@@ -106,7 +119,7 @@ def test_recipes(tmp_path: Path, times: int) -> None:
         path.write_bytes(content)
         if not refused(lambda: load_config(path)):
             made = load_config(path)
-            path.write_text(tomli_w.dumps(made.model_dump(exclude_none=True)), encoding="utf-8")
+            path.write_text(tomli_w.dumps(made.model_dump(exclude_none=True)), "utf-8")
             assert load_config(path) == made
 
     fuzz(check, 200 * times, RECIPES)
@@ -115,7 +128,9 @@ def test_recipes(tmp_path: Path, times: int) -> None:
 @amount
 def test_overrides(times: int) -> None:
     keys = st.sampled_from([f"{section}.{key}" for section, names in SECTIONS.items() for key in names])
-    texts = st.one_of(st.text(), st.builds("{}={}".format, st.one_of(keys, WORDS), st.one_of(NUMBERS, WORDS, VALUES)))
+    texts = st.one_of(
+        st.text(), st.builds("{}={}".format, st.one_of(keys, WORDS), st.one_of(NUMBERS, WORDS, VALUES))
+    )
 
     def check(override: str) -> None:
         refused(lambda: load_config("", [override]))
@@ -138,7 +153,9 @@ def _flip(place: float, bit: int) -> Damage:
 
 
 def _cut(start: float, size: int, instead: bytes) -> Damage:
-    return lambda content: content[: int(start * len(content))] + instead + content[int(start * len(content)) + size :]
+    return lambda content: (
+        content[: int(start * len(content))] + instead + content[int(start * len(content)) + size :]
+    )
 
 
 def _twice(start: float, size: int) -> Damage:
@@ -148,7 +165,12 @@ def _twice(start: float, size: int) -> Damage:
 PLACES = st.floats(0, 0.999)
 DAMAGES = st.one_of(
     st.builds(_flip, PLACES, st.integers(0, 7)),
-    st.builds(_cut, PLACES, st.integers(0, 40), st.one_of(st.binary(max_size=20), st.sampled_from([b"\n", b"9" * 30, b"-1", b"[" * 2000]))),
+    st.builds(
+        _cut,
+        PLACES,
+        st.integers(0, 40),
+        st.one_of(st.binary(max_size=20), st.sampled_from([b"\n", b"9" * 30, b"-1", b"[" * 2000])),
+    ),
     st.builds(_twice, PLACES, st.integers(1, 40)),
 )
 
@@ -159,7 +181,7 @@ class Folder:
     def __init__(self, original: Path, copy: Path) -> None:
         shutil.copytree(original, copy)
         self.path, self.original = copy, original
-        self.files = sorted(path.relative_to(copy) for path in copy.rglob("*") if path.is_file() and path.name != "report.html")
+        self.files = sorted(path.relative_to(copy) for path in copy.rglob("*") if path.is_file())
 
     def damaged(self, file: Path, damage: Damage) -> bool:
         """False if the damage changes nothing."""
@@ -188,7 +210,7 @@ def test_runs(tiny_subword_run: Path, tmp_path: Path, times: int) -> None:
                     assert all(torch.equal(tensor, expected[name]) for name, tensor in found.items())
                 Translator.load(folder.path).translate(["The man sees the woman.", ""], beam=2)
 
-            assert refused(work) or file.name != "model.safetensors"
+            assert refused(work) or file.name == "config.toml"
         folder.mended(file)
 
     read = [file for file in folder.files if file.parent == Path() and "counts" not in file.name]
@@ -210,7 +232,7 @@ def test_bytes_of_a_checkpoint(tiny_run: Path, stopped: Trainer, tmp_path: Path,
 
     def check(damage: Damage) -> None:
         path.write_bytes(damage(content))
-        assert path.read_bytes() == content or refused(lambda: load_checkpoint(path, stopped.network, stopped.optimiser, None))
+        assert path.read_bytes() == content or refused(lambda: load_checkpoint(path, stopped))
         refused(lambda: read_progress(path))
 
     fuzz(check, 100 * times, DAMAGES)
@@ -224,13 +246,17 @@ TENSORS = st.builds(
 )
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), NUMBERS, st.text(max_size=5)),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 
 
 @amount
-def test_a_checkpoint_that_somebody_made_up(tiny_run: Path, stopped: Trainer, tmp_path: Path, times: int) -> None:
+def test_a_checkpoint_that_somebody_made_up(
+    tiny_run: Path, stopped: Trainer, tmp_path: Path, times: int
+) -> None:
     """Its checksum is right: what is in it has to be looked at."""
     tensors, notes = load_tensors(Run.open(tiny_run).checkpoint_path, "")
     path = tmp_path / "last.safetensors"
@@ -242,7 +268,7 @@ def test_a_checkpoint_that_somebody_made_up(tiny_run: Path, stopped: Trainer, tm
         save_tensors(path, changed, notes | {"progress": notes["progress"] | {key: value}})
 
         def work() -> None:
-            progress = load_checkpoint(path, stopped.network, stopped.optimiser, None)
+            progress = load_checkpoint(path, stopped)
             assert progress.update >= progress.skipped >= 0
             assert all(parameter.isfinite().all() for parameter in stopped.network.parameters())
 
@@ -253,8 +279,12 @@ def test_a_checkpoint_that_somebody_made_up(tiny_run: Path, stopped: Trainer, tm
 
 
 @amount
-@pytest.mark.parametrize("compared", [True, False], ids=["compared with its checksums", "too large to be compared"])
-def test_stores(tiny_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compared: bool, times: int) -> None:
+@pytest.mark.parametrize(
+    "compared", [True, False], ids=["compared with its checksums", "too large to be compared"]
+)
+def test_stores(
+    tiny_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compared: bool, times: int
+) -> None:
     from rnnsearch.text.preparing.prepare import prepare
 
     dev = tiny_corpus / "dev.en", tiny_corpus / "dev.fr"
@@ -277,3 +307,105 @@ def test_stores(tiny_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         folder.mended(file)
 
     fuzz(check, 60 * times, st.sampled_from(folder.files), DAMAGES)
+
+
+# Sockets
+
+CHUNKED = (
+    "POST /v1/score HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+)
+KEY = "a-key-of-some-length"
+
+
+@pytest.fixture(scope="module")
+def service_with_key(tiny_run: Path) -> Iterator[Any]:
+    pytest.importorskip("fastapi", reason="needs the extra `serve`")
+    from loopback import Loopback
+
+    from rnnsearch.serving.app import AppOptions, make_app
+    from rnnsearch.serving.guard import Keys
+    from rnnsearch.serving.limits import Limits
+    from rnnsearch.serving.metrics import Metrics
+    from rnnsearch.serving.served_models import Models, load_models, model_place
+    from rnnsearch.serving.service import Service
+
+    service = Service(Models(load_models([model_place(str(tiny_run))])), Limits(), Metrics())
+    server = Loopback(make_app(service, AppOptions(Keys([KEY]), page={})))
+    yield server
+    server.end()
+
+
+def test_trailers_are_bounded(service_with_key: Any) -> None:
+    """A server that kept them would take all that comes."""
+    with service_with_key.connect() as client:
+        client.sendall(CHUNKED.replace("POST /v1/score", "GET /health").encode() + b"\r\n0\r\n")
+        sent = 0
+        with suppress(OSError):
+            while sent < 600:
+                client.sendall(b"a: b\r\n" * 10_000)
+                sent += 1
+        assert sent < 600
+
+
+@pytest.mark.parametrize(
+    ("head", "trailer", "status"),
+    [
+        ("", f"Authorization: Bearer {KEY}", b"401"),
+        (f"Authorization: Bearer {KEY}", "Authorization: x", b"200"),
+    ],
+    ids=["a key in a trailer is none", "a trailer changes no head"],
+)
+def test_trailers_are_dropped(service_with_key: Any, head: str, trailer: str, status: bytes) -> None:
+    body = '{"source_text": "a cat", "target_text": "un chat"}'
+    head = f"{CHUNKED}Connection: close\r\n{head}".rstrip()
+    answer = service_with_key.answer(
+        f"{head}\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n{trailer}\r\n\r\n".encode()
+    )
+    assert answer.split()[1] == status, answer
+
+
+@pytest.mark.parametrize("size", [1, 7, 50])
+def test_a_request_in_pieces_is_answered(service_with_key: Any, size: int) -> None:
+    body = '{"source_text": "a cat", "target_text": "un chat"}'
+    head = f"{CHUNKED}Connection: close\r\nX-API-Key: {KEY}\r\n\r\n"
+    sent = f"{head}5;a=b\r\n{body[:5]}\r\n{len(body) - 5:x}\r\n{body[5:]}\r\n0\r\na: b\r\n\r\n".encode()
+    with service_with_key.connect() as client:
+        client.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+        for start in range(0, len(sent), size):
+            client.sendall(sent[start : start + size])
+        assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
+FRAMES = st.lists(
+    st.one_of(
+        st.binary(max_size=30),
+        st.sampled_from(
+            [
+                b"GET /health HTTP/1.1\r\n", b"POST /v1/score HTTP/1.1\r\n", b"Host: a\r\n", b"\r\n", b"\r\n\r\n",
+                b"Transfer-Encoding: chunked\r\n", b"Content-Length: 3\r\n", b"Content-Length: -1\r\n", b"0\r\n",
+                b"3\r\nabc\r\n", b"ffffffffffffffff\r\n", b"3;a=" + b"b" * 70_000, b"Expect: "
+                b"100-continue\r\n",
+                b"Connection: Upgrade\r\nUpgrade: websocket\r\n", b"X: " + b"y" * 70_000 + b"\r\n", b" folded\r\n",
+                b"Connection: close\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+            ]
+        ),
+    ),
+    max_size=8,
+)  # fmt: skip
+
+
+@amount
+def test_framing(service_with_key: Any, times: int) -> None:
+    """Any bytes are answered by 2xx or 4xx, or the connection ends; the service stays."""
+
+    def check(parts: list[bytes]) -> None:
+        with service_with_key.connect(timeout=0.05) as client, suppress(OSError):
+            client.sendall(b"".join(parts))
+            client.shutdown(SHUT_WR)
+            answer = client.recv(1_000)
+            assert not answer or re.match(rb"HTTP/1\.1 [1245]\d\d ", answer)
+            assert not answer.startswith(b"HTTP/1.1 5")
+
+    fuzz(check, 60 * times, FRAMES)
+    alive = service_with_key.answer(b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    assert alive.startswith(b"HTTP/1.1 200 ")

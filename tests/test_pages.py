@@ -4,59 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from html_elements import Elements
 from jinja2 import UndefinedError
+from study_files import study_in
 
-from rnnsearch.config import load_config
 from rnnsearch.drawing.alignment_figure import Panel
 from rnnsearch.drawing.page import render
 from rnnsearch.evaluation.alignment_page import BrowsedRun, BrowsedSentence, alignment_page
 from rnnsearch.report.arguments import read_test_sets
 from rnnsearch.report.make import make_report
-from rnnsearch.studies.study import read_plan
-from rnnsearch.studies.study_document import write_page
-from rnnsearch.text.formats.readers import parallel_texts
-from rnnsearch.text.preparing.prepare import prepare_texts
+from rnnsearch.studies.study_tables import write_pages
 
-NASTY = "</script></style></title></svg><script>alert('1')</script><img src=x onerror=alert(2)>{{ 7 * 7 }}{% raw %}&amp;\"'"
+NASTY = (
+    "</script></style></title></svg><script>alert('1')</script><img src=x onerror=alert(2)>{{ 7 * 7 "
+    "}}{% raw %}&amp;\"'"
+)
 OUTSIDE = re.compile(r"https?://(?!www\.w3\.org/)")
-
-
-class Elements(HTMLParser):
-    """Tags with the names of their attributes, texts, and which elements were not closed."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, tuple[str, ...]]] = []
-        self.values: list[tuple[str, str | None]] = []
-        self.text = ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, tuple(name for name, _ in attrs)))
-        self.values += attrs
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def every(self, attribute: str) -> list[str | None]:
-        return [value for name, value in self.values if name == attribute]
-
-
-def preparation(folder: Path, word: str) -> str:
-    names = []
-    for side in ("en", "fr"):
-        (folder / side).write_text(f"{word}\n{word} b\n" + f"{word} " * 99 + "\n", encoding="utf-8")
-        names.append(folder / side)
-    settings = load_config(overrides=["data.max_words=80"]).data
-    prepare_texts(parallel_texts(names), folder / "store", settings=settings, command=f"rnnsearch {word}")
-    return (folder / "store" / "report.html").read_text(encoding="utf-8")
 
 
 def browser(folder: Path, word: str) -> str:
@@ -66,24 +34,40 @@ def browser(folder: Path, word: str) -> str:
 
 def report(folder: Path, word: str) -> str:
     for name, content in (("test.en", f"the {word}\n"), ("test.fr", f"le {word} !\n")):
-        (folder / name).write_text(content * 3, encoding="utf-8")
+        (folder / name).write_text(content * 3, "utf-8")
     test = read_test_sets([str(folder / "test.en"), str(folder / "test.fr")])[0]
     systems = {word: {"test": [f"le {word}", "", word]}}
-    return make_report([], [test], folder / "report", systems=systems, title=word, command=word).read_text(encoding="utf-8")
+    return make_report([], [test], folder / "report", systems=systems, title=word, command=word).read_text(
+        "utf-8"
+    )
 
 
 def study(folder: Path, word: str) -> str:
-    (folder / "study.toml").write_text("corpus = {builtin = true}\n[variants.one]\n", encoding="utf-8")
+    made = study_in(folder, "corpus = {builtin = true}\n[variants.one]\n")
     summary = {"bleu": {"mean": 1.0, "spread": None, "runs": 1}}
     scores = {"variants": {f"one {word}": summary}, "systems": {word: summary}}
     test = {"sentences": 1, "long_sentences": 0, "signatures": {word: word}} | scores
-    differences = [{"system": word, "other": word, "metric": "bleu", "difference": 1.0, "p_randomisation": 0.5}]
-    table: dict[str, Any] = {"title": word, "study": word, "seeds": [1], "baseline": word, "learning": {word: {}}, "tests": {"test": test}}
+    differences = [
+        {"system": word, "other": word, "metric": "bleu", "difference": 1.0, "p_randomisation": 0.5}
+    ]
+    table: dict[str, Any] = {
+        "title": word,
+        "study": word,
+        "seeds": [1],
+        "baseline": word,
+        "learning": {word: {}},
+        "tests": {"test": test},
+    }
     table |= {"comparisons": {"test": differences}, "failed": {word: word}, "missing": [word]}
-    return write_page(read_plan(str(folder / "study.toml")), folder, table, word).read_text(encoding="utf-8")
+    _, page = write_pages(made, table, word)
+    return page.read_text("utf-8")
 
 
-KINDS: dict[str, Callable[[Path, str], str]] = {"preparation": preparation, "browser": browser, "report": report, "study": study}
+KINDS: dict[str, Callable[[Path, str], str]] = {
+    "browser": browser,
+    "report": report,
+    "study": study,
+}
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -95,13 +79,13 @@ def pages(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_no_text_becomes_a_part_of_a_page(pages: tuple[str, str]) -> None:
     harmless, nasty = map(Elements, pages)
-    kinds, more = ({name for name, _ in elements.tags} for elements in (harmless, nasty))
+    kinds, more = ({name for name, _ in elements.found} for elements in (harmless, nasty))
     assert more <= kinds | {"mark"}
     for name in ("script", "style", "title", "h1", "main"):
-        assert [tag for tag, _ in nasty.tags].count(name) == [tag for tag, _ in harmless.tags].count(name)
+        assert len(nasty.every(name)) == len(harmless.every(name))
     assert "alert" in nasty.text
     assert "7 * 7" in nasty.text
-    assert not [name for name, _ in nasty.values if name.startswith("on")]
+    assert not [name for _, each in nasty.found for name in each if name.startswith("on")]
 
 
 def test_a_page_needs_nothing_but_itself(pages: tuple[str, str]) -> None:
@@ -109,9 +93,10 @@ def test_a_page_needs_nothing_but_itself(pages: tuple[str, str]) -> None:
         assert not OUTSIDE.search(text)
         assert "@import" not in text
         elements = Elements(text)
-        assert not {"link", "iframe", "object", "embed", "base"} & {tag for tag, _ in elements.tags}
-        assert all(str(value).startswith(("#", "data:image/png;base64,")) for value in elements.every("src") + elements.every("xlink:href"))
-        policy = next(str(value) for value in elements.every("content") if "default-src" in str(value))
+        assert not {"link", "iframe", "object", "embed", "base"} & {tag for tag, _ in elements.found}
+        loaded = elements.values("src") + elements.values("xlink:href")
+        assert all(value.startswith(("#", "data:image/png;base64,")) for value in loaded)
+        policy = next(value for value in elements.values("content") if "default-src" in value)
         assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")
         assert "unsafe-inline" not in policy.partition("script-src")[2]
         assert "unsafe-eval" not in policy
@@ -126,13 +111,13 @@ def test_all_pages_have_one_look(pages: tuple[str, str], tmp_path: Path) -> None
 
 def test_a_page_can_be_listened_to(pages: tuple[str, str]) -> None:
     elements = Elements(pages[0])
-    counts = {tag: [name for name, _ in elements.tags].count(tag) for tag in ("h1", "main", "title", "header", "nav")}
-    assert {counts[tag] for tag in ("h1", "main", "header", "nav")} == {1}
-    ids = elements.every("id")
+    assert {len(elements.every(tag)) for tag in ("h1", "main", "header", "nav")} == {1}
+    assert elements.open == []
+    ids = elements.values("id")
     assert len(ids) == len(set(ids))
-    followed = [str(value)[1:] for value in elements.every("href") if str(value).startswith("#")]
+    followed = [value[1:] for value in elements.values("href") if value.startswith("#")]
     assert set(followed) <= set(ids)
-    assert "viewport" in elements.every("name")
+    assert "viewport" in elements.values("name")
     assert pages[0].startswith('<!doctype html>\n<html lang="en">')
 
 

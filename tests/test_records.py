@@ -15,27 +15,30 @@ from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.word_links import Link, format_links, hard_links
 
 
-def weights(*rows: list[float]) -> np.ndarray:
-    return np.array(rows, dtype=np.float32)
+def weights(rows: str) -> np.ndarray:
+    """A matrix whose rows a semicolon separates."""
+    return np.array([row.split() for row in rows.split(";")], dtype=np.float32)
 
 
 @pytest.mark.parametrize(
     ("alpha", "end_of_sentence", "links"),
     [
-        (weights([0.9, 0.1, 0.0], [0.2, 0.7, 0.1]), True, [(0, 0), (1, 1)]),
-        (weights([0.1, 0.8, 0.1], [0.7, 0.2, 0.1]), True, [(0, 1), (1, 0)]),  # sorted by source position
-        (weights([0.6, 0.4, 0.0], [0.6, 0.4, 0.0]), True, [(0, 0), (0, 1)]),
-        (weights([0.2, 0.2, 0.6], [0.1, 0.8, 0.1]), True, [(1, 1)]),  # the first looks at the end of sentence
-        (weights([0.2, 0.2, 0.6], [0.1, 0.8, 0.1]), False, [(1, 1), (2, 0)]),
-        (weights([0.5, 0.5, 0.0]), True, [(0, 0)]),  # equal weights: the first
-        (weights([1.0]), True, []),
-        (weights([1.0]), False, [(0, 0)]),
+        (weights("0.9 0.1 0.0; 0.2 0.7 0.1"), True, [(0, 0), (1, 1)]),
+        (weights("0.1 0.8 0.1; 0.7 0.2 0.1"), True, [(0, 1), (1, 0)]),  # sorted by source position
+        (weights("0.6 0.4 0.0; 0.6 0.4 0.0"), True, [(0, 0), (0, 1)]),
+        (weights("0.2 0.2 0.6; 0.1 0.8 0.1"), True, [(1, 1)]),  # the first looks at the end of sentence
+        (weights("0.2 0.2 0.6; 0.1 0.8 0.1"), False, [(1, 1), (2, 0)]),
+        (weights("0.5 0.5 0.0"), True, [(0, 0)]),  # equal weights: the first
+        (weights("1.0"), True, []),
+        (weights("1.0"), False, [(0, 0)]),
         (np.zeros((0, 3), np.float32), True, []),
         (np.zeros((0, 0), np.float32), True, []),
         (np.zeros((2, 0), np.float32), True, []),
     ],
 )
-def test_a_target_word_is_linked_to_its_strongest_source_word(alpha: np.ndarray, end_of_sentence: bool, links: list[Link]) -> None:
+def test_a_target_word_is_linked_to_its_strongest_source_word(
+    alpha: np.ndarray, end_of_sentence: bool, links: list[Link]
+) -> None:
     assert hard_links(alpha, end_of_sentence) == links
     assert all(isinstance(position, int) for link in hard_links(alpha, end_of_sentence) for position in link)
 
@@ -50,7 +53,7 @@ def translation(alpha: np.ndarray, tokens: list[str]) -> Translation:
 
 
 def test_a_translation_links_its_words(tmp_path: Path) -> None:
-    result = translation(weights([0.1, 0.9, 0.0], [0.0, 0.1, 0.9]), ["l'", "homme"])
+    result = translation(weights("0.1 0.9 0.0; 0.0 0.1 0.9"), ["l'", "homme"])
     assert result.links() == [(1, 0)]
     assert (result.finished, result.alternatives) == (True, [])
     figure = result.plot(tmp_path / "picture.png")
@@ -69,34 +72,34 @@ def test_an_empty_translation_can_be_asked_everything(tmp_path: Path) -> None:
 
 
 def test_records_are_not_changed_and_do_not_share_their_alternatives() -> None:
-    result = translation(weights([1.0, 0.0, 0.0]), ["x"])
+    result = translation(weights("1.0 0.0 0.0"), ["x"])
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.score = 0.0  # type: ignore[misc]
     with pytest.raises(dataclasses.FrozenInstanceError):
-        Hypothesis((0,), 0.0, (0.0,), weights([1.0]), True).ids = ()  # type: ignore[misc]
+        Hypothesis((0,), 0.0, (0.0,), weights("1.0"), True).ids = ()  # type: ignore[misc]
     result.alternatives.append(result)
-    assert translation(weights([1.0, 0.0, 0.0]), ["x"]).alternatives == []
+    assert translation(weights("1.0 0.0 0.0"), ["x"]).alternatives == []
 
 
 def test_translations_are_equal_if_everything_is() -> None:
-    one = translation(weights([1.0, 0.0, 0.0]), ["x"])
-    assert one == translation(weights([1.0, 0.0, 0.0]), ["x"])
-    assert one != translation(weights([0.5, 0.5, 0.0]), ["x"])
-    assert one != translation(weights([1.0, 0.0, 0.0], [1.0, 0.0, 0.0]), ["x"])
-    assert one != translation(weights([1.0, 0.0, 0.0]), ["y"])
+    one = translation(weights("1.0 0.0 0.0"), ["x"])
+    assert one == translation(weights("1.0 0.0 0.0"), ["x"])
+    assert one != translation(weights("0.5 0.5 0.0"), ["x"])
+    assert one != translation(weights("1.0 0.0 0.0; 1.0 0.0 0.0"), ["x"])
+    assert one != translation(weights("1.0 0.0 0.0"), ["y"])
     assert one != dataclasses.replace(one, alternatives=[one])
     assert dataclasses.replace(one, alternatives=[one]) == dataclasses.replace(
-        one, alternatives=[translation(weights([1.0, 0.0, 0.0]), ["x"])]
+        one, alternatives=[translation(weights("1.0 0.0 0.0"), ["x"])]
     )
     assert one != "x"
     assert pickle.loads(pickle.dumps(one)) == one
-    hypothesis = Hypothesis((0,), 0.0, (0.0,), weights([1.0]), True)
-    assert hypothesis == Hypothesis((0,), 0.0, (0.0,), weights([1.0]), True)
-    assert hypothesis != Hypothesis((0,), 0.0, (0.0,), weights([0.5]), True)
+    hypothesis = Hypothesis((0,), 0.0, (0.0,), weights("1.0"), True)
+    assert hypothesis == Hypothesis((0,), 0.0, (0.0,), weights("1.0"), True)
+    assert hypothesis != Hypothesis((0,), 0.0, (0.0,), weights("0.5"), True)
 
 
 def test_a_translation_is_shown_in_one_short_line() -> None:
-    short = translation(weights([1.0, 0.0, 0.0]), ["x"])
+    short = translation(weights("1.0 0.0 0.0"), ["x"])
     assert repr(short) == "<Translation 'x', score -1.0000, 1 tokens, 3 source tokens>"
     long = dataclasses.replace(short, text="word " * 1000, alternatives=[short, short])
     assert len(repr(long)) < 150
@@ -104,11 +107,18 @@ def test_a_translation_is_shown_in_one_short_line() -> None:
 
 
 def test_a_notebook_shows_the_alignment_with_everything_escaped() -> None:
-    shown = Translation("<script>", ["<b>", "&"], ['"', "</td>"], -1.0, [], weights([0.25, 0.75], [np.nan, 2.0]))._repr_html_()
+    shown = Translation(
+        "<script>", ["<b>", "&"], ['"', "</td>"], -1.0, [], weights("0.25 0.75; nan 2.0")
+    )._repr_html_()
     element = ElementTree.fromstring(shown)
     assert element.tag == "div"
     cells = list(element.iter("td"))
-    assert [cell.get("title") for cell in cells] == ['<b> – " 0.25', "<b> – </td> 0.75", '& – " 0.00', "& – </td> 1.00"]
+    assert [cell.get("title") for cell in cells] == [
+        '<b> – " 0.25',
+        "<b> – </td> 0.75",
+        '& – " 0.00',
+        "& – </td> 1.00",
+    ]
     assert [str(cell.get("style"))[-2:] for cell in cells] == ["40", "bf", "00", "ff"]  # how opaque
     assert [head.text for head in element.iter("th")] == [None, '"', "</td>", "<b>", "&"]
     assert next(element.iter("p")).text == "<script> (-1.000)"
@@ -121,7 +131,10 @@ def test_a_notebook_shows_the_alignment_with_everything_escaped() -> None:
         (InputError("is wrong"), "is wrong"),
         (InputError("is wrong", remedy="mend it"), "is wrong (mend it)"),
         (InputError("is wrong", file="a.txt"), "a.txt: is wrong"),
-        (InputError("is wrong", file=Path("a/b.txt"), line=3, remedy="mend it"), "a/b.txt:3: is wrong (mend it)"),
+        (
+            InputError("is wrong", file=Path("a/b.txt"), line=3, remedy="mend it"),
+            "a/b.txt:3: is wrong (mend it)",
+        ),
         (InputError("is\nwrong", file="a\nb", remedy="mend\nit"), r"a\nb: is wrong (mend it)"),
     ],
 )

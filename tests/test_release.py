@@ -15,8 +15,11 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-README = 'See [how](docs/how.md#a), [the paper](https://example.org/p), [here](#x).\n\n<img src="docs/a.png" alt="A">\n\nEnd.'
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+README = (
+    "See [how](docs/how.md#a), [the paper](https://example.org/p), [here](#x).\n\n<img "
+    'src="docs/a.png" alt="A">\n\nEnd.'
+)
 
 
 @pytest.fixture
@@ -29,7 +32,7 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_the_citation_has_the_version() -> None:
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
     assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == PROJECT["version"]  # type: ignore[index]
     assert re.search(r"^license: (.+)$", citation, re.MULTILINE)[1] == PROJECT["license"]  # type: ignore[index]
 
@@ -58,6 +61,6 @@ def test_the_address_is_that_of_the_environment(
 
 
 def test_licences_name_every_direct_requirement() -> None:
-    page = (ROOT / "docs/reference/licences.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/reference/licences.md").read_text("utf-8")
     listed = set(re.findall(r"^\| ([a-z0-9-]+) \| ", page, re.MULTILINE))
     assert {re.split(r"[<>=~ ;\[]", each)[0] for each in PROJECT["dependencies"]} <= listed

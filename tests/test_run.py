@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import pickle
+import re
 import resource
 import shutil
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import tomli_w
 import torch
 
+from rnnsearch import Translator
 from rnnsearch.config import load_config
-from rnnsearch.errors import InputError, RenamedWarning
+from rnnsearch.errors import InputError
 from rnnsearch.run import Run
 from rnnsearch.system.machine import usable_device
 from rnnsearch.system.tensors import load_tensors, save_tensors
@@ -33,13 +36,14 @@ def test_a_run_is_what_it_was_made_of(tiny_run: Path, tmp_path: Path) -> None:
         "log",
         "vocabulary.source.txt",
         "vocabulary.target.txt",
+        "words.target.bloom",
     ]
     with pytest.raises(InputError, match="holds a run already"):
         Run.create(made.path, known.settings, known.source, known.target)
 
 
 def test_its_settings_are_resolved_and_name_the_version(tiny_run: Path) -> None:
-    table = tomllib.loads((tiny_run / "config.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads((tiny_run / "config.toml").read_text("utf-8"))
     assert table["run"]["format"] == 1
     assert table["run"]["rnnsearch"]
     assert table["model"]["hidden_size"] == 16
@@ -47,16 +51,67 @@ def test_its_settings_are_resolved_and_name_the_version(tiny_run: Path) -> None:
     assert "encoder_size" not in table["model"]  # not set
 
 
-def test_settings_under_their_old_names_are_read(tiny_run: Path, tmp_path: Path) -> None:
-    old = Path(shutil.copytree(tiny_run, tmp_path / "old"))
-    text = (old / "config.toml").read_text(encoding="utf-8")
-    for before, today in (("shortlist", "vocabulary_size"), ("frequent_candidates", "lexical_shortlist_frequent")):
-        assert f"{today} = " in text
-        text = text.replace(f"{today} = ", f"{before} = ")
-    (old / "config.toml").write_text(text, encoding="utf-8")
-    with pytest.warns(RenamedWarning, match=r"config\.toml: (data\.shortlist|search\.frequent_candidates) is now called") as warned:
-        assert Run.open(old).settings == Run.open(tiny_run).settings
-    assert len(warned) == 2
+CODEC_FILES = [
+    *("vocabulary.source.txt", "vocabulary.target.txt", "subwords.source.model", "subwords.target.model"),
+    "words.target.bloom",
+]
+
+
+def exchanged(path: Path) -> None:
+    """One letter of the file becomes another; a vocabulary stays one."""
+    content = path.read_bytes()
+    place = next(place for place in range(len(content) // 2, len(content)) if content[place] in b"ae")
+    path.write_bytes(content[:place] + b"\xc3\xb8" + content[place + 1 :])
+
+
+@pytest.mark.parametrize("kind", ["run", "model"])
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        (exchanged, "is not what was written: its checksum differs"),
+        (Path.unlink, "is missing"),
+        (lambda path: path.write_bytes(b""), "is not what was written: its checksum differs"),
+    ],
+)
+def test_every_file_is_held_to_its_checksum(
+    tiny_subword_run: Path, tmp_path: Path, kind: str, damage: Callable[[Path], None], what: str
+) -> None:
+    folder = tmp_path / "folder"
+    if kind == "run":
+        shutil.copytree(tiny_subword_run, folder)
+    else:
+        Translator.load(tiny_subword_run).save_pretrained(folder)
+    files = {path.name for path in folder.iterdir() if path.is_file()}
+    assert files - {"config.toml", "model.safetensors", "README.md"} == set(CODEC_FILES)
+    for name in CODEC_FILES:
+        whole = (folder / name).read_bytes()
+        damage(folder / name)
+        with pytest.raises(InputError, match=rf"folder/{re.escape(name)}: {what} \(copy it again"):
+            Run.open(folder)
+        (folder / name).write_bytes(whole)
+    Run.open(folder)
+
+
+def test_a_file_of_another_run_is_refused(tiny_run: Path, tiny_subword_run: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    shutil.copyfile(tiny_subword_run / "subwords.source.model", run / "subwords.source.model")
+    with pytest.raises(InputError, match=r"subwords\.source\.model: does not belong to this run"):
+        Run.open(run)
+
+
+def test_a_run_of_before_the_checksums_is_read(tiny_run: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    table = tomllib.loads((run / "config.toml").read_text("utf-8"))
+    assert list(table["run"].pop("checksums")) == [
+        *("vocabulary.source.txt", "vocabulary.target.txt", "words.target.bloom")
+    ]
+    for header in (table["run"], table["run"] | {"checksums": 3}):
+        (run / "config.toml").write_text(tomli_w.dumps(table | {"run": header}), "utf-8")
+        if "checksums" not in header:
+            assert Run.open(run).settings == Run.open(tiny_run).settings
+        else:
+            with pytest.raises(InputError, match=r"config\.toml: is damaged: run\.checksums is not a table"):
+                Run.open(run)
 
 
 def test_subwords_travel_with_the_run(tiny_subword_run: Path, tmp_path: Path) -> None:
@@ -68,7 +123,9 @@ def test_subwords_travel_with_the_run(tiny_subword_run: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("part", ["cell=lstm", "alignment=window", "tie_output=true", "initialisation=paper"])
-def test_weights_that_are_read_are_not_initialised(part: str, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_are_read_are_not_initialised(
+    part: str, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Random numbers would be thrown away: at the paper's size that takes longer than reading the weights."""
     known = Run.open(tiny_run)
     sizes = [f"model.{name}_size=8" for name in ("embedding", "hidden", "alignment", "maxout")]
@@ -83,7 +140,9 @@ def test_weights_that_are_read_are_not_initialised(part: str, tiny_run: Path, tm
         for name in ("normal_", "zeros_", "orthogonal_", "xavier_uniform_"):
             patch.setattr(f"torch.nn.init.{name}", refused)
         loaded = run.load_network()
-    assert all(torch.equal(one, other) for one, other in zip(made.parameters(), loaded.parameters(), strict=True))
+    assert all(
+        torch.equal(one, other) for one, other in zip(made.parameters(), loaded.parameters(), strict=True)
+    )
     assert len(run.make_network().output.weight.unique()) > 100  # and afterwards they are drawn again
 
 
@@ -103,7 +162,9 @@ def test_weights_of_other_parts_are_refused_in_one_line(tiny_run: Path, tmp_path
     tensors, notes = load_tensors(run.model_path, "")
     tensors["another"] = tensors.pop(min(tensors))
     save_tensors(run.model_path, tensors, notes)
-    with pytest.raises(InputError, match=r"model\.safetensors: does not fit config\.toml: there is no tensor"):
+    with pytest.raises(
+        InputError, match=r"model\.safetensors: does not fit config\.toml: there is no tensor"
+    ):
         run.load_network()
 
 
@@ -112,7 +173,9 @@ def test_weights_that_are_not_numbers_are_refused(tiny_run: Path, tmp_path: Path
     tensors, notes = load_tensors(run.model_path, "")
     tensors["output.bias"][3] = float("nan")
     save_tensors(run.model_path, tensors, notes)
-    with pytest.raises(InputError, match=r"model\.safetensors: is damaged: output\.bias holds values that are not numbers"):
+    with pytest.raises(
+        InputError, match=r"model\.safetensors: is damaged: output\.bias holds values that are not numbers"
+    ):
         run.load_network()
 
 
@@ -143,15 +206,21 @@ def test_nothing_in_a_run_is_executed(tiny_run: Path, tmp_path: Path) -> None:
 def test_foreign_code_is_not_even_imported_without_consent(
     tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
-    (tmp_path / f"foreign_{part}.py").write_text(f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).touch()\n")
+    (tmp_path / f"foreign_{part}.py").write_text(
+        f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).touch()\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     known = Run.open(tiny_run)
     settings = load_config("demo", [f"model.{part}=foreign_{part}:Part"])
     run = Run(known.path, settings, known.source, known.target)
-    with pytest.raises(InputError, match=f"model.{part} = 'foreign_{part}:Part' names code outside rnnsearch"):
+    with pytest.raises(
+        InputError, match=f"model.{part} = 'foreign_{part}:Part' names code outside rnnsearch"
+    ):
         run.make_network()
     assert not (tmp_path / "ran").exists()
-    with pytest.raises(InputError, match="cannot be imported"):  # with consent it is, and has no class of that name
+    with pytest.raises(
+        InputError, match="cannot be imported"
+    ):  # with consent it is, and has no class of that name
         run.make_network(trust_code=True)
     assert (tmp_path / "ran").exists()
 

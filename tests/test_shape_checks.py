@@ -1,4 +1,5 @@
-"""The tests' own check of shapes: it refuses what does not fit, in every test anew, and stops after many calls."""
+"""The tests' own check of shapes: it refuses what does not fit, in every test anew, and stops after many
+calls."""
 
 from __future__ import annotations
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from xml.etree import ElementTree
 
 import pytest
 from browser import NEEDS_CHROMIUM, browser, static_host
@@ -21,7 +24,9 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 CHAPTERS = sorted(path.name for path in (DOCS / "attention").glob("[0-9]*.md"))
 
-pytestmark = pytest.mark.skipif(not find_spec("mkdocs") or not find_spec("math_core"), reason="needs the extra `docs`")
+pytestmark = pytest.mark.skipif(
+    not find_spec("mkdocs") or not find_spec("math_core"), reason="needs the extra `docs`"
+)
 
 
 @pytest.fixture(scope="module")
@@ -46,26 +51,115 @@ def test_every_public_name_is_described() -> None:
     assert sorted(re.findall(r"^::: ([\w.]+)$", page, re.MULTILINE)) == sorted(public)
 
 
-def test_chapters_have_equation_code_and_exercise() -> None:
+def test_chapters_have_figure_equation_code_and_exercise() -> None:
+    """A figure, and what it means in words, stand before the first equation."""
     assert len(CHAPTERS) == 10
     for name in CHAPTERS:
         text = (DOCS / "attention" / name).read_text(encoding="utf-8")
+        before = text.partition("```math")[0]
+        drawn = [
+            *re.finditer(r"^!\[.{40,}\]\((figures/.*\.svg)\)$|^translation\.plot\(\)$", before, re.MULTILINE)
+        ]
+        assert drawn or name.startswith("07"), name
+        for figure in filter(None, (each[1] for each in drawn)):
+            ElementTree.parse(DOCS / "attention" / figure)
         assert "```math" in text, name
         assert "\nCode: [`" in text, name
         assert "## Exercise" in text, name
-        assert text.count("<details") == text.count("</details>") == text.count("<summary>Solution</summary>"), name
+        assert (
+            text.count("<details")
+            == text.count("</details>")
+            == text.count("<summary>Solution</summary>") + text.count("<summary>Answer</summary>")
+        ), name
 
 
 def test_a_chapter_shows_what_it_printed_and_drew(docsite: Path, tmp_path: Path) -> None:
-    code = "from matplotlib.figure import Figure\nprint('said')\nFigure(figsize=(1, 1), label='<words>')\n"
-    (tmp_path / "01-a.md").write_text(
-        f"# A\n\n<!-- fold: Code -->\n\n```python\n{code}```\n\n```python\nkept = 1\n```\n\n```python\nkept + 1\n```\n"
-    )
+    drawn = "from matplotlib.figure import Figure\nprint('said')\n"
+    drawn += "figure = Figure(figsize=(1, 1), label='<words>')\nfigure.add_subplot().set_xlabel('x')\nfigure"
+    blocks = "\n\n".join(f"```python\n{code}\n```" for code in (drawn, "kept = 1", "kept + 1"))
+    (tmp_path / "01-a.md").write_text(f"# A\n\n<!-- fold: Code -->\n\n{blocks}\n")
     text = module("chapters").executed(tmp_path / "01-a.md", tmp_path)
     assert '<details markdown="1"><summary>Code</summary>' in text
     assert "``` { .text .output }\nsaid\n```" in text
     assert '<title id="01-a-1-title">&lt;words&gt;</title>' in text
     assert "``` { .text .output }\n2\n```" in text
+    assert "fill: var(--text)" in text  # black letters could not be read in the dark
+    assert "#000000" not in text
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_s_notebook_has_the_code_that_the_site_executes(docsite: Path, name: str) -> None:
+    chapter = DOCS / "attention" / name
+    cells = module("notebooks").notebook(chapter)["cells"]
+    code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+    text = chapter.read_text("utf-8")
+    checks = [each.strip("\n") for each in module("self_checks").BLOCK.findall(text)]
+    blocks = [each.strip("\n") for each in module("chapters").BLOCK.findall(text)]
+    unanswered = module("self_checks").unanswered
+    assert len(checks) == 1
+    assert code == [unanswered(each) if each in checks else each for each in blocks]
+    prose = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
+    assert prose.startswith("# ")
+    for left in ("```math", "$`", "<details", "</details", "<!--", "](../", "](figures/"):
+        assert left not in prose
+    carried = {file for cell in cells for file in cell.get("attachments", {})}
+    assert carried == {*re.findall(r"\(attachment:([^)]+)\)", prose)}
+
+
+def test_a_check_is_a_form_on_the_site_and_fails_in_a_notebook_until_it_is_answered(docsite: Path) -> None:
+    checks = module("self_checks")
+    number = 'answer = 0.5  # a number\nassert abs(answer - 1 / 2) < 0.01, "Halve <it>."\n'
+    choice = 'answer = "b"  # one of: a | b\nassert answer == "b", "The other."\n'
+    text = "".join(
+        f'<details markdown="1"><summary>Answer</summary>\n\n```python\n{each}```\n\n</details>\n\n'
+        for each in (number, choice)
+    )
+    made = checks.with_forms(text)
+    assert 'data-answer="0.5" data-hint="Halve &lt;it&gt;." data-within="0.01"' in made
+    assert "<option></option><option>a</option><option>b</option>" in made
+    assert made.count("<details") == made.count("<form") == 2
+    for each, hint in ((number, "Halve"), (choice, "The other")):
+        exec(each, {})
+        with pytest.raises(AssertionError, match=hint):
+            exec(checks.unanswered(each), {})
+
+
+def test_a_notebook_runs_cell_by_cell(docsite: Path, tmp_path: Path) -> None:
+    (tmp_path / "02-a.md").write_text(
+        "# A\n\n$`x`$ of [b](b.md):\n\n```python\nx = 20\n```\n\n```python\nx + 1\n```\n"
+    )
+    module("notebooks").write_notebook(tmp_path / "02-a.md", tmp_path / "on" / "a.ipynb")
+    made = json.loads((tmp_path / "on" / "a.ipynb").read_text("utf-8"))
+    first, *code = made["cells"]
+    assert "$x$ of b:" in first["source"]
+    names: dict[str, int] = {}
+    exec(code[0]["source"], names)
+    assert eval(code[1]["source"], names) == 21
+    assert (made["nbformat"], len({cell["id"] for cell in made["cells"]})) == (4, 3)
+
+
+def test_code_longer_than_a_screen_is_folded(docsite: Path) -> None:
+    chapters = module("chapters")
+    short, long = (
+        "```python\n" + "x = 1\n" * lines + "```" for lines in (chapters.SCREEN, chapters.SCREEN + 1)
+    )
+    assert chapters.folds(short) == short
+    assert f"<summary>Code ({chapters.SCREEN + 1} lines)</summary>" in chapters.folds(long)
+    named = chapters.folds(f"<!-- fold: Picture -->\n\n{short}")
+    assert "<summary>Picture</summary>" in named
+    assert "fold:" not in named
+
+
+def test_parameters_of_a_docstring_become_a_table(docsite: Path) -> None:
+    with_table = module("parameters").with_table
+    text = "Opens a run. runs: one, or\n    several. device: `cpu|cuda`. Raises InputError for none.\n\nSlow."
+    assert with_table(text, ["runs", "device"]).split("\n\n") == [
+        "Opens a run.",
+        "| parameter | meaning |\n|---|---|\n| `runs` | one, or several. |\n| `device` | `cpu\\|cuda`. |",
+        "Raises InputError for none.",
+        "Slow.",
+    ]
+    assert with_table("Says: nothing.", ["runs"]) == "Says: nothing."
 
 
 def test_a_chapter_that_raises_is_named(docsite: Path, tmp_path: Path) -> None:
@@ -74,14 +168,26 @@ def test_a_chapter_that_raises_is_named(docsite: Path, tmp_path: Path) -> None:
         module("chapters").executed(tmp_path / "01-a.md", tmp_path)
 
 
+def test_a_figure_s_links_lead_to_pages_and_lines(docsite: Path) -> None:
+    sources = module("sources").SourcePages()
+    text = "![Architecture](figures/01-architecture.svg)"
+    page = module("stage").with_charts("attention/01-fixed-vector.md", text, sources)
+    links = set(re.findall(r'href="([^"]+)"', page))
+    line = module("sources").line_of("model/decoder.py", "Source.context")
+    assert f"../source/model/decoder.html#__codelineno-0-{line}" in links
+    assert {"04-alignment-model.html", "../reference/model.html#readout-eq-4-a22"} <= links
+    assert 'role="img"' not in page
+    assert 'style="--i: 0"' in page
+
+
 def test_code_is_shown_from_the_source(docsite: Path) -> None:
     sources = module("sources")
-    line = "Code: [`model/decoder.py:SourceReader.context`](../../src/rnnsearch/model/decoder.py)"
+    line = "Code: [`model/decoder.py:Source.context`](../../src/rnnsearch/model/decoder.py)"
     shown = sources.SourcePages().shown("attention/05.md", line)
-    assert "def context(self, weights" in shown
-    assert '"""c_i = Σ_j α_ij h_j (Eq. 5)."""' in shown
+    assert "def context(" in shown
+    assert '"""Returns c_i = Σ_j α_ij h_j (Eq. 5)."""' in shown
     with pytest.raises(sources.UnknownNameError, match=r"model/decoder\.py does not define nosuch"):
-        sources.SourcePages().shown("attention/05.md", line.replace("SourceReader.context", "nosuch"))
+        sources.SourcePages().shown("attention/05.md", line.replace("Source.context", "nosuch"))
 
 
 def test_a_wrong_formula_is_an_error(docsite: Path) -> None:
@@ -94,7 +200,14 @@ def test_a_wrong_formula_is_an_error(docsite: Path) -> None:
 def test_every_page_is_in_the_navigation(docsite: Path) -> None:
     texts = {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
     stage = module("stage")
-    texts |= {"changelog.md": "", "contributing.md": "", "licence.md": "", "decisions/index.md": "", "serving/new.md": "# New"}
+    texts |= {
+        "changelog.md": "",
+        "contributing.md": "",
+        "security.md": "",
+        "licence.md": "",
+        "decisions/index.md": "",
+        "serving/new.md": "# New",
+    }
     found: set[str] = set()
 
     def walk(entry: object) -> None:
@@ -104,7 +217,7 @@ def test_every_page_is_in_the_navigation(docsite: Path) -> None:
             walk(each)
 
     walk(stage.navigation(texts))
-    assert texts.keys() <= found
+    assert texts.keys() - {"index.md"} | {"contents.md"} <= found
 
 
 PAGE = '<html><body><h1 id="here">A</h1>{}</body></html>'
@@ -121,27 +234,74 @@ WRONG = {
 def test_faults_of_a_site_are_found(docsite: Path, tmp_path: Path) -> None:
     check = module("check")
     page = tmp_path / "a.html"
-    page.write_text(PAGE.format('<a href="#here">x</a><a href="https://example.org">y</a><a href="a.html#here">z</a>'))
+    page.write_text(
+        PAGE.format('<a href="#here">x</a><a href="https://example.org">y</a><a href="a.html#here">z</a>')
+    )
     assert check.faults(tmp_path) == []
     for wrong, fault in WRONG.items():
         page.write_text(PAGE.format(wrong))
         assert any(fault in each for each in check.faults(tmp_path)), wrong
 
 
+def test_the_policy_names_the_scripts_of_a_page_by_their_hashes(docsite: Path, tmp_path: Path) -> None:
+    page = tmp_path / "a.html"
+    scripts = "<script>alert(1)</script><script type='application/json'>{}</script><script src=a.js></script>"
+    page.write_text(f'<html><head><meta charset="utf-8">{scripts}')
+    module("policy").write_policies(tmp_path)
+    text = page.read_text()
+    known = "sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI="  # of alert(1)
+    assert re.findall(r"script-src ([^;]+);", text) == [f"'self' '{known}'"]
+    module("policy").write_policies(tmp_path)
+    assert page.read_text() == text
+
+
+def test_the_history_has_a_weight_for_each_pair_of_words() -> None:
+    file = DOCS / "assets/learn/history.json"
+    history = json.loads(file.read_text("utf-8"))
+    sizes = [len(one["source"]) * len(one["target"]) for one in history["sentences"]]
+    updates = [moment["update"] for moment in history["moments"]]
+    assert updates == sorted({0, *updates})
+    for moment in history["moments"]:
+        assert [len(each) for each in moment["weights"]] == sizes
+        assert len(moment["texts"]) == len(sizes)
+    assert file.stat().st_size < 60_000
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The whole site, as `make docs` builds it, with its chapters executed."""
     folder = tmp_path_factory.mktemp("site")
-    words = [sys.executable, str(ROOT / "scripts/docsite"), "--out", str(folder / "site"), "--work", str(folder / "chapters")]
-    done = subprocess.run(words, capture_output=True, encoding="utf-8", timeout=900, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=False)
+    words = [
+        sys.executable,
+        str(ROOT / "scripts/docsite"),
+        "--out",
+        str(folder / "site"),
+        "--work",
+        str(folder / "chapters"),
+    ]
+    done = subprocess.run(
+        words,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=900,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     return folder / "site"
 
 
 @pytest.mark.slow
 def test_the_site_builds_without_a_fault(site: Path) -> None:
-    """Builds strictly: the command itself ends with 1 for a broken link or anchor, a chapter that raises, or anything from elsewhere."""
-    for page in ("index.html", "reference/api.html", "reference/commands.html", "reference/settings.html", "studies/alignment.html"):
+    """Builds strictly: the command itself ends with 1 for a broken link or anchor, a chapter that raises, or
+    anything from elsewhere."""
+    for page in (
+        "index.html",
+        "reference/api.html",
+        "reference/commands.html",
+        "reference/settings.html",
+        "studies/alignment.html",
+    ):
         assert (site / page).exists()
     assert (site / "search/search_index.json").exists()
 
@@ -149,7 +309,9 @@ def test_the_site_builds_without_a_fault(site: Path) -> None:
 @pytest.mark.slow
 def test_the_site_loads_nothing_from_elsewhere(site: Path, docsite: Path) -> None:
     assert module("check").faults(site) == []
-    assert not [path for path in site.rglob("*.html") if "fonts.googleapis" in path.read_text(encoding="utf-8")]
+    assert not [
+        path for path in site.rglob("*.html") if "fonts.googleapis" in path.read_text(encoding="utf-8")
+    ]
 
 
 @pytest.mark.slow
@@ -171,20 +333,100 @@ def test_chapters_show_outputs_and_pictures(site: Path, name: str) -> None:
     assert "<math" in page
 
 
+CUT = """[...document.querySelectorAll('.md-typeset :is(:not(.output) > pre > code, figure)')]
+  .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1)
+  .map((one) => one.textContent.slice(0, 60))"""
+DARK_ON_DARK = """[...document.querySelectorAll('figure.drawn text')]
+  .filter((one) => Math.max(...getComputedStyle(one).fill.match(/\\d+/g).slice(0, 3)) < 110).length"""
+
+
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (1400, True), (390, True)])
+def test_code_and_figures_are_whole_and_legible(
+    site: Path, tmp_path: Path, width: int, *, dark: bool
+) -> None:
+    pages = [
+        "index",
+        "contents",
+        "reference/api",
+        "attention/learn",
+        "attention/history",
+        *(f"attention/{name.removesuffix('.md')}" for name in CHAPTERS),
+    ]
+    with static_host(site) as address, browser(tmp_path) as tab:
+        tab.screen(width, dark=dark)
+        for page in pages:
+            tab.open(f"{address}{page}.html")
+            assert tab.run("document.documentElement.scrollWidth <= innerWidth"), page
+            assert tab.run(CUT) == [], page
+            assert not dark or tab.run(DARK_ON_DARK) == 0, page
+        assert not tab.messages  # the page's policy stopped nothing
+
+
+@pytest.mark.slow
+def test_the_search_lists_decisions_below_pages(site: Path) -> None:
+    index = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))["docs"]
+    boosts = {entry["location"].partition("#")[0]: entry.get("boost", 1) for entry in index}
+    assert {boost for page, boost in boosts.items() if page.startswith("decisions/00")} == {0.2}
+    assert boosts["how-to/serving.html"] == 1
+
+
 @pytest.mark.slow
 @NEEDS_CHROMIUM
 def test_search_finds_a_page_in_a_browser_wide_and_on_a_phone(site: Path, tmp_path: Path) -> None:
     with static_host(site) as address, browser(tmp_path) as tab:
         for width in (1280, 390):
             tab.screen(width)
-            tab.open(f"{address}index.html")
+            tab.open(f"{address}contents.html")
             assert tab.run("document.documentElement.scrollWidth <= innerWidth")
             tab.run("document.querySelector('label.md-header__button[for=__search]').click()")
             tab.wait("document.activeElement === document.querySelector('input.md-search__input')")
             tab.type("maxout")
-            found = tab.wait("[...document.querySelectorAll('a.md-search-result__link')].map((link) => link.pathname).join(' ')")
+            links = "document.querySelectorAll('a.md-search-result__link')"
+            found = tab.wait(f"[...{links}].map((link) => link.pathname).join(' ')")
             assert "06-maxout-and-output.html" in found
         assert not tab.messages  # no script failed, and nothing was fetched from elsewhere
+
+
+@pytest.fixture(scope="module")
+def front(docsite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The front page and the translator, without the rest of the site."""
+    folder = tmp_path_factory.mktemp("front")
+    (folder / "assets").mkdir()
+    shutil.copy(DOCS / "assets/front.css", folder / "assets")
+    module("translator").write_translator(folder)
+    return folder
+
+
+@pytest.mark.slow
+def test_the_front_page_has_three_doors_to_pages_that_are_there(front: Path) -> None:
+    page = (front / "index.html").read_text(encoding="utf-8")
+    doors = re.findall(r'<li><a href="([\w/-]+)\.html"', page)
+    assert len(doors) == 3
+    for address in {*re.findall(r'<a(?: class="brand")? href="([\w/-]+)\.html"', page)} - {"contents"}:
+        assert (DOCS / f"{address}.md").exists(), address
+
+
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+def test_the_front_page_translates_at_once_and_loads_a_model_only_when_asked(
+    front: Path, tmp_path: Path
+) -> None:
+    loaded = "performance.getEntriesByType('resource').map((one) => [one.name, one.encodedBodySize])"
+    with static_host(front) as address, browser(tmp_path) as tab:
+        for width, dark in ((1400, False), (390, True)):
+            tab.screen(width, dark=dark)
+            tab.open(address)
+            tab.wait("document.querySelectorAll('#output .word').length > 10")
+            assert tab.run("document.documentElement.scrollWidth <= innerWidth")
+            found = dict(tab.run(loaded))
+            assert sum(found.values()) + len((front / "index.html").read_bytes()) <= 300_000
+            assert not any("models/" in name for name in found)
+            assert "1992" in tab.run("document.getElementById('text').value")
+        tab.click("#output .word:nth-of-type(3)")  # it needs the engine: the model is loaded now
+        tab.wait("document.querySelectorAll('#inside .words li').length >= 10")
+        assert not tab.messages
 
 
 @pytest.mark.slow
@@ -193,7 +435,8 @@ def test_the_site_translates_in_the_browser(site: Path, tmp_path: Path) -> None:
     with static_host(site) as address, browser(tmp_path) as tab:
         tab.open(f"{address}reference/models.html")
         tab.run("document.querySelector('a.md-button').click()")
-        tab.wait("document.querySelectorAll('#model option').length === 2 && document.getElementById('loading').hidden")
+        tab.wait("document.querySelectorAll('#model option').length === 2")
+        tab.wait("document.getElementById('loading').hidden")
         tab.run("document.getElementById('slowly').checked = false; document.getElementById('text').focus()")
         tab.run("document.getElementById('text').select()")
         tab.type("The agreement on the European Economic Area was signed in August 1992.")
@@ -201,4 +444,98 @@ def test_the_site_translates_in_the_browser(site: Path, tmp_path: Path) -> None:
         tab.wait("document.getElementById('stop').hidden && !document.getElementById('others').hidden")
         found = tab.run("document.getElementById('output').textContent")
         assert found.endswith("a été signé en août 1992.")
+        assert not tab.messages
+
+
+LOSS = "document.querySelector('#loss svg').getAttribute('aria-label').match(/RNNsearch ([\\d.]+)/)?.[1]"
+GREYS = "document.querySelectorAll('#matrix tbody tr')].map((row) => [...row.querySelectorAll('td')]"
+
+
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+def test_both_networks_learn_in_the_browser(site: Path, tmp_path: Path) -> None:
+    with static_host(site) as address, browser(tmp_path) as tab:
+        tab.screen(1400)
+        tab.open(f"{address}attention/learn.html")
+        tab.wait("document.querySelectorAll('#matrix td').length > 1")
+        updates = "Number(document.getElementById('updates').textContent)"
+        assert tab.run(updates) == 0
+        tab.click("#step")
+        tab.wait(f"{updates} === 1")
+        reference, source = (
+            tab.run(f"document.{each}.split(' ').length")
+            for each in (
+                "getElementById('reference').textContent",
+                "querySelector('#sentence :checked').label",
+            )
+        )
+        sums = tab.run(
+            f"[...{GREYS}.map((cell) => Number(cell.getAttribute('aria-label').split(': ').at(-1))))"
+            ".map((row) => row.reduce((sum, weight) => sum + weight, 0))"
+        )
+        assert len(sums) == reference + 1  # the end of sentence
+        assert sums == pytest.approx([1] * len(sums), abs=0.005 * (source + 2))
+
+        tab.run("document.getElementById('run').focus()")
+        tab.press("Enter")
+        first = float(tab.wait(LOSS))
+        tab.wait(f"Number({LOSS}) < {0.8 * first}")
+        tab.click("#run")
+        tab.wait("document.getElementById('run').textContent === 'Go on'")
+        tab.wait("document.getElementById('said').textContent.includes('RNNencdec')")
+        # The worker ends its slice of time, and measures once more: the number stands still soon, and stays.
+        still = "(now) => now === before ? done(now) : (before = now, setTimeout(look, 1500))"
+        paused = tab.run(
+            f"new Promise((done) => {{ let before = -1; const look = () => ({still})({updates}); look(); }})"
+        )
+        assert tab.run(f"new Promise((done) => setTimeout(() => done({updates}), 1000))") == paused > 16
+        assert tab.run("document.querySelectorAll('#lengths .dot').length") == 10
+
+        tab.run("document.getElementById('sentence').value = 'own'")
+        tab.run("document.getElementById('sentence').dispatchEvent(new Event('change'))")
+        tab.wait("document.getElementById('own-part').checkVisibility()")
+        tab.run("document.getElementById('own').focus(); document.getElementById('own').select()")
+        tab.type("The <b>zebra</b> sleeps")
+        assert "zebra" in tab.wait("document.getElementById('unknown').textContent")
+        tab.screen(390, dark=True)
+        assert tab.run("document.documentElement.scrollWidth <= innerWidth")
+        tab.click("#again")
+        tab.wait(f"{updates} === 0")
+        tab.click("#step")
+        tab.wait(f"{updates} === 1")
+        tab.run("document.getElementById('hidden').value = '16'")
+        tab.click("#link")  # what is shown becomes the address
+        link = tab.wait("location.hash.length > 1 && location.href")
+        tab.open("about:blank")
+        tab.open(link)
+        assert tab.wait("document.getElementById('run').textContent") == "Train to update 1"
+        assert tab.run("document.getElementById('hidden').value") == "16"
+        tab.wait("document.getElementById('own').checkVisibility()")
+        tab.click("#run")
+        tab.wait("document.getElementById('run').textContent === 'Go on'")
+        assert tab.run(updates) == 1
+        assert tab.run("document.querySelectorAll('.learn .save button').length") == 6
+        assert not tab.messages
+
+
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+def test_a_history_is_scrubbed_and_a_question_checked_in_the_browser(site: Path, tmp_path: Path) -> None:
+    with static_host(site) as address, browser(tmp_path) as tab:
+        tab.open(f"{address}attention/history.html#sentence=2&moment=0")
+        tab.wait("document.querySelectorAll('#matrix td').length > 1")
+        first = tab.run("document.getElementById('said').textContent")
+        tab.run("document.getElementById('moment').focus()")
+        tab.press("ArrowRight")
+        assert tab.wait("document.getElementById('said').textContent") != first
+        assert tab.run("document.querySelectorAll('#lines svg path').length") > 0
+        assert not tab.run("document.getElementById('views').hidden")
+
+        tab.open(f"{address}attention/05-softmax-and-context.html")
+        tab.run("document.querySelector('.self-check input').focus()")
+        for answer, said in (("0,5", "Not yet."), ("0.665", "Right.")):
+            tab.run("document.querySelector('.self-check input').select()")
+            tab.type(answer)
+            tab.press("Enter")
+            tab.wait(f"document.querySelector('.self-check output').textContent.startsWith('{said}')")
         assert not tab.messages

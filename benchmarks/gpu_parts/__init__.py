@@ -1,1 +1,2 @@
-"""The parts of `benchmarks/gpu.py`: functions of (options, write) that call `write` with each row that they have found."""
+"""The parts of `benchmarks/gpu.py`: functions of (options, write) that call `write` with each row that they
+have found."""

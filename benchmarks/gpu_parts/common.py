@@ -15,8 +15,6 @@ from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import one_line
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.training.capture import CapturedTrainer, CudaGraphs, Graphs
-from rnnsearch.training.trainer import Trainer
 
 Row = dict[str, Any]
 Write = Callable[[Row], None]
@@ -27,7 +25,8 @@ FLOAT64, FLOAT32 = 1e-9, 1e-3
 
 @dataclass(frozen=True)
 class Options:
-    """small: sizes with which every part takes seconds on a CPU. words: K of each side. length: words of a sentence."""
+    """small: sizes with which every part takes seconds on a CPU. words: K of each side. length: words of a
+    sentence."""
 
     device: str = "cuda"
     small: bool = False
@@ -39,7 +38,8 @@ class Options:
 
 @contextmanager
 def row(write: Write, what: str) -> Iterator[Row]:
-    """A row that is written when it is full; if anything fails, with the error on one line, and the next row goes on."""
+    """Yields a row, and writes it afterwards. If anything fails, the row has the error on one line, and the
+    next row follows."""
     found: Row = {"what": what}
     try:
         yield found
@@ -51,7 +51,7 @@ def row(write: Write, what: str) -> Iterator[Row]:
 
 
 def held(found: Row, difference: float, limit: float) -> None:
-    """Says whether a difference is within its limit; one that is not a number is not."""
+    """Notes whether a difference is within its limit; NaN is not."""
     found |= {"difference": difference, "limit": limit, "ok": difference <= limit}
 
 
@@ -62,7 +62,8 @@ def synchronise(device: str) -> None:
 
 
 def relative(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> float:
-    """The largest L2 norm of a tensor's difference over its norm; a norm counts as at least a thousandth of the largest."""
+    """Returns the largest relative difference of a tensor: the L2 norm of the difference over that of the
+    tensor, which counts as at least a thousandth of the largest norm."""
     if found.keys() != expected.keys():
         raise ValueError(f"other tensors: {sorted(found.keys() ^ expected.keys())[:3]}")
     pairs = [(_plain(found[name]), _plain(expected[name])) for name in expected]
@@ -81,28 +82,8 @@ def _plain(tensor: Tensor) -> Tensor:
     return (tensor.to_dense() if tensor.is_sparse else tensor).cpu().double()
 
 
-class RunAgain:
-    """Graphs where there are none: what was recorded is run again."""
-
-    def run(self, work: Callable[[], None]) -> None:
-        work()
-
-    def record(self, work: Callable[[], None]) -> Callable[[], None]:
-        return work
-
-
-def trainer_on(settings: Settings, network: TranslationNetwork) -> Trainer:
-    """A trainer of the network, which is moved to the settings' device; elsewhere than on a GPU captured updates are pretended."""
-    training = settings.training
-    moved = network.to(training.device)
-    if not training.capture:
-        return Trainer(moved, training, 0)
-    graphs: Graphs = CudaGraphs(training.device) if training.device.startswith("cuda") else RunAgain()
-    return CapturedTrainer(moved, training, 0, graphs)
-
-
 def free_memory(device: str) -> None:
-    """Lets go of what earlier rows have left on a GPU: a captured trainer refers to itself."""
+    """Frees the GPU memory of earlier rows."""
     gc.collect()
     if device.startswith("cuda"):
         torch.cuda.empty_cache()
@@ -114,7 +95,7 @@ VOCABULARY = 40
 
 
 def small_settings(device: str, changes: tuple[str, ...] = ()) -> Settings:
-    """Settings of a small network. With `dot` annotations are as long as states."""
+    """Returns the settings of a small network. With `dot`, annotations have the size of states."""
     sizes = SIZES | ({"encoder": 8} if "model.alignment=dot" in changes else {})
     sizes |= {"maxout": 12} if "model.tie_output=true" in changes else {}
     overrides = [f"model.{name}_size={size}" for name, size in sizes.items()]
@@ -122,7 +103,8 @@ def small_settings(device: str, changes: tuple[str, ...] = ()) -> Settings:
 
 
 def small_network(settings: Settings, dtype: torch.dtype, seed: int = 1) -> TranslationNetwork:
-    """Every parameter is random and large enough for its part to matter; the same on every machine. It is on the CPU."""
+    """Returns a network on the CPU, the same on every machine. All parameters are random, and large enough
+    for each part to matter."""
     network = TranslationNetwork(settings.model, VOCABULARY, VOCABULARY).to(dtype)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -132,10 +114,13 @@ def small_network(settings: Settings, dtype: torch.dtype, seed: int = 1) -> Tran
 
 
 def small_batch(dtype: torch.dtype, seed: int = 1, sentences: int = 4) -> Batch:
-    """Sentences of unequal lengths, one of them of a single word, with a few word links. It is on the CPU."""
+    """Returns a batch on the CPU: sentences of unequal lengths, one of them of a single word, with a few word
+    links."""
     generator = torch.Generator().manual_seed(seed)
     source, target = (torch.randint(1, VOCABULARY, (sentences, size), generator=generator) for size in (5, 4))
-    lengths, target_lengths = (torch.randint(2, size + 1, (sentences,), generator=generator) for size in (5, 4))
+    lengths, target_lengths = (
+        torch.randint(2, size + 1, (sentences,), generator=generator) for size in (5, 4)
+    )
     lengths[0], target_lengths[0] = 5, 4
     lengths[-1], target_lengths[-1] = 2, 2
     known = torch.zeros(sentences, 4, 5, dtype=dtype)
@@ -146,5 +131,5 @@ def small_batch(dtype: torch.dtype, seed: int = 1, sentences: int = 4) -> Batch:
 
 
 def parameters_of(network: nn.Module) -> dict[str, Tensor]:
-    """On the CPU, as copies."""
+    """Returns copies of the parameters on the CPU."""
     return {name: tensor.detach().cpu().clone() for name, tensor in network.state_dict().items()}

@@ -1,4 +1,5 @@
-"""Whole runs on the built-in corpus: training, resuming, moving between the CPU and the device, translating on either."""
+"""Whole runs on the built-in corpus: training, resuming, moving between the CPU and the device, translating
+on either."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from gpu_parts.common import Options, Write, held, relative, row
-from rnnsearch.builtin.generate import write as write_corpus
+from rnnsearch.builtin.corpus import write as write_corpus
 from rnnsearch.config import load_config
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors
@@ -19,17 +20,25 @@ from rnnsearch.training.loop import train
 from rnnsearch.translation.translator import Translator
 
 SIZES = [f"model.{name}_size=16" for name in ("embedding", "hidden", "alignment", "maxout")]
-OPTIMISERS = {"Adadelta": (), "Adam": ("training.optimiser=adam", "training.learning_rate=0.01", "training.average_decay=0.9")}
+OPTIMISERS = {
+    "Adadelta": (),
+    "Adam": ("training.optimiser=adam", "training.learning_rate=0.01", "training.average_decay=0.9"),
+}
 CLOSE = 1e-2
-"""Limit of relative differences of weights after some updates in float32 on two devices: what is rounded differently goes on to differ."""
+"""Limit of relative differences of weights after some updates in float32 on two devices: differences in
+rounding grow."""
 
 
 class Runs:
-    """Trains in one folder, so many updates in each stage."""
+    """Trains runs in one folder, in stages of the same number of updates."""
 
     def __init__(self, folder: Path, small: bool) -> None:
         self.folder, self.updates = folder, 1 if small else 20
-        self.sizes = ["training.batch_size=6", "training.max_length=9"] if small else ["training.batch_size=40", "training.max_length=40"]
+        self.sizes = (
+            ["training.batch_size=6", "training.max_length=9"]
+            if small
+            else ["training.batch_size=40", "training.max_length=40"]
+        )
         text = folder / "text"
         write_corpus(text, 60 if small else 1200, 3 if small else 40)
         files, dev = (text / "train.en", text / "train.fr"), (text / "dev.en", text / "dev.fr")
@@ -37,12 +46,25 @@ class Runs:
         self.corpus = Corpus.open(folder / "store")
         self.lines = (text / "test.en").read_text(encoding="utf-8").splitlines()
 
-    def train(self, name: str, stages: int, device: str, changes: tuple[str, ...], *, resume: bool = False) -> Path:
-        """A run with so many stages of updates in all; it is validated at their end."""
+    def train(
+        self, name: str, stages: int, device: str, changes: tuple[str, ...], *, resume: bool = False
+    ) -> Path:
+        """Returns a run after so many stages in all. It is validated at the end of each."""
         last = stages * self.updates
-        limits = [f"training.max_updates={last}", f"training.validate_every={self.updates}", "training.samples=1"]
-        limits += ["training.threads=1", "search.max_length_ratio=1.0", "search.beam=4", "model.initialisation=glorot"]
-        settings = load_config(overrides=[*SIZES, *self.sizes, *limits, f"training.device={device}", *changes])
+        limits = [
+            f"training.max_updates={last}",
+            f"training.validate_every={self.updates}",
+            "training.samples=1",
+        ]
+        limits += [
+            "training.threads=1",
+            "search.max_length_ratio=1.0",
+            "search.beam=4",
+            "model.initialisation=glorot",
+        ]
+        settings = load_config(
+            overrides=[*SIZES, *self.sizes, *limits, f"training.device={device}", *changes]
+        )
         train(settings, self.corpus, self.folder / name, resume=resume, display=Display(0, quiet=True))
         return self.folder / name
 
@@ -52,16 +74,19 @@ class Runs:
 
 
 def difference(run: Path, other: Path) -> float:
-    """Of the weights in their checkpoints, and of the averages."""
+    """Returns the relative difference of the weights and averages in two checkpoints."""
     both = []
     for path in (run, other):
         tensors, _ = load_tensors(Run.open(path).checkpoint_path, "")
-        both.append({name: tensor for name, tensor in tensors.items() if name.startswith(("network.", "average."))})
+        both.append(
+            {name: tensor for name, tensor in tensors.items() if name.startswith(("network.", "average."))}
+        )
     return relative(*both)
 
 
 def runs(options: Options, write: Write) -> None:
-    """Every run is validated, too: the development set is scored and translated where the network is."""
+    """Compares whole runs. Each is validated, too: the development set is scored and translated on the run's
+    device."""
     device = options.device
     with TemporaryDirectory() as folder:
         made = Runs(Path(folder), options.small)
@@ -75,20 +100,29 @@ def runs(options: Options, write: Write) -> None:
             with row(write, f"{name}: {device} throughout, against the CPU throughout") as found:
                 there = made.train(f"{name}-there", 3, device, changes)
                 held(found, difference(there, stayed), CLOSE)
-            with row(write, f"{name}: {device}, resumed after a stage, against {device} throughout, with dropout") as found:
+            with row(
+                write, f"{name}: {device}, resumed after a stage, against {device} throughout, with dropout"
+            ) as found:
                 dropout = (*changes, "training.dropout_recurrent=0.2", "training.dropout_embedding=0.2")
                 whole = made.train(f"{name}-whole", 2, device, dropout)
                 resumed = made.train(f"{name}-resumed", 1, device, dropout)
                 made.train(resumed.name, 2, device, dropout, resume=True)
                 held(found, difference(resumed, whole), 1e-4)
                 found["bit for bit"] = found["difference"] == 0.0
-        with row(write, f"bfloat16 products on {device}: NLL of the development set against that with float32") as found:
+        with row(
+            write, f"bfloat16 products on {device}: NLL of the development set against that with float32"
+        ) as found:
             low = made.train("bfloat16", 3, device, ("training.precision=bfloat16",))
             held(found, abs(_nll(low) / _nll(made.folder / "Adadelta-there") - 1.0), 0.02)
-        with row(write, f"translations of the run that was trained on {device}: loaded there, and on the CPU") as found:
+        with row(
+            write, f"translations of the run that was trained on {device}: loaded there, and on the CPU"
+        ) as found:
             here = Translator.load(there).translate(made.lines)
             same = [one.text for one in _there(there, device).translate(made.lines)]
-            found |= {"translations": len(here), "the same": sum(one.text == other for one, other in zip(here, same, strict=True))}
+            found |= {
+                "translations": len(here),
+                "the same": sum(one.text == other for one, other in zip(here, same, strict=True)),
+            }
             found["ok"] = found["the same"] >= 0.9 * len(here)
 
 
@@ -99,11 +133,14 @@ def _nll(run: Path) -> float:
 
 
 def _there(run: Path, device: str) -> Translator:
-    """The run on the device. `Translator.load(device=…)` takes real devices only, and a test may have another."""
+    """The run on the device. `Translator.load(device=…)` takes real devices only, and a test may have
+    another."""
     if device.startswith("cuda"):
         return Translator.load(run, device=device)
     opened = Run.open(run)
-    return Translator([opened.load_network().to(device)], opened.source, opened.target, opened.settings.search)
+    return Translator(
+        [opened.load_network().to(device)], opened.source, opened.target, opened.settings.search
+    )
 
 
 PARTS: dict[str, Callable[[Options, Write], None]] = {"runs": runs}

@@ -1,4 +1,5 @@
-"""What the device can do, and what training and translation make of it: ceilings, updates, launches and waits, search, memory."""
+"""How fast the device is, and how much of that training and translation use: ceilings, updates, launches and
+waits, search, memory."""
 
 from __future__ import annotations
 
@@ -11,47 +12,48 @@ from typing import Any
 
 import torch
 
-from gpu_parts.common import Options, Row, Write, free_memory, row, synchronise, trainer_on
+from gpu_parts.common import Options, Row, Write, free_memory, row, synchronise
 from rnnsearch.bench import bench_translation, operations_of_update
 from rnnsearch.config import Settings, load_config
-from rnnsearch.model.inference_weights import InferenceWeights
+from rnnsearch.model.layers import linear_cache
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.training.capture import WARM_UPS
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.joint import search
-from rnnsearch.translation.network_step import begin_search
+from rnnsearch.translation.readers import begin_search
 
 SMALL = [f"model.{name}_size=8" for name in ("embedding", "hidden", "alignment", "maxout")]
 
-FORMS: dict[str, tuple[str, ...]] = {"as it is": (), "captured": ("training.capture=true",)}
-"""Ways to run an update, each with the settings that it needs; every one is measured for every batch size."""
+WARM_UPS = 4
+"""Runs before the first that is timed: libraries load their kernels, optimisers make their state."""
 
 PAPER = 667_000 * 80
-"""Pairs that RNNsearch-50* has met (the paper's Table 2)."""
+"""Pairs that RNNsearch-50* was trained on (the paper's Table 2)."""
 
 
 def settings_for(options: Options, *changes: str) -> Settings:
     """The paper's sizes, or small ones."""
-    sizes = [*SMALL, "training.threads=1"] if options.small else []  # else all cores: initial weights are drawn on the CPU
+    sizes = (
+        [*SMALL, "training.threads=1"] if options.small else []
+    )  # else all cores: initial weights are drawn on the CPU
     return load_config(overrides=[*sizes, f"training.device={options.device}", *changes])
 
 
 def seconds_of(work: Callable[[], object], repetitions: int, device: str) -> list[float]:
-    """Of each repetition, after those that warm up, in which updates are captured."""
+    """Returns the seconds of each repetition, after those that warm up."""
     seconds = []
-    for _ in range(repetitions + WARM_UPS + 1):
+    for _ in range(repetitions + WARM_UPS):
         synchronise(device)
         started = time.perf_counter()
         work()
         synchronise(device)
         seconds.append(time.perf_counter() - started)
-    return seconds[WARM_UPS + 1 :]
+    return seconds[WARM_UPS:]
 
 
 def ceiling(options: Options, dtype: torch.dtype) -> tuple[float, int]:
-    """(operations per second of the best product of square matrices, their size)."""
+    """Returns (operations per second of the best product of square matrices, their size)."""
     best = (0.0, 0)
     for size in (64,) if options.small else (4096, 8192, 16384):
         left, right = (torch.randn(size, size, device=options.device).to(dtype) for _ in range(2))
@@ -61,14 +63,22 @@ def ceiling(options: Options, dtype: torch.dtype) -> tuple[float, int]:
 
 
 def machine(options: Options, write: Write) -> None:
-    """Versions, ceilings of products, copies and launches."""
+    """Writes versions, and the speed of products, copies and launches."""
     device = options.device
     with row(write, "device") as found:
-        found |= {"name": hardware(device), "torch": torch.__version__, "CUDA": torch.version.cuda, "cuDNN": torch.backends.cudnn.version()}
+        found |= {
+            "name": hardware(device),
+            "torch": torch.__version__,
+            "CUDA": torch.version.cuda,
+            "cuDNN": torch.backends.cudnn.version(),
+        }
         if device.startswith("cuda"):
             properties = torch.cuda.get_device_properties(device)
             found |= {"memory": properties.total_memory, "multiprocessors": properties.multi_processor_count}
-            found |= {"capability": list(torch.cuda.get_device_capability(device)), "bfloat16": torch.cuda.is_bf16_supported()}
+            found |= {
+                "capability": list(torch.cuda.get_device_capability(device)),
+                "bfloat16": torch.cuda.is_bf16_supported(),
+            }
             found["TF32 in float32 products"] = torch.backends.cuda.matmul.allow_tf32
     for name, dtype in PRECISIONS.items():
         with row(write, f"square products in {name}") as found:
@@ -78,11 +88,13 @@ def machine(options: Options, write: Write) -> None:
         found["bytes/s"] = 2 * 4 * len(numbers) / min(seconds_of(numbers.clone, 5, device))
     with row(write, "one addition after another, of a few numbers") as found:
         few = torch.zeros(64, device=device)
-        found["seconds each"] = statistics.median(seconds_of(lambda: [few.add_(1.0) for _ in range(1000)], 3, device)) / 1000
+        found["seconds each"] = (
+            statistics.median(seconds_of(lambda: [few.add_(1.0) for _ in range(1000)], 3, device)) / 1000
+        )
 
 
 def trainer_and_batch(options: Options, settings: Settings) -> tuple[Trainer, Batch]:
-    """Sentences of one length."""
+    """Returns a trainer, and a batch of sentences of one length."""
     training = settings.training
     words = 50 if options.small else options.words
     torch.manual_seed(1)
@@ -90,18 +102,25 @@ def trainer_and_batch(options: Options, settings: Settings) -> tuple[Trainer, Ba
     ids = torch.randint(2, words, (2, training.batch_size, options.length + 1))
     ids[:, :, -1] = 0
     lengths = torch.full((training.batch_size,), options.length + 1)
-    return trainer_on(settings, network), Batch(ids[0], lengths, ids[1], lengths).to(training.device)
+    trainer = Trainer(network.to(training.device), training, 0)
+    return trainer, Batch(ids[0], lengths, ids[1], lengths).to(training.device)
 
 
 def updates(options: Options, write: Write) -> None:
-    """Updates/s at the paper's size; the share is of the best product of squares in the same precision and run."""
-    for precision, optimiser in (("bfloat16", "adadelta"), ("float32", "adadelta"), ("bfloat16", "adam"))[:: 2 if options.small else 1]:
+    """Writes the updates per second at the paper's size. The share is that of the best product of square
+    matrices in the same precision and run."""
+    for precision, optimiser in (("bfloat16", "adadelta"), ("float32", "adadelta"), ("bfloat16", "adam"))[
+        :: 2 if options.small else 1
+    ]:
         best, _ = ceiling(options, PRECISIONS[precision])
         for batch_size in options.batches:
-            for form, more in FORMS.items():
-                with row(write, f"{precision}, {optimiser}, {batch_size} pairs, {form}") as found:
-                    changes = (f"training.precision={precision}", f"training.batch_size={batch_size}", f"training.optimiser={optimiser}")
-                    _time_updates(options, settings_for(options, *changes, *more), found, best)
+            with row(write, f"{precision}, {optimiser}, {batch_size} pairs") as found:
+                changes = (
+                    f"training.precision={precision}",
+                    f"training.batch_size={batch_size}",
+                    f"training.optimiser={optimiser}",
+                )
+                _time_updates(options, settings_for(options, *changes), found, best)
 
 
 def _time_updates(options: Options, settings: Settings, found: Row, best: float) -> None:
@@ -109,11 +128,22 @@ def _time_updates(options: Options, settings: Settings, found: Row, best: float)
     free_memory(device)
     trainer, batch = trainer_and_batch(options, settings)
     numbers = iter(range(1, 1 << 30))
-    seconds = statistics.median(seconds_of(lambda: trainer.update([batch], next(numbers)), options.repetitions, device))
+    seconds = statistics.median(
+        seconds_of(lambda: trainer.update([batch], next(numbers)), options.repetitions, device)
+    )
     operations = operations_of_update(settings, words=words, length=options.length)
     rate = operations / seconds
-    found |= {"batch size": len(batch.source), "length": options.length, "words a side": words, "seconds": seconds}
-    found |= {"updates/s": 1 / seconds, "pairs/s": len(batch.source) / seconds, "target words/s": batch.target.numel() / seconds}
+    found |= {
+        "batch size": len(batch.source),
+        "length": options.length,
+        "words a side": words,
+        "seconds": seconds,
+    }
+    found |= {
+        "updates/s": 1 / seconds,
+        "pairs/s": len(batch.source) / seconds,
+        "target words/s": batch.target.numel() / seconds,
+    }
     found |= {"operations": operations, "operations/s": rate, "share of the ceiling": rate / best}
     found["hours for 667,000 updates of 80"] = PAPER * seconds / len(batch.source) / 3600
     if device.startswith("cuda"):
@@ -121,29 +151,27 @@ def _time_updates(options: Options, settings: Settings, found: Row, best: float)
 
 
 def waits(options: Options, write: Write) -> None:
-    """Where the host waits for a GPU: of an update once, and in search every few words."""
+    """Writes where the host waits for a GPU: once in an update, and every few words in a search."""
     settings = settings_for(options, "training.batch_size=8")
     trainer, batch = trainer_and_batch(options, settings)
-    captured, _ = trainer_and_batch(options, settings_for(options, "training.batch_size=8", *FORMS["captured"]))
     numbers = iter(range(1, 1 << 30))
     with torch.no_grad():
-        (reader,) = begin_search([trainer.network], [InferenceWeights()], batch.source, batch.source_lengths)
+        (reader,) = begin_search([trainer.network], [linear_cache()], batch.source, batch.source_lengths)
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0})
     kinds: dict[str, Callable[[], object]] = {
         "an update": lambda: trainer.update([batch], next(numbers)),
-        "a captured update": lambda: captured.update([batch], next(numbers)),
         f"a search over {options.length} words": lambda: search([reader], batch.source_lengths, limits),
     }
     for what, work in kinds.items():
         with row(write, f"waits in {what}") as found:
-            for _ in range(WARM_UPS + 1):
+            for _ in range(WARM_UPS):
                 work()
             places = _waits_in(work, options.device)
             found |= {"waits": sum(places.values()), "places": dict(places.most_common(12))}
 
 
 def _waits_in(work: Callable[[], object], device: str) -> Counter[str]:
-    """As torch sees them on a GPU; elsewhere there are none."""
+    """Returns the places where torch notices waits for a GPU; without a GPU there are none."""
     if not device.startswith("cuda"):
         work()
         return Counter()
@@ -159,44 +187,79 @@ def _waits_in(work: Callable[[], object], device: str) -> Counter[str]:
 
 
 def profile(options: Options, write: Write) -> None:
-    """Where the device's time goes in an update, and how long it idles because the host launches too slowly."""
+    """Writes where the device's time goes in an update, and how long it is idle because the host launches too
+    slowly."""
     from torch.profiler import ProfilerActivity, profile
 
     cuda = options.device.startswith("cuda")
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     batch_size = options.batches[0]
-    time_of = (lambda event: event.self_device_time_total) if cuda else (lambda event: event.self_cpu_time_total)
-    for form, more in FORMS.items():
-        with row(write, f"an update of {batch_size} pairs, bfloat16, {form}") as found:
-            free_memory(options.device)
-            settings = settings_for(options, f"training.batch_size={batch_size}", "training.precision=bfloat16", *more)
-            trainer, batch = trainer_and_batch(options, settings)
-            whole = statistics.median(seconds_of(lambda run=trainer.update, batch=batch: run([batch], 1), 3, options.device))
-            with profile(activities=activities) as profiled:
-                trainer.update([batch], 1)
-                synchronise(options.device)
-            kernels = [one for one in profiled.key_averages() if time_of(one) > 0 and (not cuda or "CUDA" in str(one.device_type))]
-            busy = sum(map(time_of, kernels)) / 1e6
-            largest = sorted(kernels, key=time_of, reverse=True)[:12]
-            found |= {"seconds": whole, "busy seconds": busy, "busy share": busy / whole, "kernels": sum(one.count for one in kernels)}
-            found["largest"] = {one.key[:90]: {"seconds": time_of(one) / 1e6, "calls": one.count} for one in largest}
+    time_of = (
+        (lambda event: event.self_device_time_total) if cuda else (lambda event: event.self_cpu_time_total)
+    )
+    with row(write, f"an update of {batch_size} pairs, bfloat16") as found:
+        free_memory(options.device)
+        settings = settings_for(options, f"training.batch_size={batch_size}", "training.precision=bfloat16")
+        trainer, batch = trainer_and_batch(options, settings)
+        whole = statistics.median(
+            seconds_of(lambda run=trainer.update, batch=batch: run([batch], 1), 3, options.device)
+        )
+        with profile(activities=activities) as profiled:
+            trainer.update([batch], 1)
+            synchronise(options.device)
+        kernels = [
+            one
+            for one in profiled.key_averages()
+            if time_of(one) > 0 and (not cuda or "CUDA" in str(one.device_type))
+        ]
+        busy = sum(map(time_of, kernels)) / 1e6
+        largest = sorted(kernels, key=time_of, reverse=True)[:12]
+        found |= {
+            "seconds": whole,
+            "busy seconds": busy,
+            "busy share": busy / whole,
+            "kernels": sum(one.count for one in kernels),
+        }
+        found["largest"] = {
+            one.key[:90]: {"seconds": time_of(one) / 1e6, "calls": one.count} for one in largest
+        }
 
 
 def translation(options: Options, write: Write) -> None:
-    """Target words/s of beam search at the paper's size; every translation is made as long as its source."""
+    """Writes the target words per second of beam search at the paper's size. Every translation is made as
+    long as its source."""
     sizes = ((64, 12), (256, 12), (256, 5), (1024, 1)) if not options.small else ((2, 2),)
     words = 50 if options.small else options.words
     for precision in PRECISIONS:
         for batch_size, beam in sizes:
             for shortlist in (0, 10 if options.small else 1500):
                 with row(
-                    write, f"{precision}, {batch_size} sentences, beam {beam}{f', shortlist of {shortlist}' if shortlist else ''}"
+                    write,
+                    f"{precision}, {batch_size} sentences, beam "
+                    f"{beam}{f', shortlist of {shortlist}' if shortlist else ''}",
                 ) as found:
-                    changes = (f"search.precision={precision}", f"search.batch_size={batch_size}", f"search.beam={beam}")
-                    named: dict[str, Any] = {"words": words, "length": options.length, "repetitions": 3, "lexical_shortlist": shortlist}
+                    changes = (
+                        f"search.precision={precision}",
+                        f"search.batch_size={batch_size}",
+                        f"search.beam={beam}",
+                    )
+                    named: dict[str, Any] = {
+                        "words": words,
+                        "length": options.length,
+                        "repetitions": 3,
+                        "lexical_shortlist": shortlist,
+                    }
                     measured = bench_translation(settings_for(options, *changes), **named)
-                    found |= {"sentences": batch_size, "beam": beam, "lexical shortlist": shortlist, "seconds": measured.seconds}
-                    found |= {"target words/s": measured.words_per_second, "peak memory": measured.peak_memory}
+                    found |= {
+                        "sentences": batch_size,
+                        "beam": beam,
+                        "lexical shortlist": shortlist,
+                        "seconds": measured.seconds,
+                    }
+                    found |= {
+                        "target words/s": measured.words_per_second,
+                        "peak memory": measured.peak_memory,
+                    }
 
 
 PARTS: dict[str, Callable[[Options, Write], None]] = {

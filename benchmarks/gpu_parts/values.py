@@ -23,24 +23,20 @@ from gpu_parts.common import (
     small_batch,
     small_network,
     small_settings,
-    trainer_on,
 )
 from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
 from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.model.dropout import keep_mask
 from rnnsearch.model.encoder import ENCODERS
-from rnnsearch.model.inference_weights import InferenceWeights
+from rnnsearch.model.layers import linear_cache
 from rnnsearch.records import Hypothesis
-from rnnsearch.system.machine import PRECISIONS
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.training.capture import WARM_UPS
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.joint import search
-from rnnsearch.translation.lexical_shortlist import shortlist_readers
-from rnnsearch.translation.network_step import begin_search
 from rnnsearch.translation.quick_alignment import quick_alignment
+from rnnsearch.translation.readers import begin_search
 from rnnsearch.translation.sampling import sample
 
 DTYPES = {"float64": (torch.float64, FLOAT64), "float32": (torch.float32, FLOAT32)}
@@ -48,18 +44,36 @@ BFLOAT16 = 0.1
 """Limit of relative differences between gradients with products in bfloat16 and in float64."""
 
 NETWORKS = [
-    *((f"model.wiring={wiring}", f"model.alignment={alignment}") for wiring, alignment in product(WIRINGS, ALIGNMENTS)),
-    *((f"model.cell={cell}", f"model.encoder={encoder}", "model.alignment=general") for cell, encoder in product(CELLS, ENCODERS)),
+    *(
+        (f"model.wiring={wiring}", f"model.alignment={alignment}")
+        for wiring, alignment in product(WIRINGS, ALIGNMENTS)
+    ),
+    *(
+        (f"model.cell={cell}", f"model.encoder={encoder}", "model.alignment=general")
+        for cell, encoder in product(CELLS, ENCODERS)
+    ),
     ("model.decoder=backward",),
     ("model.decoder=bidirectional",),
     ("model.tie_output=true",),
     ("model.factored_output=true", "model.readout=tanh"),
 ]
-_ENCODERS = ("embedding", "embedding-position", "bidirectional", "forward")  # in this order, since `dot` needs one with a size of its own
+_ENCODERS = (
+    "embedding",
+    "embedding-position",
+    "bidirectional",
+    "forward",
+)  # in this order, since `dot` needs one with a size of its own
 FEWER_NETWORKS = [
     *(
-        (f"model.alignment={name}", f"model.wiring={wiring}", f"model.cell={cell}", f"model.encoder={encoder}")
-        for name, wiring, cell, encoder in zip(ALIGNMENTS, cycle(WIRINGS), cycle(CELLS), cycle(_ENCODERS), strict=False)
+        (
+            f"model.alignment={name}",
+            f"model.wiring={wiring}",
+            f"model.cell={cell}",
+            f"model.encoder={encoder}",
+        )
+        for name, wiring, cell, encoder in zip(
+            ALIGNMENTS, cycle(WIRINGS), cycle(CELLS), cycle(_ENCODERS), strict=False
+        )
     ),
     ("model.decoder=bidirectional", "model.readout=tanh", "model.factored_output=true"),
 ]
@@ -68,93 +82,104 @@ FEWER_NETWORKS = [
 UPDATES = {
     "Adadelta, tied output": ("model.tie_output=true",),
     "Adadelta, weight decay": ("training.weight_decay=0.01",),
-    "Adam, averages": ("training.optimiser=adam", "training.learning_rate=0.01", "training.average_decay=0.9"),
-    "AdamW, warm-up": ("training.optimiser=adamw", "training.learning_rate=0.01", "training.warmup=4", "training.weight_decay=0.1"),
-    "SGD, label smoothing": ("training.optimiser=sgd", "training.learning_rate=0.1", "training.label_smoothing=0.1"),
-    "product of links, forcing known": ("training.alignment_loss=product", "training.alignment_forcing=known"),
-    "cross-entropy of links, forcing mixed": ("training.alignment_loss=cross-entropy", "training.alignment_forcing=mixed"),
+    "Adam, averages": (
+        "training.optimiser=adam",
+        "training.learning_rate=0.01",
+        "training.average_decay=0.9",
+    ),
+    "AdamW, warm-up": (
+        "training.optimiser=adamw",
+        "training.learning_rate=0.01",
+        "training.warmup=4",
+        "training.weight_decay=0.1",
+    ),
+    "SGD, label smoothing": (
+        "training.optimiser=sgd",
+        "training.learning_rate=0.1",
+        "training.label_smoothing=0.1",
+    ),
+    "product of links, forcing known": (
+        "training.alignment_loss=product",
+        "training.alignment_forcing=known",
+    ),
+    "cross-entropy of links, forcing mixed": (
+        "training.alignment_loss=cross-entropy",
+        "training.alignment_forcing=mixed",
+    ),
     "Adadelta": (),
-    "squared error of links, both directions": ("training.alignment_loss=squared", "model.decoder=bidirectional"),
+    "squared error of links, both directions": (
+        "training.alignment_loss=squared",
+        "model.decoder=bidirectional",
+    ),
 }
 FEWER_UPDATES = dict(list(UPDATES.items())[::2])
 
 
-DROPOUT = ("training.dropout_embedding=0.2", "training.dropout_recurrent=0.2", "training.dropout_readout=0.2")
-CAPTURED: dict[str, tuple[str, ...]] = {
-    "Adadelta": (),
-    "Adadelta with dropout": DROPOUT,
-    "Adam, averages, warm-up, dropout": (*UPDATES["Adam, averages"], "training.warmup=20", *DROPOUT),
-    "SGD, bfloat16 products": ("training.optimiser=sgd", "training.learning_rate=0.1", "training.precision=bfloat16"),
-    "links, forcing mixed": ("training.alignment_loss=cross-entropy", "training.alignment_forcing=mixed", "training.alignment_annealing=9"),
-}
-
-
 def model(options: Options, write: Write) -> None:
-    """NLL and every gradient of all parts of the network, in float64 and float32; gradients with bfloat16 products."""
+    """Compares NLL and all gradients of every part of the network, in float64 and float32, and gradients with
+    bfloat16 products."""
     for name, (dtype, limit) in list(DTYPES.items())[options.small :]:
         for changes in FEWER_NETWORKS if options.small else NETWORKS:
-            with row(write, f"{name} {' '.join(change.removeprefix('model.') for change in changes)}") as found:
-                held(found, relative(_outcome(options.device, changes, dtype), _outcome("cpu", changes, dtype)), limit)
+            with row(
+                write, f"{name} {' '.join(change.removeprefix('model.') for change in changes)}"
+            ) as found:
+                held(
+                    found,
+                    relative(_outcome(options.device, changes, dtype), _outcome("cpu", changes, dtype)),
+                    limit,
+                )
     for changes in ((), ("training.label_smoothing=0.1",))[options.small :]:
         with row(write, f"bfloat16 products {' '.join(changes)}".strip()) as found:
             exact = _outcome("cpu", changes, torch.float64)
-            held(found, relative(_outcome(options.device, changes, torch.float32, torch.bfloat16), exact), BFLOAT16)
+            held(
+                found,
+                relative(_outcome(options.device, changes, torch.float32, torch.bfloat16), exact),
+                BFLOAT16,
+            )
 
 
-def _outcome(device: str, changes: tuple[str, ...], dtype: torch.dtype, products: torch.dtype = torch.float32) -> dict[str, Tensor]:
-    """NLL and gradients, on the CPU."""
+def _outcome(
+    device: str, changes: tuple[str, ...], dtype: torch.dtype, products: torch.dtype = torch.float32
+) -> dict[str, Tensor]:
+    """Returns NLL and gradients, on the CPU."""
     settings = small_settings(device, changes)
     network = small_network(settings, dtype).to(device)
     network.product_dtype = products
     batch = small_batch(dtype).to(device)
     sums = Trainer(network, settings.training, 0).add_gradients([batch], len(batch.source), 1)
-    found = {name: parameter.grad for name, parameter in network.named_parameters() if parameter.grad is not None}
+    found = {
+        name: parameter.grad for name, parameter in network.named_parameters() if parameter.grad is not None
+    }
     return {name: tensor.cpu() for name, tensor in ({"nll": sums[:1]} | found).items()}
 
 
 def training(options: Options, write: Write) -> None:
-    """Updates with each optimiser and loss, in float64 and float32, and what dropout draws."""
+    """Compares updates with each optimiser and loss, in float64 and float32, and what dropout draws."""
     for name, (dtype, limit) in list(DTYPES.items())[: 2 - options.small]:
         for what, changes in (FEWER_UPDATES if options.small else UPDATES).items():
             with row(write, f"{name} {what}") as found:
-                # Where a gradient is next to 0, an optimiser that divides by its size turns rounding into movement.
-                held(found, relative(_updated(options.device, changes, dtype), _updated("cpu", changes, dtype)), 10 * limit)
-    for what, changes in list(CAPTURED.items())[2 if options.small else 0 : 3 if options.small else None]:
-        with row(write, f"captured: {what}") as found:
-            # Both run there, and dropout draws the same numbers; only rounding may differ.
-            held(found, relative(*(_repeated(options.device, (*changes, *more)) for more in (("training.capture=true",), ()))), FLOAT32)
+                # Where a gradient is next to 0, an optimiser that divides by its size turns rounding into
+                # movement.
+                held(
+                    found,
+                    relative(_updated(options.device, changes, dtype), _updated("cpu", changes, dtype)),
+                    10 * limit,
+                )
     for probability in (0.2, 0.5):
         with row(write, f"dropout {probability}") as found:
             mask = keep_mask(torch.zeros(1 << 20, device=options.device), probability).cpu()
             zeros = float((mask == 0.0).double().mean())
-            held(found, abs(zeros - probability) / (probability * (1.0 - probability) / len(mask)) ** 0.5, 5.0)
-            found |= {"unit": "standard deviations", "ok": found["ok"] and abs(float(mask.max()) - 1 / (1 - probability)) < 1e-4}
-
-
-def _repeated(device: str, changes: tuple[str, ...]) -> dict[str, Tensor]:
-    """Parameters and averages after so many updates that each of two shapes is repeated; one gradient in between is not finite."""
-    settings = small_settings(device, changes)
-    network = small_network(settings, torch.float32)
-    network.product_dtype = PRECISIONS[settings.training.precision]
-    trainer = trainer_on(settings, network)
-    batches = [small_batch(torch.float32, seed, sentences).to(device) for seed, sentences in ((1, 4), (2, 6))]
-    bias = trainer.network.output.bias.detach()
-    torch.manual_seed(5)
-    for number in range(1, 2 * WARM_UPS + 5):
-        kept = bias.clone()
-        if broken := number == 2 * WARM_UPS + 3:
-            bias.fill_(torch.nan)
-        update = trainer.update([batches[number % 2]], number)
-        if broken:
-            bias.copy_(kept)
-        if update.applied == broken:
-            raise ValueError(f"update {number} was {'' if update.applied else 'not '}applied")
-    found = parameters_of(trainer.network)
-    return found | ({} if trainer.average is None else {f"average {name}": one.cpu() for name, one in trainer.average.weights.items()})
+            held(
+                found, abs(zeros - probability) / (probability * (1.0 - probability) / len(mask)) ** 0.5, 5.0
+            )
+            found |= {
+                "unit": "standard deviations",
+                "ok": found["ok"] and abs(float(mask.max()) - 1 / (1 - probability)) < 1e-4,
+            }
 
 
 def _updated(device: str, changes: tuple[str, ...], dtype: torch.dtype) -> dict[str, Tensor]:
-    """Losses, parameters and averages after two updates, the first of two batches."""
+    """Returns losses, parameters and averages after two updates, the first of which has two batches."""
     settings = small_settings(device, changes)
     trainer = Trainer(small_network(settings, dtype).to(device), settings.training, 0)
     batches = [small_batch(dtype, seed).to(device) for seed in (1, 2)]
@@ -171,55 +196,94 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "beam 1": {"beam": 1},
     "beam 12": {},
     "beam 5, 5 best": {"beam": 5, "nbest": 5},
-    "no UNK, lengths, coverage": {"no_unk": True, "min_length_ratio": 0.5, "normalise": "gnmt", "coverage_beta": 0.2},
+    "no UNK, lengths, coverage": {
+        "no_unk": True,
+        "min_length_ratio": 0.5,
+        "normalise": "gnmt",
+        "coverage_beta": 0.2,
+    },
     "a lexical shortlist": {"shortlist": True},
     "an ensemble": {"networks": 2},
     "both directions": {"changes": ("model.decoder=bidirectional",)},
     "right to left": {"changes": ("model.decoder=backward",)},
     "no context at first": {"changes": ("model.wiring=appendix",)},
 }
-FEWER_SEARCHES = {what: SEARCHES[what] for what in ("beam 12", "no UNK, lengths, coverage", "an ensemble", "both directions")}
+FEWER_SEARCHES = {
+    what: SEARCHES[what]
+    for what in ("beam 12", "no UNK, lengths, coverage", "an ensemble", "both directions")
+}
 FEWER_FORCED = [("eq4", False), ("appendix", True), ("released", True)]
 
 
 def searching(options: Options, write: Write) -> None:
-    """Translations, samples, forced decoding and its posterior alignment, in float32."""
+    """Compares translations, samples, forced decoding and its posterior alignment, in float32."""
     for what, settings in (FEWER_SEARCHES if options.small else SEARCHES).items():
         with row(write, what) as found:
             _compare(found, _searched(options.device, **settings), _searched("cpu", **settings))
     for wiring, posterior in FEWER_FORCED if options.small else product(WIRINGS, (False, True)):
         with row(write, f"forced decoding, {wiring}{', posterior' if posterior else ''}") as found:
-            held(found, relative(_forced(options.device, wiring, posterior), _forced("cpu", wiring, posterior)), FLOAT32)
-    for changes in (("model.wiring=released",), ("model.wiring=eq4",), ("model.decoder=bidirectional",))[options.small :]:
+            held(
+                found,
+                relative(_forced(options.device, wiring, posterior), _forced("cpu", wiring, posterior)),
+                FLOAT32,
+            )
+    for changes in (("model.wiring=released",), ("model.wiring=eq4",), ("model.decoder=bidirectional",))[
+        options.small :
+    ]:
         with row(write, f"quick alignment, {' '.join(changes).removeprefix('model.')}") as found:
             # A position at the edge of what meets all words may fall on the other side of it.
             held(found, relative(_quick(options.device, changes), _quick("cpu", changes)), 10 * FLOAT32)
     with row(write, "bfloat16 products, log p of given translations") as found:
-        held(found, relative(_forced(options.device, "released", False, "bfloat16"), _forced("cpu", "released", False)), BFLOAT16)
+        held(
+            found,
+            relative(
+                _forced(options.device, "released", False, "bfloat16"), _forced("cpu", "released", False)
+            ),
+            BFLOAT16,
+        )
     with row(write, "samples have the probability that forced decoding gives them") as found:
         held(found, _samples(options.device), FLOAT32)
 
 
 def _compare(found: Row, device: list[list[Hypothesis]], cpu: list[list[Hypothesis]]) -> None:
-    """Nearly all translations must be the same, since two that are equally probable may change places; those have the same scores and α."""
-    pairs = [(one, other) for mine, theirs in zip(device, cpu, strict=True) for one, other in zip(mine, theirs, strict=True)]
+    """Compares translations, with their scores and α. Nearly all must be the same: two that are equally
+    probable may change places."""
+    pairs = [
+        (one, other)
+        for mine, theirs in zip(device, cpu, strict=True)
+        for one, other in zip(mine, theirs, strict=True)
+    ]
     same = [(one, other) for one, other in pairs if one.ids == other.ids]
-    scores = max((abs(one.score - other.score) / max(1.0, abs(other.score)) for one, other in same), default=float("inf"))
-    weights = max((float(abs(one.weights - other.weights).max(initial=0.0)) for one, other in same), default=float("inf"))
+    scores = max(
+        (abs(one.score - other.score) / max(1.0, abs(other.score)) for one, other in same),
+        default=float("inf"),
+    )
+    weights = max(
+        (float(abs(one.weights - other.weights).max(initial=0.0)) for one, other in same),
+        default=float("inf"),
+    )
     held(found, max(scores, weights), FLOAT32)
-    found |= {"translations": len(pairs), "the same": len(same), "ok": found["ok"] and len(same) >= 0.9 * len(pairs)}
+    found |= {
+        "translations": len(pairs),
+        "the same": len(same),
+        "ok": found["ok"] and len(same) >= 0.9 * len(pairs),
+    }
 
 
 def _searched(
-    device: str, *, changes: tuple[str, ...] = (), networks: int = 1, shortlist: bool = False, **search_settings: Any
+    device: str,
+    *,
+    changes: tuple[str, ...] = (),
+    networks: int = 1,
+    shortlist: bool = False,
+    **search_settings: Any,
 ) -> list[list[Hypothesis]]:
     settings = small_settings(device, changes)
     several = [small_network(settings, torch.float32, seed).to(device) for seed in range(1, networks + 1)]
     batch = small_batch(torch.float32, sentences=8).to(device)
     chosen = torch.arange(0, VOCABULARY - 10).to(device) if shortlist else None
-    weights = [InferenceWeights() for _ in several]
+    weights = [linear_cache() for _ in several]
     readers = begin_search(several, weights, batch.source, batch.source_lengths, chosen)
-    readers = readers if chosen is None else shortlist_readers(readers, chosen)
     return search(readers, batch.source_lengths, settings.search.model_copy(update=search_settings))
 
 
@@ -234,17 +298,19 @@ def _forced(device: str, wiring: str, posterior: bool, products: str = "float32"
 def _quick(device: str, changes: tuple[str, ...]) -> dict[str, Tensor]:
     network = small_network(small_settings(device, changes), torch.float32).to(device)
     batch = small_batch(torch.float32).to(device)
-    return {"posterior": quick_alignment([network], [InferenceWeights()], batch, posterior=True).cpu()}
+    return {"posterior": quick_alignment([network], [linear_cache()], batch, posterior=True).cpu()}
 
 
 def _samples(device: str) -> float:
-    """The largest relative difference of a sample's log p."""
+    """Returns the largest relative difference of a sample's log p."""
     settings = small_settings(device)
     network = small_network(settings, torch.float32).to(device)
     batch = small_batch(torch.float32).to(device)
-    (reader,) = begin_search([network], [InferenceWeights()], batch.source, batch.source_lengths)
+    (reader,) = begin_search([network], [linear_cache()], batch.source, batch.source_lengths)
     generator = torch.Generator(device if device.startswith("cuda") else "cpu").manual_seed(1)
-    drawn = sample(reader.step, reader.state, batch.source_lengths, settings.search, samples=4, generator=generator)
+    drawn = sample(
+        reader.step, reader.state, batch.source_lengths, settings.search, samples=4, generator=generator
+    )
     worst = 0.0
     for number, one in ((number, one) for number, some in enumerate(drawn) for one in some if one.finished):
         target, size = torch.tensor([one.ids]), torch.tensor([len(one.ids)])
@@ -255,4 +321,8 @@ def _samples(device: str) -> float:
     return worst
 
 
-PARTS: dict[str, Callable[[Options, Write], None]] = {"model": model, "training": training, "search": searching}
+PARTS: dict[str, Callable[[Options, Write], None]] = {
+    "model": model,
+    "training": training,
+    "search": searching,
+}

@@ -1,6 +1,7 @@
 """Builds the site: python scripts/docsite [--out build/site] [--fast].
 
-Strict: a broken link, an unknown name, a formula that cannot be read, a chapter that raises or anything loaded from elsewhere ends it with
+Strict: a broken link, an unknown name, a formula that cannot be read, a chapter that raises or anything
+loaded from elsewhere ends it with
 exit code 1.
 """
 
@@ -21,7 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))  # also where this file
 from chapters import ChapterError
 from check import faults
 from configuration import configuration, extension_options
+from learn import write_learn
 from mathml import FormulaError
+from policy import write_policies
 from sources import ROOT, UnknownNameError
 from stage import stage
 from translator import write_translator
@@ -31,9 +34,18 @@ WORK = ROOT / "build" / "chapters"
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "site", help="folder of the finished site")
-    parser.add_argument("--work", type=Path, default=WORK, help="folder in which the chapters run; what they trained there is used again")
-    parser.add_argument("--fast", action="store_true", help="do not execute the chapters: for a look at the prose")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "build" / "site", help="folder of the finished site"
+    )
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=WORK,
+        help="folder in which the chapters run; what they trained there is used again",
+    )
+    parser.add_argument(
+        "--fast", action="store_true", help="do not execute the chapters: for a look at the prose"
+    )
     arguments = parser.parse_args()
     begun = time.monotonic()
     try:
@@ -44,7 +56,8 @@ def main() -> int:
     wrong = [*warnings, *faults(arguments.out)]
     for fault in wrong:
         print(f"docs: {fault}", file=sys.stderr)
-    print(f"{arguments.out}: {len([*arguments.out.rglob('*.html')])} pages, {time.monotonic() - begun:.0f} s, {len(wrong)} faults")
+    pages, seconds = len([*arguments.out.rglob("*.html")]), time.monotonic() - begun
+    print(f"{arguments.out}: {pages} pages, {seconds:.0f} s, {len(wrong)} faults")
     return 1 if wrong else 0
 
 
@@ -59,7 +72,9 @@ def build_site(out: Path, work: Path, *, run: bool = True) -> list[str]:
     pages = out.parent / f"{out.name}-pages"
     staged = stage(pages, work, lambda text: print(text, file=sys.stderr), run=run)
     settings = configuration(pages.resolve(), out.resolve(), staged.nav, rnnsearch.__version__)
-    settings["markdown_extensions"] = [{name: extension_options().get(name, {})} for name in settings["markdown_extensions"]]
+    settings["markdown_extensions"] = [
+        {name: extension_options().get(name, {})} for name in settings["markdown_extensions"]
+    ]
     heard = Heard()
     logging.getLogger("mkdocs").addHandler(heard)
     try:
@@ -67,6 +82,8 @@ def build_site(out: Path, work: Path, *, run: bool = True) -> list[str]:
         config.plugins.on_startup(command="build", dirty=False)
         build(config)
         write_translator(out)
+        write_learn(out)
+        write_policies(out)
     except Abort as error:  # it has logged why
         return [*heard.lines, str(error)]
     finally:

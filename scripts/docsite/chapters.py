@@ -1,7 +1,10 @@
-"""Chapters: pages whose Python is executed while the site is built, and which then show what it printed and drew.
+"""Chapters: pages whose Python is executed while the site is built, and which then show what it printed and
+drew.
 
-Each ```python block of a chapter runs in its order, all of them in one namespace; chapters share one folder and no names. What a block
-prints stands below it, and so does the value of its last expression: a matplotlib figure as a picture, a `Translation` as its alignment.
+Each ```python block of a chapter runs in its order, all of them in one namespace; chapters share one folder
+and no names. What a block
+prints stands below it, and so does the value of its last expression: a matplotlib figure as a picture, a
+`Translation` as its alignment.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FOLDED = "<!-- fold: "
+PYTHON = re.compile(r"^(?:<!-- fold: (.*?) -->\n+)?(```python\n(.*?)^```$)", re.MULTILINE | re.DOTALL)
+SCREEN = 45
+"""Lines of code that fit a screen; longer code is folded."""
 
 
 class ChapterError(Exception):
@@ -35,10 +40,12 @@ def executed(chapter: Path, folder: Path) -> str:
         try:
             outputs = run(match[1], namespace, f"{chapter.stem}-{number}")
         except Exception as error:
-            raise ChapterError(f"{chapter.name}, block {number}: {type(error).__name__}: {error}\n\n{match[1]}") from error
+            raise ChapterError(
+                f"{chapter.name}, block {number}: {type(error).__name__}: {error}\n\n{match[1]}"
+            ) from error
         return "\n\n".join([match[0], *outputs])
 
-    with working_in(folder):
+    with working_in(folder), figure_colours():
         text = BLOCK.sub(replaced, text)
     return folds(text)
 
@@ -50,8 +57,14 @@ def run(code: str, namespace: dict[str, Any], name: str) -> Iterator[str] | list
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(tree, name, "exec"), namespace)
-        value = eval(compile(ast.Expression(last.value), name, "eval"), namespace) if isinstance(last, ast.Expr) else None
-    outputs = [f"``` {{ .text .output }}\n{printed.getvalue().rstrip()}\n```"] if printed.getvalue().strip() else []
+        value = (
+            eval(compile(ast.Expression(last.value), name, "eval"), namespace)
+            if isinstance(last, ast.Expr)
+            else None
+        )
+    outputs = (
+        [f"``` {{ .text .output }}\n{printed.getvalue().rstrip()}\n```"] if printed.getvalue().strip() else []
+    )
     return [*outputs, *([] if value is None else [shown(value, name)])]
 
 
@@ -62,7 +75,9 @@ def shown(value: Any, name: str) -> str:
     from rnnsearch.drawing.figures import inline_svg
 
     if isinstance(value, Figure):
-        svg = inline_svg(value, name, value.get_label() or "Figure", value.get_label() or "drawn by the code above")
+        svg = inline_svg(
+            value, name, value.get_label() or "Figure", value.get_label() or "drawn by the code above"
+        )
         return f'<figure class="drawn">{flat(svg)}</figure>'
     if hasattr(value, "_repr_html_"):
         return f'<div class="shown">{flat(value._repr_html_())}</div>'
@@ -75,9 +90,21 @@ def flat(html: str) -> str:
 
 
 def folds(text: str) -> str:
-    """`<!-- fold: words -->` before a block puts it behind the words, its outputs stay in view."""
-    pattern = re.compile(r"^<!-- fold: (.*?) -->\n+(```python\n.*?^```$)", re.MULTILINE | re.DOTALL)
-    return pattern.sub(lambda match: f'<details markdown="1"><summary>{match[1]}</summary>\n\n{match[2]}\n\n</details>', text)
+    """Folds each Python block that follows `<!-- fold: words -->`, and each that is longer than a screen.
+
+    The words stay in view, and so do the outputs.
+    """
+
+    def replaced(match: re.Match[str]) -> str:
+        lines = match[3].count("\n")
+        words = match[1] or (f"Code ({lines} lines)" if lines > SCREEN else "")
+        return folded(words, match[2]) if words else match[0]
+
+    return PYTHON.sub(replaced, text)
+
+
+def folded(words: str, block: str) -> str:
+    return f'<details markdown="1"><summary>{words}</summary>\n\n{block}\n\n</details>'
 
 
 @contextlib.contextmanager
@@ -90,6 +117,17 @@ def working_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.chdir(before)
+
+
+def figure_colours() -> contextlib.AbstractContextManager[None]:
+    """Makes matplotlib draw in the palette, whose colours follow light and dark on a page."""
+    from matplotlib import rc_context
+
+    from rnnsearch.drawing.palette import DIM, TEXT
+
+    lines = dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), DIM)
+    letters = ("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor")
+    return rc_context({**lines, **dict.fromkeys(letters, TEXT)})
 
 
 def chapters(docs: Path) -> list[Path]:

@@ -7,14 +7,26 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-LOADS = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "audio": "src", "embed": "src", "object": "data"}
-"""Elements that make a browser fetch something, with the attribute that says what; `link` is looked at by its rel."""
-LOADED_LINKS = {"stylesheet", "preload", "prefetch", "preconnect", "dns-prefetch", "icon", "modulepreload", "manifest"}
+LOADS = dict.fromkeys(("script", "img", "iframe", "source", "video", "audio", "embed"), "src") | {
+    "object": "data"
+}
+"""Elements for which a browser fetches something, with the attribute that names it; for `link` its rel
+decides."""
+LOADED_LINKS = {
+    "stylesheet",
+    "preload",
+    "prefetch",
+    "preconnect",
+    "dns-prefetch",
+    "icon",
+    "modulepreload",
+    "manifest",
+}
 OUTSIDE = re.compile(r"""(?:url\(\s*["']?|@import\s+["']?)((?:https?:)?//[^"')]+)""")
 
 
 class Page(HTMLParser):
-    """What a page names: anchors of its own, links, and what it loads."""
+    """The anchors and links of a page, and the addresses that it loads."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -35,7 +47,7 @@ class Page(HTMLParser):
 
 
 def faults(site: Path) -> list[str]:
-    """What is wrong with a built site, a line for each: none if it is right."""
+    """Returns the faults of a built site, one line each."""
     pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     found = []
     for path, page in pages.items():
@@ -49,7 +61,10 @@ def faults(site: Path) -> list[str]:
                 found.append(f"{name}: {address}: {reason}")
     for path in [*site.rglob("*.css"), *pages]:
         text = path.read_text(encoding="utf-8")
-        found += [f"{path.relative_to(site.resolve() if path in pages else site)}: loads {address}" for address in OUTSIDE.findall(text)]
+        found += [
+            f"{path.relative_to(site.resolve() if path in pages else site)}: loads {address}"
+            for address in OUTSIDE.findall(text)
+        ]
     return found
 
 
@@ -58,7 +73,7 @@ def is_outside(address: str) -> bool:
 
 
 def broken(address: str, path: Path, pages: dict[Path, Page]) -> str:
-    """Why an address leads nowhere; empty if it does."""
+    """Returns why an address leads nowhere; "" if it leads somewhere."""
     parts = urlsplit(address)
     if parts.scheme or address.startswith("//"):
         return ""
@@ -67,6 +82,11 @@ def broken(address: str, path: Path, pages: dict[Path, Page]) -> str:
         target = target / "index.html"
     if not target.exists():
         return "no such file"
-    if parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors and parts.fragment != "__top":
+    if (
+        parts.fragment
+        and target in pages
+        and unquote(parts.fragment) not in pages[target].anchors
+        and parts.fragment != "__top"
+    ):
         return "no such anchor"
     return ""

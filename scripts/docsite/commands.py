@@ -19,19 +19,40 @@ def commands_page() -> str:
     group: Any = typer.main.get_command(app)
     context = group.make_context("rnnsearch", ["--help"], resilient_parsing=True)
     commands = {name: group.get_command(context, name) for name in group.list_commands(context)}
-    listed = "\n".join(f"| [`{name}`](#rnnsearch-{name}) | {escaped(first_line(command))} |" for name, command in commands.items())
+    listed = "\n".join(
+        f"| [`{name}`](#rnnsearch-{name}) | {escaped(first_line(command))} |"
+        for name, command in commands.items()
+    )
     sections = [section(name, command, context) for name, command in commands.items() if not command.hidden]
-    everywhere = table([parameter for parameter in group.params if parameter.name not in ("install_completion", "show_completion")])
+    everywhere = table(
+        [
+            parameter
+            for parameter in group.params
+            if parameter.name not in ("install_completion", "show_completion")
+        ]
+    )
     common = f"## Options of all commands\n\n{everywhere}"
     return "\n\n".join([f"| command | does |\n|---|---|\n{listed}", *sections, common])
 
 
 def section(name: str, command: Any, parent: Any) -> str:
     context = type(parent)(command, info_name=name, parent=parent, resilient_parsing=True)
-    usage = " ".join(["rnnsearch", name, *command.collect_usage_pieces(context)]).replace("{", "").replace("}...", "")
+    usage = (
+        " ".join(["rnnsearch", name, *command.collect_usage_pieces(context)])
+        .replace("{", "")
+        .replace("}...", "")
+    )
     everywhere = {"quiet", "debug", "help"}
-    own = [parameter for parameter in command.params if parameter.name not in everywhere and not getattr(parameter, "hidden", False)]
-    parts = [f"## rnnsearch {name} {{ #rnnsearch-{name} }}", described(command.help or ""), f"```sh\n{usage}\n```"]
+    own = [
+        parameter
+        for parameter in command.params
+        if parameter.name not in everywhere and not getattr(parameter, "hidden", False)
+    ]
+    parts = [
+        f"## rnnsearch {name} {{ #rnnsearch-{name} }}",
+        described(command.help or ""),
+        f"```sh\n{usage}\n```",
+    ]
     if own:
         parts.append(table(own))
     if command.epilog:
@@ -48,7 +69,11 @@ def row(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         name = f"`{parameter.metavar or parameter.name.upper()}`"
     else:
-        value = "" if parameter.is_flag else f" {parameter.metavar or METAVARS.get(parameter.type_descriptor.annotation, 'TEXT')}"
+        value = (
+            ""
+            if parameter.is_flag
+            else f" {parameter.metavar or METAVARS.get(parameter.type_descriptor.annotation, 'TEXT')}"
+        )
         name = ", ".join([*(f"`{option}`" for option in parameter.opts[1:]), f"`{parameter.opts[0]}{value}`"])
     return f"| {name} | {escaped(parameter.help or '')} | {default_of(parameter)} |"
 
@@ -57,7 +82,13 @@ def default_of(parameter: Any) -> str:
     if parameter.required:
         return "required"
     default = parameter.default
-    if default is None or default is False or default in ((), "") or "Sentinel" in type(default).__name__ or callable(default):
+    if (
+        default is None
+        or default is False
+        or default in ((), "")
+        or "Sentinel" in type(default).__name__
+        or callable(default)
+    ):
         return ""
     return f"`{default}`"
 

@@ -12,7 +12,8 @@ from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 from math_core import LatexError, LatexToMathML
 
-# Without stretching: a bar over one letter; and the cross of an undefined command must end the build, so errors are raised.
+# Without stretching: a bar over one letter; and the cross of an undefined command must end the build, so
+# errors are raised.
 _CONVERTER = LatexToMathML(fancy_error=False)
 
 

@@ -1,4 +1,5 @@
-"""The source files that the documentation names, as pages of the site, and `path.py:Name` as a link to the very line."""
+"""The source files that the documentation names, as pages of the site, and `path.py:Name` as a link to the
+very line."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ import re
 from functools import cache
 from pathlib import Path
 from posixpath import relpath
+
+from chapters import SCREEN, folded
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "rnnsearch"
@@ -21,7 +24,8 @@ class UnknownNameError(Exception):
 
 @cache
 def lines_of(file: str) -> dict[str, tuple[int, int]]:
-    """Name, `Class.method` too → first and last line, from 1; decorators and the docstring of a variable belong to it."""
+    """Name, `Class.method` too → first and last line, from 1; decorators and the docstring of a variable
+    belong to it."""
     places: dict[str, tuple[int, int]] = {}
 
     def visit(body: list[ast.stmt], prefix: str) -> None:
@@ -91,7 +95,9 @@ class SourcePages:
             return f"[{match[0]}]({self.link(page, file, name)})"
 
         return re.sub(
-            rf"\[[^\]]*\]\([^)]*\)|{NAMED.pattern}", lambda match: match[0] if match[0].startswith("[") else replaced(match), text
+            rf"\[[^\]]*\]\([^)]*\)|{NAMED.pattern}",
+            lambda match: match[0] if match[0].startswith("[") else replaced(match),
+            text,
         )
 
     def shown(self, page: str, text: str) -> str:
@@ -104,9 +110,10 @@ class SourcePages:
             margin = min(len(line) - len(line.lstrip()) for line in code if line.strip())
             body = "\n".join(line[margin:] for line in code)
             address = self.link(page, file, name)
-            return (
-                f'<p class="from-source" markdown="span">[`{file}:{name}`]({address}), line {first}</p>\n\n``` {{ .python }}\n{body}\n```'
-            )
+            place = f'<p class="from-source" markdown="span">[`{file}:{name}`]({address}), line {first}</p>'
+            block = f"``` {{ .python }}\n{body}\n```"
+            shown = folded(f"Show the {len(code)} lines", block) if len(code) > SCREEN else block
+            return f"{place}\n\n{shown}"
 
         return CODE.sub(replaced, text)
 
@@ -117,7 +124,10 @@ class SourcePages:
             path.parent.mkdir(parents=True, exist_ok=True)
             code = (PACKAGE / file).read_text(encoding="utf-8").rstrip("\n")
             head = f"---\ntitle: {file}\nsearch:\n  exclude: true\nhide:\n  - toc\n---\n# `{file}`\n\n"
-            path.write_text(f'{head}`src/rnnsearch/{file}`\n\n~~~ {{ .python linenums="1" }}\n{code}\n~~~\n', encoding="utf-8")
+            path.write_text(
+                f'{head}`src/rnnsearch/{file}`\n\n~~~ {{ .python linenums="1" }}\n{code}\n~~~\n',
+                encoding="utf-8",
+            )
         names = "\n".join(f"- [`{file}`]({file.removesuffix('.py')}.md)" for file in sorted(self.files))
         note = "These are the files that the documentation names, as they were when it was built."
         (folder / "source").mkdir(exist_ok=True)

@@ -1,4 +1,5 @@
-"""From docs/ to the pages that MkDocs reads: links into the repository resolved, generated references filled in, chapters executed."""
+"""From docs/ to the pages that MkDocs reads: links into the repository resolved, generated references filled
+in, chapters executed."""
 
 from __future__ import annotations
 
@@ -6,19 +7,26 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from posixpath import relpath
 
-from chapters import chapters, executed
+from chapters import chapters, executed, flat, folds
 from commands import commands_page
-from sources import ROOT, SourcePages
+from notebooks import write_notebook
+from self_checks import with_forms
+from sources import PACKAGE, ROOT, SourcePages
 from translator import with_translator
 
-from rnnsearch.drawing.palette import DARK, LIGHT, ON_GREY
+from rnnsearch.drawing.figures import inline
+from rnnsearch.drawing.palette import DARK, FONTS, LIGHT, ON_GREY
 
 DOCS = ROOT / "docs"
-OUTSIDE = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+OUTSIDE = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
 """Pages of the repository's root that are pages of the site, too."""
-NOT_PAGES = {"README.md": "index.md", "LICENSE": "licence.md"}
+CONTENTS = "contents.md"
+"""docs/index.md on the site, whose front page is the translator."""
+NOT_PAGES = {"README.md": CONTENTS, "LICENSE": "licence.md"}
 """What the site has another page for."""
 SECTIONS = {
     "start": "Start",
@@ -28,9 +36,14 @@ SECTIONS = {
     "reference": "Reference",
     "decisions": "Decisions",
 }
-"""Folders of docs/ with their titles, in the order of the navigation; a folder that is not named here comes last, by its own name."""
+"""Folders of docs/ with their titles, in the order of the navigation; a folder that is not named here comes
+last, by its own name."""
 FENCE = re.compile(r"^(```|~~~).*?^\1$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+CHART = re.compile(r"^!\[([^\]]*)\]\(([^)\s]+\.svg)\)$", re.MULTILINE)
+FIGURE_LINK = re.compile(r'href="([\w./-]+\.(?:md|py))(?:#([\w.-]+))?"')
+BACKGROUND = ("decisions/", "log.md", "changelog.md")
+"""Pages that the search lists below all others."""
 
 
 @dataclass
@@ -43,25 +56,38 @@ class Staged:
 
 
 def stage(out: Path, work: Path, say: Callable[[str], None], *, run: bool = True) -> Staged:
-    """Writes all pages into `out`. work: where the chapters run; what they trained there is used again. run: False shows them unexecuted.
+    """Writes all pages into `out`. work: where the chapters run; what they trained there is used again. run:
+    False shows them unexecuted.
 
     Raises ChapterError, UnknownNameError, or FormulaError where a page is wrong.
     """
     shutil.rmtree(out, ignore_errors=True)
     sources = SourcePages()
-    texts = {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
-    for chapter in chapters(DOCS) if run else []:
-        say(f"runs {chapter.name}")
-        texts[str(chapter.relative_to(DOCS))] = executed(chapter, work)
+    texts = {
+        str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))
+    }
+    for chapter in chapters(DOCS):
+        name = str(chapter.relative_to(DOCS))
+        if run:
+            say(f"runs {chapter.name}")
+        texts[name] = with_forms(executed(chapter, work) if run else folds(texts[name]))
+        own = Path(name).with_suffix(".ipynb")
+        write_notebook(chapter, out / own)
+        texts[name] += f"\n\n[This chapter as a notebook]({own.name}) for Jupyter.\n"
     for name, page in OUTSIDE.items():
         texts[page] = from_root((ROOT / name).read_text(encoding="utf-8"))
     texts["licence.md"] = "# Licence\n\n```text\n" + (ROOT / "LICENSE").read_text(encoding="utf-8") + "```\n"
     texts["decisions/index.md"] = decisions(texts)
-    texts["reference/commands.md"] = texts["reference/commands.md"].replace("<!-- commands -->", commands_page())
+    texts["reference/commands.md"] = texts["reference/commands.md"].replace(
+        "<!-- commands -->", commands_page()
+    )
     for page, text in texts.items():
-        path = out / page
+        path = out / (CONTENTS if page == "index.md" else page)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(resolved(page, with_translator(page, text), sources), encoding="utf-8")
+        text = resolved(page, with_charts(page, with_translator(page, text), sources), sources)
+        text = text.replace(" ± ", "\u00a0±\u00a0")
+        rank = "---\nsearch:\n  boost: 0.2\n---\n" if page.startswith(BACKGROUND) else ""
+        path.write_text(rank + text, encoding="utf-8")
     for path in DOCS.rglob("*"):
         if path.is_file() and path.suffix != ".md":
             (out / path.relative_to(DOCS)).parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +114,11 @@ def within(page: str, text: str, sources: SourcePages) -> str:
         address, hash_, anchor = match[1].partition("#")
         name = Path(address).name
         if address == f"{above}../{name}" and name in OUTSIDE | NOT_PAGES:
-            return f"]({above}{(OUTSIDE | NOT_PAGES)[name]}{hash_ if name in OUTSIDE else ''}{anchor if name in OUTSIDE else ''})"
+            if name in NOT_PAGES:
+                return f"]({above}{NOT_PAGES[name]})"
+            return f"]({above}{OUTSIDE[name]}{hash_}{anchor})"
+        if address == f"{above}index.md":
+            return f"]({above}{CONTENTS}{hash_}{anchor})"
         if address.endswith("decisions"):
             return f"]({address}/index.md)"
         return match[0]
@@ -96,11 +126,42 @@ def within(page: str, text: str, sources: SourcePages) -> str:
     return sources.in_text(page, LINK.sub(replaced, text))
 
 
+def with_charts(page: str, text: str, sources: SourcePages) -> str:
+    """Returns the page with its SVG files inside, in colours that follow light and dark. Links in a figure
+    lead to pages of the site."""
+
+    def replaced(match: re.Match[str]) -> str:
+        file = (DOCS / page).parent / match[2]
+        svg = inline(file.read_text(encoding="utf-8"), f"figure-{file.stem}", match[1], match[1])
+        if "<a " in svg:
+            svg = FIGURE_LINK.sub(partial(figure_link, page, file, sources), svg)
+            svg = svg.replace(
+                'role="img"', 'role="group"', 1
+            )  # else its links were no links to screen readers
+        return f'<figure class="drawn">{flat(svg.replace("fill: #ffffff", "fill: none"))}</figure>'
+
+    return CHART.sub(replaced, text)
+
+
+def figure_link(page: str, figure: Path, sources: SourcePages, match: re.Match[str]) -> str:
+    """Returns the address on the site of what a figure links to: a page, or a name in a source file."""
+    target = (figure.parent / match[1]).resolve()
+    if target.suffix == ".py":
+        address = sources.link(page, str(target.relative_to(PACKAGE)), match[2])
+    else:
+        address = relpath(target, (DOCS / page).parent) + (f"#{match[2]}" if match[2] else "")
+    return f'href="{address.replace(".md", ".html")}"'
+
+
 def palette() -> str:
-    """The colours of all pages and figures as custom properties, for the theme's light and dark scheme."""
-    schemes = {"default": LIGHT | ON_GREY, "slate": DARK | ON_GREY}
-    rules = {scheme: " ".join(f"--{name}: {colour};" for name, colour in colours.items()) for scheme, colours in schemes.items()}
-    return "".join(f'[data-md-color-scheme="{scheme}"] {{ {rule} }}\n' for scheme, rule in rules.items())
+    """Returns colours and fonts of all pages as custom properties, for the theme's light and dark scheme."""
+    rules = {":root": FONTS}
+    for scheme, colours in {"default": LIGHT, "slate": DARK}.items():
+        rules[f'[data-md-color-scheme="{scheme}"]'] = colours | ON_GREY
+    return "".join(
+        f"{selector} {{ {' '.join(f'--{name}: {value};' for name, value in values.items())} }}\n"
+        for selector, values in rules.items()
+    )
 
 
 def from_root(text: str) -> str:
@@ -109,8 +170,16 @@ def from_root(text: str) -> str:
 
 
 def decisions(texts: dict[str, str]) -> str:
-    rows = [f"- [{title(text)}]({Path(page).name})" for page, text in sorted(texts.items()) if page.startswith("decisions/")]
-    return "# Decisions\n\nChoices that somebody may question, and their reasons, in short records.\n\n" + "\n".join(rows) + "\n"
+    rows = [
+        f"- [{title(text)}]({Path(page).name})"
+        for page, text in sorted(texts.items())
+        if page.startswith("decisions/")
+    ]
+    return (
+        "# Decisions\n\nChoices that somebody may question, and their reasons, in short records.\n\n"
+        + "\n".join(rows)
+        + "\n"
+    )
 
 
 def title(text: str) -> str:
@@ -120,7 +189,8 @@ def title(text: str) -> str:
 
 
 def navigation(texts: dict[str, str]) -> list[object]:
-    """A section for each folder. Pages stand in the order in which docs/index.md names them, those it does not name behind them.
+    """A section for each folder. Pages stand in the order in which docs/index.md names them, those it does
+    not name behind them.
 
     So a new page needs nothing but its link in docs/index.md.
     """
@@ -137,9 +207,16 @@ def navigation(texts: dict[str, str]) -> list[object]:
     sections = {folder: ordered(folder) for folder in order if folder in folders}
     sections["start"].append("tutorial.md")
     sections["reference"] += ["source/index.md"]
-    about = [*sections.pop("decisions"), "log.md", "first-ten-minutes.md", "changelog.md", "contributing.md", "licence.md"]
+    about = [
+        *sections.pop("decisions"),
+        "log.md",
+        "changelog.md",
+        "contributing.md",
+        "security.md",
+        "licence.md",
+    ]
     return [
-        {"Home": "index.md"},
+        {"All pages": CONTENTS},
         *({SECTIONS.get(folder, folder.capitalize()): pages} for folder, pages in sections.items()),
         {"About": about},
     ]

@@ -1,19 +1,21 @@
-"""RNNsearch: neural machine translation by jointly learning to align and translate (Bahdanau, Cho & Bengio, ICLR 2015).
+"""RNNsearch: neural machine translation by jointly learning to align and translate (Bahdanau, Cho & Bengio,
+ICLR 2015).
 
-The names of `__all__` are the public interface, and those of `rnnsearch.extending` for parts of your own. Whatever else a module of this
-package holds may change without notice. The documentation's page on stability says what is kept, and for how long.
+The names of `__all__` are the public interface, and those of `rnnsearch.extending` for parts of your own.
+Whatever else a module of this
+package holds may change without notice. The documentation's page on stability says what is kept, and for how
+long.
 """
 
 from __future__ import annotations
 
 import importlib
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:
-    from rnnsearch.builtin.generate import GeneratedPair, generate
+    from rnnsearch.builtin.corpus import GeneratedPair, generate
     from rnnsearch.config import (
         DataSettings,
         ModelSettings,
@@ -35,12 +37,15 @@ if TYPE_CHECKING:
     from rnnsearch.text.store.corpus import Corpus
     from rnnsearch.training.interrupt import TrainingInterrupted
     from rnnsearch.training.loop import train
+    from rnnsearch.translation.aligner import AlignedPair, Aligner
     from rnnsearch.translation.translator import Translator
     from rnnsearch.word_links import GoldLinks, Link
 
     __version__: str
 
 _LAZY = {
+    "Aligner": "rnnsearch.translation.aligner",
+    "AlignedPair": "rnnsearch.translation.aligner",
     "Translator": "rnnsearch.translation.translator",
     "Translation": "rnnsearch.records",
     "Hypothesis": "rnnsearch.records",
@@ -67,15 +72,14 @@ _LAZY = {
     "symmetrise": "rnnsearch.text.links.symmetrise",
     "Link": "rnnsearch.word_links",
     "GoldLinks": "rnnsearch.word_links",
-    "generate": "rnnsearch.builtin.generate",
-    "GeneratedPair": "rnnsearch.builtin.generate",
+    "generate": "rnnsearch.builtin.corpus",
+    "GeneratedPair": "rnnsearch.builtin.corpus",
 }
 """Names whose modules load torch or other libraries: imported when they are first used."""
 
-_MOVED = {"Alignment": "rnnsearch.extending"}
-"""Names of an earlier version → where they are now; they work with a warning."""
-
 __all__ = [
+    "AlignedPair",
+    "Aligner",
     "AlignmentScore",
     "Corpus",
     "DataSettings",
@@ -113,9 +117,6 @@ def __getattr__(name: str) -> Any:
         from rnnsearch.system.version import package_version
 
         return package_version()
-    if name in _MOVED:
-        warnings.warn(f"rnnsearch.{name} is now {_MOVED[name]}.{name}", FutureWarning, stacklevel=2)
-        return getattr(importlib.import_module(_MOVED[name]), name)
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_LAZY[name]), name)

@@ -1,8 +1,8 @@
-"""How fast a network trains and translates on this machine: synthetic ids of one length, no text, nothing written."""
+"""How fast a network trains and translates on this machine: synthetic ids of one length, no text, nothing
+written."""
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import resource
 import statistics
@@ -16,24 +16,22 @@ from torch import Tensor
 
 from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
-from rnnsearch.model.inference_weights import InferenceWeights
+from rnnsearch.model.layers import linear_cache
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.training.capture import WARM_UPS, check_capture, make_trainer
-from rnnsearch.training.launch import started
-from rnnsearch.training.parallel import ParallelTrainer, Share
-from rnnsearch.training.ranks import Ranks
+from rnnsearch.training.interrupt import Interrupt
+from rnnsearch.training.launch import joined, launch_of_environment, launched
+from rnnsearch.training.processes import part_of
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.joint import search
-from rnnsearch.translation.lexical_shortlist import shortlist_readers
-from rnnsearch.translation.network_step import begin_search
+from rnnsearch.translation.readers import begin_search
 
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Medians over the repetitions. Words are target words with the end of sentence; peak memory, in bytes, is the whole process's,
-    or what torch had allocated on the GPU while it was timed."""
+    """Medians over the repetitions. Words are target words with the end of sentence; peak memory, in bytes,
+    is the whole process's, or what torch had allocated on the GPU while it was timed."""
 
     what: str
     hardware: str
@@ -52,65 +50,74 @@ class Throughput:
     peak_memory: int
 
     def text(self) -> str:
-        """For a person, in three lines."""
-        size = f"{self.parameters:,} parameters, {self.target_words:,} target words, {self.precision} products, torch {self.torch}"
+        """Returns three lines for a person."""
+        size = (
+            f"{self.parameters:,} parameters, {self.target_words:,} target words, {self.precision} "
+            f"products, torch {self.torch}"
+        )
         beam = f", beam {self.beam}" if self.beam else ""
         beam += f", lexical shortlist of {self.lexical_shortlist:,} words" if self.lexical_shortlist else ""
-        speed = f"{self.words_per_second:,.0f} target words/s, {self.sentences_per_second:,.2f} sentences/s, {self.seconds:.3f} s per batch"
+        speed = (
+            f"{self.words_per_second:,.0f} target words/s, {self.sentences_per_second:,.2f} "
+            f"sentences/s, {self.seconds:.3f} s per batch"
+        )
         return (
-            f"{self.what} {self.sentences} sentences of {self.length} words{beam} on {self.hardware}\n{size}\n"
+            f"{self.what} {self.sentences} sentences of {self.length} words{beam} on "
+            f"{self.hardware}\n{size}\n"
             f"{speed} (medians), peak memory {self.peak_memory / 2**30:.2f} GiB"
         )
 
-    def as_dict(self) -> dict[str, str | int | float]:
-        return dataclasses.asdict(self)
-
 
 def bench_training(settings: Settings, *, words: int, length: int, repetitions: int) -> Throughput:
-    """Whole updates of `training.batch_size` pairs of `length` words per side, the network being that of the settings.
+    """Measures whole updates of `training.batch_size` pairs of `length` words per side, the network being
+    that of the settings.
 
     words: K of both sides. Raises InputError for sizes that make no network.
     """
-    training = settings.training
-    check_capture(training, training.processes)
-    trainer, batch = trained(settings, words, length)
-    updates = itertools.count(1)
-    if training.capture:
-        for _ in range(WARM_UPS):  # and the first that is timed, which `timed` leaves out, is captured
-            trainer.update([batch], next(updates))
+    training, arguments = settings.training, (settings, words, length, repetitions)
     if training.processes == 1:
-        seconds = timed(lambda: trainer.update([batch], next(updates)), repetitions, training.device)
+        seconds, memory = time_updates(*arguments)
     else:
-        with started(training.processes, training.exchange_timeout, _follow, settings, words, length) as ranks:
-            parallel, share = ParallelTrainer(trainer, ranks, training), share_here(batch, ranks)
-            seconds = timed(lambda: parallel.update(share, next(updates)), repetitions, training.device)
-            parallel.end(0)
-    network = trainer.network
-    return _throughput("training on", settings, network, training.precision, training.batch_size, length, 0, seconds)
+        set_up_cpu(training.threads, training.processes)
+        seconds, memory = launched(training.processes, time_updates, *arguments)
+    with torch.device("meta"):
+        network = TranslationNetwork(settings.model, words, words, trust_code=True)
+    return _throughput(
+        "training on", settings, network, training.precision, training.batch_size, length, 0, seconds, memory
+    )
 
 
-def trained(settings: Settings, words: int, length: int) -> tuple[Trainer, Batch]:
-    """What is timed, and on what: the same in all processes."""
+def time_updates(settings: Settings, words: int, length: int, repetitions: int) -> tuple[list[float], int]:
+    """Returns (the seconds of each update, the peak memory) of one of the processes that share it."""
+    training, launch = settings.training, launch_of_environment()
+    with joined(launch, training, Interrupt(), all_speak=True) as processes:
+        network = random_network(settings, words, PRECISIONS[training.precision]).to(training.device)
+        batch = random_batch(settings, words, length)
+        total = 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30
+        trainer = Trainer(network, training, total, processes)
+        mine, updates = part_of(batch, processes), itertools.count(1)
+
+        def update() -> None:
+            trainer.update([mine], next(updates), len(batch.source))
+
+        return timed(update, repetitions, training.device), peak_memory(training.device)
+
+
+def random_batch(settings: Settings, words: int, length: int) -> Batch:
+    """Returns a batch of sentences of one length, with links that are read only if the settings learn from
+    them."""
     training = settings.training
-    network = random_network(settings, words, PRECISIONS[training.precision]).to(training.device)
     ids, lengths = random_ids(training.batch_size, length, words)
-    known = torch.eye(length + 1).repeat(training.batch_size, 1, 1)  # read only if the settings learn from links
-    batch = Batch(ids, lengths, ids.flip(0), lengths, known, random_words(ids, words, training.sampled_softmax)).to(training.device)
-    return make_trainer(network, training, 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30), batch
+    known = torch.eye(length + 1).repeat(training.batch_size, 1, 1)
+    subset = random_words(ids, words, training.sampled_softmax)
+    return Batch(ids, lengths, ids.flip(0), lengths, known, subset).to(training.device)
 
 
-def share_here(batch: Batch, ranks: Ranks) -> Share:
-    """Of the batch, what this rank learns from."""
-    return Share([batch.share(ranks.rank, ranks.world)] if len(batch.source) > ranks.rank else [], len(batch.source))
-
-
-def _follow(ranks: Ranks, settings: Settings, words: int, length: int) -> int:
-    trainer, batch = trained(settings, words, length)
-    return ParallelTrainer(trainer, ranks, settings.training).follow(itertools.repeat(share_here(batch, ranks)))
-
-
-def bench_translation(settings: Settings, *, words: int, length: int, repetitions: int, lexical_shortlist: int = 0) -> Throughput:
-    """Beam search for `search.batch_size` sentences of `length` words; every translation is made to have that length too.
+def bench_translation(
+    settings: Settings, *, words: int, length: int, repetitions: int, lexical_shortlist: int = 0
+) -> Throughput:
+    """Measures beam search for `search.batch_size` sentences of `length` words; every translation is given
+    that length, too.
 
     lexical_shortlist: the number of target words that are searched, chosen at random; 0 = all.
     Raises InputError for more words than there are, or fewer than 3.
@@ -120,23 +127,35 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
         raise InputError(what, remedy=f"choose 3 to {words:,} words, or 0 to search all words")
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1})
     network = random_network(settings, words, torch.float32).to(settings.training.device)
-    ids, lengths = (part.to(settings.training.device) for part in random_ids(limits.batch_size, length, words))
-    weights = InferenceWeights(limits.precision)
+    ids, lengths = (
+        part.to(settings.training.device) for part in random_ids(limits.batch_size, length, words)
+    )
+    cache = linear_cache(getattr(torch, limits.precision))
     others = 2 + torch.randperm(words - 2)[: lexical_shortlist - 2]
     chosen = torch.cat([torch.arange(2), others]).sort().values.to(ids.device) if lexical_shortlist else None
 
     def translate() -> None:
-        readers = begin_search([network], [weights], ids, lengths, chosen)
-        search(readers if chosen is None else shortlist_readers(readers, chosen), lengths, limits)
+        readers = begin_search([network], [cache], ids, lengths, chosen)
+        search(readers, lengths, limits)
 
     seconds = timed(translate, repetitions, settings.training.device)
     return _throughput(
-        "translating", settings, network, limits.precision, limits.batch_size, length, limits.beam, seconds, lexical_shortlist
+        "translating",
+        settings,
+        network,
+        limits.precision,
+        limits.batch_size,
+        length,
+        limits.beam,
+        seconds,
+        peak_memory(settings.training.device),
+        lexical_shortlist,
     )
 
 
 def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
-    """Floating-point operations of the matrix products of an update as in `bench_training`: a multiplication and an addition are two.
+    """Floating-point operations of the matrix products of an update as in `bench_training`: a multiplication
+    and an addition are two.
 
     They are counted on tensors that have shapes and no numbers.
     """
@@ -144,33 +163,38 @@ def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
 
     training = settings.training.model_copy(update={"device": "meta"})
     with torch.device("meta"):
-        network = TranslationNetwork(settings.model, words, words, product_dtype=PRECISIONS[training.precision], trust_code=True)
-    ids, lengths = random_ids(training.batch_size, length, words)
-    known, subset = torch.eye(length + 1).repeat(training.batch_size, 1, 1), random_words(ids, words, training.sampled_softmax)
-    batch = Batch(ids, lengths, ids, lengths, known, subset).to("meta")
+        network = TranslationNetwork(
+            settings.model, words, words, product_dtype=PRECISIONS[training.precision], trust_code=True
+        )
+    batch = random_batch(settings, words, length).to("meta")
     with FlopCounterMode(display=False) as counter:
         Trainer(network, training, 1 << 30).add_gradients([batch], training.batch_size, 1)
     return int(counter.get_total_flops())
 
 
 def random_network(settings: Settings, words: int, product_dtype: torch.dtype) -> TranslationNetwork:
-    """A network of these settings that nothing has trained, on a CPU that is set up. Raises InputError for sizes that make none."""
+    """Sets up the CPU, and returns an untrained network of these settings. Raises InputError for sizes that
+    make none."""
     if words < 3:
-        raise InputError(f"{words} words are too few", remedy="give at least 3: the end of sentence, the unknown word and another one")
+        raise InputError(
+            f"{words} words are too few",
+            remedy="give at least 3: the end of sentence, the unknown word and another one",
+        )
     set_up_cpu(settings.training.threads, settings.training.processes)
     torch.manual_seed(settings.training.seed)
     return TranslationNetwork(settings.model, words, words, product_dtype=product_dtype, trust_code=True)
 
 
 def random_ids(sentences: int, length: int, words: int) -> tuple[Tensor, Tensor]:
-    """Random words and the end of sentence: (sentences, length + 1) ids, and their lengths."""
+    """Returns random words with the end of sentence: ids (sentences, length + 1), and their lengths."""
     ids = torch.randint(2, words, (sentences, length + 1))
     ids[:, -1] = 0
     return ids, torch.full((sentences,), length + 1)
 
 
 def random_words(targets: Tensor, words: int, size: int) -> Tensor | None:
-    """V' of a sampled softmax over `size` words: those of the targets, and others drawn at random. None for 0: all words."""
+    """Returns V' of a sampled softmax over `size` words, sorted: those of the targets, and others drawn at
+    random. With size 0, which stands for all words, returns None."""
     if not size:
         return None
     used = targets.unique()
@@ -180,7 +204,7 @@ def random_words(targets: Tensor, words: int, size: int) -> Tensor | None:
 
 
 def timed(work: Callable[[], object], repetitions: int, device: str, *, warm_up: bool = True) -> list[float]:
-    """Seconds of each repetition, after one more that warms up."""
+    """Returns the seconds of each repetition. warm_up: work once before the first of them."""
     seconds = []
     if device.startswith("cuda"):
         torch.cuda.reset_peak_memory_stats(device)
@@ -202,6 +226,7 @@ def _throughput(
     length: int,
     beam: int,
     seconds: list[float],
+    memory: int,
     lexical_shortlist: int = 0,
 ) -> Throughput:
     median = statistics.median(seconds)
@@ -220,12 +245,13 @@ def _throughput(
         seconds=median,
         words_per_second=sentences * (length + 1) / median,
         sentences_per_second=sentences / median,
-        peak_memory=peak_memory(settings.training.device),
+        peak_memory=memory,
     )
 
 
 def peak_memory(device: str) -> int:
-    """In bytes: of this process, or what torch had allocated on a GPU since `timed` began."""
+    """Returns the most bytes that this process has had, or that torch had allocated on a GPU since `timed`
+    began."""
     if device.startswith("cuda"):
         return torch.cuda.max_memory_allocated(device)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

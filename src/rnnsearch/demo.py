@@ -1,4 +1,5 @@
-"""The whole way in a minute or two: the built-in corpus, a small RNNsearch, its scores and one alignment."""
+"""Everything once, in a minute or two: the built-in corpus, a small RNNsearch, its scores and one
+alignment."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from rnnsearch.builtin.generate import write
+from rnnsearch.builtin.corpus import write
 from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error
@@ -18,6 +19,7 @@ from rnnsearch.run import Run
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.training.beginning import Task
 from rnnsearch.training.display import Display
 from rnnsearch.training.loop import train_to_the_end
 from rnnsearch.translation.translator import Translator
@@ -31,7 +33,7 @@ SHOWN = "The European Economic Area does not protect the man."
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo shows. shown: the translation of SHOWN; picture: where its alignment was drawn."""
+    """The results of a demo. shown: the translation of SHOWN. picture: where its alignment was drawn."""
 
     folder: Path
     bleu: Score
@@ -43,17 +45,19 @@ class Demo:
 def run_demo(folder: str | Path, overrides: tuple[str, ...] = (), display: Display | None = None) -> Demo:
     """Writes corpus, store, run and picture into `folder`, and measures on held-out pairs.
 
-    A demo with the same settings that was ended before its picture was drawn goes on with its training; else what an earlier demo left is
-    replaced. Raises InputError if the folder holds anything that no demo made, and TrainingInterrupted after Ctrl-C while it trains.
+    A demo with the same settings that was ended before its picture was drawn goes on with its training; else
+    what an earlier demo left is replaced. Raises InputError if the folder holds anything that no demo made,
+    and TrainingInterrupted after Ctrl-C while it trains.
     """
     settings, folder = load_config("demo", overrides), Path(folder)
-    corpus, store, run, picture = folder / "corpus", folder / "store", folder / "run", folder / "alignment.png"
+    corpus, store, run, picture = (folder / name for name in ("corpus", "store", "run", "alignment.png"))
     if not was_training(folder, settings):
         clear(folder)
         write(corpus, TRAIN_PAIRS, HELD_OUT_PAIRS)
-        dev, links = (corpus / "dev.en", corpus / "dev.fr"), corpus / "train.links"  # links: read only if the settings learn from them
+        dev, links = (corpus / "dev.en", corpus / "dev.fr"), corpus / "train.links"
         prepare(corpus / "train.en", corpus / "train.fr", store, dev=dev, links=links, settings=settings.data)
-    train_to_the_end(settings, Corpus.open(store), run, resume=True, display=display, way_on=WAY_ON)
+    task = Task(settings, store, run, resume=True, resume_hint=WAY_ON)
+    train_to_the_end(task, Corpus.open(store), display)
     translator = Translator.load(run)
     source, target = list(read_lines(corpus / "test.en")), list(read_lines(corpus / "test.fr"))
     score = bleu([result.text for result in translator.translate(source)], target)
@@ -64,7 +68,8 @@ def run_demo(folder: str | Path, overrides: tuple[str, ...] = (), display: Displ
 
 
 def was_training(folder: Path, settings: Settings) -> bool:
-    """Whether an earlier demo with these settings was ended after its training had begun, and before its picture was drawn."""
+    """Tells whether an earlier demo with these settings was ended after its training had begun, and before
+    its picture was drawn."""
     if not (folder / NOTE).exists() or (folder / "alignment.png").exists():
         return False
     try:
@@ -74,13 +79,18 @@ def was_training(folder: Path, settings: Settings) -> bool:
 
 
 def clear(folder: Path) -> None:
-    """Makes the folder, or empties it if an earlier demo filled it: NOTE tells it from a person's own work in folders of these names."""
+    """Makes the folder, or empties it if an earlier demo filled it: NOTE tells it from a person's own work in
+    folders of these names."""
     if folder.exists():
         names = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {"a file"}
         if names and (NOTE not in names or not names <= {NOTE, "corpus", "store", "run", "alignment.png"}):
-            raise InputError("is not a folder that a demo made", file=folder, remedy="name a new one with --out")
+            raise InputError(
+                "is not a folder that a demo made", file=folder, remedy="name a new one with --out"
+            )
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     (folder / NOTE).write_text(
-        "`rnnsearch demo` made this folder. The next one replaces all of it, or goes on where this one was interrupted.\n", encoding="utf-8"
+        "`rnnsearch demo` made this folder. The next one replaces all of it, or goes on where this one was "
+        "interrupted.\n",
+        encoding="utf-8",
     )

@@ -1,8 +1,7 @@
-"""What a user is told in one line: the error that a mistake raises, and the warning about a name that has changed."""
+"""The error that a mistake raises, and the one clear line that it shows."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,32 +14,33 @@ _LONGEST_NAME = 100
 class InputError(Exception):
     """Bad usage or bad input. Its text is one clear line: what is wrong, where, and what to do about it."""
 
-    def __init__(self, what: str, *, file: Path | str | None = None, line: int | None = None, remedy: str = "") -> None:
+    def __init__(
+        self, what: str, *, file: Path | str | None = None, line: int | None = None, remedy: str = ""
+    ) -> None:
         place = "" if file is None else f"{printed(file)}: " if line is None else f"{printed(file)}:{line}: "
         super().__init__(place + one_line(what + (f" ({remedy})" if remedy else "")))
 
 
-class RenamedWarning(FutureWarning):
-    """A setting or an option was used under its old name, which the next version will not know."""
+class SearchStoppedError(Exception):
+    """The caller of a translation has asked to stop it; there is no result."""
 
 
-def warn_renamed(old: str, new: str, *, file: Path | str | None = None) -> None:
-    """Warns, once for each file and name. file: where the old name stands."""
-    place = "" if file is None else f"{printed(file)}: "
-    warnings.warn(f"{place}{old} is now called {new}; the next version will not know the old name", RenamedWarning, stacklevel=2)
+class InputWarning(UserWarning):
+    """Input that can be used, but hardly is what was meant."""
 
 
 def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
-    """`did you mean 'train'?`, if one of the known words is like this one; else the empty string. prefix: of the answer."""
+    """Returns `did you mean 'train'?` if one of the known words resembles this one, else the empty string.
+    prefix: put before that word."""
     found = get_close_matches(word[:_LONGEST_NAME], list(known), n=1)
     return f"did you mean '{prefix}{found[0]}'?" if found else ""
 
 
 def printed(name: object) -> str:
-    r"""The name of a file, or any text, as it can be printed and stored: what no terminal shows as a character is escaped.
+    r"""Returns the name of a file, or any text, with escapes for what no terminal shows as a character.
 
-    That is a tab or line break (`\t`), an escape character (`\x1b`), a change of direction (`\u202e`), and a byte of a file name that
-    is not UTF-8 (`\udcff`). Other text is unchanged.
+    Escaped are tabs and line breaks (`\t`), escape characters (`\x1b`), changes of direction (`\u202e`), and
+    the bytes of a file name that are not UTF-8 (`\udcff`).
     """
     text = str(name)
     if text.isprintable():
@@ -49,7 +49,8 @@ def printed(name: object) -> str:
 
 
 def one_line(text: str) -> str:
-    """A message on one line that leaves the terminal as it is: line breaks become spaces, the rest is as in `printed`."""
+    """Returns a message on one line: line breaks become spaces, other characters are escaped as in `printed`.
+    A message longer than LONGEST loses its middle."""
     line = printed(" ".join(text.replace("\r\n", "\n").split("\n")))
     if len(line) <= LONGEST:
         return line

@@ -1,6 +1,8 @@
-"""What parts of your own are made of: an alignment model, a cell, an encoder or a readout, in a file of yours.
+"""What parts of your own are made of: an alignment model, a cell, an encoder or a readout, in a file of
+yours.
 
-A recipe names such a class as `package.module:Class`, in `model.alignment`, `model.cell`, `model.encoder` or `model.readout`. These names
+A recipe names such a class as `package.module:Class`, in `model.alignment`, `model.cell`, `model.encoder` or
+`model.readout`. These names
 are kept as those of `rnnsearch` itself; whatever else lies in `rnnsearch.model` may change.
 """
 
@@ -8,7 +10,7 @@ from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, St
 from rnnsearch.model.cells import Cell
 from rnnsearch.model.encoder import Encoded, Encoder
 from rnnsearch.model.initialise import Initialiser, gaussian, orthogonal, zeros
-from rnnsearch.model.linear import Linear
+from rnnsearch.model.layers import Linear
 from rnnsearch.model.readout import Readout
 
 __all__ = [

@@ -20,13 +20,15 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hypothesis:
-    """What search returns for one sentence: ids, never words.
+    """The result of a search for one sentence: ids, never words.
 
     ids: the target ids, with the end of sentence as the last one if `finished`.
     score: what the hypotheses of a sentence are ranked by (after length normalisation and penalties).
-    log_probabilities: log p(y_i | y_<i, x) of every id; they sum to log p(y | x). Of a decoder that reads from right to left the condition
+    log_probabilities: log p(y_i | y_<i, x) of every id; they sum to log p(y | x). Of a decoder that reads
+    from right to left the condition
         is what follows y_i; of one that reads from both ends they are the mean of both.
-    weights: (len(ids), source length) float32, row i is α_i (Eq. 6), the end of the source sentence included; rows sum to 1, or are 0
+    weights: (len(ids), source length) float32, row i is α_i (Eq. 6), the end of the source sentence included;
+    rows sum to 1, or are 0
         where the word read no context (the first one of the decoder variant `appendix`).
     finished: False if the length limit cut it off.
     """
@@ -47,13 +49,20 @@ class Translation:
 
     text: detokenised target text. tokens: target words, without the end of sentence.
     source_tokens: source words **with** the end of sentence (`</s>`), which the model can attend to.
-    score: the model's score of the translation (log p(y|x), normalised if the search was told to; of a bidirectional decoder the mean
+    score: the model's score of the translation (log p(y|x), normalised if the search was told to; of a
+    bidirectional decoder the mean
         of both directions' log p).
-    log_probabilities: one per target token of the model (subwords count singly), the end of sentence last if it was reached.
-    alignment: (len(tokens), len(source_tokens)) float32, the α of Eq. 6 at word level; rows sum to 1. Only the first word of the decoder
+    log_probabilities: one per target token of the model (subwords count singly), the end of sentence last if
+    it was reached.
+    alignment: (len(tokens), len(source_tokens)) float32, the α of Eq. 6 at word level; rows sum to 1. Only
+    the first word of the decoder
         variant `appendix`, which reads no context, has a row of zeros, and no link.
-    finished: False if the length limit cut it off. alternatives: the n-best list without this one, best first.
-    parts: in how many a line was translated that is longer than `search.max_source_length`; their ends of sentence all count.
+    finished: False if the length limit cut it off. alternatives: the n-best list without this one, best
+    first.
+    parts: in how many a line was translated that is longer than `search.max_source_length`; their ends of
+    sentence all count.
+    confidence: how sure the model is of each of `tokens`, from 0 to 1; empty for a translation that was
+    given.
     """
 
     text: str
@@ -65,9 +74,10 @@ class Translation:
     finished: bool = True
     alternatives: list[Translation] = field(default_factory=list)
     parts: int = 1
+    confidence: list[float] = field(default_factory=list)
 
     def __eq__(self, other: object) -> bool:
-        """Whether all fields are equal, every number of them."""
+        """Tells whether all fields are equal, every number of them."""
         return _same_fields(self, other)
 
     def __repr__(self) -> str:
@@ -77,13 +87,16 @@ class Translation:
         return f"<Translation {text!r}, score {self.score:.4f}, {sizes}{more}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the text, its score and its alignment."""
-        from rnnsearch.drawing.alignment_table import alignment_table
+        """Returns the text, its score and its alignment, for a notebook."""
+        from rnnsearch.drawing.alignment_text import alignment_table
 
-        return alignment_table(self.source_tokens, self.tokens, self.alignment, f"{self.text} ({self.score:.3f})")
+        return alignment_table(
+            self.source_tokens, self.tokens, self.alignment, f"{self.text} ({self.score:.3f})"
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints: plain lists, numbers to five decimals, the alternatives without alternatives of their own."""
+        """Returns the object that `--json` prints: plain lists, numbers to five decimals. The alternatives in
+        it have no alternatives of their own."""
         return self._fields() | {"alternatives": [other._fields() for other in self.alternatives]}
 
     def _fields(self) -> dict[str, Any]:
@@ -93,23 +106,32 @@ class Translation:
             "source_tokens": list(self.source_tokens),
             "score": round(self.score, _DIGITS),
             "log_probabilities": [round(value, _DIGITS) for value in self.log_probabilities],
+            "confidence": [round(value, _DIGITS) for value in self.confidence],
             "finished": self.finished,
             "alignment": [[round(float(weight), _DIGITS) for weight in row] for row in self.alignment],
         }
 
     def links(self) -> list[Link]:
-        """Hard word links: every target word to its strongest source word, unless that is the end of sentence."""
+        """Returns hard word links: each target word is linked to its strongest source word, unless that is
+        the end of sentence."""
         return hard_links(self.alignment)
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Draws the alignment as the paper's Figure 3 does; written to `path` (PNG, SVG or PDF) if one is given."""
-        from rnnsearch.drawing.alignment_figure import alignment_figure
+        """Draws the alignment as the paper's Figure 3 does, and writes it to `path` (PNG, SVG or PDF) if
+        given.
 
+        Raises InputError without matplotlib, which the extra `plot` brings.
+        """
+        from rnnsearch.drawing.alignment_figure import alignment_figure
+        from rnnsearch.system.extras import need
+
+        need("plot")
         return alignment_figure(self.source_tokens, self.tokens, self.alignment, path)
 
 
 def _same_fields(one: Hypothesis | Translation, other: object) -> bool:
-    """Whether both are of one class and have equal fields; arrays are equal in shape and in every number."""
+    """Tells whether both are of one class with equal fields; arrays are equal in shape and in every
+    number."""
     if type(one) is not type(other):
         return False
     pairs = ((getattr(one, each.name), getattr(other, each.name)) for each in fields(one))

@@ -1,26 +1,27 @@
-"""A run: one folder with everything that using a trained model needs. It can be moved, and loading it executes nothing found in it."""
+"""A run: one folder with everything that using a trained model needs. It can be moved, and loading it
+executes nothing found in it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import tomli_w
 import torch
 from torch import Tensor
 
-from rnnsearch.config import Settings, validated
+from rnnsearch.config import Settings, changed, validated
 from rnnsearch.errors import InputError
 from rnnsearch.installed import folder_of
 from rnnsearch.model.initialise import skip_initialisation
-from rnnsearch.model.int8_weights import dequantise
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.files import write_text
 from rnnsearch.system.machine import check_memory, usable_device
 from rnnsearch.system.parsing import read_toml
-from rnnsearch.system.tensors import difference, load_tensors, tensor_bytes
+from rnnsearch.system.tensors import dequantise, difference, load_tensors, tensor_bytes
 from rnnsearch.system.version import package_version
-from rnnsearch.text.codec import Codec
+from rnnsearch.text.codec import Codec, check_codecs, codec_checksums
 
 FORMAT = 1
 """Raised when a run of an older version can no longer be read."""
@@ -51,7 +52,8 @@ class Run:
 
     @classmethod
     def create(cls, path: str | Path, settings: Settings, source: Codec, target: Codec) -> Run:
-        """Makes the folder and writes settings and vocabularies. Raises InputError if it holds a run already."""
+        """Makes the folder and writes settings and vocabularies. Raises InputError if it holds a run
+        already."""
         path = Path(path)
         refuse_run(path)
         if path.exists() and not path.is_dir():
@@ -62,8 +64,7 @@ class Run:
             run.log_path.mkdir(exist_ok=True)
             source.save(path, "source")
             target.save(path, "target")
-            table = {"run": {"format": FORMAT, "rnnsearch": package_version()}, **settings.model_dump(exclude_none=True)}
-            write_text(path / "config.toml", tomli_w.dumps(table))  # last: a folder with it is a run
+            write_config(path, settings)  # last: a folder with it is a run
         except OSError as error:
             raise InputError(f"cannot be written: {error.strerror}", file=error.filename or path) from None
         return run
@@ -79,28 +80,47 @@ class Run:
         try:
             table = read_toml(file)
         except OSError as error:
-            raise InputError(f"is not a run: {error.strerror}", file=file, remedy="name a folder that `rnnsearch train` made") from None
+            raise InputError(
+                f"is not a run: {error.strerror}",
+                file=file,
+                remedy="name a folder that `rnnsearch train` made",
+            ) from None
         except ValueError as error:
             raise InputError(f"is damaged: {error}", file=file) from None
         header = table.pop("run", {})
         header = header if isinstance(header, dict) else {}
         if header.get("format") != FORMAT:
-            theirs = f"format {header.get('format', 'unknown')} (rnnsearch {header.get('rnnsearch', 'unknown')})"
+            theirs = (
+                f"format {header.get('format', 'unknown')} (rnnsearch {header.get('rnnsearch', 'unknown')})"
+            )
             raise InputError(
                 f"is a run of {theirs}; this is rnnsearch {package_version()}, format {FORMAT}",
                 file=path,
                 remedy="use that version, or train again",
             )
         settings = validated(table, str(file))
-        return cls(path, settings, Codec.load(path, "source", settings.data), Codec.load(path, "target", settings.data))
+        if "checksums" in header:  # older runs and models have none
+            if not isinstance(header["checksums"], dict):
+                raise InputError("is damaged: run.checksums is not a table", file=file)
+            check_codecs(path, header["checksums"])
+        return cls(
+            path,
+            settings,
+            Codec.load(path, "source", settings.data),
+            Codec.load(path, "target", settings.data),
+        )
 
-    def make_network(self, *, trust_code: bool = False, product_dtype: torch.dtype = torch.float32) -> TranslationNetwork:
-        """The network of these settings, with fresh parameters. Raises InputError for parts that cannot be made, or not in this memory."""
+    def make_network(
+        self, *, trust_code: bool = False, product_dtype: torch.dtype = torch.float32
+    ) -> TranslationNetwork:
+        """Returns the network of these settings, with fresh parameters. Raises InputError for parts that
+        cannot be made, and for a network that does not fit into memory."""
         check_memory(tensor_bytes(self.shapes(trust_code=trust_code)), "the parameters of this network")
         return self._network(trust_code, product_dtype)
 
     def shapes(self, *, trust_code: bool = False) -> dict[str, Tensor]:
-        """The parameters of the network by name, with shapes and types, but without numbers: they take no memory."""
+        """Returns the parameters of the network by name, with shapes and types but no numbers: they take no
+        memory."""
         with skip_initialisation():
             try:
                 with torch.device("meta"):
@@ -118,7 +138,9 @@ class Run:
     def _network(self, trust_code: bool, product_dtype: torch.dtype = torch.float32) -> TranslationNetwork:
         sizes = len(self.source.vocabulary), len(self.target.vocabulary)
         try:
-            return TranslationNetwork(self.settings.model, *sizes, product_dtype=product_dtype, trust_code=trust_code)
+            return TranslationNetwork(
+                self.settings.model, *sizes, product_dtype=product_dtype, trust_code=trust_code
+            )
         except InputError:
             raise
         except Exception as error:
@@ -127,8 +149,20 @@ class Run:
             what = f"code outside rnnsearch that its settings name raised {type(error).__name__}: {error}"
             raise InputError(what, file=self.path) from error
 
+    def change_search(self, **search: Any) -> None:
+        """Changes search settings in the folder's config.toml. Raises InputError for a value that does not
+        fit, and if the file cannot be written."""
+        file = self.path / "config.toml"
+        table = read_toml(file)
+        table["search"] = changed(self.settings.search, search).model_dump()
+        try:
+            write_text(file, tomli_w.dumps(table))
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", file=file) from None
+
     def load_network(self, *, trust_code: bool = False, device: str = "cpu") -> TranslationNetwork:
-        """The network with its best weights, ready for search. Raises InputError if they are missing or do not fit."""
+        """Returns the network with its best weights, ready for search. Raises InputError if they are missing
+        or do not fit."""
         place = usable_device(device)
         tensors, _ = load_tensors(self.model_path, "train it first, or wait for its first validation")
         try:
@@ -139,14 +173,29 @@ class Run:
             raise InputError(f"does not fit config.toml: {misfit}", file=self.model_path)
         for name, tensor in tensors.items():
             if not tensor.isfinite().all():
-                raise InputError(f"is damaged: {name} holds values that are not numbers", file=self.model_path)
+                raise InputError(
+                    f"is damaged: {name} holds values that are not numbers", file=self.model_path
+                )
         with skip_initialisation():
             network = self.make_network(trust_code=trust_code)
         network.load_state_dict(tensors)
         return network.to(place).eval()
 
 
+def write_config(folder: Path, settings: Settings, **about: Any) -> None:
+    """Writes config.toml: settings, versions and checksums of the codecs' files in the folder, and
+    `about`."""
+    header = {"format": FORMAT, "rnnsearch": package_version(), **about, "checksums": codec_checksums(folder)}
+    write_text(
+        folder / "config.toml", tomli_w.dumps({"run": header, **settings.model_dump(exclude_none=True)})
+    )
+
+
 def refuse_run(path: Path) -> None:
     """Raises InputError if the folder holds a run."""
     if (path / "config.toml").exists():
-        raise InputError("holds a run already", file=path, remedy="--resume to go on with it, or name another folder for --out")
+        raise InputError(
+            "holds a run already",
+            file=path,
+            remedy="--resume to go on with it, or name another folder for --out",
+        )

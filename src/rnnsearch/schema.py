@@ -1,4 +1,5 @@
-"""What a validated table allows: its keys with types, defaults and descriptions, and which key somebody meant who wrote another."""
+"""What a validated table allows: its keys with types, defaults and descriptions, and which key somebody meant
+who wrote another."""
 
 from __future__ import annotations
 
@@ -11,11 +12,18 @@ from pydantic import BaseModel
 from rnnsearch.errors import did_you_mean
 
 _BOUNDS = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
-_NAMES = {"integer": "integer", "number": "number", "string": "text", "boolean": "true or false", "null": "absent"}
+_NAMES = {
+    "integer": "integer",
+    "number": "number",
+    "string": "text",
+    "boolean": "true or false",
+    "null": "absent",
+}
 
 
 class DescribedKey(NamedTuple):
-    """One key of a table, for a person. allowed: which values it may have. default: as TOML writes it, or `absent`."""
+    """One key of a table, for a person. allowed: which values it may have. default: as TOML writes it, or
+    `absent`."""
 
     name: str
     allowed: str
@@ -24,7 +32,8 @@ class DescribedKey(NamedTuple):
 
 
 def described_keys(table: type[BaseModel], mark: str = "") -> list[DescribedKey]:
-    """The keys of a table that holds no other tables. mark: stands on both sides of every value, as ` does in Markdown."""
+    """Returns the keys of a table that holds no other tables. mark: put on both sides of every value, like `
+    in Markdown."""
     schemas = table.model_json_schema()["properties"]
     return [
         DescribedKey(key, _allowed(schemas[key], mark), _toml(field.default, mark), field.description or "")
@@ -33,7 +42,8 @@ def described_keys(table: type[BaseModel], mark: str = "") -> list[DescribedKey]
 
 
 def meant(table: type[BaseModel], key: Sequence[str]) -> str:
-    """`did you mean 'model.hidden_size'?`; empty if no key of the table resembles the unknown one. key: its parts."""
+    """Returns `did you mean 'model.hidden_size'?`, or the empty string if no key of the table resembles the
+    unknown one. key: the parts of the unknown key."""
     *place, name = key
     elsewhere = [".".join(path) for path in _paths(table) if path[-1] == name]
     if elsewhere:
@@ -45,7 +55,8 @@ def meant(table: type[BaseModel], key: Sequence[str]) -> str:
 
 
 def _at(annotation: Any, place: Sequence[str]) -> type[BaseModel] | None:
-    """The table at a place, through tables in tables and dictionaries of tables; None if there is none."""
+    """Returns the table at a place, through tables in tables and dictionaries of tables; None if there is
+    none."""
     is_table = isinstance(annotation, type) and issubclass(annotation, BaseModel)
     if not place:
         return annotation if is_table else None
@@ -57,7 +68,7 @@ def _at(annotation: Any, place: Sequence[str]) -> type[BaseModel] | None:
 
 
 def _paths(table: type[BaseModel]) -> Iterator[tuple[str, ...]]:
-    """Every key of the table and of the tables in it."""
+    """Yields every key of the table and of the tables in it."""
     for key, field in table.model_fields.items():
         yield (key,)
         inner = _at(field.annotation, [])
@@ -66,7 +77,7 @@ def _paths(table: type[BaseModel]) -> Iterator[tuple[str, ...]]:
 
 
 def _allowed(schema: dict[str, Any], mark: str) -> str:
-    """What values are allowed, from a JSON schema."""
+    """Describes the values that a JSON schema allows."""
     if "anyOf" in schema:
         return " or ".join(_allowed(choice, mark) for choice in schema["anyOf"])
     if "enum" in schema:
@@ -78,11 +89,11 @@ def _allowed(schema: dict[str, Any], mark: str) -> str:
 
 
 def _number(value: float) -> str:
-    """A round power of two as such: nobody reads 9223372036854775808."""
+    """Writes a round power of two as such: nobody reads 9223372036854775808."""
     power = int(value).bit_length() - 1
     return f"2^{power}" if value > 1_000_000 and value == 2**power else f"{value:g}"
 
 
 def _toml(value: Any, mark: str) -> str:
-    """A value as it is written in a recipe."""
+    """Writes a value as a recipe has it."""
     return "absent" if value is None else f"{mark}{json.dumps(value)}{mark}"

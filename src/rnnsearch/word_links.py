@@ -1,4 +1,5 @@
-"""Word links as plain data: what they are, which an alignment has, and how a line of Pharaoh format spells them."""
+"""Word links as plain data: what they are, which an alignment has, and how a line of Pharaoh format spells
+them."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _PHARAOH_ITEM = re.compile("([0-9]{1,9})([-?p])([0-9]{1,9})")
 
 @dataclass(frozen=True, slots=True)
 class GoldLinks:
-    """One sentence's reference links (Och & Ney 2003): S, which no annotator doubts, and P, which always includes S."""
+    """One sentence's reference links (Och & Ney 2003): S, which no annotator doubts, and P, which always
+    includes S."""
 
     sure: frozenset[Link]
     possible: frozenset[Link] = frozenset()
@@ -29,14 +31,17 @@ class GoldLinks:
         object.__setattr__(self, "possible", self.possible | self.sure)
 
     def reversed(self) -> GoldLinks:
-        """The same links, source and target exchanged."""
-        return GoldLinks(frozenset(link[::-1] for link in self.sure), frozenset(link[::-1] for link in self.possible))
+        """Returns the links with source and target exchanged."""
+        return GoldLinks(
+            frozenset(link[::-1] for link in self.sure), frozenset(link[::-1] for link in self.possible)
+        )
 
 
 def parse_links(line: str, file: object, number: int, *, swapped: bool = False) -> list[Link]:
-    """A line of Pharaoh format, `0-0 1-2`, as [(0, 0), (1, 2)], in its order; an empty line has no links.
+    """Reads a line of Pharaoh format: `0-0 1-2` is [(0, 0), (1, 2)]; an empty line has no links.
 
-    swapped: the file is written target-source. file, number: named in the InputError that anything else raises.
+    swapped: the file is written target-source. file, number: what the InputError names that anything else
+    raises.
     """
     links = []
     for source, marker, target in _items(line, file, number):
@@ -47,7 +52,8 @@ def parse_links(line: str, file: object, number: int, *, swapped: bool = False) 
 
 
 def parse_gold_links(line: str, file: object, number: int) -> GoldLinks:
-    """A line of Pharaoh format whose possible links are written `3?4` or `3p4`. Raises InputError for anything else."""
+    """Reads a line of Pharaoh format whose possible links are written `3?4` or `3p4`. Raises InputError for
+    anything else."""
     sure: set[Link] = set()
     possible: set[Link] = set()
     for source, marker, target in _items(line, file, number):
@@ -56,27 +62,32 @@ def parse_gold_links(line: str, file: object, number: int) -> GoldLinks:
 
 
 def format_links(links: Sequence[Link]) -> str:
-    """Pharaoh format: `0-0 1-2`, source-target, 0-based."""
+    """Writes links in Pharaoh format: `0-0 1-2`, source-target, 0-based."""
     return " ".join(f"{j}-{i}" for j, i in links)
 
 
 def hard_links(weights: NDArray[np.float32], end_of_sentence: bool = True) -> list[Link]:
-    """The (source, target) pairs of each target row's strongest source position, sorted by source position.
+    """Links each target word to its strongest source word; returns (source, target) pairs, sorted.
 
-    weights: (target, source). With `end_of_sentence` the last column is `</s>`, and a row that is strongest there has no link. Neither has
-    a row of zeros: that word read no context.
+    weights: (target, source). With `end_of_sentence` the last column is `</s>`, and a row that is strongest
+    there has no link. A row of zeros has none either: that word read no context.
     """
     if weights.size == 0:
         return []
     last = weights.shape[1] - 1 if end_of_sentence else weights.shape[1]
-    return sorted((int(j), i) for i, j in enumerate(np.argmax(weights, axis=1)) if j < last and weights[i, j] > 0)
+    return sorted(
+        (int(j), i) for i, j in enumerate(np.argmax(weights, axis=1)) if j < last and weights[i, j] > 0
+    )
 
 
-def threshold_links(weights: NDArray[np.float32], threshold: float, end_of_sentence: bool = True) -> list[Link]:
-    """The (source, target) pairs whose weight is at least the threshold, sorted: any number for a word.
+def threshold_links(
+    weights: NDArray[np.float32], threshold: float, end_of_sentence: bool = True
+) -> list[Link]:
+    """Returns the (source, target) pairs whose weight is at least the threshold, sorted; a word may have any
+    number of links.
 
-    weights: (target, source). With `end_of_sentence` the last column is `</s>`, which is no word. A row of zeros has no
-    link whatever the threshold: that word read no context.
+    weights: (target, source). With `end_of_sentence` the last column is `</s>`, which is no word. A row of
+    zeros has no link whatever the threshold: that word read no context.
     """
     words = weights[:, :-1] if end_of_sentence else weights
     reached = (words >= threshold) & weights.any(axis=1, keepdims=True)
@@ -92,6 +103,9 @@ def _items(line: str, file: object, number: int) -> Iterator[tuple[int, str, int
 
 
 def _not_a_link(item: str, file: object, number: int) -> InputError:
-    remedy = "write links source-target, counted from 0, for example 0-0 1-2; possible links, 3?4, are for gold files only"
+    remedy = (
+        "write links source-target, counted from 0, for example 0-0 1-2; possible links, 3?4, are for "
+        "gold files only"
+    )
     shown = item if len(item) <= 30 else item[:29] + "…"
     return InputError(f"{shown!r} is not a link", file=str(file), line=number, remedy=remedy)

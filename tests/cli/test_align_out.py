@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Command
 
 from rnnsearch.translation import outputs_file
 from rnnsearch.translation.outputs_file import count_outputs
 from rnnsearch.translation.word_aligner import WordAligner
 
-Command = Callable[..., Any]
-OPTIONS = ("--posterior", "--batch-size", 2)
+OPTIONS = "--posterior --batch-size 2"
 
 
 @pytest.fixture(autouse=True)
@@ -30,12 +30,15 @@ def text(tiny_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Eleven pairs: an empty one, one with an empty side, one of a single word, one of a hundred words."""
     pairs = [
         list(pair)
-        for pair in zip(*((tiny_corpus / f"test.{side}").read_text("utf-8").split("\n")[:11] for side in ("en", "fr")), strict=True)
+        for pair in zip(
+            *((tiny_corpus / f"test.{side}").read_text("utf-8").split("\n")[:11] for side in ("en", "fr")),
+            strict=True,
+        )
     ]
     pairs[2], pairs[3], pairs[4] = ["", ""], ["The man sees.", ""], ["Man", "homme"]
     pairs[7] = [" ".join(["man"] * 100), " ".join(["homme"] * 100)]
     for side, name in enumerate(("en", "fr")):
-        (tmp_path / name).write_text("".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8")
+        (tmp_path / name).write_text("".join(f"{pair[side]}\n" for pair in pairs), "utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -44,7 +47,7 @@ def text(tiny_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def ended(command: Command, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """The command, ended by Ctrl-C at its so many-th batch; and how many pairs it was given to align."""
 
-    def call(batch: int, *words: object) -> Any:
+    def call(batch: int, line: str) -> Any:
         align, calls = WordAligner.align, []
 
         def at_last(self: WordAligner, pairs: Any, *more: Any) -> Any:
@@ -55,18 +58,18 @@ def ended(command: Command, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
 
         with monkeypatch.context() as patch:
             patch.setattr(WordAligner, "align", at_last)
-            done = command(*words)
+            done = command(line)
         return done, sum(map(len, calls))
 
     return call
 
 
-@pytest.mark.parametrize("form", [(), ("--json",), ("--threshold", 0.2)], ids=str)
-def test_the_file_is_what_would_be_printed(command: Command, tiny_run: Path, text: Path, form: tuple[Any, ...]) -> None:
-    words = ("align", tiny_run, "en", "fr", *OPTIONS, *form)
-    printed = command(*words)
+@pytest.mark.parametrize("form", ["", " --json", " --threshold 0.2"])
+def test_the_file_is_what_would_be_printed(command: Command, tiny_run: Path, text: Path, form: str) -> None:
+    line = f"align {tiny_run} en fr {OPTIONS}{form}"
+    printed = command(line)
     assert (printed.code, len(printed.lines)) == (0, 11)
-    done = command(*words, "--out", "new/out")
+    done = command(f"{line} --out new/out")
     assert (done.code, done.out, done.err) == (0, "", "")
     if "--json" in form:  # batches are of other pairs, and rounding of float32 with them
         assert Path("new/out").read_text("utf-8").count("\n") == 11
@@ -75,56 +78,64 @@ def test_the_file_is_what_would_be_printed(command: Command, tiny_run: Path, tex
     assert [path.name for path in Path("new").iterdir()] == ["out"]
 
 
-def test_both_directions(command: Command, tiny_run: Path, tiny_reverse_run: Path, text: Path) -> None:
-    words = ("align", tiny_run, "en", "fr", *OPTIONS, "--reverse-run", tiny_reverse_run, "--symmetrise", "product")
-    assert command(*words, "--out", "out").code == 0
-    assert Path("out").read_text() == command(*words).out
-
-
-def test_after_ctrl_c_the_same_command_goes_on(command: Command, ended: Command, tiny_run: Path, text: Path) -> None:
-    words = ("align", tiny_run, "en", "fr", *OPTIONS, "--out", "out")
-    assert command(*words[:-1], "whole").code == 0
-    broken, _ = ended(4, *words)
-    assert (broken.code, broken.err) == (130, "rnnsearch: interrupted; the same command goes on after line 4\n")
+def test_after_ctrl_c_the_same_command_goes_on(
+    command: Command, ended: Command, tiny_run: Path, text: Path
+) -> None:
+    line = f"align {tiny_run} en fr {OPTIONS}"
+    assert command(f"{line} --out whole").code == 0
+    broken, _ = ended(4, f"{line} --out out")
+    assert (broken.code, broken.err) == (
+        130,
+        "rnnsearch: interrupted; the same command goes on after line 4\n",
+    )
     assert not Path("out").exists()
     assert count_outputs(Path(".out.journal")) == 4
-    done, pairs = ended(0, *words)
+    done, pairs = ended(0, f"{line} --out out")
     assert (done.code, done.err, pairs) == (0, "", 7)
     assert Path("out").read_bytes() == Path("whole").read_bytes()
     assert not Path(".out.journal").exists()
 
 
-def test_other_options_or_another_text_begin_anew(command: Command, ended: Command, tiny_run: Path, text: Path) -> None:
-    words = ("align", tiny_run, "en", "fr", *OPTIONS, "--out", "out")
-    ended(4, *words)
-    done, pairs = ended(0, *words, "--exact")
+def test_other_options_or_another_text_begin_anew(
+    command: Command, ended: Command, tiny_run: Path, text: Path
+) -> None:
+    line = f"align {tiny_run} en fr {OPTIONS}"
+    ended(4, f"{line} --out out")
+    done, pairs = ended(0, f"{line} --out out --exact")
     assert (done.code, pairs) == (0, 11)
     assert done.err == "out: was begun with another run or other settings; aligned anew\n"
-    refused = command(*words)
+    refused = command(f"{line} --out out")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "out: already exists" in refused.err
-    assert command(*words, "--overwrite").code == 0
-    ended(4, *words, "--overwrite")
-    Path("fr").write_text(Path("fr").read_text("utf-8").replace("homme\n", "homme.\n"), encoding="utf-8")  # pair 5, of the second block
-    done, pairs = ended(0, *words)
+    assert command(f"{line} --out out --overwrite").code == 0
+    ended(4, f"{line} --out out --overwrite")
+    Path("fr").write_text(
+        Path("fr").read_text("utf-8").replace("homme\n", "homme.\n"), encoding="utf-8"
+    )  # pair 5, of the second block
+    done, pairs = ended(0, f"{line} --out out")
     assert (done.code, pairs) == (0, 7)
-    assert Path("out").read_text() == command(*words[:-2]).out
+    assert Path("out").read_text() == command(line).out
 
 
-@pytest.mark.parametrize("option", [("--picture",), ("--measures", "m"), ("--page", "p"), ("--alignment-plots", "d")], ids=str)
-def test_what_needs_all_alignments_is_refused(command: Command, tiny_run: Path, text: Path, option: tuple[str, ...]) -> None:
-    refused = command("align", tiny_run, "en", "fr", "--out", "out", *option)
+@pytest.mark.parametrize("option", ["--picture", "--measures m", "--page p", "--alignment-plots d"])
+def test_what_needs_all_alignments_is_refused(
+    command: Command, tiny_run: Path, text: Path, option: str
+) -> None:
+    refused = command(f"align {tiny_run} en fr --out out {option}")
     assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
     assert "cannot be made with --out" in refused.err
     assert not Path("out").exists()
 
 
-def test_a_pair_that_cannot_be_aligned_is_named(command: Command, tiny_run: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches are sorted by length; the message has the number of the line all the same, and what was done stays."""
+def test_a_pair_that_cannot_be_aligned_is_named(
+    command: Command, tiny_run: Path, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches are sorted by length; the message has the number of the line all the same, and what was done
+    stays."""
     from rnnsearch.translation import forced_pairs
 
     monkeypatch.setattr(forced_pairs, "LARGEST_ALIGNMENT", 5_000)
-    refused = command("align", tiny_run, "en", "fr", *OPTIONS, "--out", "out")
+    refused = command(f"align {tiny_run} en fr {OPTIONS} --out out")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "pair 8 has 101 × 101 words" in refused.err
     assert count_outputs(Path(".out.journal")) == 4
@@ -148,10 +159,14 @@ main()
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 def test_killed_it_loses_no_block(command: Command, ended: Command, tiny_run: Path, text: Path) -> None:
-    words = ("align", tiny_run, "en", "fr", *OPTIONS, "--out", "out")
-    killed = subprocess.run([sys.executable, "-c", PROGRAM, *map(str, words)], env=os.environ | {"OMP_NUM_THREADS": "1"}, timeout=120)
+    line = f"align {tiny_run} en fr {OPTIONS}"
+    killed = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *line.split(), "--out", "out"],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        timeout=120,
+    )
     assert killed.returncode == -signal.SIGKILL
     assert count_outputs(Path(".out.journal")) == 8
-    done, pairs = ended(0, *words)
+    done, pairs = ended(0, f"{line} --out out")
     assert (done.code, pairs) == (0, 3)
-    assert Path("out").read_text() == command(*words[:-2]).out
+    assert Path("out").read_text() == command(line).out

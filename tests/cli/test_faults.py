@@ -1,19 +1,18 @@
-"""What no one has foreseen is one line too: exit code 2 for the input and the machine, 1 for an error inside rnnsearch."""
+"""What no one has foreseen is one line too: exit code 2 for the input and the machine, 1 for an error inside
+rnnsearch."""
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from command_line import Command
 
 from rnnsearch.cli.faults import fault_of
 from rnnsearch.evaluation import gold_links
-
-Command = Callable[..., Any]
 
 
 def of_torch() -> None:
@@ -63,7 +62,10 @@ def test_the_machine_and_the_input(fails: Callable[[], None], said: str) -> None
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), "the output cannot be written: No space left on device"),
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            "the output cannot be written: No space left on device",
+        ),
         (OSError(errno.EMFILE, "Too many open files"), "[Errno 24] Too many open files"),
         (OSError(errno.EACCES, "Permission denied", "a\nb\udcff"), r"a b\udcff: Permission denied"),
     ],
@@ -73,17 +75,24 @@ def test_the_system(error: OSError, line: str) -> None:
 
 
 def test_memory_for_a_process() -> None:
-    assert fault_of(OSError(errno.ENOMEM, "Cannot allocate memory")).line.startswith("there is not enough memory: ")
+    assert fault_of(OSError(errno.ENOMEM, "Cannot allocate memory")).line.startswith(
+        "there is not enough memory: "
+    )
 
 
-def test_an_error_inside_is_one_line_and_debug_shows_all_of_it(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_inside_is_one_line_and_debug_shows_all_of_it(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object) -> None:
         raise KeyError("two\nlines")
 
     monkeypatch.setattr(gold_links, "read_gold", broken)
-    words = ("aer", "--links", "a", "--gold", "b")
-    done, shown = command(*words), command("--debug", *words)
+    line = "aer --links a --gold b"
+    done, shown = command(line), command(f"--debug {line}")
     assert (done.code, done.out, shown.code) == (1, "", 1)
-    assert done.err == "rnnsearch: internal error: KeyError: 'two\\nlines' (run `rnnsearch --debug …` for the traceback, and report it)\n"
+    assert (
+        done.err == "rnnsearch: internal error: KeyError: 'two\\nlines' (run `rnnsearch --debug …` for the "
+        "traceback, and report it)\n"
+    )
     assert shown.err.startswith("Traceback (most recent call last):\n")
     assert shown.err.endswith(done.err)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import typer
+from command_line import Command, sets, sizes
 
 import rnnsearch.demo
 from rnnsearch.cli import app
@@ -18,15 +19,14 @@ from rnnsearch.cli import demo as demo_command
 from rnnsearch.training import loop
 from rnnsearch.training.log import read_statistics
 
-Command = Callable[..., Any]
-
-SMALL = [word for size in ("embedding", "hidden", "alignment", "maxout") for word in ("--set", f"model.{size}_size=4")]
-LIMITS = ["--set", "training.max_updates=6", "--set", "training.validate_every=100", "--set", "training.samples=0"]
+LIMITS = ("max_updates=6", "validate_every=100", "samples=0")
+SMALL = sets(*sizes(4), *(f"training.{limit}" for limit in LIMITS))
 
 
 @pytest.fixture
 def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], list[int]]:
-    """Lets a training get a signal after an update, once; what is returned fills with the numbers of the updates that were made."""
+    """Lets a training get a signal after an update, once; what is returned fills with the numbers of the
+    updates that were made."""
     update = loop.Session.update
 
     def arrange(at: int, number: int) -> list[int]:
@@ -49,12 +49,12 @@ def test_an_interrupted_training_says_so_by_its_exit_code(
     command: Command, interrupted: Any, tiny_store: Path, tmp_path: Path, number: int, code: int
 ) -> None:
     made = interrupted(2, number)
-    words = ["train", "demo", "--data", tiny_store, "--out", tmp_path / "run", *SMALL, *LIMITS]
-    stopped = command(*words)
+    line = f"train demo --data {tiny_store} --out {tmp_path}/run {SMALL}"
+    stopped = command(line)
     assert (stopped.code, stopped.out) == (code, f"{tmp_path / 'run'}\n")
     assert stopped.err.startswith("interrupted after 2 updates, ")
     assert stopped.err.endswith("; go on with --resume\n")
-    finished = command(*words, "--resume")
+    finished = command(f"{line} --resume")
     assert finished.code == 0
     assert made == [1, 2, 3, 4, 5, 6]
     assert "reached training.max_updates" in finished.err
@@ -66,10 +66,12 @@ def demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.setattr(rnnsearch.demo, "TRAIN_PAIRS", 120)
     monkeypatch.setattr(rnnsearch.demo, "HELD_OUT_PAIRS", 5)
     monkeypatch.chdir(tmp_path)
-    return ["demo", "--out", "my demo", *SMALL, *LIMITS, "--set", "search.max_length_ratio=1.0"]
+    return [f"demo {SMALL} --set search.max_length_ratio=1.0 --out", "my demo"]
 
 
-def test_the_demo_goes_on_where_it_was_interrupted(command: Command, interrupted: Any, demo: list[str]) -> None:
+def test_the_demo_goes_on_where_it_was_interrupted(
+    command: Command, interrupted: Any, demo: list[str]
+) -> None:
     made = interrupted(2, signal.SIGINT)
     stopped = command(*demo)
     assert (stopped.code, stopped.out) == (130, "")
@@ -94,7 +96,9 @@ def test_other_settings_begin_another_demo(command: Command, interrupted: Any, d
     assert read_statistics(Path("my demo/run"))["seed"] == 7
 
 
-def test_the_demo_says_before_it_trains_that_it_goes_on(command: Command, demo: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_says_before_it_trains_that_it_goes_on(
+    command: Command, demo: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupting(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
@@ -104,7 +108,9 @@ def test_the_demo_says_before_it_trains_that_it_goes_on(command: Command, demo: 
     monkeypatch.undo()
 
 
-def test_the_demos_last_lines_do_as_they_stand(command: Command, demo: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demos_last_lines_do_as_they_stand(
+    command: Command, demo: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two are run; of the others the words are parsed and the files looked for."""
     lines = command(*demo).out.split("What to type next:")[1].split("\n")
     shown = [shlex.split(line) for line in lines if line.startswith("  ")]

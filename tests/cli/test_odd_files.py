@@ -1,16 +1,14 @@
-"""Files that are not what their names say, and names that are hardly names: one line, exit code 2, and nothing lost."""
+"""Files that are not what their names say, and names that are hardly names: one line, exit code 2, and
+nothing lost."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-Command = Callable[..., Any]
+from command_line import Command, sets, sizes
 
 ODD = os.fsdecode(b"not\xffUTF-8\t\n\x1b[31m")
 SHOWN = r"not\udcffUTF-8\t\n\x1b[31m"
@@ -33,7 +31,11 @@ def made(path: Path, content: bytes | None) -> Path:
         ("r", b"\x7fELF\x02\x01\x01\0\0", "r: is not TOML"),
         ("r.toml", b"a = " + b"[" * 100_000, "r.toml: is not TOML: it is nested too deeply"),
         ("r.toml", b"[training]\nseed = " + b"9" * 5000, "r.toml: is not TOML: a number has too many digits"),
-        ("r.toml", b"[training]\nmax_updates = 9999999999999999999999", "training.max_updates: Input should be less than or equal to"),
+        (
+            "r.toml",
+            b"[training]\nmax_updates = 9999999999999999999999",
+            "training.max_updates: Input should be less than or equal to",
+        ),
         ("r.toml", b"training = [1]", "r.toml: training: Input should be"),
         ("r.toml", None, "r.toml: cannot be read: it is a pipe or a device, not a regular file"),
         ("r", None, "no recipe '"),
@@ -41,27 +43,33 @@ def made(path: Path, content: bytes | None) -> Path:
         (f"{ODD}.toml", b"[model]\n\x01", f"/{SHOWN}.toml: is not TOML"),
     ],
 )
-def test_recipes_and_studies(command: Command, tiny_store: Path, tmp_path: Path, name: str, content: bytes | None, said: str) -> None:
+def test_recipes_and_studies(
+    command: Command, tiny_store: Path, tmp_path: Path, name: str, content: bytes | None, said: str
+) -> None:
     path = made(tmp_path / name, content)
-    done = command("train", path, "--data", tiny_store, "--out", tmp_path / "run")
+    done = command(f"train --data {tiny_store} --out {tmp_path}/run", path)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert said in done.err
-    study = command("experiment", path, "--out", tmp_path / "study")
+    study = command(f"experiment --out {tmp_path}/study", path)
     assert (study.code, study.err.count("\n")) == (2, 1)
     assert "Traceback" not in study.err
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
 
 
 def test_an_override_of_thousands_of_digits(command: Command, tiny_store: Path, tmp_path: Path) -> None:
-    done = command("train", "demo", "--data", tiny_store, "--out", tmp_path / "r", "--set", f"training.seed={'9' * 5000}")
+    done = command(f"train demo --data {tiny_store} --out {tmp_path}/r --set training.seed={'9' * 5000}")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "training.seed: " in done.err
     assert len(done.err) < 2000
 
 
-@pytest.mark.parametrize("name", ["config.toml", "vocabulary.source.txt", "model.safetensors", "subwords.source.model"])
+@pytest.mark.parametrize(
+    "name", ["config.toml", "vocabulary.source.txt", "model.safetensors", "subwords.source.model"]
+)
 @pytest.mark.parametrize("other", ["pipe", "/dev/zero"])
-def test_a_run_of_pipes_and_devices(command: Command, tiny_subword_run: Path, tmp_path: Path, name: str, other: str) -> None:
+def test_a_run_of_pipes_and_devices(
+    command: Command, tiny_subword_run: Path, tmp_path: Path, name: str, other: str
+) -> None:
     run = tmp_path / "run"
     run.mkdir()
     for path in tiny_subword_run.iterdir():
@@ -71,7 +79,7 @@ def test_a_run_of_pipes_and_devices(command: Command, tiny_subword_run: Path, tm
         os.mkfifo(run / name)
     else:
         (run / name).symlink_to(other)
-    done = command("translate", run, "-", stdin=b"The man.\n")
+    done = command(f"translate {run} -", stdin=b"The man.\n")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert f"run/{name}: " in done.err
     assert "it is a pipe or a device, not a regular file" in done.err
@@ -80,7 +88,11 @@ def test_a_run_of_pipes_and_devices(command: Command, tiny_subword_run: Path, tm
 @pytest.fixture
 def odd(tiny_corpus: Path, tmp_path: Path) -> dict[str, Path]:
     """Files of the tiny corpus under names that are none, for a terminal, a table or a page."""
-    files = {f"{part}.{side}": tmp_path / f"{ODD}.{part}.{side}" for part in ("train", "dev") for side in ("en", "fr")}
+    files = {
+        f"{part}.{side}": tmp_path / f"{ODD}.{part}.{side}"
+        for part in ("train", "dev")
+        for side in ("en", "fr")
+    }
     for name, path in files.items():
         path.symlink_to(tiny_corpus / name)
     return files
@@ -89,14 +101,14 @@ def odd(tiny_corpus: Path, tmp_path: Path) -> dict[str, Path]:
 def test_odd_names_are_names(command: Command, odd: dict[str, Path], tiny_run: Path, tmp_path: Path) -> None:
     store = tmp_path / f"{ODD} store"
     pairs = odd["train.en"], odd["train.fr"], "--dev", odd["dev.en"], odd["dev.fr"]
-    done = command("prepare", *pairs, "--out", store, "--workers", 1, "--set", "data.max_words=5")
+    done = command("prepare --workers 1 --set data.max_words=5 --out", store, *pairs)
     assert (done.code, done.err) == (0, "")
     assert SHOWN in done.out
     assert SHOWN in json.loads((store / "report.json").read_text())["texts"][0]["name"]
     run = tmp_path / f"{ODD} run"
-    small = [f"--set=model.{size}_size=4" for size in ("embedding", "hidden", "alignment", "maxout")]
-    changes = [f"--set=training.{change}" for change in ("max_updates=1", "validate_bleu=false", "select_by=nll", "threads=1")]
-    trained = command("train", "demo", "--data", store, "--out", run, *small, *changes)
+    limits = ("max_updates=1", "validate_bleu=false", "select_by=nll", "threads=1")
+    small = sets(*sizes(4), *(f"training.{limit}" for limit in limits))
+    trained = command(f"train demo {small} --data", store, "--out", run)
     assert (trained.code, trained.out) == (0, f"{tmp_path}/not\\udcffUTF-8\t\n\x1b[31m run\n")
     translated = command("translate", run, odd["dev.en"], "--links", tmp_path / f"{ODD} links")
     assert (translated.code, len(translated.lines)) == (0, 20)
@@ -104,11 +116,16 @@ def test_odd_names_are_names(command: Command, odd: dict[str, Path], tiny_run: P
     assert (evaluated.code, "100.0" in evaluated.out) == (0, True)
     assert "\x1b" not in evaluated.out
     missing = command("translate", run, tmp_path / f"{ODD} missing")
-    assert (missing.code, missing.err) == (2, f"rnnsearch: {tmp_path}/{SHOWN} missing: no such file (check the path)\n")
+    assert (missing.code, missing.err) == (
+        2,
+        f"rnnsearch: {tmp_path}/{SHOWN} missing: no such file (check the path)\n",
+    )
 
 
 @pytest.mark.parametrize(("name", "texts"), [("translate", 1), ("score", 2), ("align", 2)])
-def test_a_bad_byte_loses_nothing_of_what_came_before(command: Command, tiny_run: Path, tmp_path: Path, name: str, texts: int) -> None:
+def test_a_bad_byte_loses_nothing_of_what_came_before(
+    command: Command, tiny_run: Path, tmp_path: Path, name: str, texts: int
+) -> None:
     (tmp_path / "text").write_bytes(b"The man.\n" * 300 + b"caf\xe9\n" + b"The man.\n")
     done = command(name, tiny_run, *[tmp_path / "text"] * texts)
     assert (done.code, len(done.lines)) == (2, 300)
@@ -121,19 +138,22 @@ RAISING = {
     "of syntax": ("class Part(:\n", "model.cell = 'theirs:Part' cannot be imported: it raised SyntaxError"),
     "an exit": ("raise SystemExit(3)\n", "cannot be imported: it raised SystemExit: 3"),
     "when made": (
-        "from rnnsearch.model.cells import Cell\nclass Part(Cell):\n    def __init__(self, *a): raise {error}\n",
+        "from rnnsearch.model.cells import Cell\nclass Part(Cell):\n    def __init__(self, *a): raise "
+        "{error}\n",
         "code outside rnnsearch that its settings name raised {error}",
     ),
 }
 
 
 @pytest.mark.parametrize("what", RAISING)
-def test_foreign_code_that_raises(command: Command, tiny_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+def test_foreign_code_that_raises(
+    command: Command, tiny_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
     code, said = RAISING[what]
     (tmp_path / "theirs.py").write_text(code.replace("{error}", "ZeroDivisionError('two\\nlines')"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(__import__("sys").modules, "theirs", raising=False)
-    done = command("train", "demo", "--data", tiny_store, "--out", tmp_path / "run", "--set", "model.cell=theirs:Part")
+    done = command(f"train demo --data {tiny_store} --out {tmp_path}/run --set model.cell=theirs:Part")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert said.replace("{error}", "ZeroDivisionError: two lines") in done.err
     assert not (tmp_path / "run").exists()

@@ -1,17 +1,17 @@
-"""The command `prepare`: several corpora, options with several values, and the check of a store. Mistakes are in test_cli.py."""
+"""The command `prepare`: several corpora, options with several values, and the check of a store. Mistakes are
+in test_cli.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import Command
 
+from rnnsearch.run import Run
 from rnnsearch.text.store.corpus import Corpus
 
-Command = Callable[..., Any]
-BLANKS = ("--set", "data.tokeniser=space")
+BLANKS = "--set data.tokeniser=space"
 
 
 @pytest.fixture
@@ -30,36 +30,79 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_several_corpora_with_links_and_development_texts(command: Command, folder: Path) -> None:
-    done = command("prepare", "a.s", "a.t", "--dev", "a.s", "a.t", "a.t", "a.s", "--links", "a.l", "--out", "store", *BLANKS)
+    done = command(f"prepare a.s a.t --dev a.s a.t a.t a.s --links a.l --out store {BLANKS}")
     assert (done.code, done.err) == (0, "")
     assert "links    2 between words, 1.0 per pair" in done.lines
     assert "dev      4 pairs, all kept" in done.lines
-    done = command("prepare", "--links", "a.l", "b.l", "--columns", "2", "3", "--out", "both", *BLANKS, "--", "a.s", "a.t", "b.tsv")
+    done = command(f"prepare --links a.l b.l --columns 2 3 --out both {BLANKS} -- a.s a.t b.tsv")
     assert (done.code, done.err) == (0, "")
     train = Corpus.open("both").train
     assert (len(train), sorted(len(train.links(i)) for i in range(4))) == (4, [0, 1, 1, 1])
 
 
 def test_options_with_several_values_end_at_the_next_option(command: Command, folder: Path) -> None:
-    command("prepare", "--dev=a.s", "a.t", "--out", "store", "a.s", "a.t", *BLANKS)
+    command(f"prepare --dev=a.s a.t --out store a.s a.t {BLANKS}")
     assert Corpus.open("store").dev_source_lines == ["a b", "c"]
-    assert "a.s: has no target text" in command("prepare", "a.s", "a.t", "--dev", "a.s", "--out", "s", *BLANKS).err
+    assert "a.s: has no target text" in command(f"prepare a.s a.t --dev a.s --out s {BLANKS}").err
 
 
 def test_reversed_links_and_a_text_from_standard_input(command: Command, folder: Path) -> None:
-    words = ("prepare", "-", "--format", "tsv", "--links", "a.l", "--links-reversed", "--out", "store", *BLANKS)
-    assert command(*words, stdin=b"a b\tx\nc\tz\n").code == 0
+    line = f"prepare - --format tsv --links a.l --links-reversed --out store {BLANKS}"
+    assert command(line, stdin=b"a b\tx\nc\tz\n").code == 0
     train = Corpus.open("store").train
     assert sorted(train.links(i).tolist() for i in range(2)) == [[[0, 0]], [[1, 0]]]
 
 
 def test_checking_a_store(command: Command, folder: Path) -> None:
-    command("prepare", "a.s", "a.t", "--out", "store", *BLANKS)
-    sound = command("prepare", "--check", "store")
+    command(f"prepare a.s a.t --out store {BLANKS}")
+    sound = command("prepare --check store")
     assert (sound.code, sound.out) == (0, "")
-    assert "store: the checksums of all 14 files are correct" in sound.err
+    assert "store: the checksums of all 15 files are correct" in sound.err
     ids = folder / "store" / "train.source.0000.ids.npy"
     ids.write_bytes(ids.read_bytes()[:-2] + b"\7\7")
-    damaged = command("prepare", "--check", "store")
+    damaged = command("prepare --check store")
     assert (damaged.code, damaged.err.count("\n")) == (2, 1)
-    assert "train.source.0000.ids.npy: is not what was written: its checksum differs (prepare the corpus again)" in damaged.err
+    assert (
+        "train.source.0000.ids.npy: is not what was written: its checksum differs (prepare the corpus again)"
+        in damaged.err
+    )
+
+
+TWO_TEXTS = f"prepare a.s a.t b.tsv --columns 2 3 --out store {BLANKS}"
+
+
+def test_a_corpus_has_more_weight_by_repetition(command: Command, folder: Path) -> None:
+    done = command(TWO_TEXTS, "--repeat", "1, 3")
+    assert (done.code, len(Corpus.open(folder / "store").train)) == (0, 8)
+    assert "4 read, 4 kept (100.00 %); 8 with repetitions" in done.out
+    for wrong in ("0,1", "-1,1", "1.5,1", "a,1", "1,,1", ",", "1e3,1", "١,1", "1001,1", "9" * 5000 + ",1"):
+        done = command(f"{TWO_TEXTS} --overwrite --repeat={wrong}")
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert "--repeat takes whole numbers from 1 to 1,000" in done.err
+    done = command(f"{TWO_TEXTS} --overwrite --repeat 2")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "1 number(s) of repetitions given for 2 corpora" in done.err
+
+
+def test_the_vocabulary_of_a_run(
+    command: Command, tiny_subword_run: Path, tiny_corpus: Path, tmp_path: Path
+) -> None:
+    texts = f"prepare {tiny_corpus}/dev.en {tiny_corpus}/dev.fr --overwrite"
+    line = f"{texts} --out {tmp_path}/store --vocabulary {tiny_subword_run}"
+    for extra in ("", " --recipe demo --set data.subwords=bpe"):
+        done = command(line + extra)
+        assert (done.code, done.err) == (0, "")
+        corpus, run = Corpus.open(tmp_path / "store"), Run.open(tiny_subword_run)
+        assert (corpus.source.vocabulary, corpus.target.vocabulary) == (
+            run.source.vocabulary,
+            run.target.vocabulary,
+        )
+        assert corpus.settings.subwords == "bpe"
+    for setting in ("subwords=none", "source_language=de", "lowercase=true", "vocabulary_size=70"):
+        done = command(f"{line} --set data.{setting}")
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert f"data.{setting.split('=')[0]} = " in done.err
+        assert "does not fit the vocabulary of" in done.err
+    done = command(f"{texts} --vocabulary {tiny_corpus} --out {tmp_path}/other")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "is not a run" in done.err

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from command_line import HEEDING_CTRL_C, sets
 
 from rnnsearch.translation.outputs_file import count_outputs
 
@@ -22,8 +23,6 @@ TEXT = "The man sees.\n"
 
 
 MODULE = (sys.executable, "-m", "rnnsearch")
-# Tests that run in the background of a shell were told to ignore Ctrl-C, and so would be what they start.
-HEEDING_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import rnnsearch.cli; rnnsearch.cli.main()"
 
 
 def start(*words: object, command: Sequence[str] = MODULE, **streams: Any) -> subprocess.Popen[str]:
@@ -37,10 +36,11 @@ def ended(process: subprocess.Popen[str], text: str | None = None) -> tuple[int,
 
 @contextmanager
 def reading_endless_text(*words: object) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
-    """`yes … | rnnsearch …`, and its output, from which one line has been read: it streams, and is at work."""
+    """`yes … | rnnsearch …`, and its output, from which one line has been read: it streams, and is at
+    work."""
     with subprocess.Popen(["yes", TEXT.strip()], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as source:
         words = (*words, "--json", "--batch-size", 1, "--threads", 1)
-        command = (sys.executable, "-c", HEEDING_CTRL_C)
+        command = HEEDING_CTRL_C
         with start(*words, command=command, stdin=source.stdout, stdout=subprocess.PIPE) as process:
             last_resort = threading.Timer(120, process.kill)
             last_resort.start()
@@ -55,7 +55,9 @@ def reading_endless_text(*words: object) -> Iterator[tuple[subprocess.Popen[str]
 
 
 def test_it_translates_what_comes_in(tiny_run: Path) -> None:
-    code, out, err = ended(start("translate", tiny_run, stdin=subprocess.PIPE, stdout=subprocess.PIPE), f"{TEXT}\n{TEXT}")
+    code, out, err = ended(
+        start("translate", tiny_run, stdin=subprocess.PIPE, stdout=subprocess.PIPE), f"{TEXT}\n{TEXT}"
+    )
     assert (code, err) == (0, "")
     first, second, third, end = out.split("\n")
     assert (first, second, end) == (third, "", "")
@@ -86,11 +88,15 @@ def test_ctrl_c_has_exit_code_130(tiny_run: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_it_goes_on_and_the_file_is_that_of_undisturbed_work(command: Any, tiny_run: Path, tmp_path: Path) -> None:
+def test_killed_it_goes_on_and_the_file_is_that_of_undisturbed_work(
+    command: Any, tiny_run: Path, tmp_path: Path
+) -> None:
     """kill -9 in the middle, and then the same command: 60 lines in blocks of 16."""
-    (tmp_path / "text").write_text("".join(f"The man sees {'the horse and ' * (number % 7)}the woman.\n" for number in range(60)))
-    words = ("translate", tiny_run, tmp_path / "text", "--json", "--beam", 2, "--batch-size", 1, "--threads", 1)
-    process, journal = start(*words, "--out", tmp_path / "out"), tmp_path / ".out.journal"
+    (tmp_path / "text").write_text(
+        "".join(f"The man sees {'the horse and ' * (number % 7)}the woman.\n" for number in range(60))
+    )
+    line = f"translate {tiny_run} {tmp_path}/text --json --beam 2 --batch-size 1 --threads 1"
+    process, journal = start(*line.split(), "--out", tmp_path / "out"), tmp_path / ".out.journal"
     while count_outputs(journal) < 17 and process.poll() is None:
         time.sleep(0.01)
     process.kill()
@@ -99,9 +105,9 @@ def test_killed_it_goes_on_and_the_file_is_that_of_undisturbed_work(command: Any
     before = journal.read_bytes()
     with journal.open("a") as file:
         file.write('{"number": 48, "te')
-    assert command(*words, "--out", tmp_path / "out").code == 0
+    assert command(f"{line} --out {tmp_path}/out").code == 0
     assert not journal.exists()
-    assert (tmp_path / "out").read_text("utf-8") == command(*words).out
+    assert (tmp_path / "out").read_text("utf-8") == command(line).out
     assert 17 <= before.count(b"\n") < 61
 
 
@@ -113,7 +119,9 @@ def test_a_full_disk_is_one_line(tiny_run: Path, tmp_path: Path) -> None:
         with FULL.open("w") as full:
             code, _, err = ended(start(*words, stdout=full))
         assert (code, err) == (2, "rnnsearch: the output cannot be written: No space left on device\n")
-    code, _, err = ended(start("translate", tiny_run, tmp_path / "text", "--links", FULL, stdout=subprocess.DEVNULL))
+    code, _, err = ended(
+        start("translate", tiny_run, tmp_path / "text", "--links", FULL, stdout=subprocess.DEVNULL)
+    )
     assert (code, err) == (2, "rnnsearch: /dev/full: cannot be written: No space left on device\n")
 
 
@@ -131,10 +139,15 @@ def test_a_closed_stream_is_an_empty_one(tiny_corpus: Path, closed: int) -> None
 @needs_a_full_disk
 @pytest.mark.slow
 def test_training_needs_nobody_who_watches(tiny_store: Path, tmp_path: Path) -> None:
-    words = ["train", "demo", "--data", tiny_store, "--out", tmp_path / "run"]
-    for change in ("max_updates=2", "validate_every=1", "validate_bleu=false", "select_by=nll", "samples=1", "threads=1"):
-        words += ["--set", f"training.{change}"]
+    changes = (
+        *("max_updates=2", "validate_every=1", "validate_bleu=false"),
+        *("select_by=nll", "samples=1", "threads=1"),
+    )
+    limits = sets(*(f"training.{change}" for change in changes))
+    line = f"train demo --data {tiny_store} --out {tmp_path}/run {limits}"
     with FULL.open("w") as full:
-        process = subprocess.run([*MODULE, *map(str, words)], stderr=full, stdout=subprocess.PIPE, encoding="utf-8", timeout=120)
+        process = subprocess.run(
+            [*MODULE, *line.split()], stderr=full, stdout=subprocess.PIPE, encoding="utf-8", timeout=120
+        )
     assert (process.returncode, process.stdout) == (0, f"{tmp_path / 'run'}\n")
     assert (tmp_path / "run" / "model.safetensors").exists()

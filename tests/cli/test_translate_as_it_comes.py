@@ -5,26 +5,27 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import HEEDING_CTRL_C, Command
 
 pty = pytest.importorskip("pty", reason="there are no terminals on this system")
 
-# Tests that run in the background of a shell were told to ignore Ctrl-C, and so would be what they start.
-HEEDING_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import rnnsearch.cli; rnnsearch.cli.main()"
 LINES = ["The black cat sleeps .", "A dog runs ."]
 
 
 @contextmanager
 def translating(run: Path, stdin: int, *words: str) -> Iterator[subprocess.Popen[bytes]]:
     environment = os.environ | {"OMP_NUM_THREADS": "1", "TERM": "dumb"}
-    command = [sys.executable, "-c", HEEDING_CTRL_C, "translate", str(run), "--beam", "2", "--threads", "1", *words]
-    with subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+    words = (*f"translate {run} --beam 2 --threads 1".split(), *words)
+    command = [*HEEDING_CTRL_C, *words]
+    with subprocess.Popen(
+        command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
         try:
             yield process
         finally:
@@ -32,8 +33,8 @@ def translating(run: Path, stdin: int, *words: str) -> Iterator[subprocess.Popen
 
 
 @pytest.fixture
-def answers(command: Callable[..., Any], tiny_run: Path) -> list[bytes]:
-    told = command("translate", tiny_run, "--beam", "2", stdin="".join(f"{line}\n" for line in LINES).encode())
+def answers(command: Command, tiny_run: Path) -> list[bytes]:
+    told = command(f"translate {tiny_run} --beam 2", stdin="".join(f"{line}\n" for line in LINES).encode())
     return [f"{line}\n".encode() for line in told.lines]
 
 
@@ -42,13 +43,17 @@ def test_through_a_pipe_that_stays_open_and_ctrl_c(tiny_run: Path, answers: list
         assert process.stdin
         assert process.stdout
         assert process.stderr
-        for line, answer in zip(LINES, answers, strict=True):  # the second line is sent only after the answer to the first
+        for line, answer in zip(
+            LINES, answers, strict=True
+        ):  # the second line is sent only after the answer to the first
             process.stdin.write(f"{line}\n".encode())
             process.stdin.flush()
             assert process.stdout.readline() == answer
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
-        assert b"interrupted; with --out FILE the same command would go on after line 2" in process.stderr.read()
+        assert (
+            b"interrupted; with --out FILE the same command would go on after line 2" in process.stderr.read()
+        )
 
 
 def test_at_a_terminal(tiny_run: Path, answers: list[bytes]) -> None:
@@ -58,7 +63,10 @@ def test_at_a_terminal(tiny_run: Path, answers: list[bytes]) -> None:
             os.close(theirs)
             assert process.stdout
             assert process.stderr
-            assert process.stderr.readline() == b"Type a sentence and press Enter to translate it; Ctrl-D ends.\n"
+            assert (
+                process.stderr.readline()
+                == b"Type a sentence and press Enter to translate it; Ctrl-D ends.\n"
+            )
             for line, answer in zip(LINES, answers, strict=True):
                 assert process.stderr.read(2) == b"> "
                 os.write(ours, f"{line}\n".encode())
@@ -81,3 +89,16 @@ def test_quietly_there_is_no_prompt(tiny_run: Path, answers: list[bytes]) -> Non
             assert process.communicate(timeout=100) == (answers[0], b"")
     finally:
         os.close(ours)
+
+
+def test_a_dictionary_from_a_pipe_is_waited_for_visibly(
+    command: Command, tiny_run: Path, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "dictionary"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text("horse\tcheval\n"))
+    writer.start()
+    done = command(f"translate {tiny_run} --replace-unk --dictionary {pipe}", stdin=b"The man sees.\n")
+    writer.join()
+    assert done.code == 0
+    assert done.err.startswith(f"reading {pipe} to its end\n")

@@ -1,4 +1,5 @@
-"""A corpus in shards, and one Ray for all tests that need one: started as the how-to starts it, with two cores."""
+"""A corpus in shards, and one Ray for all tests that need one: started as the how-to starts it, with two
+cores."""
 
 from __future__ import annotations
 
@@ -28,18 +29,28 @@ SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/ray.md"
 START = "ray start --head --port=6379"
 """As it stands on the page."""
-BOUNDED = ["--num-cpus=2", "--object-store-memory=100000000", "--include-dashboard=false", "--disable-usage-stats", "--block"]
+BOUNDED = [
+    "--num-cpus=2",
+    "--object-store-memory=100000000",
+    "--include-dashboard=false",
+    "--disable-usage-stats",
+    "--block",
+]
 
 
 def in_this_process(given: list[str]) -> Callable[..., Iterator[actors.Outcome]]:
-    """What stands for `answered`, with one worker here in place of Ray's actors. given: gets the names of the shards."""
+    """What stands for `answered`, with one worker here in place of Ray's actors. given: gets the names of the
+    shards."""
 
     def answered(
-        ray: Any, task: Any, folder: Any, shards: Sequence[Any], workers: Any, say: Any, started: Callable[[int], None] = lambda _: None
+        ray: Any,
+        task: Any,
+        folder: Any,
+        shards: Sequence[Any],
+        workers: Any,
+        say: Any,
     ) -> Iterator[actors.Outcome]:
         worker = Worker(task, folder, package_version())
-        worker.ready()
-        started(1)
         for shard in shards:
             given.append(shard.name)
             try:
@@ -83,14 +94,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with pytest.MonkeyPatch.context() as patch:
         token = tmp_path_factory.mktemp("ray") / "token"
         token.write_text(secrets.token_hex(16))
-        environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": SOURCE}
+        environment = {
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN_PATH": str(token),
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "PYTHONPATH": SOURCE,
+        }
         for name, value in environment.items():  # for those who connect as well
             patch.setenv(name, value)
         yield from started(command, port)
 
 
 def started(command: list[str], port: int) -> Iterator[Cluster]:
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
     try:
         wait_until_open(port, process)
         yield Cluster(f"127.0.0.1:{port}", process)
@@ -112,7 +130,9 @@ def wait_until_open(port: int, process: subprocess.Popen[bytes]) -> None:
     for _ in range(480):
         assert process.poll() is None, "ray start ended"
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0 and any("raylet" in title for _, title in descendants(process.pid)):
+            if probe.connect_ex(("127.0.0.1", port)) == 0 and any(
+                "raylet" in title for _, title in descendants(process.pid)
+            ):
                 return
         time.sleep(0.25)
     raise AssertionError("Ray did not start in two minutes")
@@ -134,13 +154,19 @@ def descendants(of: int) -> Iterator[tuple[int, str]]:
 
 def parent_of(pid: int) -> int:
     try:
-        return int(re.sub(r"^.*\) \S ", "", Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")).split()[0])
+        return int(
+            re.sub(
+                r"^.*\) \S ", "", Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+            ).split()[0]
+        )
     except OSError:
         return 0
 
 
 def title_of(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+        return (
+            Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+        )
     except OSError:
         return ""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import runpy
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -39,8 +39,14 @@ def test_the_address_is_optional(typed: str, understood: str) -> None:
 def test_runs_come_first(tiny_run: Path, tmp_path: Path) -> None:
     run, corpus = str(tiny_run), str(tmp_path)
     assert runs_and_corpora([run, corpus], 1) == ([tiny_run], [corpus])
-    assert runs_and_corpora([run, run, "s3://bucket/en", "fr"], 2) == ([tiny_run, tiny_run], ["s3://bucket/en", "fr"])
-    assert runs_and_corpora(["missing", corpus], 1) == ([Path("missing")], [corpus])  # whoever opens it says what is wrong
+    assert runs_and_corpora([run, run, "s3://bucket/en", "fr"], 2) == (
+        [tiny_run, tiny_run],
+        ["s3://bucket/en", "fr"],
+    )
+    assert runs_and_corpora(["missing", corpus], 1) == (
+        [Path("missing")],
+        [corpus],
+    )  # whoever opens it says what is wrong
     for words, most in (([run], 1), ([run, corpus, corpus], 1), ([run], 2), ([run, "a", "b", "c"], 2)):
         with pytest.raises(InputError, match="corpus"):
             runs_and_corpora(words, most)
@@ -71,13 +77,15 @@ def test_runs_come_first(tiny_run: Path, tmp_path: Path) -> None:
         ("align RUN CORPUS/a.txt CORPUS/a.txt --columns a b", "--columns needs --ray"),
     ],
 )
-def test_wrong_options(words: str, message: str, tiny_run: Path, tmp_path: Path, command: Callable[..., Any]) -> None:
+def test_wrong_options(
+    words: str, message: str, tiny_run: Path, tmp_path: Path, command: Callable[..., Any]
+) -> None:
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus/a.txt").write_text("one\n")
     places = {"RUN": str(tiny_run), "CORPUS": str(tmp_path / "corpus"), "OUT": str(tmp_path / "out")}
     for name, place in places.items():
         words = words.replace(name, place)
-    done = command(*words.split())
+    done = command(words)
     assert (done.code, done.out) == (2, "")
     assert message in done.err
     assert done.err.count("\n") == 1
@@ -88,27 +96,54 @@ def test_without_ray_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)  # as if it were not installed
     (tmp_path / "a.txt").write_text("one\n")
-    done = command("translate", tiny_run, tmp_path / "a.txt", "--ray", "--out", tmp_path / "out")
+    done = command(f"translate {tiny_run} {tmp_path}/a.txt --ray --out {tmp_path}/out")
     assert (done.code, done.out) == (2, "")
     assert done.err == "rnnsearch: --ray needs the package ray (pip install 'rnnsearch[ray]')\n"
 
 
-def test_a_folder_with_other_files_is_left_alone(tiny_run: Path, tmp_path: Path, command: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("error", [Exception("the node timed out\nmore"), SystemExit(1)], ids=repr)
+def test_a_ray_that_cannot_start_is_one_line(
+    error: BaseException,
+    tiny_run: Path,
+    tmp_path: Path,
+    command: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def init(**_: Any) -> None:
+        raise error
+
+    ended: list[bool] = []
+    ray = SimpleNamespace(init=init, shutdown=lambda: ended.append(True))
+    monkeypatch.setattr(actors, "imported", lambda: ray)
     (tmp_path / "a.txt").write_text("one\n")
-    done = command("translate", tiny_run, tmp_path / "a.txt", "--ray", "--out", tmp_path)
+    done = command(f"translate {tiny_run} {tmp_path}/a.txt --ray --out {tmp_path}/out")
+    assert (done.code, done.out, done.err.count("\n"), ended) == (2, "", 1, [True]), done.err
+    assert "rnnsearch: Ray cannot start here: " in done.err
+
+
+def test_a_folder_with_other_files_is_left_alone(
+    tiny_run: Path, tmp_path: Path, command: Callable[..., Any]
+) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    done = command(f"translate {tiny_run} {tmp_path}/a.txt --ray --out {tmp_path}")
     assert done.code == 2
     assert "exists and holds other files" in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_a_command_that_was_interrupted_goes_on(
-    no_ray: list[str], tiny_corpus: Path, tiny_run: Path, tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    no_ray: list[str],
+    tiny_corpus: Path,
+    tiny_run: Path,
+    tmp_path: Path,
+    command: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lines = (tiny_corpus / "dev.en").read_text(encoding="utf-8").split("\n")[:3]
     (tmp_path / "corpus").mkdir()
     for name in "abc":
         (tmp_path / f"corpus/{name}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    words = ["translate", tiny_run, tmp_path / "corpus", "--ray", "--out", tmp_path / "out"]
+    line = f"translate {tiny_run} {tmp_path}/corpus --ray --out {tmp_path}/out"
     whole = actors.answered
 
     def interrupted(*arguments: Any) -> Iterator[actors.Outcome]:
@@ -116,52 +151,61 @@ def test_a_command_that_was_interrupted_goes_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(actors, "answered", interrupted)
-    done = command(*words)
-    assert (done.code, done.err) == (130, "rnnsearch: interrupted; 1 of 3 shards are done; the same command goes on\n")
-    assert [json.loads(line)["shard"] for line in (tmp_path / "out/index.jsonl").read_text().split("\n")[:-1]] == ["a.txt"]
+    done = command(line)
+    assert (done.code, done.err) == (
+        130,
+        "rnnsearch: interrupted; 1 of 3 shards are done; the same command goes on\n",
+    )
+    assert [
+        json.loads(line)["shard"] for line in (tmp_path / "out/index.jsonl").read_text().split("\n")[:-1]
+    ] == ["a.txt"]
     monkeypatch.setattr(actors, "answered", whole)
-    done = command(*words)
+    done = command(line)
     assert (done.code, no_ray) == (0, ["a.txt", "b.txt", "c.txt"])
     assert "3 of 3 shards are done, 1 of them before; 9 lines" in done.err
-    assert command(*words).code == 0
+    assert command(line).code == 0
     assert len(no_ray) == 3
-    assert command(*words, "--beam", "1").code == 2
-    assert command(*words, "--beam", "1", "--overwrite").code == 0
+    assert command(f"{line} --beam 1").code == 2
+    assert command(f"{line} --beam 1 --overwrite").code == 0
     assert len(no_ray) == 6
     (tmp_path / "corpus/d.txt").write_text("one\n")
-    assert "4 of 4 shards are done, 3 of them before; 10 lines" in command(*words, "--beam", "1").err
+    assert "4 of 4 shards are done, 3 of them before; 10 lines" in command(f"{line} --beam 1").err
 
 
-def test_an_error_inside_rnnsearch_fails_its_shard_alone(
-    no_ray: list[str], tiny_run: Path, tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+def test_a_shard_fails_alone_and_then_only_what_is_missing_is_done(
+    no_ray: list[str],
+    tiny_run: Path,
+    tmp_path: Path,
+    command: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    (tmp_path / "corpus").mkdir()
-    for name in "ab":
-        (tmp_path / f"corpus/{name}.txt").write_text("one\n")
+    corpus, out = tmp_path / "corpus", tmp_path / "out"
+    corpus.mkdir()
+    for name, content in (("a.txt", b"one\n"), ("b.txt", b"one\n\xff\n"), ("c.txt", b"one\n")):
+        (corpus / name).write_bytes(content)
     answer = Worker.answer
-    monkeypatch.setattr(Worker, "answer", lambda self, shard: 1 // 0 if shard.name == "a.txt" else answer(self, shard))
-    done = command("translate", tiny_run, tmp_path / "corpus", "--ray", "--out", tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            Worker, "answer", lambda self, shard: 1 // 0 if shard.name == "a.txt" else answer(self, shard)
+        )
+        done = command(f"translate {tiny_run} {corpus} --ray --out {out}")
     assert done.code == 2
-    assert f"rnnsearch: {tmp_path}/corpus/a.txt: internal error: ZeroDivisionError" in done.err
-    assert "1 of 2 shards are done" in done.err
+    assert f"rnnsearch: {corpus}/a.txt: internal error: ZeroDivisionError" in done.err
+    assert f"rnnsearch: {corpus}/b.txt:2: byte 1 of the line is not UTF-8" in done.err
+    assert done.err.endswith("2 of 3 shards failed (correct them; the same command does what is missing)\n")
+    index = [json.loads(line) for line in (out / "index.jsonl").read_text().splitlines()]
+    assert ["error" in entry for entry in index] == [True, True, False]
+    (corpus / "b.txt").write_text("one\ntwo\n")
+    done = command(f"translate {tiny_run} {corpus} --ray --out {out}")
+    assert "3 of 3 shards are done, 1 of them before; 4 lines" in done.err
+    assert no_ray == ["a.txt", "b.txt", "c.txt", "a.txt", "b.txt"]
 
 
-def test_one_command_at_a_time(no_ray: list[str], tiny_run: Path, tmp_path: Path, command: Callable[..., Any]) -> None:
+def test_one_command_at_a_time(
+    no_ray: list[str], tiny_run: Path, tmp_path: Path, command: Callable[..., Any]
+) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     with only_one(tmp_path / "out", "translating"):
-        done = command("translate", tiny_run, tmp_path / "a.txt", "--ray", "--out", tmp_path / "out")
+        done = command(f"translate {tiny_run} {tmp_path}/a.txt --ray --out {tmp_path}/out")
     assert done.code == 2
     assert "is translating here" in done.err
-
-
-def test_the_benchmark_translates_every_line_in_every_turn(
-    no_ray: list[str], tiny_corpus: Path, tiny_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["ray_workers.py", str(tiny_run), str(tiny_corpus / "dev.en"), "--lines", "6", "--shards", "2", "--turns", "1", "--json"]
-    monkeypatch.setattr(sys, "argv", words)
-    runpy.run_path(str(Path(__file__).parents[2] / "benchmarks/ray_workers.py"), run_name="__main__")
-    found = json.loads(capsys.readouterr().out)
-    assert no_ray == ["part-000.txt", "part-001.txt"] * 2
-    one, two = (found["turns"][f"ray {number}"][0]["seconds"] for number in (1, 2))
-    assert found["lines_per_second"] == pytest.approx({"ray 1": 6 / one, "ray 2": 6 / two})
-    assert found["ratio"]["ray"] == pytest.approx(one / two)

@@ -21,7 +21,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/ray.md"
 pytestmark = pytest.mark.slow
 
 LINES = 200
-"""Of each shard, so that some blocks of 64 lines are done when its worker is killed."""
+"""Lines of each shard."""
 SEARCH = ["--beam", "2", "--batch-size", "4"]
 
 
@@ -43,12 +43,15 @@ def columns(path: Path) -> list[list[str]]:
 def answers(out: Path, name: str) -> list[str]:
     """Of a shard, whose lines are all there, once and in order."""
     rows = columns(out / f"answers/{name}.tsv")
-    assert [(shard, int(number)) for shard, number, _ in rows] == [(name, number) for number in range(1, len(rows) + 1)]
+    assert [(shard, int(number)) for shard, number, _ in rows] == [
+        (name, number) for number in range(1, len(rows) + 1)
+    ]
     return [answer for _, _, answer in rows]
 
 
 class Killer(threading.Thread):
-    """Kills with -9 the worker that has written some answers of a shard, `kills` times, each time at another shard if `others`."""
+    """Kills with -9 the worker that has written some answers of a shard, `kills` times, each time at another
+    shard if `others`."""
 
     def __init__(self, cluster: Any, out: Path, kills: int, others: bool) -> None:
         super().__init__()
@@ -59,21 +62,22 @@ class Killer(threading.Thread):
     def run(self) -> None:
         while len(self.killed) < self.kills and not self.ended.is_set():
             for worker in self.cluster.workers():
-                for journal in open_files(worker, ".journal"):
-                    if journal.stat().st_size and not (self.others and journal.name in self.killed):
+                for shard in shards_of(worker):
+                    if not (self.others and shard in self.killed):
                         os.kill(worker, signal.SIGKILL)
-                        self.killed.append(journal.name)
+                        self.killed.append(shard)
                         break
             time.sleep(0.02)
 
 
-def open_files(pid: int, suffix: str) -> Iterator[Path]:
-    """Files that a process has open."""
+def shards_of(pid: int) -> Iterator[str]:
+    """Returns the shards of which a process has written some answers."""
     with contextlib.suppress(OSError):  # it has ended
         for handle in Path(f"/proc/{pid}/fd").iterdir():
             with contextlib.suppress(OSError):
-                if (path := handle.readlink()).suffix == suffix:
-                    yield path
+                path = handle.readlink()
+                if path.parent.name == "answers" and path.suffix == ".partial" and path.stat().st_size:
+                    yield path.name.rsplit(".", 2)[0]
 
 
 @contextlib.contextmanager
@@ -103,49 +107,19 @@ def test_a_killed_worker_loses_nothing_and_writes_no_line_twice(
     assert [(entry["shard"], entry["answers"], entry["lines"]) for entry in index] == [
         (path.name, f"answers/{path.name}.tsv", LINES) for path in sorted(corpus.iterdir())
     ]
-    assert [path.name for path in (out / "answers").iterdir() if path.name.startswith(".")] == []  # no journal is left
+    assert [
+        path.name for path in (out / "answers").iterdir() if path.name.startswith(".")
+    ] == []  # nothing is left of those that were killed
     assert not (out / ".lock").exists()
 
 
-def test_bad_shards_are_named_and_the_others_go_on_and_then_only_they_are_done(
-    cluster: Any, tiny_corpus: Path, tiny_run: Path, tmp_path: Path, command: Callable[..., Any]
-) -> None:
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    corpus, out = tmp_path / "corpus", tmp_path / "out"
-    corpus.mkdir()
-    lines = (tiny_corpus / "train.en").read_text(encoding="utf-8").split("\n")[:12]
-    (corpus / "1.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    (corpus / "2.jsonl").write_text("".join(json.dumps({"text": line}) + "\n" for line in lines), encoding="utf-8")
-    parquet.write_table(pa.table({"text": lines}), corpus / "3.parquet")
-    (corpus / "4.txt").write_bytes(b"one\n\xff\n")
-    (corpus / "5.jsonl").write_text('{"line": "one"}\n', encoding="utf-8")
-    (corpus / "6.parquet").write_bytes(b"PAR1")
-    words = ["translate", tiny_run, f"file://{corpus}", "--ray", cluster.address, "--out", out, *SEARCH]
-    done = command(*words)
-    assert (done.code, done.out) == (2, "")
-    said = done.err.split("\n")
-    for name, what in (("4.txt:2", "byte 1 of the line is not UTF-8"), ("5.jsonl:1", "does not have the keys"), ("6.parquet", "cannot be")):
-        assert sum(f"rnnsearch: {corpus}/{name}: {what}" in line for line in said) == 1, done.err
-    assert said[-2].endswith("3 of 6 shards failed (correct them; the same command does what is missing)")
-    index = [json.loads(line) for line in (out / "index.jsonl").read_text().split("\n")[:-1]]
-    assert [("error" in entry) for entry in index] == [False, False, False, True, True, True]
-    expected = command("translate", tiny_run, corpus / "1.txt", *SEARCH).lines
-    for name in ("1.txt", "2.jsonl", "3.parquet"):
-        assert answers(out, name) == expected
-    times = {path: path.stat().st_mtime_ns for path in (out / "answers").iterdir()}
-    for name in ("4.txt", "5.jsonl", "6.parquet"):
-        (corpus / name).unlink()
-    (corpus / "4.txt").write_text("".join(f"{line}\n" for line in lines[:5]), encoding="utf-8")
-    done = command(*words)
-    assert (done.code, done.out) == (0, ""), done.err
-    assert "4 of 4 shards are done, 3 of them before; 41 lines" in done.err
-    assert {path: path.stat().st_mtime_ns for path in times} == times
-    assert len(answers(out, "4.txt")) == 5
-    assert "4 of 4 shards are done, 4 of them before" in command(*words).err  # and nothing is started
-
-
 def test_a_worker_that_dies_at_every_try_fails_its_shard_alone(
-    cluster: Any, tiny_corpus: Path, tiny_run: Path, tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    cluster: Any,
+    tiny_corpus: Path,
+    tiny_run: Path,
+    tmp_path: Path,
+    command: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As one does whose memory runs out."""
     monkeypatch.setattr("rnnsearch.cluster.actors.TRIES", 2)
@@ -168,11 +142,14 @@ def test_commands_of_the_page(
     command: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each that starts with rnnsearch, at the address of this Ray; the first starts one of its own. Answers are those of one machine."""
+    """Each that starts with rnnsearch, at the address of this Ray; the first starts one of its own. Answers
+    are those of one machine."""
     import ray
 
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    lines = [(tiny_corpus / f"dev.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in ("en", "fr")]
+    lines = [
+        (tiny_corpus / f"dev.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in ("en", "fr")
+    ]
     for number in range(2):
         for side, some in zip(("en", "fr"), lines, strict=True):
             path = tmp_path / f"crawl/{side}/part-{number}.{side}"
@@ -191,7 +168,9 @@ def test_commands_of_the_page(
         assert (done.code, done.out) == (0, ""), done.err
         assert not ray.is_initialized()
     for name in ("part-0.en", "part-1.en"):
-        assert answers(tmp_path / "translated", name) == command("translate", tiny_run, f"crawl/en/{name}").lines
+        assert (
+            answers(tmp_path / "translated", name) == command("translate", tiny_run, f"crawl/en/{name}").lines
+        )
         pair = f"crawl/en/{name}", f"crawl/fr/{name.replace('.en', '.fr')}"
         assert answers(tmp_path / "scored", name) == command("score", tiny_run, *pair).lines
         aligned = command("align", tiny_run, *pair, "--reverse-run", tiny_reverse_run).lines
@@ -200,6 +179,8 @@ def test_commands_of_the_page(
 
 def shown() -> Sequence[list[str]]:
     """The words behind `rnnsearch` of the page's commands."""
-    text = "\n".join(re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
+    text = "\n".join(
+        re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    )
     found = [shlex.split(line, comments=True) for line in text.replace("\\\n", " ").split("\n")]
     return [words[1:] for words in found if words[:1] == ["rnnsearch"]]

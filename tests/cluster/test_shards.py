@@ -33,12 +33,18 @@ def test_two_folders(tmp_path: Path) -> None:
     source, target = made(tmp_path / "en", "x/1.en", "2.en.gz"), made(tmp_path / "fr", "2.fr", "x/1.fr")
     shards = pair_shards([source, target], None)
     assert [shard.name for shard in shards] == ["2.en.gz", "x/1.en"]
-    assert [[Path(place.path).name for place in shard.files] for shard in shards] == [["2.en.gz", "2.fr"], ["1.en", "1.fr"]]
+    assert [[Path(place.path).name for place in shard.files] for shard in shards] == [
+        ["2.en.gz", "2.fr"],
+        ["1.en", "1.fr"],
+    ]
 
 
 def test_two_patterns_of_one_folder(tmp_path: Path) -> None:
     corpus = made(tmp_path, "1.en", "1.fr", "2.en", "2.fr")
-    assert [shard.name for shard in pair_shards([f"{corpus}/*.en", f"{corpus}/*.fr"], None)] == ["1.en", "2.en"]
+    assert [shard.name for shard in pair_shards([f"{corpus}/*.en", f"{corpus}/*.fr"], None)] == [
+        "1.en",
+        "2.en",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +57,9 @@ def test_two_patterns_of_one_folder(tmp_path: Path) -> None:
         (["1.txt"], None, "the shard 1.txt has one text only"),
     ],
 )
-def test_what_does_not_go_together(source: list[str], target: list[str] | None, message: str, tmp_path: Path) -> None:
+def test_what_does_not_go_together(
+    source: list[str], target: list[str] | None, message: str, tmp_path: Path
+) -> None:
     corpora = [made(tmp_path / "en", *source), *([made(tmp_path / "fr", *target)] if target else [])]
     with pytest.raises(InputError, match=message):
         pair_shards(corpora, None)

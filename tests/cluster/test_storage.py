@@ -35,7 +35,16 @@ def test_what_is_written_is_read(home: Place) -> None:
 
 
 def test_files_of_folders_patterns_and_files(home: Place) -> None:
-    for name in ("b.txt", "a.txt", "inner/c.txt", "d.jsonl", "_SUCCESS", ".hidden", "inner/.d", "_logs/e.txt"):
+    for name in (
+        "b.txt",
+        "a.txt",
+        "inner/c.txt",
+        "d.jsonl",
+        "_SUCCESS",
+        ".hidden",
+        "inner/.d",
+        "_logs/e.txt",
+    ):
         (home / name).write(name)
     assert list(home.files()) == ["a.txt", "b.txt", "d.jsonl", "inner/c.txt"]
     assert list((home / "*.txt").files()) == ["a.txt", "b.txt"]
@@ -60,7 +69,10 @@ def test_a_file_at_a_url_is_copied_here(home: Place) -> None:
         assert (path.name, path.read_text()) == ("a.gz", "one")
     assert path.exists() == (home.local is not None)
     if home.local is None:  # else whoever reads the file says so
-        with pytest.raises(InputError, match=r"memory://.*missing: no such file"), (home / "missing").fetched():
+        with (
+            pytest.raises(InputError, match=r"memory://.*missing: no such file"),
+            (home / "missing").fetched(),
+        ):
             pass
 
 

@@ -16,10 +16,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
+from rich.cells import cell_len
 
 from rnnsearch.drawing.alignment_figure import Panel, alignment_figure, comparison_figure
 from rnnsearch.drawing.alignment_text import alignment_text
-from rnnsearch.drawing.characters import display_width
 from rnnsearch.errors import InputError
 from rnnsearch.word_links import GoldLinks
 
@@ -43,8 +43,12 @@ def labels(figure: Figure) -> list[str]:
     return [label.get_text() for label in (*axes.get_xticklabels(), *axes.get_yticklabels())]
 
 
-@pytest.mark.parametrize(("suffix", "start"), [(".png", b"\x89PNG"), (".PNG", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
-def test_a_file_of_the_suffixs_kind_is_written_and_twice_the_same(tmp_path: Path, suffix: str, start: bytes) -> None:
+@pytest.mark.parametrize(
+    ("suffix", "start"), [(".png", b"\x89PNG"), (".PNG", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")]
+)
+def test_a_file_of_the_suffixs_kind_is_written_and_twice_the_same(
+    tmp_path: Path, suffix: str, start: bytes
+) -> None:
     paths = [tmp_path / f"{name}{suffix}" for name in "ab"]
     for path in paths:
         alignment_figure(SOURCE, TARGET, WEIGHTS, path)
@@ -65,7 +69,9 @@ def test_cells_have_the_grey_of_their_weights_and_the_place_of_their_words() -> 
     for row in range(len(TARGET)):
         for column in range(len(SOURCE)):
             x, y = axes.transData.transform((column, row))
-            assert image[image.shape[0] - 1 - int(y), int(x), 0] == pytest.approx(255 * WEIGHTS[row, column], abs=1.5)
+            assert image[image.shape[0] - 1 - int(y), int(x), 0] == pytest.approx(
+                255 * WEIGHTS[row, column], abs=1.5
+            )
     across = [label.get_window_extent() for label in axes.get_xticklabels()]
     down = [label.get_window_extent() for label in axes.get_yticklabels()]
     box = axes.get_window_extent()
@@ -82,10 +88,14 @@ def test_size_follows_the_words_and_no_label_is_cut_or_touches_its_neighbour(row
     (axes,) = figure.axes
     box, page = axes.get_window_extent(), figure.bbox
     assert box.width / columns == pytest.approx(box.height / rows, rel=1e-6), "cells are squares"
-    assert box.width / columns == pytest.approx(0.2 * figure.dpi, rel=1e-6), "and of the same size for every sentence"
+    assert box.width / columns == pytest.approx(0.2 * figure.dpi, rel=1e-6), (
+        "and of the same size for every sentence"
+    )
     for texts in (axes.get_xticklabels(), axes.get_yticklabels()):
         extents = [text.get_window_extent() for text in texts]
-        assert all(page.x0 <= e.x0 and e.x1 <= page.x1 and page.y0 <= e.y0 and e.y1 <= page.y1 for e in extents)
+        assert all(
+            page.x0 <= e.x0 and e.x1 <= page.x1 and page.y0 <= e.y0 and e.y1 <= page.y1 for e in extents
+        )
         assert not any(a.overlaps(b) for a, b in pairwise(extents))
     assert figure.get_figwidth() < 0.2 * columns + 2
     assert figure.get_figheight() < 0.2 * rows + 2
@@ -97,7 +107,22 @@ def test_a_very_long_sentence_shrinks_its_cells_instead_of_filling_the_memory() 
 
 
 @pytest.mark.parametrize(
-    "word", ["$x_1$", "$", "a_b^c", "\\alpha", "$\\frac$", "{", "%d", "&lt;", "日本語", "e\u0301", "שלום", "_label", ""]
+    "word",
+    [
+        "$x_1$",
+        "$",
+        "a_b^c",
+        "\\alpha",
+        "$\\frac$",
+        "{",
+        "%d",
+        "&lt;",
+        "日本語",
+        "e\u0301",
+        "שלום",
+        "_label",
+        "",
+    ],
 )
 def test_any_word_is_drawn_as_it_is(tmp_path: Path, word: str) -> None:
     figure = alignment_figure([word, "</s>"], [word], uniform(1, 2), tmp_path / "a.svg")
@@ -120,7 +145,11 @@ def test_no_words_give_an_empty_figure(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("a.jpeg", r"\.jpeg.*one of \.png, \.svg, \.pdf"), ("a", "without suffix"), ("none/a.png", "folder does not exist")],
+    [
+        ("a.jpeg", r"\.jpeg.*one of \.png, \.svg, \.pdf"),
+        ("a", "without suffix"),
+        ("none/a.png", "folder does not exist"),
+    ],
 )
 def test_a_path_that_cannot_be_drawn_is_refused(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
@@ -182,7 +211,9 @@ def test_wide_and_combining_characters_keep_the_columns() -> None:
  東京│██    │
 x\u0301étés│  ██  │"""
     weights = np.array([[1.0, 0, 0], [0, 1.0, 0]])
-    assert alignment_text(["日", "経済", "e\u0328t"], ["東京", "x\u0301e\u0301te\u0301s"], weights) == expected
+    assert (
+        alignment_text(["日", "経済", "e\u0328t"], ["東京", "x\u0301e\u0301te\u0301s"], weights) == expected
+    )
 
 
 def test_a_long_sentence_is_cut_into_pieces_with_the_rows_that_show_something() -> None:
@@ -239,16 +270,21 @@ def test_a_width_without_room_is_refused() -> None:
 
 
 @given(
-    st.lists(st.text(max_size=30), max_size=70), st.lists(st.text(max_size=30), max_size=5), st.integers(8, 120), st.integers(0, 2**32 - 1)
+    st.lists(st.text(max_size=30), max_size=70),
+    st.lists(st.text(max_size=30), max_size=5),
+    st.integers(8, 120),
+    st.integers(0, 2**32 - 1),
 )
-def test_no_line_is_wider_than_asked_and_every_row_and_column_is_drawn(source: list[str], target: list[str], width: int, seed: int) -> None:
+def test_no_line_is_wider_than_asked_and_every_row_and_column_is_drawn(
+    source: list[str], target: list[str], width: int, seed: int
+) -> None:
     weights = np.random.default_rng(seed).random((len(target), len(source)))
     lines = alignment_text(source, target, weights, width).split("\n")
-    assert all(display_width(line) <= width for line in lines)
+    assert all(cell_len(line) <= width for line in lines)
     rows = [line for line in lines if line.endswith("│")]
     assert len(rows) >= len(target)
     if target:
-        per_piece = {display_width(line.split("│")[-2]) // 2 for line in rows}
+        per_piece = {cell_len(line.split("│")[-2]) // 2 for line in rows}
         assert max(per_piece) <= max(len(source), 1)
 
 
@@ -258,26 +294,41 @@ GOLD = GoldLinks(frozenset([(0, 0), (3, 1)]), frozenset([(1, 2)]))
 def test_gold_links_are_boxes_around_their_cells_solid_where_sure() -> None:
     figure = alignment_figure(SOURCE, TARGET, WEIGHTS, gold=GOLD)
     (axes,) = figure.axes
-    boxes = {(round(box.get_x() + 0.4), round(box.get_y() + 0.4)): box for box in axes.patches if isinstance(box, Rectangle)}
+    boxes = {
+        (round(box.get_x() + 0.4), round(box.get_y() + 0.4)): box
+        for box in axes.patches
+        if isinstance(box, Rectangle)
+    }
     assert boxes.keys() == GOLD.possible
     assert {place for place, box in boxes.items() if box.get_linestyle() in ("-", "solid")} == GOLD.sure
     assert not any(box.get_fill() for box in boxes.values())
     image = pixels(figure)
     for column, row in boxes:  # seen on black and on white, and the weight is still seen inside
         x, y = axes.transData.transform((column, row))
-        assert image[image.shape[0] - 1 - int(y), int(x), 0] == pytest.approx(255 * WEIGHTS[row, column], abs=1.5)
-        edges = [axes.transData.transform((column + dx, row + dy)) for dx in (-0.4, 0.4) for dy in np.linspace(-0.4, 0.4, 15)]
+        assert image[image.shape[0] - 1 - int(y), int(x), 0] == pytest.approx(
+            255 * WEIGHTS[row, column], abs=1.5
+        )
+        edges = [
+            axes.transData.transform((column + dx, row + dy))
+            for dx in (-0.4, 0.4)
+            for dy in np.linspace(-0.4, 0.4, 15)
+        ]
         reds = [image[image.shape[0] - 1 - int(y), int(x), :3].astype(int) for x, y in edges]
         assert any(abs(red[0] - 0xE6) < 12 and abs(red[1] - 0x61) < 12 for red in reds)
 
 
 def test_gold_links_outside_the_words_are_refused() -> None:
-    with pytest.raises(InputError, match=r"gold link 0-4 \(source-target\) is outside the sentence of 5 by 4 words"):
+    with pytest.raises(
+        InputError, match=r"gold link 0-4 \(source-target\) is outside the sentence of 5 by 4 words"
+    ):
         alignment_figure(SOURCE, TARGET, WEIGHTS, gold=GoldLinks(frozenset([(0, 4)])))
 
 
 def test_several_runs_stand_side_by_side_under_their_titles(tmp_path: Path) -> None:
-    panels = [Panel("one $x$", SOURCE, TARGET, WEIGHTS), Panel("another", SOURCE[1:], TARGET[:2], WEIGHTS[:2, 1:])]
+    panels = [
+        Panel("one $x$", SOURCE, TARGET, WEIGHTS),
+        Panel("another", SOURCE[1:], TARGET[:2], WEIGHTS[:2, 1:]),
+    ]
     figure = comparison_figure(panels, tmp_path / "a.svg")
     pixels(figure)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["one $x$", "another"]
@@ -287,6 +338,10 @@ def test_several_runs_stand_side_by_side_under_their_titles(tmp_path: Path) -> N
     assert whole[0].x1 < whole[1].x0, "they do not overlap"
     assert boxes[0].y1 == pytest.approx(boxes[1].y1), "their tops are level"
     for box, panel in zip(boxes, panels, strict=True):
-        assert box.width / len(panel.source_tokens) == pytest.approx(box.height / len(panel.target_tokens), rel=1e-6)
+        assert box.width / len(panel.source_tokens) == pytest.approx(
+            box.height / len(panel.target_tokens), rel=1e-6
+        )
     page = figure.bbox
-    assert all(page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1 for box in whole)
+    assert all(
+        page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1 for box in whole
+    )

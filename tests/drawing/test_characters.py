@@ -7,8 +7,16 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from rnnsearch.drawing.characters import MOST_MARKS, display_width, graphemes, pad_left, pad_right, printable, shorten
+from rnnsearch.drawing.characters import (
+    MOST_MARKS,
+    graphemes,
+    pad_left,
+    pad_right,
+    printable,
+    shorten,
+)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +39,7 @@ from rnnsearch.drawing.characters import MOST_MARKS, display_width, graphemes, p
 )
 def test_what_is_shown_and_how_wide(text: str, shown: str, width: int) -> None:
     assert printable(text) == shown
-    assert display_width(shown) == width
+    assert cell_len(shown) == width
 
 
 @pytest.mark.parametrize("marks", ["\u0301", "\u0301\u0316", "\u20dd"])
@@ -47,7 +55,9 @@ def test_marks_stay_with_their_letter() -> None:
     assert graphemes("ax\u0301\u0323東") == ["a", "x\u0301\u0323", "東"]
 
 
-@pytest.mark.parametrize(("width", "expected"), [(6, "東京都"), (5, "東京…"), (4, "東…"), (3, "東…"), (2, "…"), (1, "…")])
+@pytest.mark.parametrize(
+    ("width", "expected"), [(6, "東京都"), (5, "東京…"), (4, "東…"), (3, "東…"), (2, "…"), (1, "…")]
+)
 def test_shortened_text_keeps_whole_letters(width: int, expected: str) -> None:
     assert shorten("東京都", width) == expected
 
@@ -56,5 +66,5 @@ def test_shortened_text_keeps_whole_letters(width: int, expected: str) -> None:
 def test_text_fits_where_it_is_put(text: str, width: int) -> None:
     shown = shorten(printable(text), width)
     assert all(unicodedata.category(character)[0] != "C" for character in shown)
-    assert display_width(pad_left(shown, width)) == display_width(pad_right(shown, width)) == width
+    assert cell_len(pad_left(shown, width)) == cell_len(pad_right(shown, width)) == width
     assert "".join(graphemes(shown)) == shown

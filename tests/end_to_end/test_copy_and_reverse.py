@@ -1,4 +1,5 @@
-"""From two text files to a translation with its alignment, on tasks whose alignment is known: the diagonal and the anti-diagonal."""
+"""From two text files to a translation with its alignment, on tasks whose alignment is known: the diagonal
+and the anti-diagonal."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ def learn(folder: Path, task: Callable[[list[str]], list[str]], *model: str) -> 
         (folder / f"{name}.target").write_text("".join(" ".join(task(words)) + "\n" for words in pairs))
     settings: Settings = load_config(overrides=[*SMALL, *model])
     dev = (folder / "dev.source", folder / "dev.target")
-    prepare(folder / "train.source", folder / "train.target", folder / "store", dev=dev, settings=settings.data)
+    prepare(
+        folder / "train.source", folder / "train.target", folder / "store", dev=dev, settings=settings.data
+    )
     train(settings, Corpus.open(folder / "store"), folder / "run", display=Display(0, quiet=True))
     return Translator.load(folder / "run")
 
@@ -56,7 +59,9 @@ def learn(folder: Path, task: Callable[[list[str]], list[str]], *model: str) -> 
     [
         ("copy", lambda words: words, ("model.wiring=released",)),
         pytest.param("reverse", lambda words: words[::-1], ("model.wiring=eq4",), marks=pytest.mark.slow),
-        pytest.param("reverse", lambda words: words[::-1], ("model.decoder=backward",), marks=pytest.mark.slow),
+        pytest.param(
+            "reverse", lambda words: words[::-1], ("model.decoder=backward",), marks=pytest.mark.slow
+        ),
         pytest.param("copy", lambda words: words, ("model.decoder=bidirectional",), marks=pytest.mark.slow),
     ],
 )

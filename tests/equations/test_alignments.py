@@ -1,4 +1,5 @@
-"""Alignment models against A.1.2, A.2.2 and Sec. 6.1 in plain loops: energies over several steps, weights (Eq. 6) and contexts (Eq. 5)."""
+"""Alignment models against A.1.2, A.2.2 and Sec. 6.1 in plain loops: energies over several steps, weights
+(Eq. 6) and contexts (Eq. 5)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,6 @@ from plain.vectors import softmax
 from small import ALIGNMENTS, randomised, sentences, small_network
 
 from rnnsearch.model.alignment import ALIGNMENTS as ALIGNMENT_CLASSES
-from rnnsearch.model.decoder import SourceReader
 
 STATE, ANNOTATION, SIZE = 4, 6, 5
 STEPS = 3
@@ -20,7 +20,8 @@ STEPS = 3
 
 @pytest.mark.parametrize("name", ALIGNMENTS)
 def test_energies(name: str) -> None:
-    """Two sentences of unequal lengths, three hypotheses each, three steps: a memory must belong to its hypothesis."""
+    """Two sentences of unequal lengths, three hypotheses each, three steps: a memory must belong to its
+    hypothesis."""
     state_size = ANNOTATION if name == "dot" else STATE
     module = ALIGNMENT_CLASSES[name](state_size, ANNOTATION, SIZE).double()
     randomised(module)
@@ -49,7 +50,9 @@ def test_energies(name: str) -> None:
                 s = states[i, b, k].tolist()
                 expected, before = by_hand.energies(s, h, before)
                 before = by_hand.attended(s, h, before, softmax(expected))
-                torch.testing.assert_close(found[i][b, k, :length], torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-12)
+                torch.testing.assert_close(
+                    found[i][b, k, :length], torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-12
+                )
 
 
 @pytest.mark.parametrize("name", ALIGNMENTS)
@@ -58,14 +61,16 @@ def test_weights_and_context(name: str) -> None:
     network, batch = small_network(alignment=name), sentences()
     by_hand = alignment_model(Parameters(network.decoder.alignment.state_dict()), name)
     source, state = network.encode(batch.source, batch.lengths)
-    attended = network.decoder.attend(state, SourceReader(source), None)
+    attended = network.decoder.attend(state, source, None)
     for b, length in enumerate(batch.lengths.tolist()):
         h = source.annotations[b, :length].tolist()
         weights, context, _ = attend(by_hand, state.cell[b, 0].tolist(), h, by_hand.begin(h))
         padding = source.annotations.shape[1] - length
         expected = torch.tensor([*weights, *[0.0] * padding], dtype=torch.float64)
         torch.testing.assert_close(attended.weights[b, 0], expected, rtol=0, atol=1e-14)
-        torch.testing.assert_close(attended.context[b, 0], torch.tensor(context, dtype=torch.float64), rtol=0, atol=1e-13)
+        torch.testing.assert_close(
+            attended.context[b, 0], torch.tensor(context, dtype=torch.float64), rtol=0, atol=1e-13
+        )
         assert attended.weights[b, 0, length:].count_nonzero() == 0
 
 
@@ -89,7 +94,7 @@ def test_coverage_of_known_alignments() -> None:
     source, state = network.encode(batch.source, batch.lengths)
     known = torch.zeros(3, 1, 6, dtype=torch.float64)
     known[0, 0, 1:3] = 0.5
-    attended = network.decoder.attend(state, SourceReader(source), known)
+    attended = network.decoder.attend(state, source, known)
     assert state.memory is not None
     assert attended.memory is not None
     share = state.memory[..., 1]  # 1/Φ
@@ -100,7 +105,8 @@ def test_coverage_of_known_alignments() -> None:
 
 @torch.no_grad()
 def test_scalar_score_cannot_be_sharp() -> None:
-    """|e_ij| < tanh 1: the bound on α is nearly reached by a score that is driven to its limits, and never passed."""
+    """|e_ij| < tanh 1: the bound on α is nearly reached by a score that is driven to its limits, and never
+    passed."""
     module = ALIGNMENT_CLASSES["recurrent-scalar"](STATE, ANNOTATION, SIZE).double()
     randomised(module, deviation=50.0)
     annotations = torch.randn(1, 8, ANNOTATION, dtype=torch.float64)

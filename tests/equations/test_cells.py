@@ -1,4 +1,5 @@
-"""Activation functions f against A.1.1 in plain loops: one step, with and without context, and the first step without a word."""
+"""Activation functions f against A.1.1 in plain loops: one step, with and without context, and the first step
+without a word."""
 
 from __future__ import annotations
 
@@ -24,7 +25,11 @@ def test_one_step(name: str, context_size: int, with_word: bool) -> None:
     unit = UNITS[name](parameters, "")
     assert not parameters.unused
 
-    words = torch.randn(BATCH, INPUT, dtype=torch.float64) if with_word else torch.zeros(BATCH, INPUT, dtype=torch.float64)
+    words = (
+        torch.randn(BATCH, INPUT, dtype=torch.float64)
+        if with_word
+        else torch.zeros(BATCH, INPUT, dtype=torch.float64)
+    )
     states = torch.randn(BATCH, cell.state_size, dtype=torch.float64)
     contexts = torch.randn(BATCH, context_size, dtype=torch.float64) if context_size else None
     found = cell(cell.project(words), states, contexts)
@@ -32,7 +37,11 @@ def test_one_step(name: str, context_size: int, with_word: bool) -> None:
     for b in range(BATCH):
         state = states[b].tolist()
         before = (state[:HIDDEN], state[HIDDEN:]) if name == "lstm" else state
-        after = unit.next(words[b].tolist() if with_word else None, before, None if contexts is None else contexts[b].tolist())
+        after = unit.next(
+            words[b].tolist() if with_word else None,
+            before,
+            None if contexts is None else contexts[b].tolist(),
+        )
         expected = [*after[0], *after[1]] if name == "lstm" else after
         torch.testing.assert_close(found[b], torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-14)
         hidden = torch.tensor(unit.hidden(after), dtype=torch.float64)
@@ -51,12 +60,15 @@ def test_begin_makes_a_state_of_that_hidden_part(name: str) -> None:
 
 
 def test_closed_and_open_update_gate() -> None:
-    """z weighs the candidate (A.1.1): at z = 0 the state stays, at z = 1 it is forgotten. torch.nn.GRU does the opposite."""
+    """z weighs the candidate (A.1.1): at z = 0 the state stays, at z = 1 it is forgotten. torch.nn.GRU does
+    the opposite."""
     cell = CELLS["gated"](INPUT, HIDDEN).double()
     randomised(cell)
     state = torch.randn(1, HIDDEN, dtype=torch.float64)
     for gate, expected in ((-1e3, state), (1e3, None)):
-        projected = torch.cat((torch.full((1, HIDDEN), 0.3), torch.full((1, HIDDEN), gate), torch.full((1, HIDDEN), -1e3)), 1).double()
+        projected = torch.cat(
+            (torch.full((1, HIDDEN), 0.3), torch.full((1, HIDDEN), gate), torch.full((1, HIDDEN), -1e3)), 1
+        ).double()
         # r = 0: the candidate is tanh(W e + b) alone
         after = torch.tanh(projected[:, :HIDDEN]) if expected is None else expected
         torch.testing.assert_close(cell(projected, state), after, rtol=0, atol=1e-14)

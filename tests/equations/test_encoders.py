@@ -1,4 +1,5 @@
-"""Encoders against Sec. 3.2, A.2.1 and Eq. 7 in plain loops, in a batch of unequal lengths with arbitrary padding."""
+"""Encoders against Sec. 3.2, A.2.1 and Eq. 7 in plain loops, in a batch of unequal lengths with arbitrary
+padding."""
 
 from __future__ import annotations
 
@@ -31,14 +32,26 @@ def test_annotations_and_summary(name: str, cell: str) -> None:
     assert summary.shape == (4, module.summary_size)
     for b, length in enumerate(lengths.tolist()):
         expected_annotations, expected_summary = by_hand(embedded[b, :length].tolist())
-        torch.testing.assert_close(annotations[b, :length], torch.tensor(expected_annotations, dtype=torch.float64), rtol=0, atol=1e-14)
-        torch.testing.assert_close(summary[b], torch.tensor(expected_summary, dtype=torch.float64), rtol=0, atol=1e-14)
+        torch.testing.assert_close(
+            annotations[b, :length],
+            torch.tensor(expected_annotations, dtype=torch.float64),
+            rtol=0,
+            atol=1e-14,
+        )
+        torch.testing.assert_close(
+            summary[b], torch.tensor(expected_summary, dtype=torch.float64), rtol=0, atol=1e-14
+        )
 
 
 def test_directions_share_no_weights() -> None:
-    """ "We share the word embedding matrix E between the forward and backward RNNs, unlike the weight matrices" (A.2.1)."""
+    """ "We share the word embedding matrix E between the forward and backward RNNs, unlike the weight
+    matrices" (A.2.1)."""
     module = ENCODER_CLASSES["bidirectional"](5, 3, CELL_CLASSES["gated"])
     assert isinstance(module.forwards, torch.nn.Module)
     assert isinstance(module.backwards, torch.nn.Module)
-    addresses = [parameter.data_ptr() for part in (module.forwards, module.backwards) for parameter in part.parameters()]
+    addresses = [
+        parameter.data_ptr()
+        for part in (module.forwards, module.backwards)
+        for parameter in part.parameters()
+    ]
     assert len(set(addresses)) == len(addresses) == 10

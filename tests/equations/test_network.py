@@ -1,4 +1,5 @@
-"""Whole sentences, teacher-forced, against the three readings of the decoder in plain loops (plain/network.py)."""
+"""Whole sentences, teacher-forced, against the three readings of the decoder in plain loops
+(plain/network.py)."""
 
 from __future__ import annotations
 
@@ -6,28 +7,24 @@ from typing import Any
 
 import pytest
 import torch
-from plain.network import WIRINGS as BY_HAND
-from plain.parameters import Parameters, whole_network
-from small import ALIGNMENTS, CELLS, ENCODERS, WIRINGS, Sentences, sentences, small_network, small_settings, teacher_forced
+from agreement import assert_as_by_hand
+from small import (
+    ALIGNMENTS,
+    CELLS,
+    ENCODERS,
+    WIRINGS,
+    Sentences,
+    sentences,
+    small_network,
+    small_settings,
+    teacher_forced,
+)
 
 OUTPUTS: list[dict[str, Any]] = [{}, {"factored_output": True}, {"tie_output": True}]
 
 
 def compare(settings: dict[str, Any], batch: Sentences) -> None:
-    network, named = small_network(**settings), small_settings(**settings)
-    with torch.no_grad():
-        log_p, weights = teacher_forced(network, batch)
-    parameters = Parameters(network.state_dict())
-    by_hand = whole_network(parameters, named)
-    assert not parameters.unused, "parameters that no equation names"
-    for b in range(len(batch.source)):
-        J, I = int(batch.lengths[b]), int(batch.target_lengths[b])  # noqa: E741
-        rows = BY_HAND[named.wiring](by_hand, batch.source[b, :J].tolist(), batch.target[b, :I].tolist())
-        expected = torch.tensor([row for row, _ in rows], dtype=torch.float64)
-        torch.testing.assert_close(log_p[b, :I], expected, rtol=0, atol=1e-11)
-        alpha = torch.tensor([row for _, row in rows], dtype=torch.float64)
-        torch.testing.assert_close(weights[b, :I, :J], alpha, rtol=0, atol=1e-11)
-        assert weights[b, :I, J:].count_nonzero() == 0
+    assert_as_by_hand(small_network(**settings), small_settings(**settings), batch)
 
 
 @pytest.mark.parametrize("wiring", WIRINGS)
@@ -38,7 +35,9 @@ def test_every_alignment(cell: str, encoder: str, wiring: str) -> None:
     number = CELLS.index(cell) * 12 + ENCODERS.index(encoder) * 3 + WIRINGS.index(wiring)
     for k, alignment in enumerate(ALIGNMENTS):
         parts = {"cell": cell, "encoder": encoder, "alignment": alignment, "wiring": wiring}
-        compare(parts | {"readout": ("maxout", "tanh")[(number + k) % 2]} | OUTPUTS[(number + k) % 3], sentences())
+        compare(
+            parts | {"readout": ("maxout", "tanh")[(number + k) % 2]} | OUTPUTS[(number + k) % 3], sentences()
+        )
 
 
 @pytest.mark.parametrize("output", OUTPUTS, ids=["full", "factored", "tied"])
@@ -54,12 +53,16 @@ def test_translation_of_nothing_but_its_end(cell: str, wiring: str) -> None:
     """A batch whose targets are all one end of sentence: there is no previous word anywhere."""
     batch = sentences()
     ends = torch.zeros(3, 1, dtype=torch.long)
-    compare({"cell": cell, "wiring": wiring}, Sentences(batch.source, batch.lengths, ends, torch.ones(3, dtype=torch.long)))
+    compare(
+        {"cell": cell, "wiring": wiring},
+        Sentences(batch.source, batch.lengths, ends, torch.ones(3, dtype=torch.long)),
+    )
 
 
 @pytest.mark.parametrize("wiring", WIRINGS)
 def test_end_of_source_can_be_attended(wiring: str) -> None:
-    """The end of sentence is a real position (id 0): with an embedding encoder, another embedding of it changes p and α."""
+    """The end of sentence is a real position (id 0): with an embedding encoder, another embedding of it
+    changes p and α."""
     network, batch = small_network(wiring=wiring, encoder="embedding"), sentences()
     with torch.no_grad():
         before, weights = teacher_forced(network, batch)
@@ -77,4 +80,6 @@ def test_fixed_alignment_makes_rnnencdec() -> None:
     expected = torch.tanh(network.decoder.W_s(last))
     torch.testing.assert_close(state.cell[:, 0], expected, rtol=0, atol=1e-14)
     _, weights = teacher_forced(network, batch)
-    assert torch.equal(weights, torch.nn.functional.one_hot(batch.lengths - 1, 6)[:, None].expand(-1, 5, -1).double())
+    assert torch.equal(
+        weights, torch.nn.functional.one_hot(batch.lengths - 1, 6)[:, None].expand(-1, 5, -1).double()
+    )

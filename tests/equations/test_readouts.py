@@ -1,4 +1,5 @@
-"""The deep output against A.2.2 in plain loops: hidden layer, and log p with the full, factored and tied output layers."""
+"""The deep output against A.2.2 in plain loops: hidden layer, and log p with the full, factored and tied
+output layers."""
 
 from __future__ import annotations
 
@@ -34,8 +35,14 @@ def test_log_probabilities(readout: str, output: str, with_word: bool) -> None:
     log_p = torch.log_softmax(network.output(t), -1)
     for b in range(2):
         for i in range(3):
-            read = hidden[b, i].tolist(), None if words is None else words[b, i].tolist(), context[b, i].tolist()
-            torch.testing.assert_close(t[b, i], torch.tensor(by_hand.layer(*read), dtype=torch.float64), rtol=0, atol=1e-13)
+            read = (
+                hidden[b, i].tolist(),
+                None if words is None else words[b, i].tolist(),
+                context[b, i].tolist(),
+            )
+            torch.testing.assert_close(
+                t[b, i], torch.tensor(by_hand.layer(*read), dtype=torch.float64), rtol=0, atol=1e-13
+            )
             expected = torch.tensor(by_hand.log_probabilities(*read), dtype=torch.float64)
             torch.testing.assert_close(log_p[b, i], expected, rtol=0, atol=1e-13)
 

@@ -50,7 +50,12 @@ def test_jumps(links: list[Link], expected: list[float]) -> None:
 
 def test_one_sentence() -> None:
     found = Behaviour.of(WEIGHTS, LINKS, reverse=[(0, 0), (1, 1)])
-    assert (found.source_words, found.target_words, found.under, found.over) == (3, 3, 1, 1)  # the end of sentence is no word
+    assert (found.source_words, found.target_words, found.under, found.over) == (
+        3,
+        3,
+        1,
+        1,
+    )  # the end of sentence is no word
     assert found.shares() == pytest.approx(
         {
             "entropy": sum(ENTROPIES) / 3,
@@ -64,15 +69,33 @@ def test_one_sentence() -> None:
 
 
 def test_sums_over_sentences_weigh_words_not_sentences() -> None:
-    hard = np.array([[0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    hard = np.array(
+        [
+            [0.0, 0.0, 1.0, 0.0],
+            [0.0, 1.0, 0.0, 0.0],
+            [0.0, 1.0, 0.0, 0.0],
+            [0.0, 1.0, 0.0, 0.0],
+            [0.0, 0.0, 0.0, 1.0],
+        ]
+    )
     other = Behaviour.of(hard, [(2, 0), (1, 1), (1, 2), (1, 3)])  # jumps −1, 0, 0; coverage 0, 3, 1
     together = whole([Behaviour.of(WEIGHTS, LINKS), other])
     assert together.shares() == pytest.approx(
-        {"entropy": sum(ENTROPIES) / 8, "under_translated": 2 / 6, "over_translated": 2 / 6, "monotone": 4 / 5}
+        {
+            "entropy": sum(ENTROPIES) / 8,
+            "under_translated": 2 / 6,
+            "over_translated": 2 / 6,
+            "monotone": 4 / 5,
+        }
     )
 
 
 def test_nothing_at_all() -> None:
     empty = Behaviour.of(np.zeros((0, 1)), [])
     assert empty == whole([]) == Behaviour()
-    assert empty.shares() == {"entropy": 0.0, "under_translated": 0.0, "over_translated": 0.0, "monotone": 1.0}
+    assert empty.shares() == {
+        "entropy": 0.0,
+        "under_translated": 0.0,
+        "over_translated": 0.0,
+        "monotone": 1.0,
+    }

@@ -29,10 +29,24 @@ def pairs(text: str) -> list[Link]:
 TABLE = [
     pytest.param([("0-0 1-1", "0-0 1-1", "")], 2 / 2, 2 / 2, 1 - 4 / 4, id="all right"),
     pytest.param([("0-1 1-0", "0-0 1-1", "")], 0 / 2, 0 / 2, 1 - 0 / 4, id="all wrong"),
-    pytest.param([("0-0 2-1", "0-0 1-1", "2-1 2-2")], 2 / 2, 1 / 2, 1 - 3 / 4, id="a possible link is no error"),
-    pytest.param([("0-0 1-1 2-1", "0-0 1-1", "2-1 2-2")], 3 / 3, 2 / 2, 1 - 5 / 5, id="possible links need not be found"),
+    pytest.param(
+        [("0-0 2-1", "0-0 1-1", "2-1 2-2")], 2 / 2, 1 / 2, 1 - 3 / 4, id="a possible link is no error"
+    ),
+    pytest.param(
+        [("0-0 1-1 2-1", "0-0 1-1", "2-1 2-2")],
+        3 / 3,
+        2 / 2,
+        1 - 5 / 5,
+        id="possible links need not be found",
+    ),
     pytest.param([("0-0 1-1 3-3 4-4", "0-0 2-2", "1-1")], 2 / 4, 1 / 2, 1 - 3 / 6, id="both kinds of error"),
-    pytest.param([("0-0", "0-0", ""), ("0-1 1-0 2-2", "0-0", "2-2")], 2 / 4, 1 / 2, 1 - 3 / 6, id="counts of the corpus, not a mean"),
+    pytest.param(
+        [("0-0", "0-0", ""), ("0-1 1-0 2-2", "0-0", "2-2")],
+        2 / 4,
+        1 / 2,
+        1 - 3 / 6,
+        id="counts of the corpus, not a mean",
+    ),
     pytest.param([("0-0 0-0", "0-0 1-1", "")], 1 / 1, 1 / 2, 1 - 2 / 3, id="a link counts once"),
     pytest.param([("", "0-0", "")], 1.0, 0.0, 1.0, id="no links"),
     pytest.param([("0-0", "", "0-0")], 1.0, 1.0, 0.0, id="nothing sure, link possible"),
@@ -42,8 +56,12 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("sentences", "precision", "recall", "aer"), TABLE)
-def test_against_the_table(sentences: list[tuple[str, str, str]], precision: float, recall: float, aer: float) -> None:
-    score = alignment_error([pairs(found) for found, _, _ in sentences], [gold(sure, possible) for _, sure, possible in sentences])
+def test_against_the_table(
+    sentences: list[tuple[str, str, str]], precision: float, recall: float, aer: float
+) -> None:
+    score = alignment_error(
+        [pairs(found) for found, _, _ in sentences], [gold(sure, possible) for _, sure, possible in sentences]
+    )
     assert (score.precision, score.recall, score.aer) == pytest.approx((precision, recall, aer))
 
 
@@ -100,8 +118,13 @@ def test_sure_links_alone_and_possible_links_alone_have_no_error(reference: list
     assert alignment_error([sentence.possible for sentence in reference], reference).aer == 0
 
 
-@pytest.mark.parametrize(("found", "reference", "message"), [([[]], [], "1 sentences of links but 0"), ([], [], "no sentence to score")])
-def test_other_counts_and_nothing_at_all_are_refused(found: list[list[Link]], reference: list[GoldLinks], message: str) -> None:
+@pytest.mark.parametrize(
+    ("found", "reference", "message"),
+    [([[]], [], "1 sentences of links but 0"), ([], [], "no sentence to score")],
+)
+def test_other_counts_and_nothing_at_all_are_refused(
+    found: list[list[Link]], reference: list[GoldLinks], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         alignment_error(found, reference)
 

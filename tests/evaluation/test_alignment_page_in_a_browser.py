@@ -1,4 +1,5 @@
-"""The page to browse in a real browser: its script runs under its policy, and every weight is within reach of keys and fingers."""
+"""The page to browse in a real browser: its script runs under its policy, and every weight is within reach of
+keys and fingers."""
 
 from __future__ import annotations
 
@@ -46,7 +47,12 @@ pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
 def shown(page: str, folder: Path) -> str:
     """The elements of a page after its scripts ran."""
     (folder / "page.html").write_text(page, encoding="utf-8")
-    words = [str(CHROMIUM), *DUMPED, f"--user-data-dir={folder / 'chromium'}", (folder / "page.html").as_uri()]
+    words = [
+        str(CHROMIUM),
+        *DUMPED,
+        f"--user-data-dir={folder / 'chromium'}",
+        (folder / "page.html").as_uri(),
+    ]
     return subprocess.run(words, capture_output=True, encoding="utf-8", timeout=120, check=True).stdout
 
 
@@ -55,9 +61,12 @@ def page() -> str:
     weights = np.array([[1.0, 0.0], [0.25, 0.75]])
     gold = GoldLinks(frozenset([(0, 0)]), frozenset([(0, 0), (1, 1)]))
     runs = [
-        BrowsedRun(Panel("run", ["a", "</s>"], ["un", word], weights), [(0, 0)], {"aer": aer}) for word, aer in (("x", 0.1), ("deux", 0.9))
+        BrowsedRun(Panel("run", ["a", "</s>"], ["un", word], weights), [(0, 0)], {"aer": aer})
+        for word, aer in (("x", 0.1), ("deux", 0.9))
     ]
-    return alignment_page([BrowsedSentence(number, [run], gold) for number, run in enumerate(runs, 1)], "title", "note")
+    return alignment_page(
+        [BrowsedSentence(number, [run], gold) for number, run in enumerate(runs, 1)], "title", "note"
+    )
 
 
 def test_the_script_runs_under_the_page_s_policy(page: str, tmp_path: Path) -> None:
@@ -78,7 +87,12 @@ def test_keys_and_fingers_reach_every_value(page: str, tmp_path: Path) -> None:
     said = re.search("<title>said: (.*?)</title>", found)
     assert said, found[:500]
     assert json.loads(said[1].replace("&lt;", "<").replace("&gt;", ">")) == [
-        *("un ← a: 1.00, sure gold link, link", "un ← </s>: 0.00", "x ← </s>: 0.75, possible gold link", "x ← a: 0.25"),
+        *(
+            "un ← a: 1.00, sure gold link, link",
+            "un ← </s>: 0.00",
+            "x ← </s>: 0.75, possible gold link",
+            "x ← a: 0.25",
+        ),
         *("un ← a: 1.00, sure gold link, link", "Sentence 1", "x ← </s>: 0.75, possible gold link", 1),
         *("Sentence 2", "Sentence 2", "Sentence 1", "2 · AER 0.900,1 · AER 0.100", 1),
     ]

@@ -15,7 +15,10 @@ LENGTHS = [0, 1, 10, 11, 20, 21, 60, 61, 62, 300]
 
 
 def members(stretches: list, lengths: list[int] = LENGTHS) -> dict[str, list[int]]:
-    return {str(stretch): [length for length, inside in zip(lengths, stretch.chosen, strict=True) if inside] for stretch in stretches}
+    return {
+        str(stretch): [length for length, inside in zip(lengths, stretch.chosen, strict=True) if inside]
+        for stretch in stretches
+    }
 
 
 def test_buckets_are_those_of_the_figure() -> None:
@@ -34,7 +37,12 @@ def test_bounds_must_rise(bounds: tuple[int, ...]) -> None:
 
 def test_a_window_slides_over_every_length() -> None:
     lengths = [1, 2, 2, 4, 5]
-    assert members(windows(lengths, width=2, fewest=1), lengths) == {"1–2": [1, 2, 2], "2–3": [2, 2], "3–4": [4], "4–5": [4, 5]}
+    assert members(windows(lengths, width=2, fewest=1), lengths) == {
+        "1–2": [1, 2, 2],
+        "2–3": [2, 2],
+        "3–4": [4],
+        "4–5": [4, 5],
+    }
     assert list(members(windows(lengths, width=2, fewest=2), lengths)) == ["1–2", "2–3", "4–5"]
     assert list(members(windows(lengths, width=2, step=2, fewest=1), lengths)) == ["1–2", "3–4"]
     assert members(windows(lengths, width=9, fewest=1), lengths) == {"1–9": lengths}
@@ -46,8 +54,13 @@ def test_a_window_slides_over_every_length() -> None:
 def test_the_score_of_a_bucket_is_that_of_its_lines() -> None:
     references = ["a b c d e", "a b c d f", "w x y z z", "w x y z a b"]
     hypotheses = ["a b c d e", "a b c c f", "w x y z a", "w x y z z b"]
-    points = by_length(bleu_statistics(hypotheses, references, tokenise="none"), buckets([3, 10, 12, 25]), samples=0)
-    expected = [sacrebleu.corpus_bleu(hypotheses[part], [references[part]]).score for part in (slice(2), slice(2, 3), slice(3, 4))]
+    points = by_length(
+        bleu_statistics(hypotheses, references, tokenise="none"), buckets([3, 10, 12, 25]), samples=0
+    )
+    expected = [
+        sacrebleu.corpus_bleu(hypotheses[part], [references[part]]).score
+        for part in (slice(2), slice(2, 3), slice(3, 4))
+    ]
     assert [point.value for point in points[:3]] == pytest.approx(expected)
     assert [point.sentences for point in points] == [2, 1, 1, 0, 0, 0, 0]
     assert (points[3].value, points[3].low, points[3].high) == (None, None, None)

@@ -1,27 +1,62 @@
-"""Scores of parts and of resamples, from sums, are those of the text itself."""
+"""Scores of parts and of resamples, from sums, are those of the text itself; p-values are sacreBLEU's, and
+they behave as p-values must."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import sacrebleu
+from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+from sacrebleu.significance import PairedTest
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.bleu import bleu_statistics, chrf_statistics, length_ratio_statistics, multi_bleu_statistics, ter_statistics
+from rnnsearch.evaluation.bleu import (
+    bleu_statistics,
+    chrf_statistics,
+    length_ratio_statistics,
+    multi_bleu_statistics,
+    ter_statistics,
+)
+from rnnsearch.evaluation.significance import (
+    compare,
+    comparisons,
+    exchanged_differences,
+    p_number,
+    p_statement,
+)
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio, resampled_sums
 
-METRICS = {"bleu": bleu_statistics, "chrf": chrf_statistics, "ter": ter_statistics, "multi-bleu": multi_bleu_statistics}
-RANDOM = np.random.default_rng(5)
-WORDS = np.array(["le", "la", "un", "une", "homme", "femme", "chien", "voit", "mange", "dort", "petit", "grand", ",", "."])
-REFERENCES = [" ".join(RANDOM.choice(WORDS, size=size)) for size in RANDOM.integers(5, 15, size=30)]
+METRICS = {
+    "bleu": bleu_statistics,
+    "chrf": chrf_statistics,
+    "ter": ter_statistics,
+    "multi-bleu": multi_bleu_statistics,
+}
+RANDOM = np.random.default_rng(11)
+WORDS = np.array(
+    ["le", "la", "un", "une", "homme", "femme", "chien", "voit", "mange", "dort", "petit", "grand", ",", "."]
+)
+REFERENCES = [" ".join(RANDOM.choice(WORDS, size=size)) for size in RANDOM.integers(3, 15, size=40)]
+
+
+def damaged(share: float) -> list[str]:
+    return [
+        " ".join(word if RANDOM.random() > share else "rien" for word in line.split()) for line in REFERENCES
+    ]
+
+
+BETTER, WORSE = damaged(0.20), damaged(0.24)
 HYPOTHESES = [" ".join(word for word in line.split() if RANDOM.random() < 0.8) for line in REFERENCES]
 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_the_score_of_a_part_is_that_of_its_text(name: str) -> None:
     statistics = METRICS[name](HYPOTHESES, REFERENCES)
-    assert len(statistics) == 30
-    part = np.arange(30) % 3 == 1
+    assert len(statistics) == 40
+    part = np.arange(40) % 3 == 1
     alone = METRICS[name](HYPOTHESES[1::3], REFERENCES[1::3]).score()
     assert statistics.score(part) == alone
     assert statistics.score(np.flatnonzero(part)) == alone
@@ -31,9 +66,11 @@ def test_the_score_of_a_part_is_that_of_its_text(name: str) -> None:
 @pytest.mark.parametrize("name", METRICS)
 def test_a_bootstrap_score_is_that_of_the_text_drawn(name: str) -> None:
     scores = METRICS[name](HYPOTHESES, REFERENCES).bootstrap(samples=3, seed=7)
-    drawn = np.random.default_rng(7).integers(30, size=(3, 30))
+    drawn = np.random.default_rng(7).integers(40, size=(3, 40))
     for score, lines in zip(scores, drawn, strict=True):
-        assert score == pytest.approx(METRICS[name]([HYPOTHESES[i] for i in lines], [REFERENCES[i] for i in lines]).score().value)
+        assert score == pytest.approx(
+            METRICS[name]([HYPOTHESES[i] for i in lines], [REFERENCES[i] for i in lines]).score().value
+        )
 
 
 def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,12 +82,16 @@ def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch: pyte
 
 
 def test_the_interval_of_a_mean_is_that_of_its_normal_distribution() -> None:
-    """The mean of n values has a standard error of σ/√n, and 95 % of a normal distribution lie within 1.96 of those."""
+    """The mean of n values has a standard error of σ/√n, and 95 % of a normal distribution lie within 1.96 of
+    those."""
     values = np.random.default_rng(2).normal(10, 2, size=400)
     mean = ratio("mean", "", values.tolist(), [1.0] * 400)
     low, high = mean.interval(samples=2000)
     error = values.std() / 20
-    assert (low, high) == (pytest.approx(values.mean() - 1.96 * error, abs=0.03), pytest.approx(values.mean() + 1.96 * error, abs=0.03))
+    assert (low, high) == (
+        pytest.approx(values.mean() - 1.96 * error, abs=0.03),
+        pytest.approx(values.mean() + 1.96 * error, abs=0.03),
+    )
     narrow_low, narrow_high = mean.interval(samples=2000, confidence=0.5)
     assert low < narrow_low < narrow_high < high
 
@@ -63,7 +104,10 @@ def test_equal_seeds_pair_the_systems() -> None:
 
 def test_the_length_ratio_is_sacrebleus() -> None:
     score = sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES])
-    assert length_ratio_statistics(bleu_statistics(HYPOTHESES, REFERENCES)).score().value == score.sys_len / score.ref_len
+    assert (
+        length_ratio_statistics(bleu_statistics(HYPOTHESES, REFERENCES)).score().value
+        == score.sys_len / score.ref_len
+    )
 
 
 def test_of_no_sentence_there_is_no_score() -> None:
@@ -79,3 +123,100 @@ def test_the_interval_leaves_equal_shares_outside() -> None:
     low, high = mean.interval(samples=1000, confidence=0.8)
     scores = mean.bootstrap(samples=1000)
     assert (np.sum(scores < low), np.sum(scores > high)) == (100, 100)
+
+
+@pytest.mark.parametrize(("name", "metric"), [("bleu", BLEU()), ("chrf", CHRF()), ("ter", TER())])
+def test_the_p_values_are_sacrebleus(name: str, metric: Metric, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SACREBLEU_SEED", raising=False)
+    monkeypatch.setattr("rnnsearch.evaluation.significance.DRAWN_AT_ONCE", 40 * 64)
+    ours, theirs = (METRICS[name](hypotheses, REFERENCES) for hypotheses in (BETTER, WORSE))
+    result = compare(("better", ours), ("worse", theirs), resamples=300, trials=400)
+    expected = []
+    for test, samples in (("bs", 300), ("ar", 400)):
+        _, scores = PairedTest(
+            [("better", BETTER), ("worse", WORSE)], {name: metric}, [REFERENCES], test, samples
+        )()
+        expected.append(scores[ours.name][1].p_value)
+    assert (result.p_bootstrap, result.p_randomisation) == pytest.approx(expected, abs=1e-12)
+    assert 0.01 < result.p_randomisation < 0.9
+    assert (result.metric, result.system, result.other) == (ours.name, "better", "worse")
+    assert result.difference == pytest.approx(theirs.score().value - ours.score().value)
+    assert result.share_better < 0.5  # also for TER, where less is better
+
+
+def test_exchanging_by_a_plain_loop() -> None:
+    ours, theirs = bleu_statistics(BETTER, REFERENCES), bleu_statistics(WORSE, REFERENCES)
+    kept = np.random.default_rng(3).integers(2, size=(4, 40), dtype=bool)
+    for difference, row in zip(exchanged_differences(ours, theirs, 4, seed=3), kept, strict=True):
+        first = [one if keep else other for one, other, keep in zip(BETTER, WORSE, row, strict=True)]
+        second = [other if keep else one for one, other, keep in zip(BETTER, WORSE, row, strict=True)]
+        expected = (
+            bleu_statistics(first, REFERENCES).score().value
+            - bleu_statistics(second, REFERENCES).score().value
+        )
+        assert difference == pytest.approx(expected)
+
+
+def mean(values: list[float]) -> SufficientStatistics:
+    return ratio("mean", "", values, [1.0] * len(values))
+
+
+def test_two_sentences_can_be_counted_by_hand() -> None:
+    """Means of (0, 0) and (1, 1): exchanging leaves the full difference in two cases of four and none beyond
+    it; so do resamples."""
+    result = compare(("a", mean([0.0, 0.0])), ("b", mean([1.0, 1.0])), resamples=99, trials=99)
+    assert (result.difference, result.share_better, result.p_bootstrap, result.p_randomisation) == (
+        1.0,
+        1.0,
+        0.01,
+        0.01,
+    )
+    # (0, 1) against (1, 0): no difference at all, every resample as likely as its mirror image
+    level = compare(("a", mean([0.0, 1.0])), ("b", mean([1.0, 0.0])), resamples=4000, trials=99)
+    assert (level.difference, level.p_bootstrap, level.p_randomisation) == (0.0, 1.0, 1.0)
+    assert level.share_better == pytest.approx(0.5, abs=0.03)
+
+
+def test_small_p_values_are_as_rare_as_they_say() -> None:
+    """Two systems that differ by chance alone: about one in ten of the p-values is below 0.1."""
+    draws = np.random.default_rng(4).normal(size=(200, 2, 30))
+    below = sum(
+        compare(("a", mean(list(a))), ("b", mean(list(b))), resamples=5, trials=199).p_randomisation <= 0.1
+        for a, b in draws
+    )
+    assert 8 <= below <= 34  # 20 are expected, with a standard deviation of 4.2
+
+
+def test_every_two_systems_are_compared_once() -> None:
+    found = comparisons(
+        {name: mean([value, 0.0]) for name, value in (("a", 1.0), ("b", 2.0), ("c", 4.0))},
+        resamples=5,
+        trials=5,
+    )
+    assert [(one.system, one.other, one.difference) for one in found] == [
+        ("a", "b", 0.5),
+        ("a", "c", 1.5),
+        ("b", "c", 1.0),
+    ]
+
+
+def test_what_cannot_be_compared() -> None:
+    with pytest.raises(InputError, match="a has mean of 2 sentences and b has mean of 3"):
+        compare(("a", mean([1.0, 2.0])), ("b", mean([1.0, 2.0, 3.0])))
+    with pytest.raises(InputError, match=r"a has BLEU .* b has chrF2"):
+        compare(("a", bleu_statistics(BETTER, REFERENCES)), ("b", chrf_statistics(WORSE, REFERENCES)))
+
+
+@pytest.mark.parametrize(
+    ("p", "number", "statement"),
+    [
+        (1e-4, "< 0.001", "p < 0.001"),
+        (0.0, "< 0.001", "p < 0.001"),
+        (0.000999, "< 0.001", "p < 0.001"),
+        (0.001, "0.001", "p = 0.001"),
+        (0.04219, "0.042", "p = 0.042"),
+        (1.0, "1.000", "p = 1.000"),
+    ],
+)
+def test_no_p_value_is_written_as_zero(p: float, number: str, statement: str) -> None:
+    assert (p_number(p), p_statement(p)) == (number, statement)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.systems import System, hypotheses_of, read_system, require_different_names
+from rnnsearch.evaluation.test_set import System, read_hypotheses, read_system
 
 
 def test_plain_lines_are_kept_as_they_are(tmp_path: Path) -> None:
@@ -16,15 +16,18 @@ def test_plain_lines_are_kept_as_they_are(tmp_path: Path) -> None:
     expected = ["Un homme.", "", " a = b  c ||| d"]
     system = read_system(f"phrase-based={file}", 3)
     assert system == System("phrase-based", expected)
-    assert hypotheses_of(file, 3).name == "moses"
+    assert read_hypotheses(file, 3).name == "moses"
 
 
 def test_an_nbest_list_gives_its_first_candidates(tmp_path: Path) -> None:
     file = tmp_path / "list"
-    file.write_text("0 ||| a b ||| lm= -1 ||| -3\n0 ||| a c ||| lm= -2 ||| -4\n1 |||  ||| lm= 0 ||| 0\n2 ||| d ||| lm= 0 ||| 0\n")
+    file.write_text(
+        "0 ||| a b ||| lm= -1 ||| -3\n0 ||| a c ||| lm= -2 ||| -4\n1 |||  ||| lm= 0 ||| 0\n2 ||| d ||| lm= "
+        "0 ||| 0\n"
+    )
     system = read_system(f"lattice={file}", 3)
-    assert system.hypotheses == ["a b", "", "d"]
-    assert system.nbest == [["a b", "a c"], [""], ["d"]]
+    assert system.texts == ["a b", "", "d"]
+    assert system.candidates == 4
 
 
 @pytest.mark.parametrize(
@@ -55,9 +58,3 @@ def test_what_is_no_system(tmp_path: Path, content: str, message: str) -> None:
 def test_a_system_needs_a_name_and_a_file(argument: str) -> None:
     with pytest.raises(InputError, match=r"is not NAME=FILE \("):
         read_system(argument, 3)
-
-
-def test_two_systems_of_one_name_are_refused() -> None:
-    require_different_names([System("a", []), System("b", [])])
-    with pytest.raises(InputError, match="two systems are named 'a'"):
-        require_different_names([System("a", []), System("b", []), System("a", [])])

@@ -1,23 +1,23 @@
-"""The exported page in a real browser: its engine is Python's, and eyes, fingers, keys and screen readers can use it."""
+"""The exported page in a real browser: its engine is Python's, and eyes, fingers, keys and screen readers can
+use it."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import re
+import shutil
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from browser import NEEDS_CHROMIUM, Page, browser, static_host
 
+from rnnsearch.evaluation.confidence import UNSURE
 from rnnsearch.exporting.static_page import export_page
-from rnnsearch.page import page_files
 from rnnsearch.run import Run
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.translation.translator import Translator
@@ -25,14 +25,24 @@ from rnnsearch.translation.translator import Translator
 pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
 
 ODD = [
-    *("", " ", "a .. b... c.... .", "Mr. Smith's 'quoted' words' 'again'. e.g. U.S.A. No. 5 and no. Ok 3,000.50, x,y ,z '' it's."),
+    *(
+        "",
+        " ",
+        "a .. b... c.... .",
+        "Mr. Smith's 'quoted' words' 'again'. e.g. U.S.A. No. 5 and no. Ok 3,000.50, x,y ,z '' it's.",
+    ),
     *(
         "日本語 テスト。 emoji 😀😀 👨\u200d👩\u200d👧 so\xadft",
         "שלום עולם",
         "l'homme d'état aujourd'hui 'l' a' 'b 5's x 's",
         '▁x▁ < > & " <b>',
     ),
-    *("İstanbul ΑΣ ς ﬀ ½ 1'000 % € 5 $5 ( a ) [ b ]", "x" * 3000, "e\u0301" * 50, "DOTMULTI x... \ufeff\u2060 y\u3000z\tq"),
+    *(
+        "İstanbul ΑΣ ς ﬀ ½ 1'000 % € 5 $5 ( a ) [ b ]",
+        "x" * 3000,
+        "e\u0301" * 50,
+        "DOTMULTI x... \ufeff\u2060 y\u3000z\tq",
+    ),
 ]
 ENGINE = """(async () => {{
   const {{ Translator }} = await import("./engine/translator.js");
@@ -46,8 +56,11 @@ ENGINE = """(async () => {{
 
 
 @pytest.fixture(scope="module")
-def exported(tiny_run: Path, tiny_subword_run: Path, tiny_reverse_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page with models of words and of subwords, each in a folder of int8 weights that Python reads, too."""
+def exported(
+    tiny_run: Path, tiny_subword_run: Path, tiny_reverse_run: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A page with models of words and of subwords, each in a folder of int8 weights that Python reads,
+    too."""
     folder = tmp_path_factory.mktemp("exported")
     for name, run in (("words", tiny_run), ("subwords", tiny_subword_run), ("fr-en", tiny_reverse_run)):
         Translator.load(run).save_pretrained(folder / name, int8=True)
@@ -67,7 +80,9 @@ def opened(page: Page) -> Page:
     page.screen(1280)
     page.messages.clear()
     page.open(page.address)  # type: ignore[attr-defined]
-    page.wait("document.querySelectorAll('#model option').length === 3 && document.getElementById('loading').hidden")
+    page.wait(
+        "document.querySelectorAll('#model option').length === 3 && document.getElementById('loading').hidden"
+    )
     page.run("document.getElementById('slowly').checked = false")
     return page
 
@@ -103,8 +118,13 @@ def test_products_of_webassembly_are_those_of_plain_javascript(opened: Page, nam
     assert ours == theirs
 
 
-@pytest.mark.parametrize(("name", "side"), [("words", "source"), ("subwords", "source"), ("subwords", "target"), ("fr-en", "source")])
-def test_lines_become_the_same_ids_and_lines_again(opened: Page, exported: Path, tiny_corpus: Path, name: str, side: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "side"),
+    [("words", "source"), ("subwords", "source"), ("subwords", "target"), ("fr-en", "source")],
+)
+def test_lines_become_the_same_ids_and_lines_again(
+    opened: Page, exported: Path, tiny_corpus: Path, name: str, side: str
+) -> None:
     corpus = {"words": "en", "fr-en": "fr"}.get(name, {"source": "en", "target": "fr"}[side])
     lines = [*ODD, *read_lines(str(tiny_corpus / f"train.{corpus}"))]
     compare_text(opened, exported / name, name, side, lines)
@@ -115,7 +135,9 @@ def test_ten_thousand_real_lines_become_the_same_ids_five_on_each_side(
     opened: Page, exported: Path, shared_data: Path, side: str, language: str
 ) -> None:
     files = sorted(shared_data.glob(f"*/*.{language}.gz"))
-    lines = list(itertools.chain.from_iterable(itertools.islice(read_lines(str(file)), 1000) for file in files))[:5_000]
+    lines = list(
+        itertools.chain.from_iterable(itertools.islice(read_lines(str(file)), 1000) for file in files)
+    )[:5_000]
     assert len(lines) == 5_000
     compare_text(opened, exported / "subwords", "subwords", side, lines)
 
@@ -129,12 +151,20 @@ def compare_text(page: Page, run: Path, name: str, side: str, lines: list[str]) 
     }})"""
     found = engine(page, name, work, lines)
     for line, ours, theirs in zip(lines, encoded, found, strict=True):
-        assert theirs == [ours.words, ours.ids, ours.word_of, codec.decode(ours.ids).words, codec.text(ours.words)], line
+        assert theirs == [
+            ours.words,
+            ours.ids,
+            ours.word_of,
+            codec.decode(ours.ids).words,
+            codec.text(ours.words),
+        ], line
 
 
 @pytest.mark.parametrize("name", ["words", "subwords"])
 @pytest.mark.parametrize("beam", [1, 4])
-def test_translations_are_python_s(opened: Page, exported: Path, tiny_corpus: Path, name: str, beam: int) -> None:
+def test_translations_are_python_s(
+    opened: Page, exported: Path, tiny_corpus: Path, name: str, beam: int
+) -> None:
     """In 98 of 100: a rounded sum may differ in its last place, and rarely that decides between two words."""
     lines = [line for file in ("test.en", "dev.en") for line in read_lines(str(tiny_corpus / file))]
     ours = Translator.load(exported / name).translate(lines, beam=beam, nbest=beam)
@@ -153,10 +183,69 @@ def test_translations_are_python_s(opened: Page, exported: Path, tiny_corpus: Pa
             continue
         same += 1
         assert first["score"] == pytest.approx(one.score, abs=0.002 * len(one.log_probabilities) + 0.01)
-        assert np.array(first["alignment"]).reshape(one.alignment.shape) == pytest.approx(one.alignment, abs=0.02)
+        assert np.array(first["alignment"]).reshape(one.alignment.shape) == pytest.approx(
+            one.alignment, abs=0.02
+        )
+        assert first["confidence"] == pytest.approx(one.confidence, abs=0.02)
         assert len(rest) == len(one.alternatives)
         assert len(first["log_probabilities"]) == len(one.log_probabilities)
     assert same >= 0.98 * len(lines)
+
+
+FAITHFUL = [
+    "The man sees 😀 Ms Zdravković at https://example.org/a?b=1.",
+    "THE WOMAN READS THE BOOK",
+    "Write to anna@example.org, 12,345 times!",
+    "The 田中 don’t see #them in 2013",
+    "The man SEES the woman.",
+]
+
+
+@pytest.mark.parametrize("name", ["words", "subwords"])
+def test_names_and_numbers_are_held_as_in_python(opened: Page, exported: Path, name: str) -> None:
+    ours = Translator.load(exported / name).translate(FAITHFUL, beam=2, faithful=True)
+    work = """async (engine, plain, lines) => {
+      const settings = { ...engine.settings, beam: 2, nbest: 2, faithful: true };
+      const found = [];
+      for (const line of lines) found.push(await engine.sentence(line, settings, () => {}, async () => {}));
+      return found;
+    }"""
+    for one, other in zip(ours, engine(opened, name, work, FAITHFUL), strict=True):
+        assert (other["source_tokens"], other["hypotheses"][0]["tokens"]) == (one.source_tokens, one.tokens)
+        assert np.array(other["hypotheses"][0]["alignment"]) == pytest.approx(one.alignment, abs=0.02)
+        assert other["hypotheses"][0]["confidence"] == pytest.approx(one.confidence, abs=0.02)
+
+
+@pytest.mark.parametrize("name", ["words", "subwords"])
+def test_what_if_decoding_is_python_s(opened: Page, exported: Path, name: str) -> None:
+    """Looks at one word at a step, and never at another one from there on; the trace is that of the step."""
+    line, step, only, hidden = "The man sees the woman in Paris.", 2, 4, 1
+    translator = Translator.load(exported / name)
+    (encoded,) = translator.parts(line)
+    words = len(encoded.words) + 1
+    blank = [float(j != hidden) for j in range(words)]
+    attention: dict[int, Any] = dict.fromkeys(range(step, 99), blank) | {step: only}
+    ours = translator.translate([line], attention=attention, beam=1)[0]
+    work = """async (engine, plain, { line, step, only, blanked }) => {
+      const { inside, onward } = await import("./engine/inside.js");
+      const { hypotheses } = await engine.sentence(line, { ...engine.settings, beam: 1, nbest: 1 }, () => {}, async () => {});
+      const question = { line, ids: hypotheses[0].ids, step, beam: 1, change: { temperature: 1, only, blanked, word: null } };
+      return [hypotheses[0], onward(engine, question), inside(engine, question), inside(engine, { ...question, change: null })];
+    }"""
+    place = encoded.word_of.index
+    given = {"line": line, "step": step, "only": place(only), "blanked": [place(hidden)]}
+    before, theirs, changed, plain = engine(opened, name, work, given)
+    if encoded.word_of.count(only) == encoded.word_of.count(hidden) == 1:
+        assert theirs["tokens"] == ours.tokens
+        assert np.array(theirs["alignment"]) == pytest.approx(ours.alignment, abs=0.02)
+    assert changed["weights"][place(only)] == 1
+    assert sum(plain["weights"]) == pytest.approx(1)
+    chosen = next(one for one in plain["likeliest"] if one["chosen"])
+    assert np.log(chosen["p"]) == pytest.approx(before["log_probabilities"][step], abs=1e-4)
+    assert chosen["rank"] == 1
+    assert plain["energies"] == changed["energies"]
+    softmax = np.exp(plain["energies"] - np.max(plain["energies"]))
+    assert plain["weights"] == pytest.approx(softmax / softmax.sum(), abs=1e-5)
 
 
 def test_a_long_line_is_cut_as_in_python(opened: Page, exported: Path) -> None:
@@ -172,8 +261,19 @@ def test_a_long_line_is_cut_as_in_python(opened: Page, exported: Path) -> None:
 
 def test_a_text_is_cut_into_sentences(opened: Page) -> None:
     text = "Mr. Smith came. He saw (it!) Then 3.5 p.m. and more.\nA line\n\n“Is it?” Yes… no. End"
-    work = 'async (engine, plain, text) => (await import("./engine/sentences.js")).sentences(text, engine.abbreviations)'
-    expected = ["Mr. Smith came.", "He saw (it!)", "Then 3.5 p.m. and more.", "A line", "“Is it?”", "Yes… no.", "End"]
+    work = (
+        'async (engine, plain, text) => (await import("./engine/sentences.js")).sentences(text, '
+        "engine.abbreviations)"
+    )
+    expected = [
+        "Mr. Smith came.",
+        "He saw (it!)",
+        "Then 3.5 p.m. and more.",
+        "A line",
+        "“Is it?”",
+        "Yes… no.",
+        "End",
+    ]
     assert engine(opened, "words", work, text) == expected
 
 
@@ -193,6 +293,21 @@ def test_a_sentence_is_translated_and_drawn(opened: Page, exported: Path) -> Non
     assert opened.messages == []
 
 
+def test_words_of_low_confidence_are_shaded(opened: Page, exported: Path) -> None:
+    text = "The man sees the woman."
+    expected = Translator.load(exported / "words").translate([text], beam=5)[0]
+    translate(opened, text)
+    titles = "[...document.querySelectorAll('#output .unsure')].map((one) => [one.textContent, one.title])"
+    unsure = [
+        word for word, value in zip(expected.tokens, expected.confidence, strict=True) if value < UNSURE
+    ]
+    found = opened.run(titles)
+    assert [word for word, _ in found] == unsure
+    assert opened.run("document.getElementById('unsure').hidden") is False
+    assert all(re.fullmatch(r"unsure \(\d\d? %\)", title) for _, title in found)
+    assert unsure
+
+
 def test_words_come_one_by_one_when_it_goes_slowly(opened: Page) -> None:
     opened.run("document.getElementById('slowly').checked = true")
     opened.run("""window.seen = []; new MutationObserver(() => seen.push(document.querySelectorAll('#matrix tbody tr').length))
@@ -205,6 +320,127 @@ def test_words_come_one_by_one_when_it_goes_slowly(opened: Page) -> None:
     assert max(seen) > 2
 
 
+def test_a_word_opens_the_inside_of_its_step_by_keys(opened: Page) -> None:
+    translate(opened, "The man sees the woman.")
+    opened.run("document.querySelector('#output .word').focus()")
+    opened.press("ArrowRight")
+    word = opened.run("document.activeElement.textContent")
+    opened.press("Enter")
+    opened.wait("document.querySelectorAll('#inside .words li').length >= 10")
+    assert opened.run("document.querySelector('#output [aria-expanded=true]').textContent") == word
+    assert word in opened.run("document.querySelector('#inside h3').textContent")
+    assert opened.run("document.querySelectorAll('#inside .energies tbody tr').length") == 7
+    assert opened.run("document.querySelectorAll('#inside svg.strip:not([aria-label])').length") == 0
+    opened.press("Escape")
+    assert opened.run("document.getElementById('inside').hidden")
+    assert opened.run("document.activeElement.textContent") == word
+    assert opened.messages == []
+
+
+def test_attention_is_moved_and_what_follows_changes(opened: Page) -> None:
+    was = translate(opened, "The man sees the woman.")
+    opened.click("#output .word:nth-of-type(2)")
+    opened.wait("document.querySelectorAll('#inside .words li').length >= 10")
+    opened.click("#inside .words li:nth-child(2) button")
+    opened.wait("!!document.querySelector('.onward .now')")
+    assert was in opened.run("document.querySelector('.onward .note').textContent")
+    assert opened.run("document.querySelectorAll('.onward mark').length") == 1
+    opened.click("#inside .what-if > button")
+    opened.wait("!document.querySelector('.onward .now')")
+    opened.click("#inside .energies tbody tr:nth-child(5) button")
+    weight = "document.querySelector('#inside .energies tbody tr:nth-child(5) .weight').textContent"
+    opened.wait(f"{weight} === '100 %'")
+    opened.click("#inside .close")
+    assert opened.run("document.getElementById('inside').hidden")
+    assert opened.messages == []
+
+
+def test_another_sentence_is_looked_into_beside_the_first(opened: Page) -> None:
+    translate(opened, "The man sees the woman.")
+    opened.click("#output .word:nth-of-type(2)")
+    opened.wait("document.querySelectorAll('#inside .words li').length >= 10")
+    opened.click("#inside .tools button")
+    opened.wait("document.querySelectorAll('#beside-output .word').length")
+    assert opened.run("document.getElementById('beside-text').value") == "The man sees the woman."
+    opened.run("document.getElementById('beside-text').select()")
+    opened.type("The girl sleeps.")
+    opened.press("Enter")
+    opened.wait("document.querySelectorAll('#beside-output .word').length")
+    opened.click("#beside-output .word:nth-of-type(2)")
+    opened.wait("document.querySelectorAll('#beside-inside .words li').length >= 10")
+    left, right = (
+        opened.run(
+            f"(({{ top, left }}) => [top, left])(document.getElementById('{each}').getBoundingClientRect())"
+        )
+        for each in ("inside", "beside")
+    )
+    assert left[0] == right[0]
+    assert left[1] < right[1]
+    assert opened.run(
+        "document.querySelectorAll('[id]').length === new "
+        "Set([...document.querySelectorAll('[id]')].map((one) => one.id)).size"
+    )
+    opened.screen(390)
+    assert opened.run("document.documentElement.scrollWidth <= innerWidth")
+    opened.click("#beside-close")
+    assert opened.run("document.getElementById('beside').hidden")
+    assert opened.messages == []
+
+
+def test_a_state_is_a_link(opened: Page) -> None:
+    translate(opened, "The man sees. The woman sleeps.")
+    opened.click("#sentences button:nth-child(2)")
+    opened.run("document.getElementById('step').focus()")
+    opened.press("Home")
+    address, said = opened.run("[location.href, document.getElementById('step-said').textContent]")
+    assert said.startswith("Step 1 of")
+    opened.run("document.getElementById('link').click()")
+    opened.open("about:blank")
+    opened.open(address.replace("beam=5", "beam=1"))
+    opened.wait("document.querySelector('#sentences [aria-pressed=true]')?.textContent === 'Sentence 2'")
+    opened.wait("document.getElementById('step-said').textContent.startsWith('Step 1 of')")
+    assert opened.run("document.querySelector('input[name=beam]:checked').value") == "1"
+    assert opened.run("document.getElementById('text').value") == "The man sees. The woman sleeps."
+    for odd in ("#text=%3Cb%3E&model=nosuch&beam=x&step=-4&sentence=99", "#nothing"):
+        opened.open("about:blank")
+        opened.open(address.partition("#")[0] + odd)
+        opened.wait(
+            "document.querySelectorAll('#model option').length === 3 && "
+            "document.getElementById('stop').hidden"
+        )
+    assert opened.messages == []
+
+
+def test_figures_are_saved(opened: Page) -> None:
+    """What would be downloaded is kept here: pictures as large as they are, with the words as text."""
+    translate(opened, "The man sees <the> woman.")
+    opened.click("#grow")
+    opened.wait("!document.querySelector('[data-figure=tree]').hidden")
+    opened.run("""{ window.made = new Map(); window.saved = [];
+      const address = URL.createObjectURL;
+      URL.createObjectURL = (blob) => { const one = address(blob); made.set(one, blob); return one; };
+      HTMLAnchorElement.prototype.click = function () { saved.push([this.download, made.get(this.href)]); };
+      document.querySelectorAll(".save button").forEach((one) => one.click()); }""")
+    opened.wait("saved.length === 6")
+    files = dict(
+        opened.run(
+            "Promise.all(saved.map(async ([name, blob]) => [name, await blob.slice(0, 999999).text()]))"
+        )
+    )
+    assert {*files} == {
+        f"attention-{name}.{kind}" for name in ("lines", "matrix", "tree") for kind in ("svg", "png")
+    }
+    for name, text in files.items():
+        if name.endswith("png"):
+            assert text[1:4] == "PNG"
+        else:
+            words = [
+                each.text for each in ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}text")
+            ]
+            assert "tree" in name or {"The", "<the>", "</s>"} <= {*words} or "<" in words
+    assert opened.messages == []
+
+
 def test_keys_move_through_steps_words_and_cells(opened: Page) -> None:
     translate(opened, "The man sees the woman.")
     said = "document.getElementById('step-said').textContent"
@@ -212,7 +448,7 @@ def test_keys_move_through_steps_words_and_cells(opened: Page) -> None:
     opened.run("document.getElementById('step').focus()")
     for _ in range(last + 1):
         opened.press("ArrowLeft")
-    assert opened.run(said).startswith(f"Step 1 of {last}")
+    assert re.search(rf"^Step 1 of {last}: when it wrote “.+”, it looked at “.+” \d+ %", opened.run(said))
     assert opened.run("document.getElementById('before').disabled")
     opened.press("ArrowRight")
     assert opened.run(said).startswith(f"Step 2 of {last}")
@@ -223,7 +459,10 @@ def test_keys_move_through_steps_words_and_cells(opened: Page) -> None:
     opened.run("document.querySelector('#matrix td[tabindex=\"0\"]').focus()")
     opened.press("ArrowRight")
     opened.press("ArrowDown")
-    assert opened.run("document.activeElement === document.querySelectorAll('#matrix tbody tr')[1].querySelectorAll('td')[1]")
+    assert opened.run(
+        "document.activeElement === document.querySelectorAll('#matrix tbody "
+        "tr')[1].querySelectorAll('td')[1]"
+    )
     assert re.fullmatch(r".+ ← .+: \d\.\d\d", opened.run("document.getElementById('value').textContent"))
     assert opened.run("document.querySelectorAll('#matrix td[tabindex=\"0\"]').length") == 1
 
@@ -232,7 +471,13 @@ def test_a_source_word_shows_who_read_it(opened: Page) -> None:
     translate(opened, "The man sees the woman.")
     opened.hover("#lines ol:first-child li:nth-child(2) button")
     opened.wait("document.querySelectorAll('#lines path.chosen').length > 0")
-    assert opened.run("document.querySelectorAll('#lines ol')[0].children[1].firstChild.style.getPropertyValue('--weight')") == "100%"
+    assert (
+        opened.run(
+            "document.querySelectorAll('#lines "
+            "ol')[0].children[1].firstChild.style.getPropertyValue('--weight')"
+        )
+        == "100%"
+    )
 
 
 def test_other_hypotheses_and_beams(opened: Page) -> None:
@@ -243,7 +488,80 @@ def test_other_hypotheses_and_beams(opened: Page) -> None:
     assert opened.run("document.activeElement.getAttribute('aria-pressed')") == "true"
     opened.click("#compare")
     opened.wait("!document.getElementById('compared').hidden")
-    assert opened.run("[...document.querySelectorAll('#compared dt')].map((one) => one.textContent)") == ["Beam 1", "Beam 5"]
+    assert opened.run("[...document.querySelectorAll('#compared dt')].map((one) => one.textContent)") == [
+        "Beam 1",
+        "Beam 5",
+    ]
+
+
+@pytest.mark.parametrize("name", ["words", "subwords"])
+def test_the_tree_of_a_search_is_that_search(opened: Page, name: str) -> None:
+    """Widths shrink as hypotheses end, parents are of the step before, and the best path is the
+    translation."""
+    work = """async (engine, plain, line) => {
+      const { tree } = await import("./engine/tree.js");
+      const search = (beam) => engine.sentence(line, { ...engine.settings, beam, nbest: 1 }, () => {}, async () => {});
+      return [tree(engine, { line, beam: 4 }), (await search(4)).hypotheses[0], (await search(1)).hypotheses[0]];
+    }"""
+    found, best, greedy = engine(opened, name, work, "The man sees the woman in Paris.")
+    assert (found["best"]["text"], found["greedy"]["text"]) == (best["text"], greedy["text"])
+    width, above = 4, [None]
+    for number, level in enumerate(found["levels"]):
+        kept, ended, missed = (
+            [node for node in level if node["kind"] == kind] for kind in ("kept", "ended", "missed")
+        )
+        assert len(kept) + len(ended) <= width
+        width -= len(ended)
+        places = [None] if not number else [k for k, node in enumerate(above) if node["kind"] == "kept"]
+        assert all(node["parent"] in places for node in level)
+        if number + 1 < len(found["levels"]):  # at the longest length a good word is left out, too
+            lowest = min(node["score"] for node in kept + ended)
+            assert all(node["score"] <= lowest for node in missed)
+        above = level
+    path = [node for level in found["levels"] for node in level if node["best"]]
+    assert sum(np.log(node["p"]) for node in path) == pytest.approx(path[-1]["score"], abs=1e-3)
+    assert len(path) == len(best["log_probabilities"])
+    ids = best["ids"], greedy["ids"]
+    parting = next((k for k, (one, other) in enumerate(itertools.zip_longest(*ids)) if one != other), None)
+    assert found["parting"] == parting
+
+
+def test_the_search_grows_step_by_step(opened: Page) -> None:
+    translate(opened, "The man sees the woman.")
+    opened.click("#grow")
+    opened.wait("!document.getElementById('tree').hidden && !!document.querySelector('.tree path.best')")
+    assert re.match(
+        "Beam 1 and beam 5 (write the same|part at step)",
+        opened.run("document.querySelector('#tree p').textContent"),
+    )
+    shown = "document.querySelectorAll('.tree > g[visibility=visible]').length"
+    opened.run("document.querySelector('#tree input').focus()")
+    opened.press("Home")
+    opened.press("ArrowRight")
+    opened.wait(f"{shown} === 2")
+    assert re.match(
+        "Step 2 (keeps|ends) “.+” \\d+ %", opened.run("document.querySelector('#tree .said').textContent")
+    )
+    assert opened.messages == []
+
+
+def test_what_taught_the_attention_is_said_of_each_model(exported: Path, tmp_path: Path) -> None:
+    taught = tmp_path / "taught"
+    shutil.copytree(exported / "words", taught)
+    config = taught / "config.toml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(
+        text.replace('alignment_loss = "none"', 'alignment_loss = "cross-entropy"'), encoding="utf-8"
+    )
+    export_page([exported / "words", taught], tmp_path / "page")
+    with static_host(tmp_path / "page") as address, browser(tmp_path) as tab:
+        tab.open(address)
+        tab.wait("document.querySelectorAll('#model option').length === 2")
+        said = "document.getElementById('taught').textContent"
+        assert "Nobody told this network" in tab.run(said)
+        tab.run("document.getElementById('model').selectedIndex = 1")
+        tab.run("document.getElementById('model').dispatchEvent(new Event('change'))")
+        assert "was also shown word links" in tab.run(said)
 
 
 def test_several_sentences_and_another_model(opened: Page) -> None:
@@ -251,7 +569,10 @@ def test_several_sentences_and_another_model(opened: Page) -> None:
     assert opened.run("document.querySelectorAll('#sentences button').length") == 2
     opened.click("#sentences button:nth-child(2)")
     assert "woman" in opened.run("document.getElementById('lines').textContent")
-    opened.run("{ const one = document.getElementById('model'); one.selectedIndex = 2; one.dispatchEvent(new Event('change')); }")
+    opened.run(
+        "{ const one = document.getElementById('model'); one.selectedIndex = 2; one.dispatchEvent(new "
+        "Event('change')); }"
+    )
     assert opened.run("document.getElementById('text').lang") == "fr"
     opened.run("document.getElementById('text').value = ''")
     translate(opened, "L'homme voit la femme.")
@@ -259,7 +580,12 @@ def test_several_sentences_and_another_model(opened: Page) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("", "There is no text yet"), (" \n ", "There is no text yet"), ("x" * 100_000, "too long: 5,000 characters")]
+    ("text", "said"),
+    [
+        ("", "There is no text yet"),
+        (" \n ", "There is no text yet"),
+        ("x" * 100_000, "too long: 5,000 characters"),
+    ],
 )
 def test_bad_text_gets_a_clear_message(opened: Page, text: str, said: str) -> None:
     opened.run(f"document.getElementById('text').value = {json.dumps(text)}")
@@ -269,7 +595,13 @@ def test_bad_text_gets_a_clear_message(opened: Page, text: str, said: str) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["😀😀 👨\u200d👩\u200d👧", "שלום עולם, זה מבחן", "<img src=x onerror=document.title='broken'> & <b>bold</b>", "x" * 5000]
+    "text",
+    [
+        "😀😀 👨\u200d👩\u200d👧",
+        "שלום עולם, זה מבחן",
+        "<img src=x onerror=document.title='broken'> & <b>bold</b>",
+        "x" * 5000,
+    ],
 )
 def test_odd_text_is_shown_as_it_is_and_nothing_hangs(opened: Page, text: str) -> None:
     opened.run(f"document.getElementById('text').value = {json.dumps(text)}")
@@ -287,7 +619,9 @@ def test_a_damaged_model_is_a_message_not_a_silence(exported: Path, tmp_path: Pa
     with static_host(tmp_path / "page") as address, browser(tmp_path) as tab:
         tab.open(address)
         tab.wait("!document.getElementById('message').hidden")
-        assert "damaged or was not loaded completely" in tab.run("document.getElementById('message').textContent")
+        assert "damaged or was not loaded completely" in tab.run(
+            "document.getElementById('message').textContent"
+        )
         (tmp_path / "page" / "config.json").unlink()
         tab.open(address)
         tab.wait("!document.getElementById('message').hidden")
@@ -298,7 +632,10 @@ def test_a_damaged_model_is_a_message_not_a_silence(exported: Path, tmp_path: Pa
 @pytest.mark.parametrize("width", [1280, 380])
 def test_nothing_is_cut_off(opened: Page, width: int, dark: bool) -> None:
     opened.screen(width, dark=dark)
-    translate(opened, "The man who sees the very famous old European committee of the French ministers loves the woman.")
+    translate(
+        opened,
+        "The man who sees the very famous old European committee of the French ministers loves the woman.",
+    )
     assert opened.run("document.documentElement.scrollWidth") <= width
     small = """[...document.querySelectorAll("main button, main select, main textarea")]
       .filter((one) => one.offsetParent && one.offsetHeight < 24)"""
@@ -306,55 +643,3 @@ def test_nothing_is_cut_off(opened: Page, width: int, dark: bool) -> None:
     unnamed = """[...document.querySelectorAll("button, select, textarea, input")].filter((one) =>
       !(one.textContent.trim() || one.ariaLabel || one.labels?.length))"""
     assert opened.run(f"{unnamed}.length") == 0
-
-
-# The same page before a service
-
-
-class Service(SimpleHTTPRequestHandler):
-    """What an HTTP service answers: words, sentences, the end; an error for the text `bad`."""
-
-    def log_message(self, format: str, *arguments: Any) -> None:
-        pass
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        if asked["text"] == "bad":
-            return self.answer(400, "application/json", json.dumps({"error": {"message": "bad is refused"}}))
-        row = {"text": 0, "sentence": 0, "source_tokens": ["a", "</s>"]}
-        hypothesis = {"text": "un deux", "tokens": ["un", "deux"], "score": -1.0, "log_probabilities": [-1, -1, -1]}
-        sentence = row | {"source": "a", "hypotheses": [hypothesis | {"alignment": [[0.75, 0.25], [0.5, 0.5]]}]}
-        events = [("words", row | {"tokens": ["un"], "alignment": [[0.75, 0.25]]}), ("sentence", sentence), ("done", {"model": "en-fr"})]
-        text = "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events)
-        return self.answer(200, "text/event-stream", text)
-
-    def answer(self, code: int, kind: str, text: str) -> None:
-        self.send_response(code)
-        self.send_header("content-type", kind)
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-
-def test_the_page_of_a_service(tmp_path: Path) -> None:
-    for name, content in page_files().items():
-        (tmp_path / "page" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "page" / name).write_bytes(content)
-    config = {"engine": "http", "models": [{"name": "en-fr", "source": "en", "target": "fr"}]}
-    (tmp_path / "page" / "config.json").write_text(json.dumps(config))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Service, directory=str(tmp_path / "page")))
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        with browser(tmp_path) as tab:
-            tab.open(f"http://127.0.0.1:{server.server_port}/")
-            tab.wait("document.querySelectorAll('#model option').length === 1")
-            tab.run("document.getElementById('slowly').checked = false")
-            assert translate(tab, "a") == "un deux"
-            assert tab.run("document.querySelectorAll('#matrix tbody td').length") == 4
-            assert "sent to it" in tab.run("document.getElementById('where').textContent")
-            write(tab, "bad")
-            tab.click("#translate")
-            tab.wait("!document.getElementById('message').hidden")
-            assert tab.run("document.getElementById('message').textContent") == "bad is refused"
-    finally:
-        server.shutdown()
-        server.server_close()

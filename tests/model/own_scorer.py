@@ -1,4 +1,5 @@
-"""A scorer such as a user may write: the additive one, which also sees how much every source position has been scored before."""
+"""A scorer such as a user may write: the additive one, which also sees how much every source position has
+been scored before."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from rnnsearch.extending import Alignment, Linear
 
 
 class CoverageAlignment(Alignment):
-    """e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j + W_m m_{i−1,j}), m_ij = m_{i−1,j} + [σ(e_ij); tanh(e_ij)], m_0j = 0."""
+    """e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j + W_m m_{i−1,j}), m_ij = m_{i−1,j} + [σ(e_ij); tanh(e_ij)], m_0j
+    = 0."""
 
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
         super().__init__(state_size, annotation_size, alignment_size)

@@ -1,26 +1,30 @@
-"""Decoders from either end of the target: what a backward one computes, what two of them share, and what stays as it was."""
+"""Decoders from either end of the target: what a backward one computes, what two of them share, and what
+stays as it was."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from small import SOURCE_WORDS, TARGET_WORDS, WIRINGS, Sentences, sentences, small_network, small_settings
+from small import linked_batch as batch_of
 from torch import Tensor
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.model.network import TeacherForced, TranslationNetwork, right_to_left
-from rnnsearch.text.store.batches import Batch, known_alignment
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.trainer import Trainer
 
 TURNED = torch.tensor([[5, 2, 0, 1, 4], [0, 3, 3, 2, 5], [3, 1, 1, 4, 0]])
-"""The targets of `sentences`, each one's words written from the last to the first; the end of sentence and the padding as they were."""
+"""The targets of `sentences`, each one's words written from the last to the first; the end of sentence and
+the padding as they were."""
 
 
 def decode(network: TranslationNetwork, batch: Sentences, known: Tensor | None = None) -> list[TeacherForced]:
-    return network.teacher_forced(batch.source, batch.lengths, batch.target, known=known, target_lengths=batch.target_lengths)
+    return network.teacher_forced(
+        batch.source, batch.lengths, batch.target, known=known, target_lengths=batch.target_lengths
+    )
 
 
 def one_way(network: TranslationNetwork, reading: str, **changed: Any) -> TranslationNetwork:
@@ -28,16 +32,15 @@ def one_way(network: TranslationNetwork, reading: str, **changed: Any) -> Transl
     alone = small_network(decoder=reading, **changed)
     tensors = network.state_dict()
     if reading == "backward":
-        tensors |= {name.removeprefix("backward_"): tensor for name, tensor in tensors.items() if name.startswith("backward_")}
-    alone.load_state_dict({name: tensor for name, tensor in tensors.items() if not name.startswith("backward_")})
+        tensors |= {
+            name.removeprefix("backward_"): tensor
+            for name, tensor in tensors.items()
+            if name.startswith("backward_")
+        }
+    alone.load_state_dict(
+        {name: tensor for name, tensor in tensors.items() if not name.startswith("backward_")}
+    )
     return alone
-
-
-def log_p(network: TranslationNetwork, decoded: list[TeacherForced]) -> list[Tensor]:
-    """Of every word, (batch, target, K), in each direction."""
-    outputs = [direction.output for direction in network.directions]
-    logits = [given.features @ output.weight.T + output.bias for output, given in zip(outputs, decoded, strict=True)]
-    return [torch.log_softmax(rows, -1) for rows in logits]
 
 
 def test_words_are_turned_and_the_end_and_padding_stay() -> None:
@@ -51,7 +54,8 @@ def test_words_are_turned_and_the_end_and_padding_stay() -> None:
 @pytest.mark.parametrize("wiring", WIRINGS)
 @torch.no_grad()
 def test_a_backward_decoder_is_a_forward_one_on_turned_targets(wiring: str) -> None:
-    """The same parameters give the same numbers, and row i is that of y_i: the row of the last word is the first to be computed."""
+    """The same parameters give the same numbers, and row i is that of y_i: the row of the last word is the
+    first to be computed."""
     batch = sentences()
     backward, forward = (small_network(decoder=reading, wiring=wiring) for reading in ("backward", "forward"))
     assert backward.state_dict().keys() == forward.state_dict().keys()
@@ -61,7 +65,9 @@ def test_a_backward_decoder_is_a_forward_one_on_turned_targets(wiring: str) -> N
             assert torch.equal(found.features[b, i], expected.features[b, place])
             assert torch.equal(found.weights[b, i], expected.weights[b, place])
     for b, row_without_context in enumerate([1, 0, 3]):
-        expected_rows = [wiring != "appendix" or i != row_without_context for i in range(int(batch.target_lengths[b]))]
+        expected_rows = [
+            wiring != "appendix" or i != row_without_context for i in range(int(batch.target_lengths[b]))
+        ]
         assert found.attended[b, : len(expected_rows)].tolist() == expected_rows
 
 
@@ -71,7 +77,11 @@ def test_a_backward_decoder_must_know_where_the_words_end() -> None:
         small_network(decoder="backward")(batch.source, batch.lengths, batch.target)
 
 
-@pytest.mark.parametrize("changed", [{}, {"wiring": "appendix", "tie_output": True}, {"cell": "lstm", "alignment": "window"}], ids=str)
+@pytest.mark.parametrize(
+    "changed",
+    [{}, {"wiring": "appendix", "tie_output": True}, {"cell": "lstm", "alignment": "window"}],
+    ids=str,
+)
 @torch.no_grad()
 def test_two_directions_are_two_networks_over_one_encoder(changed: dict[str, Any]) -> None:
     network = small_network(decoder="bidirectional", **changed)
@@ -85,36 +95,25 @@ def test_two_directions_are_two_networks_over_one_encoder(changed: dict[str, Any
 
 
 def test_tensors_keep_their_names_and_first_values() -> None:
-    """Runs from before there were directions still load, and the same seed begins the left-to-right half as it ever did."""
+    """Runs from before there were directions still load, and the same seed begins the left-to-right half as
+    it ever did."""
     built = {}
     for reading in ("forward", "bidirectional"):
         torch.manual_seed(3)
-        built[reading] = TranslationNetwork(small_settings(decoder=reading), SOURCE_WORDS, TARGET_WORDS).state_dict()
+        built[reading] = TranslationNetwork(
+            small_settings(decoder=reading), SOURCE_WORDS, TARGET_WORDS
+        ).state_dict()
     added = built["bidirectional"].keys() - built["forward"].keys()
-    assert {name.split(".")[0] for name in added} == {"backward_decoder", "backward_readout", "backward_output"}
+    assert {name.split(".")[0] for name in added} == {
+        "backward_decoder",
+        "backward_readout",
+        "backward_output",
+    }
     assert {name.split(".")[0] for name in built["forward"]} == {
         *("source_embedding", "target_embedding", "encoder", "decoder", "readout", "output")
     }
     for name, tensor in built["forward"].items():
         assert torch.equal(tensor, built["bidirectional"][name]), name
-
-
-def test_only_the_embeddings_are_shared() -> None:
-    network = small_network(decoder="bidirectional", tie_output=True)
-    forward, backward = network.directions
-    assert forward.output.weight is backward.output.weight is network.target_embedding.weight
-    own = [{id(parameter) for part in direction[:3] for parameter in part.parameters()} for direction in (forward, backward)]
-    assert own[0] & own[1] == {id(network.target_embedding.weight)}
-    plain = small_network(decoder="bidirectional").directions
-    assert plain[0].output.weight is not plain[1].output.weight
-
-
-def batch_of(links: list[list[tuple[int, int]]] | None = None) -> Batch:
-    given = sentences()
-    if links is None:
-        return Batch(*given)
-    pairs = [np.array(pair, dtype=np.uint32).reshape(-1, 2) for pair in links]
-    return Batch(*given, known_alignment(pairs, given.lengths, given.target_lengths).double())
 
 
 LINKS = [[(0, 0), (2, 0)], [], [(4, 0), (0, 1), (1, 1), (0, 3)]]
@@ -131,15 +130,23 @@ def movement(network: TranslationNetwork, batch: Batch, **training: Any) -> dict
 
 @pytest.mark.parametrize(
     "training",
-    [{}, {"alignment_loss": "cross-entropy", "alignment_weight": 0.3}, {"alignment_loss": "squared", "alignment_forcing": "known"}],
+    [
+        {},
+        {"alignment_loss": "cross-entropy", "alignment_weight": 0.3},
+        {"alignment_loss": "squared", "alignment_forcing": "known"},
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("wiring", WIRINGS)
 def test_what_is_shared_learns_from_both(wiring: str, training: dict[str, Any]) -> None:
-    """Losses are summed: each decoder moves as it would alone, encoder and embeddings by the sum; with a known alignment too."""
+    """Losses are summed: each decoder moves as it would alone, encoder and embeddings by the sum; with a
+    known alignment too."""
     network = small_network(decoder="bidirectional", wiring=wiring)
     batch = batch_of(LINKS if training else None)
-    alone = {reading: movement(one_way(network, reading, wiring=wiring), batch, **training) for reading in ("forward", "backward")}
+    alone = {
+        reading: movement(one_way(network, reading, wiring=wiring), batch, **training)
+        for reading in ("forward", "backward")
+    }
     for name, moved in movement(network, batch, **training).items():
         part, _, rest = name.partition(".")
         if part in ("source_embedding", "target_embedding", "encoder"):
@@ -148,7 +155,9 @@ def test_what_is_shared_learns_from_both(wiring: str, training: dict[str, Any]) 
             expected = alone["backward"][f"{part.removeprefix('backward_')}.{rest}"]
         else:
             expected = alone["forward"][name]
-        torch.testing.assert_close(moved, expected, rtol=1e-9, atol=1e-11, msg=lambda text, name=name: f"{name}: {text}")
+        torch.testing.assert_close(
+            moved, expected, rtol=1e-9, atol=1e-11, msg=lambda text, name=name: f"{name}: {text}"
+        )
 
 
 def test_the_figures_of_an_update_are_means_over_directions() -> None:
@@ -168,25 +177,13 @@ def test_the_figures_of_an_update_are_means_over_directions() -> None:
 @pytest.mark.parametrize("wiring", WIRINGS)
 @pytest.mark.parametrize("forcing", ["none", "known"])
 def test_links_follow_their_words(wiring: str, forcing: str) -> None:
-    """A backward decoder learns from the links of a corpus as a forward one does from the links of the turned corpus."""
+    """A backward decoder learns from the links of a corpus as a forward one does from the links of the turned
+    corpus."""
     training = {"alignment_loss": "cross-entropy", "alignment_forcing": forcing}
     turned = batch_of(TURNED_LINKS)
-    turned = Batch(turned.source, turned.source_lengths, TURNED, turned.target_lengths, turned.known_alignment)
+    turned = Batch(
+        turned.source, turned.source_lengths, TURNED, turned.target_lengths, turned.known_alignment
+    )
     backward = movement(small_network(decoder="backward", wiring=wiring), batch_of(LINKS), **training)
     forward = movement(small_network(decoder="forward", wiring=wiring), turned, **training)
     torch.testing.assert_close(backward, forward, rtol=1e-9, atol=1e-11)
-
-
-@pytest.mark.parametrize("reading", ["backward", "bidirectional"])
-@torch.no_grad()
-def test_padding_and_neighbours_change_nothing(reading: str) -> None:
-    network, batch = small_network(decoder=reading), sentences()
-    together, every = decode(network, batch), range(3)
-    of_words = log_p(network, together)
-    for b in every:
-        J, I = int(batch.lengths[b]), int(batch.target_lengths[b])  # noqa: E741
-        one = Sentences(batch.source[b : b + 1, :J], batch.lengths[b : b + 1], batch.target[b : b + 1, :I], batch.target_lengths[b : b + 1])
-        alone = decode(network, one)
-        for d, rows in enumerate(log_p(network, alone)):
-            torch.testing.assert_close(of_words[d][b, :I], rows[0], rtol=0, atol=1e-13)
-            torch.testing.assert_close(together[d].weights[b, :I, :J], alone[d].weights[0], rtol=0, atol=1e-13)

@@ -1,4 +1,5 @@
-"""Dropout: where it acts, one recurrent mask a sequence, expectations kept; probability 0 is no dropout at all."""
+"""Dropout: where it acts, one recurrent mask a sequence, expectations kept; probability 0 is no dropout at
+all."""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ def test_mask_has_mean_one(probability: float) -> None:
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_recurrent_mask_is_one_a_sequence(cell: str) -> None:
-    """The same mask at every step of a sentence, another one for each sentence and each network of recurrent units."""
+    """The same mask at every step of a sentence, another one for each sentence and each network of recurrent
+    units."""
     network = small_network(cell=cell, hidden_size=40, encoder_size=30)
     modules = [network.encoder.forwards, network.encoder.backwards, network.decoder.cell]
     masks = []
@@ -80,10 +82,14 @@ def test_recurrent_mask_is_one_a_sequence(cell: str) -> None:
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_recurrent_mask_acts_on_the_previous_state_only(cell: str) -> None:
-    """keep = 0: the recurrent matrices see nothing, as if U were 0; the state itself still passes on through the gates."""
+    """keep = 0: the recurrent matrices see nothing, as if U were 0; the state itself still passes on through
+    the gates."""
     network = small_network(cell=cell)
     module = network.decoder.cell
-    word, state = torch.randn(2, 5, dtype=torch.float64), torch.randn(2, module.state_size, dtype=torch.float64)
+    word, state = (
+        torch.randn(2, 5, dtype=torch.float64),
+        torch.randn(2, module.state_size, dtype=torch.float64),
+    )
     context = torch.randn(2, 6, dtype=torch.float64)
     dropped = module(module.project(word), state, context, torch.zeros(2, 4, dtype=torch.float64))
     with torch.no_grad():

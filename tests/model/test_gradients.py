@@ -1,14 +1,13 @@
-"""Gradients of the whole network: against finite differences, against plain autograd, and however backward is run."""
+"""Gradients of the whole network: against finite differences, against plain autograd, and however backward is
+run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import torch
-from small import ALIGNMENTS, CELLS, ENCODERS, WIRINGS, Sentences, nll, sentences, small_network
+from small import Sentences, nll, sentences, small_network
 from torch import Tensor
 
 from rnnsearch.model.network import TranslationNetwork
@@ -40,7 +39,9 @@ def with_parameters(network: TranslationNetwork, batch: Sentences, values: tuple
         def forward(self) -> Tensor:
             return nll(network, batch)
 
-    result = torch.func.functional_call(Loss(), {f"network.{name}": value for name, value in named.items()}, ())
+    result = torch.func.functional_call(
+        Loss(), {f"network.{name}": value for name, value in named.items()}, ()
+    )
     assert isinstance(result, Tensor)
     return result
 
@@ -50,51 +51,35 @@ def test_finite_differences_in_random_directions(changed: dict[str, Any]) -> Non
     """Of the loss with respect to every parameter, each along a random direction."""
     network, batch = small_network(**changed), sentences()
     values = tuple(parameter.detach().clone().requires_grad_() for parameter in network.parameters())
-    assert torch.autograd.gradcheck(lambda *given: with_parameters(network, batch, given), values, fast_mode=True, atol=1e-6)
+    assert torch.autograd.gradcheck(
+        lambda *given: with_parameters(network, batch, given), values, fast_mode=True, atol=1e-6
+    )
 
 
 def test_finite_differences_of_every_number() -> None:
     """The paper's network, one number of one parameter at a time."""
     network = small_network(embedding_size=2, hidden_size=2, encoder_size=1, alignment_size=2, maxout_size=1)
-    batch = Sentences(*(tensor[1:2, :3].clamp(max=4) if tensor.dim() == 2 else tensor[:1].clamp(max=3) for tensor in sentences()))
+    batch = Sentences(
+        *(
+            tensor[1:2, :3].clamp(max=4) if tensor.dim() == 2 else tensor[:1].clamp(max=3)
+            for tensor in sentences()
+        )
+    )
     values = tuple(parameter.detach().clone().requires_grad_() for parameter in network.parameters())
     assert torch.autograd.gradcheck(lambda *given: with_parameters(network, batch, given), values, atol=1e-6)
 
 
-@contextmanager
-def plain_autograd(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No sequence is open, and annotations are read directly."""
-
-    @contextmanager
-    def nothing(*_: Any) -> Iterator[None]:
-        yield
-
-    with monkeypatch.context() as patched:
-        patched.setattr("rnnsearch.model.network.sequence", nothing)
-        patched.setattr("rnnsearch.model.decoder.linear_product", lambda matrix: lambda x: x @ matrix.mT)
-        yield
-
-
 def gradients(network: TranslationNetwork, loss: Tensor, **options: Any) -> dict[str, Tensor | None]:
     named = dict(network.named_parameters())
-    return dict(zip(named, torch.autograd.grad(loss, list(named.values()), allow_unused=True, **options), strict=True))
+    return dict(
+        zip(named, torch.autograd.grad(loss, list(named.values()), allow_unused=True, **options), strict=True)
+    )
 
 
-def assert_same(found: dict[str, Tensor | None], expected: dict[str, Tensor | None], atol: float = 1e-12) -> None:
+def assert_same(
+    found: dict[str, Tensor | None], expected: dict[str, Tensor | None], atol: float = 1e-12
+) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=atol)
-
-
-@pytest.mark.parametrize("wiring", WIRINGS)
-@pytest.mark.parametrize("encoder", ENCODERS)
-@pytest.mark.parametrize("cell", CELLS)
-def test_deferred_equals_plain(cell: str, encoder: str, wiring: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All networks, every parameter; one that takes no part in the loss has no gradient in either."""
-    for alignment in ALIGNMENTS:
-        network = small_network(cell=cell, encoder=encoder, alignment=alignment, wiring=wiring)
-        deferred = gradients(network, nll(network, sentences()))
-        with plain_autograd(monkeypatch):
-            plain = gradients(network, nll(network, sentences()))
-        assert_same(deferred, plain)
 
 
 @pytest.mark.parametrize("changed", REPRESENTATIVE, ids=str)
@@ -111,22 +96,14 @@ def test_backward_twice_partly_and_never(changed: dict[str, Any]) -> None:
     assert_same(gradients(network, loss), expected)
 
 
-def test_one_word_targets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No step has a previous word: the matrices that map one take no part."""
-    batch = sentences()
-    ends = Sentences(batch.source, batch.lengths, torch.zeros(3, 1, dtype=torch.long), torch.ones(3, dtype=torch.long))
-    for wiring in WIRINGS:
-        network = small_network(wiring=wiring)
-        deferred = gradients(network, nll(network, ends))
-        with plain_autograd(monkeypatch):
-            assert_same(deferred, gradients(network, nll(network, ends)))
-
-
 @pytest.mark.parametrize("changed", REPRESENTATIVE, ids=str)
 def test_bfloat16_products(changed: dict[str, Any]) -> None:
-    """Products with 8 significant bits: the gradient of all parameters together within 3 % of float32's norm, and the loss within 1 %."""
+    """Products with 8 significant bits: the gradient of all parameters together within 3 % of float32's norm,
+    and the loss within 1 %."""
     network, batch = small_network(torch.float32, **changed), sentences()
-    with torch.no_grad():  # of the size that parameters have in training; at 0.7 the units saturate and the maxout flips
+    with (
+        torch.no_grad()
+    ):  # of the size that parameters have in training; at 0.7 the units saturate and the maxout flips
         for parameter in network.parameters():
             parameter.mul_(0.4)
     loss = nll(network, batch)
@@ -140,9 +117,17 @@ def test_bfloat16_products(changed: dict[str, Any]) -> None:
     assert all(found.dtype == torch.float32 for found, _ in _pairs(low, exact))
 
 
-def _pairs(found: dict[str, Tensor | None], expected: dict[str, Tensor | None]) -> list[tuple[Tensor, Tensor]]:
-    assert {name for name, gradient in found.items() if gradient is None} == {name for name, g in expected.items() if g is None}
-    return [(gradient, other) for name, gradient in found.items() if gradient is not None and (other := expected[name]) is not None]
+def _pairs(
+    found: dict[str, Tensor | None], expected: dict[str, Tensor | None]
+) -> list[tuple[Tensor, Tensor]]:
+    assert {name for name, gradient in found.items() if gradient is None} == {
+        name for name, g in expected.items() if g is None
+    }
+    return [
+        (gradient, other)
+        for name, gradient in found.items()
+        if gradient is not None and (other := expected[name]) is not None
+    ]
 
 
 def norm_of(tensors: list[Tensor]) -> float:

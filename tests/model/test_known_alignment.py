@@ -1,6 +1,8 @@
-"""Known alignments in training: which row a link supervises in each wiring, contexts made of links, and where gradients go.
+"""Known alignments in training: which row a link supervises in each wiring, contexts made of links, and where
+gradients go.
 
-The reference is the plain-loop network (equations/plain), whose alignment model is told what to attend to step by step.
+The reference is the plain-loop network (equations/plain), whose alignment model is told what to attend to
+step by step.
 """
 
 from __future__ import annotations
@@ -10,47 +12,43 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from plain.alignments import AlignmentModel
 from plain.network import WIRINGS as BY_HAND
 from plain.parameters import Parameters, whole_network
 from plain.vectors import Vector, softmax
-from small import CELLS, WIRINGS, sentences, small_network, small_settings
+from small import CELLS, WIRINGS, small_network, small_settings
+from small import linked_batch as batch
 from torch import Tensor
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.model.network import TeacherForced, TranslationNetwork
-from rnnsearch.text.store.batches import Batch, known_alignment
+from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.alignment_loss import LOSSES
 from rnnsearch.training.trainer import Trainer
 
 SOME = [[(0, 0), (2, 0)], [], [(4, 0), (0, 1), (1, 1), (2, 1), (3, 1), (0, 3)]]
-"""(source, target) positions of each pair of `sentences`: rows with 1, 2 and 4 links (shares without rounding), rows and a pair without."""
+"""(source, target) positions of each pair of `sentences`: rows with 1, 2 and 4 links (shares without
+rounding), rows and a pair without."""
 ALL = [[(0, 0), (2, 0), (1, 1)], [(0, 0)], [(4, 0), (0, 1), (1, 1), (3, 2), (0, 3)]]
 """Every row of every pair has a link."""
 
 SUPERVISED_STEP = {"eq4": 0, "released": 0, "appendix": -1}
-"""The link of y_i is for the α that step i + this computes: the context that p(y_i) is read from was made of it."""
-
-
-def batch(links: list[list[tuple[int, int]]] | None = None) -> Batch:
-
-    given = sentences()
-    if links is None:
-        return Batch(*given)
-    rows = [np.array(pair, dtype=np.uint32).reshape(-1, 2) for pair in links]
-    return Batch(*given, known_alignment(rows, given.lengths, given.target_lengths).double())
+"""The link of y_i is for the α that step i + this computes: the context that p(y_i) is read from was made of
+it."""
 
 
 def decode(network: TranslationNetwork, given: Batch, forced: bool) -> TeacherForced:
-    return network(given.source, given.source_lengths, given.target, known=given.known_alignment if forced else None)  # type: ignore[no-any-return]
+    return network(
+        given.source, given.source_lengths, given.target, known=given.known_alignment if forced else None
+    )  # type: ignore[no-any-return]
 
 
 @dataclass
 class Told:
-    """An alignment model that is told the weights of some steps. own: what it would have attended to, step by step."""
+    """An alignment model that is told the weights of some steps. own: what it would have attended to, step by
+    step."""
 
     model: AlignmentModel
     rows: list[Vector]
@@ -72,7 +70,9 @@ class Told:
         return step, self.model.attended(s, h, remembered, alpha)
 
 
-def by_hand(network: TranslationNetwork, settings: dict[str, Any], given: Batch, b: int, forced: bool) -> tuple[Tensor, list[Vector]]:
+def by_hand(
+    network: TranslationNetwork, settings: dict[str, Any], given: Batch, b: int, forced: bool
+) -> tuple[Tensor, list[Vector]]:
     """Of sentence b: (log p of every word (target, K), α that its model computes at step 1, 2, …)."""
     named = small_settings(**settings)
     J, I = int(given.source_lengths[b]), int(given.target_lengths[b])  # noqa: E741
@@ -80,20 +80,32 @@ def by_hand(network: TranslationNetwork, settings: dict[str, Any], given: Batch,
     rows = nothing
     if forced and given.known_alignment is not None:
         links = given.known_alignment[b, :I, :J].tolist()
-        rows = [links[i - SUPERVISED_STEP[named.wiring]] if i - SUPERVISED_STEP[named.wiring] < I else nothing[0] for i in range(I)]
+        rows = [
+            links[i - SUPERVISED_STEP[named.wiring]] if i - SUPERVISED_STEP[named.wiring] < I else nothing[0]
+            for i in range(I)
+        ]
     plain = whole_network(Parameters(network.state_dict()), named)
     told = Told(plain.alignment, rows)
-    found = BY_HAND[named.wiring](dataclasses.replace(plain, alignment=told), given.source[b, :J].tolist(), given.target[b, :I].tolist())
+    found = BY_HAND[named.wiring](
+        dataclasses.replace(plain, alignment=told), given.source[b, :J].tolist(), given.target[b, :I].tolist()
+    )
     return torch.tensor([row for row, _ in found], dtype=torch.float64), told.own
 
 
 @pytest.mark.parametrize("wiring", WIRINGS)
 @pytest.mark.parametrize(
-    ("alignment", "cell"), [*(("additive", cell) for cell in CELLS), ("window", "gated"), ("coverage", "gated"), ("recurrent", "lstm")]
+    ("alignment", "cell"),
+    [
+        *(("additive", cell) for cell in CELLS),
+        ("window", "gated"),
+        ("coverage", "gated"),
+        ("recurrent", "lstm"),
+    ],
 )
 @torch.no_grad()
 def test_contexts_made_of_links(alignment: str, cell: str, wiring: str) -> None:
-    """p(y_i) is read from the context of its own links; the row that is reported is the α that the model would have used.
+    """p(y_i) is read from the context of its own links; the row that is reported is the α that the model
+    would have used.
 
     What a scorer remembers of the weights (coverage) is what was really attended to.
     """
@@ -108,7 +120,9 @@ def test_contexts_made_of_links(alignment: str, cell: str, wiring: str) -> None:
         for i in range(I):
             step = i + SUPERVISED_STEP[wiring]
             row = own[step] if step >= 0 else [0.0] * J
-            torch.testing.assert_close(decoded.weights[b, i, :J], torch.tensor(row, dtype=torch.float64), rtol=0, atol=1e-11)
+            torch.testing.assert_close(
+                decoded.weights[b, i, :J], torch.tensor(row, dtype=torch.float64), rtol=0, atol=1e-11
+            )
 
 
 def _logits(network: TranslationNetwork, decoded: TeacherForced) -> Tensor:
@@ -119,7 +133,9 @@ def _logits(network: TranslationNetwork, decoded: TeacherForced) -> Tensor:
 @torch.no_grad()
 def test_rows_without_links_keep_their_own_alignment(wiring: str) -> None:
     network, given = small_network(wiring=wiring), batch([[], [], []])
-    for found, expected in zip(decode(network, given, forced=True), decode(network, given, forced=False), strict=True):
+    for found, expected in zip(
+        decode(network, given, forced=True), decode(network, given, forced=False), strict=True
+    ):
         assert torch.equal(found, expected)
 
 
@@ -138,7 +154,8 @@ def row_loss(form: str, links: Vector, alpha: Vector) -> float:
 @pytest.mark.parametrize("wiring", WIRINGS)
 @pytest.mark.parametrize("form", LOSSES)
 def test_the_loss_of_an_update(form: str, wiring: str, forcing: str) -> None:
-    """Summed over the rows with links and over the sentences; in `appendix` the first word has read no context, and carries none."""
+    """Summed over the rows with links and over the sentences; in `appendix` the first word has read no
+    context, and carries none."""
     settings = {"wiring": wiring}
     network, given = small_network(**settings), batch(SOME)
     assert given.known_alignment is not None
@@ -164,7 +181,11 @@ def total(network: TranslationNetwork, given: Batch, form: str, weight: float, f
     for b in range(len(given.source)):
         for i in range(int(given.target_lengths[b])):
             loss = loss - log_p[b, i, given.target[b, i]]
-            if given.known_alignment is not None and given.known_alignment[b, i].any() and i + SUPERVISED_STEP[network.decoder.wiring] >= 0:
+            if (
+                given.known_alignment is not None
+                and given.known_alignment[b, i].any()
+                and i + SUPERVISED_STEP[network.decoder.wiring] >= 0
+            ):
                 loss = loss + weight * LOSSES[form](decoded.weights[b, i], given.known_alignment[b, i])
     return loss
 
@@ -172,11 +193,15 @@ def total(network: TranslationNetwork, given: Batch, form: str, weight: float, f
 def gradients(network: TranslationNetwork, loss: Tensor) -> dict[str, Tensor]:
     named = dict(network.named_parameters())
     found = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
-    return {name: torch.zeros_like(named[name]) if part is None else part for name, part in zip(named, found, strict=True)}
+    return {
+        name: torch.zeros_like(named[name]) if part is None else part
+        for name, part in zip(named, found, strict=True)
+    }
 
 
 @pytest.mark.parametrize(
-    ("form", "wiring", "forced"), [("cross-entropy", "released", True), ("squared", "appendix", True), ("product", "eq4", False)]
+    ("form", "wiring", "forced"),
+    [("cross-entropy", "released", True), ("squared", "appendix", True), ("product", "eq4", False)],
 )
 def test_finite_differences(form: str, wiring: str, forced: bool) -> None:
     """Of NLL and alignment loss with respect to every parameter, each along a random direction."""
@@ -203,14 +228,21 @@ def test_finite_differences(form: str, wiring: str, forced: bool) -> None:
 @pytest.mark.parametrize("wiring", WIRINGS)
 @pytest.mark.parametrize("form", LOSSES)
 def test_an_update_follows_the_gradient_of_both(form: str, wiring: str, forcing: str) -> None:
-    """With plain SGD the parameters move by the gradient: that of the sum of both losses over the batches, averaged over all sentences."""
+    """With plain SGD the parameters move by the gradient: that of the sum of both losses over the batches,
+    averaged over all sentences."""
     network, given = small_network(wiring=wiring), batch(SOME)
     other = batch(ALL)
     losses = [total(network, part, form, 0.3, forcing == "known") / 6 for part in (given, other)]
     expected = gradients(network, losses[0] + losses[1])
     before = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
     training = TrainingSettings.model_validate(
-        {"alignment_loss": form, "alignment_weight": 0.3, "alignment_forcing": forcing, "optimiser": "sgd", "clip_norm": 0.0}
+        {
+            "alignment_loss": form,
+            "alignment_weight": 0.3,
+            "alignment_forcing": forcing,
+            "optimiser": "sgd",
+            "clip_norm": 0.0,
+        }
     )
     Trainer(network, training, 0).update([given, other], 1)
     moved = {name: before[name] - parameter.detach() for name, parameter in network.named_parameters()}
@@ -219,7 +251,8 @@ def test_an_update_follows_the_gradient_of_both(form: str, wiring: str, forcing:
 
 @pytest.mark.parametrize("wiring", WIRINGS)
 def test_forcing_alone_teaches_the_scorer_nothing_and_the_loss_still_does(wiring: str) -> None:
-    """Where every context is made of links, α reaches the NLL nowhere: its parameters learn from the alignment loss, and only from it."""
+    """Where every context is made of links, α reaches the NLL nowhere: its parameters learn from the
+    alignment loss, and only from it."""
     network, given = small_network(wiring=wiring), batch(ALL)
     forced = gradients(network, total(network, given, "cross-entropy", 0.0, forced=True))
     both = gradients(network, total(network, given, "cross-entropy", 1.0, forced=True))
@@ -232,22 +265,3 @@ def test_forcing_alone_teaches_the_scorer_nothing_and_the_loss_still_does(wiring
         assert bool(free[name].any()), name
     for name in ("encoder.forwards.U_zr.weight", "decoder.W_s.weight", "decoder.cell.C.weight"):
         assert bool(forced[name].any()), name  # the rest learns through the contexts
-
-
-def test_a_row_without_links_teaches_the_scorer_under_forcing() -> None:
-    network = small_network()
-    found = gradients(network, total(network, batch(SOME), "squared", 0.0, forced=True))
-    assert bool(found["decoder.alignment.W_a.weight"].any())
-
-
-@pytest.mark.parametrize(
-    ("form", "wiring", "forcing"), [("cross-entropy", "released", "known"), ("squared", "appendix", "none"), ("product", "eq4", "none")]
-)
-def test_links_are_learnt(form: str, wiring: str, forcing: str) -> None:
-    """Updates on one batch: forced decoding comes to look where the links say, under forcing too, which needs the loss for that."""
-    network, given = small_network(wiring=wiring), batch(SOME)
-    changes = {"alignment_loss": form, "alignment_forcing": forcing, "optimiser": "adam", "learning_rate": 0.05, "clip_norm": 5.0}
-    trainer = Trainer(network, TrainingSettings.model_validate(changes), 0)
-    losses = [trainer.update([given], number).alignment_loss for number in range(1, 31)]
-    least = 0.0 if form == "squared" else math.log(2) + math.log(4)  # of the rows with 2 and 4 links
-    assert losses[-1] - least < 0.5 * (losses[0] - least)

@@ -6,7 +6,17 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from small import ALIGNMENTS, CELLS, ENCODERS, WIRINGS, Sentences, nll, sentences, small_network, teacher_forced
+from small import (
+    ALIGNMENTS,
+    CELLS,
+    ENCODERS,
+    WIRINGS,
+    Sentences,
+    nll,
+    sentences,
+    small_network,
+    teacher_forced,
+)
 from torch import Tensor
 
 from rnnsearch.model.network import TranslationNetwork
@@ -35,7 +45,12 @@ def longer_padding(batch: Sentences) -> tuple[Sentences, list[int]]:
 
 def trimmed(batch: Sentences, b: int) -> Sentences:
     J, I = int(batch.lengths[b]), int(batch.target_lengths[b])  # noqa: E741
-    return Sentences(batch.source[b : b + 1, :J], batch.lengths[b : b + 1], batch.target[b : b + 1, :I], batch.target_lengths[b : b + 1])
+    return Sentences(
+        batch.source[b : b + 1, :J],
+        batch.lengths[b : b + 1],
+        batch.target[b : b + 1, :I],
+        batch.target_lengths[b : b + 1],
+    )
 
 
 def gradients(network: TranslationNetwork, loss: Tensor) -> list[Tensor | None]:
@@ -45,7 +60,11 @@ def gradients(network: TranslationNetwork, loss: Tensor) -> list[Tensor | None]:
 @pytest.mark.parametrize("change", [permuted, longer_padding], ids=["order", "padding"])
 @every_combination
 def test_order_and_padding(
-    cell: str, encoder: str, alignment: str, wiring: str, change: Callable[[Sentences], tuple[Sentences, list[int]]]
+    cell: str,
+    encoder: str,
+    alignment: str,
+    wiring: str,
+    change: Callable[[Sentences], tuple[Sentences, list[int]]],
 ) -> None:
     network = small_network(cell=cell, encoder=encoder, alignment=alignment, wiring=wiring)
     before = sentences()
@@ -58,13 +77,19 @@ def test_order_and_padding(
         torch.testing.assert_close(log_p[now, :I], old_log_p[was, :I], rtol=0, atol=1e-13)
         torch.testing.assert_close(weights[now, :I, :J], old_weights[was, :I, :J], rtol=0, atol=1e-13)
         assert weights[now, :, J:].count_nonzero() == 0
-    torch.testing.assert_close(gradients(network, nll(network, after)), gradients(network, nll(network, before)), rtol=0, atol=1e-11)
+    torch.testing.assert_close(
+        gradients(network, nll(network, after)), gradients(network, nll(network, before)), rtol=0, atol=1e-11
+    )
 
 
 @every_combination
 def test_alone_as_in_company(cell: str, encoder: str, alignment: str, wiring: str) -> None:
-    """The gradient of a batch is the sum of its sentences' gradients, each alone and without padding; so are the losses."""
-    network, batch = small_network(cell=cell, encoder=encoder, alignment=alignment, wiring=wiring), sentences()
+    """The gradient of a batch is the sum of its sentences' gradients, each alone and without padding; so are
+    the losses."""
+    network, batch = (
+        small_network(cell=cell, encoder=encoder, alignment=alignment, wiring=wiring),
+        sentences(),
+    )
     loss = nll(network, batch)
     singles = [nll(network, trimmed(batch, b)) for b in range(3)]
     torch.testing.assert_close(loss, torch.stack(singles).sum(), rtol=0, atol=1e-12)

@@ -1,4 +1,5 @@
-"""From a name in the settings to a class: built-in ones, a user's own, and one clear line for everything else."""
+"""From a name in the settings to a class: built-in ones, a user's own, and one clear line for everything
+else."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import pytest
 from small import SOURCE_WORDS, TARGET_WORDS, small_settings
 
 from rnnsearch.errors import InputError
-from rnnsearch.model.alignment import ALIGNMENTS, Alignment
+from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.network import TranslationNetwork
@@ -72,6 +73,7 @@ class TestEverySetting:
         with pytest.raises(InputError, match=rf"model\.{setting} = .*--trust-code"):
             build(False, **{setting: f"my_parts:My{setting.capitalize()}"})
         assert "my_parts" not in sys.modules
+        assert str(Path.cwd()) not in sys.path
 
     @pytest.mark.parametrize("trust_code", [False, True])
     def test_unknown_name(self, setting: str, trust_code: bool) -> None:
@@ -128,9 +130,3 @@ def test_a_scorer_that_refuses_its_sizes() -> None:
     """A ValueError of the class itself becomes the one line that a user reads."""
     with pytest.raises(InputError, match="brings bad luck"):
         build(True, alignment="my_parts:MyAlignment", alignment_size=13)
-
-
-def test_current_directory_is_looked_at_only_with_consent() -> None:
-    with pytest.raises(InputError):
-        resolve("model.alignment", "my_parts:MyAlignment", ALIGNMENTS, Alignment, trust_code=False)
-    assert str(Path.cwd()) not in sys.path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
@@ -16,7 +17,7 @@ from rnnsearch import Translator
 from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
 from rnnsearch.installed import VARIABLE, folder_of, installed_models
-from rnnsearch.model import inference_weights
+from rnnsearch.kernels import int8_linear
 from rnnsearch.pretrained.card import CardScore, ModelCard, card_markdown, read_card
 from rnnsearch.run import Run
 
@@ -50,7 +51,8 @@ def test_whole_weights_translate_as_the_run_does(tiny_run: Path, tmp_path: Path)
     translator = Translator.load(tiny_run)
     translator.save_pretrained(tmp_path / "model")
     assert {file.name for file in (tmp_path / "model").iterdir()} == {
-        *("README.md", "config.toml", "model.safetensors", "vocabulary.source.txt", "vocabulary.target.txt")
+        *("README.md", "config.toml", "model.safetensors"),
+        *("vocabulary.source.txt", "vocabulary.target.txt", "words.target.bloom"),
     }
     assert Translator.from_pretrained(tmp_path / "model").translate(LINES) == translator.translate(LINES)
 
@@ -59,14 +61,20 @@ def test_int8_weights_take_a_quarter_and_search_in_int8(saved: Path, tiny_subwor
     model = Translator.from_pretrained(saved / "en-fr")
     assert model.search.precision == "int8"
     whole = Run.open(tiny_subword_run).model_path.stat().st_size
-    assert (saved / "en-fr" / "model.safetensors").stat().st_size < 0.5 * whole  # of so small a network much is header
-    ours, theirs = (one.networks[0].decoder.cell.U.weight.detach() for one in (model, Translator.load(tiny_subword_run)))
+    assert (
+        saved / "en-fr" / "model.safetensors"
+    ).stat().st_size < 0.5 * whole  # of so small a network much is header
+    ours, theirs = (
+        one.networks[0].decoder.cell.U.weight.detach() for one in (model, Translator.load(tiny_subword_run))
+    )
     assert torch.allclose(ours, theirs, atol=float(theirs.abs().max()) / 200)
 
 
-def test_without_int8_products_a_model_searches_in_float32(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rnnsearch.translation.translator.available", lambda: False)
-    monkeypatch.setattr(inference_weights, "available", lambda: False)
+def test_without_int8_products_a_model_searches_in_float32(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rnnsearch.translation.translator.has_int8", lambda device: False)
+    monkeypatch.setattr(int8_linear, "has_int8", lambda device: False)
     translator = Translator.load(saved / "en-fr")
     assert translator.search.precision == "float32"
     assert len(translator.translate(LINES)) == 3
@@ -76,7 +84,9 @@ def test_without_int8_products_a_model_searches_in_float32(saved: Path, monkeypa
 
 def test_a_model_is_saved_again_from_what_was_loaded(saved: Path, tmp_path: Path) -> None:
     Translator.from_pretrained(saved / "en-fr").save_pretrained(tmp_path / "again", int8=True)
-    again, before = (Run.open(folder).load_network().state_dict() for folder in (tmp_path / "again", saved / "en-fr"))
+    again, before = (
+        Run.open(folder).load_network().state_dict() for folder in (tmp_path / "again", saved / "en-fr")
+    )
     assert all(torch.allclose(again[name], before[name], rtol=1e-6) for name in before)
 
 
@@ -96,7 +106,11 @@ def test_the_card_has_the_hub_s_metadata(saved: Path) -> None:
     _, front, prose = text.split("---\n", 2)
     yaml = pytest.importorskip("yaml", reason="needs PyYAML, which comes with the extra `hub`")
     metadata = yaml.safe_load(front)
-    assert (metadata["language"], metadata["license"], metadata["library_name"]) == (["en", "fr"], "mit", "rnnsearch")
+    assert (metadata["language"], metadata["license"], metadata["library_name"]) == (
+        ["en", "fr"],
+        "mit",
+        "rnnsearch",
+    )
     (result,) = metadata["model-index"][0]["results"]
     assert result["metrics"] == [{"type": "bleu", "name": 'BLEU (nrefs:1|"13a")', "value": 24.5}]
     assert '| newstest2013 | BLEU | 24.5 | nrefs:1\\|"13a" |' in prose
@@ -105,6 +119,14 @@ def test_the_card_has_the_hub_s_metadata(saved: Path) -> None:
 
 def test_a_card_that_says_nothing_is_one_too() -> None:
     assert "The training data are not named." in card_markdown(ModelCard(), Settings(), 1)
+
+
+def test_a_card_brings_no_html_and_no_link() -> None:
+    evil = "<script>x</script> [a](javascript:b) `c` [d]: javascript:e <f@g.h>"
+    card = ModelCard(name="m", description=evil, training=evil, licence=evil, data=[evil], limits=[evil])
+    _, _, prose = card_markdown(card, Settings(), 1).split("---\n", 2)
+    assert prose.count("javascript:") == 10
+    assert re.search(r"(?<!\\)[<>\[\]]", prose.replace('(["..."])[0]', "")) is None
 
 
 def test_faults_of_a_card_are_named(tmp_path: Path) -> None:
@@ -140,7 +162,9 @@ def test_a_folder_comes_before_a_name(named: Path) -> None:
 
 
 def test_an_unknown_name_lists_those_that_are_there(named: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=r"no installed model 'en-fx' \(did you mean 'en-fr'\? installed models: en-fr\)"):
+    with pytest.raises(
+        InputError, match=r"no installed model 'en-fx' \(did you mean 'en-fr'\? installed models: en-fr\)"
+    ):
         Translator.load("en-fx")
     monkeypatch.setenv(VARIABLE, "")
     monkeypatch.setattr("rnnsearch.installed.entry_points", lambda group: [])
@@ -148,7 +172,9 @@ def test_an_unknown_name_lists_those_that_are_there(named: Path, monkeypatch: py
         Translator.load("en-fr")
 
 
-def test_a_package_says_where_models_lie_and_is_not_run(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_says_where_models_lie_and_is_not_run(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     package = tmp_path / "some_models_of_mine"
     shutil.copytree(saved, package)
     (package / "__init__.py").write_text("raise RuntimeError('code of a package of models was run')")
@@ -164,21 +190,21 @@ def test_commands_take_names(named: Path, command: Callable[..., Any], tmp_path:
     (tmp_path / "text.en").write_text("\n".join(LINES) + "\n")
     (tmp_path / "text.fr").write_text("L'homme voit la femme.\n\nLe comité visite Paris.\n")
     expected = [one.text for one in Translator.load("en-fr").translate(LINES)]
-    assert command("translate", "en-fr", stdin="\n".join(LINES).encode()).lines == expected
-    assert command("translate", "en-fr", "text.en").lines == expected
-    assert len(command("translate", "en-fr", "en-fr", stdin=b"A man.\n").lines) == 1
-    assert command("align", "en-fr", "text.en", "text.fr").code == 0
-    wrong = command("align", "en-fr", "text.en", "text.fr", "--reverse-run", "en-fr")
+    assert command("translate en-fr", stdin="\n".join(LINES).encode()).lines == expected
+    assert command("translate en-fr text.en").lines == expected
+    assert len(command("translate en-fr en-fr", stdin=b"A man.\n").lines) == 1
+    assert command("align en-fr text.en text.fr").code == 0
+    wrong = command("align en-fr text.en text.fr --reverse-run en-fr")
     assert (wrong.code, wrong.err) == (
         2,
-        "rnnsearch: en-fr: translates from en to fr (--reverse-run needs a run from fr to en)\n",
+        "rnnsearch: en-fr: translates from en to fr (the reverse run must translate from fr to en)\n",
     )
 
 
 def test_the_list(named: Path, command: Callable[..., Any], tmp_path: Path) -> None:
     (line,) = command("models").lines
     assert line.startswith("en-fr        en → fr  0.0 MB  mit  newstest2013 BLEU 24.5")
-    (found,) = (json.loads(line) for line in command("models", "--json").lines)
+    (found,) = (json.loads(line) for line in command("models --json").lines)
     assert (found["name"], found["source"], found["scores"][0]["value"]) == ("en-fr", "en", 24.5)
 
 
@@ -190,22 +216,29 @@ def test_a_damaged_model_is_listed_as_such(
     monkeypatch.setenv(VARIABLE, str(tmp_path / "homes"))
     (line,) = command("models").lines
     assert line.startswith("broken       damaged: ")
-    assert command("translate", "broken").err.startswith(f"rnnsearch: {tmp_path}/homes/broken/config.toml: is damaged")
+    assert command("translate broken").err.startswith(
+        f"rnnsearch: {tmp_path}/homes/broken/config.toml: is damaged"
+    )
 
 
-def test_a_run_becomes_a_model_by_a_command(tiny_run: Path, tmp_path: Path, command: Callable[..., Any]) -> None:
+def test_a_run_becomes_a_model_by_a_command(
+    tiny_run: Path, tmp_path: Path, command: Callable[..., Any]
+) -> None:
     (tmp_path / "card.toml").write_text('licence = "mit"\n')
-    assert command("models", "--save", tiny_run, "--out", tmp_path / "model", "--int8", "--card", tmp_path / "card.toml").code == 0
+    done = command(f"models --save {tiny_run} --out {tmp_path}/model --int8 --card {tmp_path}/card.toml")
+    assert done.code == 0
     assert 'license: "mit"' in (tmp_path / "model" / "README.md").read_text()
-    assert command("models", "--int8").code == command("models", "--save", tiny_run).code == 2
+    assert command("models --int8").code == command(f"models --save {tiny_run}").code == 2
 
 
 @pytest.mark.parametrize("size", [0, 100, -1])
-def test_damaged_weights_are_one_clear_line(saved: Path, tmp_path: Path, command: Callable[..., Any], size: int) -> None:
+def test_damaged_weights_are_one_clear_line(
+    saved: Path, tmp_path: Path, command: Callable[..., Any], size: int
+) -> None:
     shutil.copytree(saved / "en-fr", tmp_path / "model")
     file = tmp_path / "model" / "model.safetensors"
     file.write_bytes(file.read_bytes()[:size])
-    done = command("translate", tmp_path / "model", stdin=b"x\n")
+    done = command(f"translate {tmp_path}/model", stdin=b"x\n")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"rnnsearch: {file}: is damaged")
     assert done.err.count("\n") == 1

@@ -1,4 +1,5 @@
-"""Models of a hub: fetched by `owner/name` from a stand-in of it on this machine, and nothing but what a model needs."""
+"""Models of a hub: fetched by `owner/name` from a stand-in of it on this machine, and nothing but what a
+model needs."""
 
 from __future__ import annotations
 
@@ -24,6 +25,10 @@ class Hub(BaseHTTPRequestHandler):
 
     files: dict[str, bytes]
     asked: list[str]
+    commit: str
+    etag: str
+    missing: int
+    """Bytes that an answer promises and does not bring."""
 
     def log_message(self, format: str, *arguments: object) -> None:
         pass
@@ -36,10 +41,21 @@ class Hub(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         if path.startswith("/api/models/someone/en-fr"):
             entries = [{"rfilename": name} for name in self.files]
-            tree = [{"type": "file", "path": name, "size": len(content), "oid": "0" * 40} for name, content in self.files.items()]
-            about = {"_id": "1", "id": "someone/en-fr", "sha": COMMIT, "siblings": entries, "private": False, "downloads": 0, "tags": []}
+            tree = [
+                {"type": "file", "path": name, "size": len(content), "oid": "0" * 40}
+                for name, content in self.files.items()
+            ]
+            about = {
+                "_id": "1",
+                "id": "someone/en-fr",
+                "sha": self.commit,
+                "siblings": entries,
+                "private": False,
+                "downloads": 0,
+                "tags": [],
+            }
             return self.answer(json.dumps(tree if "/tree/" in path else about).encode(), "application/json")
-        name = path.rpartition(f"/resolve/{COMMIT}/")[2]
+        name = path.rpartition("/")[2]
         if name in self.files:
             return self.answer(self.files[name], "application/octet-stream")
         self.send_response(404)
@@ -50,9 +66,9 @@ class Hub(BaseHTTPRequestHandler):
     def answer(self, content: bytes, kind: str) -> None:
         self.send_response(200)
         self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(content)))
-        self.send_header("ETag", f'"{sha256(content).hexdigest()}"')
-        self.send_header("X-Repo-Commit", COMMIT)
+        self.send_header("content-length", str(len(content) + self.missing))
+        self.send_header("ETag", self.etag or f'"{sha256(content).hexdigest()}"')
+        self.send_header("X-Repo-Commit", self.commit)
         self.end_headers()
         if self.command == "GET":
             self.wfile.write(content)
@@ -66,7 +82,7 @@ def hub(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         "evil.py": b"raise SystemExit",
         "big.bin": b"0",
     }
-    Hub.asked = []
+    Hub.asked, Hub.commit, Hub.etag, Hub.missing = [], COMMIT, "", 0
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
@@ -85,8 +101,54 @@ def test_a_model_of_the_hub_translates_and_brings_no_code(hub: type[Hub], tmp_pa
     assert not any("evil.py" in path or "big.bin" in path for path in hub.asked if "/resolve/" in path)
 
 
+def names_in(folder: Path) -> set[str]:
+    """Names of all that lies in a folder, but for the cache's own."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if "cache" not in path.parts}
+
+
+@pytest.mark.parametrize(
+    ("commit", "etag"),
+    [(COMMIT, '"../../../../NAME"'), ("../../../NAME", ""), ("../" * 20 + "tmp/NAME", ""), ("C" * 40, "")],
+    ids=["ETag", "commit", "commit from the root", "no commit"],
+)
+def test_a_hostile_hub_writes_nothing_outside_the_cache(
+    hub: type[Hub], tmp_path: Path, commit: str, etag: str
+) -> None:
+    hub.commit, hub.etag = commit, etag
+    before = names_in(tmp_path)
+    if commit == COMMIT:  # an ETag names nothing
+        Translator.from_pretrained("someone/en-fr")
+    else:
+        with pytest.raises(InputError, match="the hub calls its commit '"):
+            Translator.from_pretrained("someone/en-fr")
+        assert not (tmp_path / "cache").exists()
+    assert names_in(tmp_path) == before
+    assert not list(tmp_path.rglob("NAME*"))
+
+
+def test_a_model_that_was_fetched_needs_no_hub(hub: type[Hub], monkeypatch: pytest.MonkeyPatch) -> None:
+    Translator.from_pretrained("someone/en-fr")
+    asked = len(hub.asked)
+    Translator.from_pretrained("someone/en-fr")
+    assert not any("/resolve/" in path for path in hub.asked[asked:])
+    monkeypatch.setattr("rnnsearch.pretrained.hub.ENDPOINT", "http://127.0.0.1:9")
+    assert Translator.from_pretrained("someone/en-fr").translate(["a"])
+
+
+@pytest.mark.parametrize("missing", [1, 10**15])
+def test_a_download_that_breaks_off_is_one_line_and_no_model(
+    hub: type[Hub], tmp_path: Path, missing: int
+) -> None:
+    hub.missing = missing
+    with pytest.raises(InputError, match="model 'someone/en-fr' cannot be fetched: "):
+        Translator.from_pretrained("someone/en-fr")
+    assert not list(tmp_path.glob("cache/**/model.safetensors"))
+
+
 def test_a_name_that_the_hub_does_not_know_is_one_line(hub: type[Hub]) -> None:
-    with pytest.raises(InputError, match=r"model 'someone/else' cannot be fetched: .+ \(check its name and the connection\)"):
+    with pytest.raises(
+        InputError, match=r"model 'someone/else' cannot be fetched: .+ \(check its name and the connection\)"
+    ):
         Translator.from_pretrained("someone/else")
 
 

@@ -15,8 +15,13 @@ from rnnsearch.system.files import file_name
 def texts(tmp_path: Path) -> list[str]:
     """test.en and test.fr of two lines, other.en.txt and other.fr.txt of one."""
     files = []
-    for name, lines in (("test.en", "a\nb\n"), ("test.fr", "c\nd\n"), ("other.en.txt", "e\n"), ("other.fr.txt", "f\n")):
-        (tmp_path / name).write_text(lines, encoding="utf-8")
+    for name, lines in (
+        ("test.en", "a\nb\n"),
+        ("test.fr", "c\nd\n"),
+        ("other.en.txt", "e\n"),
+        ("other.fr.txt", "f\n"),
+    ):
+        (tmp_path / name).write_text(lines, "utf-8")
         files.append(str(tmp_path / name))
     return files
 
@@ -31,7 +36,7 @@ def test_sets_are_called_by_their_files_or_as_told(texts: list[str]) -> None:
 
 def test_gold_links_belong_to_one_set(texts: list[str], tmp_path: Path) -> None:
     gold = tmp_path / "gold"
-    gold.write_text("0-0\n\n", encoding="utf-8")
+    gold.write_text("0-0\n\n", "utf-8")
     (one,) = read_test_sets(texts[:2], [str(gold)])
     assert one.gold is not None
     assert [links.sure for links in one.gold] == [{(0, 0)}, frozenset()]
@@ -52,10 +57,14 @@ def test_gold_links_belong_to_one_set(texts: list[str], tmp_path: Path) -> None:
         ([2, 3], "{gold}", "gold: has 2 sentences, and test set other has 1"),
     ],
 )
-def test_bad_sets_are_one_clear_line(texts: list[str], tmp_path: Path, files: list[int], gold: str, message: str) -> None:
-    (tmp_path / "gold").write_text("0-0\n\n", encoding="utf-8")
+def test_bad_sets_are_one_clear_line(
+    texts: list[str], tmp_path: Path, files: list[int], gold: str, message: str
+) -> None:
+    (tmp_path / "gold").write_text("0-0\n\n", "utf-8")
     with pytest.raises(InputError, match=message):
-        read_test_sets([texts[place] for place in files], [gold.format(gold=tmp_path / "gold")] if gold else [])
+        read_test_sets(
+            [texts[place] for place in files], [gold.format(gold=tmp_path / "gold")] if gold else []
+        )
 
 
 def test_an_empty_set_is_refused(tmp_path: Path) -> None:

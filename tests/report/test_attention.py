@@ -1,25 +1,47 @@
-"""Words left out and words written again, against cases counted by hand."""
+"""Words left out, words written again, and what became of unknown words, against cases counted by hand."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from rnnsearch.drawing.figures import Album
 from rnnsearch.evaluation.alignment_behaviour import Behaviour
+from rnnsearch.evaluation.measures import Measures
+from rnnsearch.evaluation.test_set import RunAnswers, System
+from rnnsearch.evaluation.test_set import TestSet as Texts
 from rnnsearch.records import Translation
-from rnnsearch.report.attention import left_out, longest_gap, too_often, written_again
+from rnnsearch.report.attention import (
+    left_out,
+    longest_gap,
+    outcomes,
+    too_often,
+    unknown_positions,
+    unknown_section,
+    written_again,
+)
+from rnnsearch.report.part import Part
+from rnnsearch.run import Run
 
 
 def translation(source: str, target: str, weights: list[list[float]]) -> Translation:
-    return Translation(target, target.split(), [*source.split(), "</s>"], 0.0, [], np.array(weights, dtype=np.float32))
+    return Translation(
+        target, target.split(), [*source.split(), "</s>"], 0.0, [], np.array(weights, dtype=np.float32)
+    )
 
 
 def test_words_left_out_and_words_attended_to_too_often() -> None:
     found = translation("old men , see", "x x x", [[0.9, 0.0, 0.0, 0.1, 0.0]] * 3)
     assert left_out(found) == [1]  # the comma is not missed, and `see` has 0.3
     assert too_often(found) == [0]
-    assert Behaviour.of(found.alignment, found.links()).shares()["over_translated"] == 1 / 4  # one definition, in `rnnsearch align` too
-    assert Behaviour.of(found.alignment, found.links()).shares()["under_translated"] == 2 / 4  # there the comma counts
+    assert (
+        Behaviour.of(found.alignment, found.links()).shares()["over_translated"] == 1 / 4
+    )  # one definition, in `rnnsearch align` too
+    assert (
+        Behaviour.of(found.alignment, found.links()).shares()["under_translated"] == 2 / 4
+    )  # there the comma counts
 
 
 def test_nothing_written_leaves_everything_out() -> None:
@@ -28,7 +50,9 @@ def test_nothing_written_leaves_everything_out() -> None:
     assert written_again(empty) == []
 
 
-@pytest.mark.parametrize(("positions", "expected"), [([], 0), ([4], 1), ([0, 1, 2, 5, 6], 3), ([1, 3, 5], 1), ([0, 4, 5], 2)])
+@pytest.mark.parametrize(
+    ("positions", "expected"), [([], 0), ([4], 1), ([0, 1, 2, 5, 6], 3), ([1, 3, 5], 1), ([0, 4, 5], 2)]
+)
 def test_the_longest_gap(positions: list[int], expected: int) -> None:
     assert longest_gap(positions) == expected
 
@@ -37,3 +61,44 @@ def test_a_word_is_written_again_only_from_the_same_source_word() -> None:
     on_a, on_b = [0.8, 0.1, 0.1], [0.1, 0.8, 0.1]
     assert written_again(translation("a b", "le le LE", [on_a, on_b, on_a])) == [2]
     assert written_again(translation("a b", ", , le", [on_a, on_a, on_a])) == []  # punctuation may repeat
+
+
+def answers(run: Path, source: str, target: str, aligned: list[int]) -> RunAnswers:
+    """aligned: for each target word the source word that it attends to."""
+    source_tokens = [*source.split(), "</s>"]
+    weights = np.full((len(aligned), len(source_tokens)), 0.01, dtype=np.float32)
+    weights[np.arange(len(aligned)), aligned] = 0.9
+    translation = Translation(target, target.split(), source_tokens, 0.0, [], weights)
+    opened = Run.open(run)
+    return RunAnswers(run, opened.source, opened.target, translations=[translation])
+
+
+def part(run: RunAnswers) -> Part:
+    measures = Measures(Texts("", [], []), [System("run", [], run=run)], {}, [], {})
+    return Part(measures, Album(Path()), "", {"run": 0})
+
+
+def test_every_unknown_word_is_followed(tiny_run: Path) -> None:
+    # The qq's are in no vocabulary; `the` is.
+    found = outcomes(answers(tiny_run, "the qqa qqb qqc", "le <unk> chien de <unk>", [0, 1, 2, 2, 0]))
+    assert (found.unknown, found.as_unknown, found.as_words, found.left_out, found.written) == (3, 1, 1, 1, 2)
+    assert {word: dict(counter) for word, counter in found.of_word.items()} == {
+        "qqa": {"<unk>": 1},
+        "qqb": {"chien de": 1},
+        "qqc": {"": 1},
+    }
+
+
+def test_what_a_word_became_can_be_told_from_its_commas(tiny_run: Path) -> None:
+    section = unknown_section(part(answers(tiny_run, "qqa qqa the", "le , <unk>", [0, 1, 1])))
+    assert section is not None
+    assert [row for table in section.blocks[1:] for row in table.rows] == [["run", "qqa", 2, ", <unk> · le"]]  # type: ignore[union-attr]
+
+
+def test_without_unknown_words_there_is_no_section(tiny_run: Path) -> None:
+    assert unknown_section(part(answers(tiny_run, "the", "le", [0]))) is None
+
+
+def test_a_word_is_unknown_if_a_piece_of_it_is(tiny_subword_run: Path) -> None:
+    codec = Run.open(tiny_subword_run).source
+    assert unknown_positions(codec, ["the", "\N{SNOWMAN}", "the"]) == [1]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.report.differences import marked, words
+from rnnsearch.report.sentences import marked, words
 
 
 @pytest.mark.parametrize(

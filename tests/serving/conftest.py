@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,17 +13,18 @@ import pytest
 
 pytest.importorskip("fastapi", reason="needs the extra serve")
 
+from loopback import Loopback
 from starlette.testclient import TestClient
 
 from rnnsearch.serving.app import AppOptions, make_app
-from rnnsearch.serving.guard import App
 from rnnsearch.serving.limits import Limits
 from rnnsearch.serving.metrics import Metrics
 from rnnsearch.serving.served_models import Models, ServedModel, load_models, model_place
-from rnnsearch.serving.server import address, bound_socket, make_server
 from rnnsearch.serving.service import Service
 
-LIMITS = Limits(characters=2_000, texts=20, sentences=40, beam=10, nbest=5, queue=100, deadline=30.0, batch=16)
+LIMITS = Limits(
+    characters=2_000, texts=20, sentences=40, beam=10, nbest=5, queue=100, deadline=30.0, batch=16
+)
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +40,7 @@ def make_service(served: list[ServedModel]) -> Callable[..., Service]:
 
 @pytest.fixture(scope="session")
 def client(make_service: Callable[..., Service]) -> Iterator[TestClient]:
-    with TestClient(make_app(make_service(), AppOptions(page=None)), raise_server_exceptions=False) as client:  # type: ignore[arg-type]
+    with TestClient(make_app(make_service(), AppOptions(page={})), raise_server_exceptions=False) as client:  # type: ignore[arg-type]
         yield client
 
 
@@ -51,7 +50,7 @@ def client_of(make_service: Callable[..., Service]) -> Iterator[Callable[..., Te
     opened: list[TestClient] = []
 
     def make(options: AppOptions | None = None, **limits: Any) -> TestClient:
-        app = make_app(make_service(**limits), options or AppOptions(page=None))
+        app = make_app(make_service(**limits), options or AppOptions(page={}))
         opened.append(TestClient(app, raise_server_exceptions=False))  # type: ignore[arg-type]
         return opened[-1].__enter__()
 
@@ -60,36 +59,10 @@ def client_of(make_service: Callable[..., Service]) -> Iterator[Callable[..., Te
         each.__exit__(None, None, None)
 
 
-class Loopback:
-    """A service on a socket of this machine, in a thread of this process."""
-
-    def __init__(self, app: App) -> None:
-        self._bound = bound_socket("127.0.0.1", 0)
-        self.address = address(self._bound)
-        self.port = int(self.address.rpartition(":")[2])
-        self.server = make_server(app)
-        self._thread = threading.Thread(target=lambda: asyncio.run(self.server.serve(sockets=[self._bound])))
-        self._thread.start()
-        while not self.server.started:
-            time.sleep(0.01)
-
-    def connect(self, timeout: float = 20) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
-
-    @property
-    def connections(self) -> int:
-        return len(self.server.server_state.connections)
-
-    def end(self) -> None:
-        self.server.should_exit = True
-        self._thread.join(30)
-        assert not self._thread.is_alive()
-
-
 @pytest.fixture(scope="session")
 def loopback(make_service: Callable[..., Service]) -> Iterator[Loopback]:
     """A service with two models, shared by all tests."""
-    server = Loopback(make_app(make_service(), AppOptions(page=None)))
+    server = Loopback(make_app(make_service(), AppOptions(page={})))
     yield server
     server.end()
 
@@ -100,7 +73,7 @@ def loopback_of(make_service: Callable[..., Service]) -> Iterator[Callable[..., 
     opened: list[Loopback] = []
 
     def make(service: Service | None = None, options: AppOptions | None = None) -> Loopback:
-        opened.append(Loopback(make_app(service or make_service(), options or AppOptions(page=None))))
+        opened.append(Loopback(make_app(service or make_service(), options or AppOptions(page={}))))
         return opened[-1]
 
     yield make
@@ -109,14 +82,15 @@ def loopback_of(make_service: Callable[..., Service]) -> Iterator[Callable[..., 
 
 
 class HeldModel:
-    """In place of the work of a service: every batch waits until `go` is set. begun: how many batches have begun."""
+    """In place of the work of a service: every batch waits until `go` is set. begun: how many batches have
+    begun."""
 
     def __init__(self, service: Service) -> None:
         self.go, self.batches = threading.Event(), []
         work = service.queue._work
 
         def held(group: Any, tasks: Sequence[Any]) -> Any:
-            self.batches.append([task.item for task in tasks])
+            self.batches.append([" ".join(task.item.words) for task in tasks])
             assert self.go.wait(30)
             return work(group, tasks)
 

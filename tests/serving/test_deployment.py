@@ -1,4 +1,5 @@
-"""The Dockerfile, the compose file and the systemd unit start commands that exist, without root, and check what is there."""
+"""The Dockerfile, the compose file and the systemd unit start commands that exist, without root, and check
+what is there."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ def test_what_the_image_copies_is_there_and_is_sent_to_the_builder() -> None:
 
 
 def test_the_image_copies_what_its_package_is_built_with() -> None:
-    """Besides the package: hatchling's own hook, and the files that pyproject.toml takes the metadata from."""
+    """Besides the package: hatchling's own hook, and the files that pyproject.toml takes the metadata
+    from."""
     copied = " ".join(re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)).split()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert "custom" in project["tool"]["hatch"]["metadata"]["hooks"]

@@ -46,7 +46,16 @@ def test_any_fields_get_an_answer(client: TestClient, path: str, body: dict[str,
 @given(
     st.sampled_from(PATHS),
     st.binary(max_size=60),
-    st.sampled_from(["application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", "\xff", ""]),
+    st.sampled_from(
+        [
+            "application/json",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=x",
+            "text/plain",
+            "\xff",
+            "",
+        ]
+    ),
 )
 def test_any_bytes_get_an_answer(client: TestClient, path: str, body: bytes, kind: str) -> None:
     answer = client.post(path, content=body, headers={"Content-Type": kind.encode("latin-1")})

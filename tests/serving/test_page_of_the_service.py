@@ -1,4 +1,5 @@
-"""The page at `/`, in a real browser and with a real service behind it: typed, clicked, moved through by keys, and refused."""
+"""The page at `/`, in a real browser and with a real service behind it: typed, clicked, moved through by
+keys, and refused."""
 
 from __future__ import annotations
 
@@ -10,8 +11,7 @@ import pytest
 from browser import NEEDS_CHROMIUM, Page, browser
 
 from rnnsearch.serving.app import AppOptions
-from rnnsearch.serving.keys import Keys
-from rnnsearch.serving.page import page_folder
+from rnnsearch.serving.guard import Keys
 from rnnsearch.translation.translator import Translator
 
 pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
@@ -21,7 +21,7 @@ SENTENCE = "The black cat sleeps."
 
 @pytest.fixture
 def page(loopback_of: Callable[..., Any], tmp_path: Path) -> Iterator[Page]:
-    server = loopback_of(None, AppOptions(page=page_folder()))
+    server = loopback_of(None, AppOptions())
     with browser(tmp_path) as tab:
         tab.open(server.address)
         tab.wait("document.querySelectorAll('#model option').length === 2")
@@ -44,19 +44,26 @@ def test_it_translates_as_the_translator_does(page: Page, tiny_run: Path) -> Non
     words = translator.translate([SENTENCE], beam=5)[0].tokens
     assert page.run("document.querySelectorAll('#matrix tbody tr').length") == len(words)
     assert page.run("document.querySelectorAll('#nbest li').length") == 5
+    assert "sent to it" in page.run("document.getElementById('where').textContent")
+    assert "keeps its weights" in page.run("document.getElementById('look-inside').textContent")
+    assert page.run("document.querySelectorAll('#output .word').length") == 0
     assert not page.messages  # nothing that the Content-Security-Policy forbids
 
 
 def test_a_text_that_the_service_refuses_is_a_clear_message(page: Page) -> None:
-    page.run("document.getElementById('text').value = 'cat '.repeat(1000)")  # of 2,000 characters that it takes
+    page.run(
+        "document.getElementById('text').value = 'cat '.repeat(1000)"
+    )  # of 2,000 characters that it takes
     page.click("#translate")
     page.wait("!document.getElementById('message').hidden")
     assert "2,000" in page.run("document.getElementById('message').textContent")
 
 
-def test_a_service_with_keys_asks_for_one(loopback_of: Callable[..., Any], tmp_path: Path, tiny_run: Path) -> None:
+def test_a_service_with_keys_asks_for_one(
+    loopback_of: Callable[..., Any], tmp_path: Path, tiny_run: Path
+) -> None:
     key = "a-key-of-the-service-1"
-    server = loopback_of(None, AppOptions(page=page_folder(), keys=Keys([key])))
+    server = loopback_of(None, AppOptions(keys=Keys([key])))
     with browser(tmp_path) as tab:
         tab.open(server.address)
         tab.wait("document.querySelectorAll('#model option').length === 2")
@@ -68,4 +75,7 @@ def test_a_service_with_keys_asks_for_one(loopback_of: Callable[..., Any], tmp_p
         assert "key" in tab.run("document.getElementById('message').textContent")
         tab.run("document.getElementById('key').focus()")
         tab.type(key)
-        assert translate(tab, SENTENCE).strip() == Translator.load(tiny_run).translate([SENTENCE], beam=5)[0].text
+        assert (
+            translate(tab, SENTENCE).strip()
+            == Translator.load(tiny_run).translate([SENTENCE], beam=5)[0].text
+        )

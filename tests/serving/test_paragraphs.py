@@ -6,18 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.serving.paragraphs import split
+from rnnsearch.serving.languages import split
 
 pytest.importorskip("sentencex")
 
 
-@given(st.text(st.sampled_from("ab. !?\n\r\t\u2028\u3000Dr…\"'«»()1,;é")), st.sampled_from(["en", "fr", "", "zz"]))
+@given(
+    st.text(st.sampled_from("ab. !?\n\r\t\u2028\u3000Dr…\"'«»()1,;é")),
+    st.sampled_from(["en", "fr", "", "zz"]),
+)
 def test_sentences_and_gaps_are_the_text(text: str, language: str) -> None:
     found = split(text, language)
     assert found.joined(found.sentences) == text
     assert len(found.gaps) == len(found.sentences) + 1
     assert all(gap.strip() == "" for gap in found.gaps)
-    assert all(sentence and sentence == sentence.strip() and len(sentence.splitlines()) == 1 for sentence in found.sentences)
+    assert all(
+        sentence and sentence == sentence.strip() and len(sentence.splitlines()) == 1
+        for sentence in found.sentences
+    )
 
 
 def test_wide_white_space_and_faults_of_the_splitter_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +42,11 @@ def test_wide_white_space_and_faults_of_the_splitter_lose_nothing(monkeypatch: p
 
 
 def test_abbreviations_end_no_sentence() -> None:
-    assert split("Dr. Smith came on Jan. 5.  Then he left!\nWho?", "en").sentences == ["Dr. Smith came on Jan. 5.", "Then he left!", "Who?"]
+    assert split("Dr. Smith came on Jan. 5.  Then he left!\nWho?", "en").sentences == [
+        "Dr. Smith came on Jan. 5.",
+        "Then he left!",
+        "Who?",
+    ]
 
 
 def test_translations_of_other_lengths_take_the_places_of_the_sentences() -> None:

@@ -1,4 +1,5 @@
-"""POST /v1/translate?stream=true: words as greedy search writes them, sentences as they are done, the whole at the end."""
+"""POST /v1/translate?stream=true: words as greedy search writes them, sentences as they are done, the whole
+at the end."""
 
 from __future__ import annotations
 
@@ -6,12 +7,11 @@ import asyncio
 import json
 from typing import Any
 
-import pytest
 from starlette.testclient import TestClient
 
+from rnnsearch.serving.routes import Growing
 from rnnsearch.serving.served_models import ServedModel
 from rnnsearch.serving.service import Place
-from rnnsearch.serving.streaming import Words
 
 TEXTS = ["The man sees a dog .  The girls read .", "A cat sleeps ."]
 
@@ -29,7 +29,9 @@ def events(client: TestClient, **body: Any) -> list[tuple[str, Any]]:
 
 def test_words_grow_into_sentences_and_sentences_into_the_answer(client: TestClient) -> None:
     found = events(client, text=TEXTS, model="en-fr", beam=1, alignment=True, links=True)
-    whole = client.post("/v1/translate", json={"text": TEXTS, "model": "en-fr", "beam": 1, "alignment": True, "links": True}).json()
+    whole = client.post(
+        "/v1/translate", json={"text": TEXTS, "model": "en-fr", "beam": 1, "alignment": True, "links": True}
+    ).json()
     assert found[-1] == ("done", whole)
     done: dict[tuple[int, int], Any] = {}
     grown: dict[tuple[int, int], list[str]] = {}
@@ -61,19 +63,26 @@ def test_a_larger_beam_sends_whole_sentences_only(client: TestClient) -> None:
 
 
 def test_a_text_without_sentences_is_done_at_once(client: TestClient) -> None:
-    assert events(client, text=" ", model="en-fr") == [("done", {"model": "en-fr", "translations": [{"text": " ", "sentences": []}]})]
+    assert events(client, text=" ", model="en-fr") == [
+        ("done", {"model": "en-fr", "translations": [{"text": " ", "sentences": []}]})
+    ]
 
 
 def test_what_cannot_be_begun_is_refused_before_the_stream(client: TestClient) -> None:
-    assert client.post("/v1/translate?stream=true", json={"text": "a" * 3_000, "model": "en-fr"}).status_code == 413
-    assert client.post("/v1/translate?stream=perhaps", json={"text": "a", "model": "en-fr"}).status_code == 422
+    assert (
+        client.post("/v1/translate?stream=true", json={"text": "a" * 3_000, "model": "en-fr"}).status_code
+        == 413
+    )
+    assert (
+        client.post("/v1/translate?stream=perhaps", json={"text": "a", "model": "en-fr"}).status_code == 422
+    )
 
 
 def test_a_slow_reader_gets_the_latest_words_and_nothing_piles_up(served: list[ServedModel]) -> None:
     results = served[0].translator.translate(["A cat ."], beam=1)
 
     async def run() -> None:
-        words = Words()
+        words = Growing()
         for _ in range(100):
             words(Place(0, 0), results[0])
             words(Place(0, 1), results[0])
@@ -82,9 +91,3 @@ def test_a_slow_reader_gets_the_latest_words_and_nothing_piles_up(served: list[S
         assert words.take(set()) == []
 
     asyncio.run(run())
-
-
-@pytest.mark.parametrize("model", ["en-fr", "back"])
-def test_the_description_says_whether_words_come(client: TestClient, model: str) -> None:
-    (described,) = [one for one in client.get("/v1/models").json()["models"] if one["name"] == model]
-    assert described["words_as_they_come"] is True

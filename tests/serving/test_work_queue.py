@@ -11,7 +11,6 @@ import pytest
 
 pytest.importorskip("fastapi", reason="needs the extra serve")
 
-from rnnsearch.serving.refusal import RefusalError
 from rnnsearch.serving.work_queue import Task, WorkQueue
 
 
@@ -52,7 +51,10 @@ def tasks(*items: Any, group: str = "g") -> list[Task]:
 
 def test_each_task_gets_its_own_result() -> None:
     async def test(queue: WorkQueue) -> None:
-        asked = [asyncio.gather(*queue.submit(tasks(f"{n}", f"{n}" * (n % 7 + 1), group=f"g{n % 3}"))) for n in range(100)]
+        asked = [
+            asyncio.gather(*queue.submit(tasks(f"{n}", f"{n}" * (n % 7 + 1), group=f"g{n % 3}")))
+            for n in range(100)
+        ]
         for n, answer in enumerate(await asyncio.gather(*asked)):
             assert answer == [(f"g{n % 3}", f"{n}"), (f"g{n % 3}", f"{n}" * (n % 7 + 1))]
 
@@ -91,46 +93,6 @@ def test_a_short_request_passes_a_long_one() -> None:
     assert ["short"] in work.batches[2:4]
 
 
-def test_a_full_queue_refuses_and_does_not_grow() -> None:
-    work = Held()
-
-    async def test(queue: WorkQueue) -> None:
-        first = queue.submit(tasks("first"))
-        await work.has_begun()
-        waiting = queue.submit(tasks(*range(9)))
-        with pytest.raises(RefusalError, match="the queue is full") as refused:
-            queue.submit(tasks("a", "b"))
-        assert refused.value.status == 503
-        assert int(refused.value.headers["Retry-After"]) >= 1
-        assert len(queue) == 9
-        waiting += queue.submit(tasks("fits"))
-        work.go.set()
-        await asyncio.gather(*first, *waiting)
-        assert len(queue) == 0
-
-    in_loop(work, test)
-
-
-def test_whoever_gives_up_frees_its_place_and_costs_no_work() -> None:
-    work = Held()
-
-    async def test(queue: WorkQueue) -> None:
-        first = queue.submit(tasks("first"))
-        await work.has_begun()
-        given_up = queue.submit(tasks(*range(10)))
-        for future in given_up:
-            future.cancel()
-        await asyncio.sleep(0)
-        assert len(queue) == 0
-        stays = queue.submit(tasks("stays"))
-        first[0].cancel()  # it is being worked on: its result is for nobody
-        work.go.set()
-        assert await stays[0] == ("g", "stays")
-
-    in_loop(work, test)
-    assert work.batches == [["first"], ["stays"]]
-
-
 def test_what_one_task_brings_about_is_no_fault_of_the_others() -> None:
     def work(group: Any, some: Sequence[Task]) -> list[Any]:
         if any(task.item == "bad" for task in some):
@@ -143,24 +105,5 @@ def test_what_one_task_brings_about_is_no_fault_of_the_others() -> None:
         assert isinstance(results[1], ValueError)
         assert results[2] == "c"
         assert await queue.submit(tasks("later"))[0] == "later"
-
-    in_loop(work, test)
-
-
-def test_the_end_finishes_what_waits_and_takes_no_more() -> None:
-    work = Held()
-
-    async def test(queue: WorkQueue) -> None:
-        asked = queue.submit(tasks("first"))
-        await work.has_begun()
-        asked += queue.submit(tasks("a", "b"))
-        ending = asyncio.ensure_future(queue.end())
-        await asyncio.sleep(0.01)
-        with pytest.raises(RefusalError, match="ending"):
-            queue.submit(tasks("late"))
-        work.go.set()
-        await ending
-        assert [one for _, one in await asyncio.gather(*asked)] == ["first", "a", "b"]
-        assert not queue.alive
 
     in_loop(work, test)

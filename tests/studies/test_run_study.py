@@ -8,27 +8,25 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import HEEDING_CTRL_C, Command
+from study_files import study_in
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import alignment_error
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
-from rnnsearch.studies import processes
-from rnnsearch.studies.result_rows import ResultRows
-from rnnsearch.studies.run_study import Finished, current_states, run_study
-from rnnsearch.studies.study import Plan, read_plan
-from rnnsearch.studies.study_folder import StudyFolder
+from rnnsearch.studies import runs
+from rnnsearch.studies.run_study import Finished, StudyOptions, current_states, run_study
+from rnnsearch.studies.scores import ResultRows
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.training.checkpoint import read_progress
 from rnnsearch.translation.outputs_file import count_outputs, read_outputs
-from rnnsearch.translation.translator import Translator
 from rnnsearch.word_links import format_links, hard_links
 
 STUDY = """
@@ -62,13 +60,6 @@ training.learning_rate = 1e30
 [variants.general]
 model.alignment = "general"
 """
-# Tests that run in the background of a shell were told to ignore Ctrl-C, and so would be what they start.
-HEEDING_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import rnnsearch.cli; rnnsearch.cli.main()"
-
-
-def plan(folder: Path, text: str = STUDY) -> Plan:
-    (folder / "study.toml").write_text(text, encoding="utf-8")
-    return read_plan(str(folder / "study.toml"))
 
 
 def silent(text: str) -> None:
@@ -79,7 +70,7 @@ def silent(text: str) -> None:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Finished]:
     """A folder with study.toml and out, and what came out."""
     folder = tmp_path_factory.mktemp("study")
-    return folder, run_study(plan(folder), folder / "out", side_by_side=2, say=silent)
+    return folder, run_study(study_in(folder, STUDY), StudyOptions(side_by_side=2), say=silent)
 
 
 @pytest.fixture
@@ -106,30 +97,42 @@ def test_rows_say_what_the_files_say(finished: tuple[Path, Finished]) -> None:
         assert (row["status"], row["updates"], row["seed"]) == ("done", 60, 1)
         references = list(read_lines(out / "corpus" / "test.fr"))
         scores = row["tests"]["test"]
-        assert scores["bleu"] == bleu(list(read_lines(out / "translations" / name / "test.txt")), references).value
+        assert (
+            scores["bleu"]
+            == bleu(list(read_lines(out / "translations" / name / "test.txt")), references).value
+        )
         (file,) = (out / "translations" / name).glob("test.references-posterior.*.jsonl")
         forced = list(read_outputs(file))
         assert scores["nll"] == pytest.approx(-sum(line.translation.score for line in forced) / 70)
         (made,) = (out / "translations" / name).glob("test.translations.*.jsonl")
         seconds = ResultRows(out / "results.jsonl").rows[name]["tests"]["test"]["seconds"]
         assert seconds == pytest.approx(sum(line.seconds for line in read_outputs(made)))
-        links = [line.translation.links() for line in forced], [hard_links(line.posterior) for line in forced if line.posterior is not None]
+        links = (
+            [line.translation.links() for line in forced],
+            [hard_links(line.posterior) for line in forced if line.posterior is not None],
+        )
         for prefix, found in zip(("", "posterior_"), links, strict=True):
-            (out / "links").write_text("".join(f"{format_links(each)}\n" for each in found), encoding="utf-8")
+            (out / "links").write_text("".join(f"{format_links(each)}\n" for each in found), "utf-8")
             expected = alignment_error(read_pharaoh(out / "links"), read_gold(out / "corpus" / "test.links"))
             rates = (expected.aer, expected.precision, expected.recall)
-            assert tuple(scores[f"{prefix}{rate}"] for rate in ("aer", "precision", "recall")) == pytest.approx(rates)
+            assert tuple(
+                scores[f"{prefix}{rate}"] for rate in ("aer", "precision", "recall")
+            ) == pytest.approx(rates)
 
 
 def test_tables_say_what_the_rows_say(finished: tuple[Path, Finished]) -> None:
-    out, table = finished[0] / "out", finished[1].tables.table
+    out, table = finished[0] / "out", finished[1].table
     assert table == json.loads((out / "table.json").read_text("utf-8"))
     (picture,) = re.findall(r"!\[.*\]\((.*)\)", (out / "table.md").read_text("utf-8"))
     assert "<svg" in (out / picture).read_text("utf-8")
     for name in ("additive", "general"):
         for metric in ("bleu", "chrf", "nll_per_word", "aer"):
             value = untimed(out, name)["tests"]["test"][metric]
-            assert table["tests"]["test"]["variants"][name][metric] == {"mean": value, "spread": None, "runs": 1}
+            assert table["tests"]["test"]["variants"][name][metric] == {
+                "mean": value,
+                "spread": None,
+                "runs": 1,
+            }
     with (out / "results.csv").open(encoding="utf-8") as file:
         found = {row["run"]: float(row["test.bleu"]) for row in csv.DictReader(file)}
     assert found == {name: untimed(out, name)["tests"]["test"]["bleu"] for name in ("additive", "general")}
@@ -141,25 +144,31 @@ def test_a_failing_run_is_recorded_and_the_others_go_on(finished: tuple[Path, Fi
     out, result = finished[0] / "out", finished[1]
     assert list(result.failed) == ["broken"]
     assert "gradients in a row were not finite" in result.failed["broken"]
-    assert result.tables.table["failed"] == result.failed
+    assert result.table["failed"] == result.failed
     assert "\nbroken failed: " in (out / "table.md").read_text("utf-8")
-    assert list(result.tables.table["tests"]["test"]["variants"]) == ["additive", "general"]
+    assert list(result.table["tests"]["test"]["variants"]) == ["additive", "general"]
 
 
 def test_what_is_finished_is_not_done_again(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(processes, "_start", refuse)
+    monkeypatch.setattr(runs, "_start", refuse)
+    (copy / "out" / "index.html").unlink()
     before = {path: path.read_bytes() for path in (copy / "out").rglob("*") if path.is_file()}
-    run_study(plan(copy), copy / "out", only=["additive", "general"], say=silent)
+    run_study(study_in(copy, STUDY), StudyOptions(only=["additive", "general"]), say=silent)
+    (copy / "out" / "index.html").unlink()  # its date is today's
     assert {path: path.read_bytes() for path in (copy / "out").rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("hidden_size = 8", "hidden_size = 9", r"runs/additive: was trained with model\.hidden_size = 8, which is now 9"),
+        (
+            "hidden_size = 8",
+            "hidden_size = 9",
+            r"runs/additive: was trained with model\.hidden_size = 8, which is now 9",
+        ),
         (
             "[settings]",
             "[settings]\ndata = {vocabulary_size = 9}",
@@ -170,14 +179,14 @@ def test_what_is_finished_is_not_done_again(copy: Path, monkeypatch: pytest.Monk
 )
 def test_other_settings_are_refused(copy: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        run_study(plan(copy, STUDY.replace(old, new)), copy / "out", say=silent)
+        run_study(study_in(copy, STUDY.replace(old, new)), StudyOptions(), say=silent)
 
 
 def test_more_updates_are_more_to_do(copy: Path) -> None:
-    longer = plan(copy, STUDY.replace("max_updates = 60", "max_updates = 90"))
-    states = {state.run.name: state for state in current_states(longer, StudyFolder(copy / "out"))}
+    longer = study_in(copy, STUDY.replace("max_updates = 60", "max_updates = 90"))
+    states = {state.run.name: state for state in current_states(longer)}
     assert (states["general"].trained, states["general"].share) == (False, pytest.approx(2 / 3))
-    assert states["general"].left == pytest.approx(states["general"].minutes / 2)
+    assert states["general"].whole == pytest.approx(states["general"].minutes * 3 / 2)
 
 
 @pytest.mark.slow
@@ -190,8 +199,8 @@ def test_a_folder_of_others_is_adopted(copy: Path, monkeypatch: pytest.MonkeyPat
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     weights = (out / "runs" / "additive" / "checkpoints" / "last.safetensors").read_bytes()
     with pytest.raises(InputError, match=r"was prepared from 300 pairs, and corpus\.pairs is 290"):
-        run_study(plan(copy, STUDY.replace("pairs = 300", "pairs = 290")), out, say=silent)
-    run_study(plan(copy), out, only=["additive"], say=silent)
+        run_study(study_in(copy, STUDY.replace("pairs = 300", "pairs = 290")), StudyOptions(), say=silent)
+    run_study(study_in(copy, STUDY), StudyOptions(only=["additive"]), say=silent)
     assert untimed(out) == expected
     assert (out / "runs" / "additive" / "checkpoints" / "last.safetensors").read_bytes() == weights
 
@@ -199,21 +208,27 @@ def test_a_folder_of_others_is_adopted(copy: Path, monkeypatch: pytest.MonkeyPat
 def test_two_commands_in_one_folder(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rnnsearch.studies.study_folder.WAIT", 0.2)
     said: list[str] = []
-    with StudyFolder(copy / "out").locked(silent), pytest.raises(InputError, match="another command is at work here"):
-        run_study(plan(copy), copy / "out", say=said.append)
+    with (
+        study_in(copy, STUDY).locked(silent),
+        pytest.raises(InputError, match="another command is at work here"),
+    ):
+        run_study(study_in(copy, STUDY), StudyOptions(), say=said.append)
     assert "waiting" in said[0]
 
 
 @pytest.mark.slow
 def test_ended_in_every_way_and_gone_on_with(finished: tuple[Path, Finished], tmp_path: Path) -> None:
     """Ctrl-C and kill -9 while training, kill -9 while translating: the row is that of an undisturbed run."""
-    plan(tmp_path)
+    study_in(tmp_path, STUDY)
     out = tmp_path / "out"
     checkpoint = out / "runs" / "additive" / "checkpoints" / "last.safetensors"
 
     def start() -> subprocess.Popen[str]:
-        words = [sys.executable, "-c", HEEDING_CTRL_C, "experiment", "study.toml", "--out", "out", "--only", "additive"]
-        return subprocess.Popen(words, cwd=tmp_path, encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        line = "experiment study.toml --out out --only additive"
+        words = [*HEEDING_CTRL_C, *line.split(" ")]
+        return subprocess.Popen(
+            words, cwd=tmp_path, encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
 
     def when(process: subprocess.Popen[str], ready: Callable[[], bool], sent: signal.Signals) -> int:
         while not ready():
@@ -229,7 +244,14 @@ def test_ended_in_every_way_and_gone_on_with(finished: tuple[Path, Finished], tm
     before = checkpoint.stat().st_mtime_ns
     assert when(start(), lambda: checkpoint.stat().st_mtime_ns > before, signal.SIGKILL) == -signal.SIGKILL
     made = out / "translations" / "additive"
-    assert when(start(), lambda: any(count_outputs(path) for path in made.glob("test.translations.*")), signal.SIGKILL) == -signal.SIGKILL
+    assert (
+        when(
+            start(),
+            lambda: any(count_outputs(path) for path in made.glob("test.translations.*")),
+            signal.SIGKILL,
+        )
+        == -signal.SIGKILL
+    )
     assert read_progress(checkpoint).finished
     assert not (made / "test.txt").exists()
     process = start()
@@ -239,73 +261,65 @@ def test_ended_in_every_way_and_gone_on_with(finished: tuple[Path, Finished], tm
     assert untimed(out) == untimed(finished[0] / "out")
 
 
-def test_the_command(copy: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command(copy: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(copy)
-    status = command("experiment", "study.toml", "--out", "out", "--status")
+    status = command("experiment study.toml --out out --status")
     assert re.fullmatch(r"additive: done, 60 updates in \d+ (s|min)", status.lines[0])
     assert (status.lines[1][:6], status.lines[-1][:16]) == ("broken", "2 of 3 runs done")
-    planned = command("experiment", "study.toml", "--out", "new", "--dry-run").lines
+    planned = command("experiment study.toml --out new --dry-run").lines
     assert not Path("new").exists()
-    assert [line.split()[1] for line in planned if line.startswith("rnnsearch")] == ["prepare", *["train", "translate"] * 3]
+    said = [line.split()[1] for line in planned if line.startswith("rnnsearch")]
+    assert said == ["prepare", *["train", "translate"] * 3]
     assert "--set model.alignment=general" in planned[-2]
-    *same, page = command("reproduce", "study.toml", "--out", "new", "--dry-run").lines
+    *same, page = command("reproduce study.toml --out new --dry-run").lines
     assert same == planned
     assert page.startswith("rnnsearch report additive=new/runs/additive ")
     assert page.endswith(" --out new/report")
-    done = command("experiment", "study.toml", "--out", "out", "--only", "general")
+    done = command("experiment study.toml --out out --only general")
     assert (done.code, done.lines[0], done.err.split("\n")[-2]) == (0, "# Tiny", "page: out/index.html")
     page = Path("out/index.html").read_text("utf-8")
     assert "rnnsearch experiment study.toml --out out --only general" in page
-    assert "report/report.html" not in page  # there is none
-    refused = command("experiment", "study.toml", "--out", "out", "--only", "nosuch")
+    assert "report/index.html" not in page  # there is none
+    refused = command("experiment study.toml --out out --only nosuch")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
-    failed = command("experiment", "study.toml", "--out", "out", "--only", "broken")
+    failed = command("experiment study.toml --out out --only broken")
     assert failed.code == 2
-    assert failed.err.split("\n")[-2].startswith("rnnsearch: out/logs/broken.log: the run broken failed (out/runs/broken: 10 gradients")
+    assert failed.err.split("\n")[-2].startswith(
+        "rnnsearch: out/logs/broken.log: the run broken failed (out/runs/broken: 10 gradients"
+    )
 
 
 def test_a_system_may_not_have_a_run_s_name(tmp_path: Path) -> None:
     """Found before anything is trained, since the table and the report could not tell them apart."""
     text = f'{STUDY}\n[tests.other]\nsource = "a.en"\nreference = "a.fr"\nsystems = {{general = "b.fr"}}\n'
     with pytest.raises(InputError, match="the system general has the name of a run"):
-        run_study(plan(tmp_path, text), tmp_path / "out", say=silent)
+        run_study(study_in(tmp_path, text), StudyOptions(), say=silent)
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
-def test_a_reproduction_ends_in_a_report(copy: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process that trained a run makes what the page wants; the page itself asks no network. What is there is not made again."""
+def test_a_reproduction_ends_in_a_report(
+    copy: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is there is not made again; translations without UNK, which only the report wants, are made."""
     monkeypatch.chdir(copy)
     text, files = Path("out/translations/general/test.txt"), Path("out/translations/general")
     before = text.read_text("utf-8")
-    text.unlink()
     (old,) = files.glob("test.translations.*")
     times = old.stat().st_mtime_ns
 
-    def refuse(*arguments: object, **named: object) -> None:
-        raise AssertionError("translated again")
-
-    monkeypatch.setattr(Translator, "translate", refuse)
-    monkeypatch.setattr(Translator, "force", refuse)
-    done = command("reproduce", "study.toml", "--out", "out", "--only", "general")
-    assert (done.code, done.lines[0], done.lines[-1]) == (0, "# Tiny", "out/report/report.html"), done.err
-    report = Path("out/report/report.html").read_text("utf-8")
+    done = command("reproduce study.toml --out out --only general")
+    assert (done.code, done.lines[0], done.lines[-1]) == (0, "# Tiny", "out/report/index.html"), done.err
+    report = Path("out/report/index.html").read_text("utf-8")
     assert "general" in report
-    assert 'href="../index.html"' in report
-    assert 'href="report/report.html"' in Path("out/index.html").read_text("utf-8")
-    assert sorted(path.name.split(".")[1] for path in files.iterdir()) == ["references-posterior", "translations", "txt", "without-unk"]
+    assert 'href="report/index.html"' in Path("out/index.html").read_text("utf-8")
+    assert sorted(path.name.split(".")[1] for path in files.iterdir()) == [
+        "references-posterior",
+        "ter",
+        "translations",
+        "txt",
+        "without-unk",
+    ]
     assert old.stat().st_mtime_ns == times
     assert text.read_text("utf-8") == before
     assert Path("out/report/translations/general/test.txt").read_text("utf-8") == before
-
-
-@pytest.mark.slow
-def test_outputs_of_an_earlier_version_are_made_anew_with_a_word(copy: Path) -> None:
-    out = copy / "out"
-    expected = untimed(out, "general")
-    (out / "forced").mkdir()
-    shutil.rmtree(out / "translations" / "general")
-    said: list[str] = []
-    run_study(plan(copy), out, only=["general"], say=said.append)
-    assert untimed(out, "general") == expected
-    assert [line for line in said if "an earlier version are not used" in line] == said[:1]

@@ -9,7 +9,7 @@ import pytest
 import tomli_w
 
 from rnnsearch.config import load_config
-from rnnsearch.errors import InputError, RenamedWarning
+from rnnsearch.errors import InputError
 from rnnsearch.studies import study
 from rnnsearch.studies.study import CorpusFiles, Plan, Study, Variant, read_plan, study_names
 from rnnsearch.studies.study_folder import StudyFolder
@@ -35,8 +35,8 @@ def plan(tmp_path: Path) -> Callable[..., Plan]:
     """plan(text, …) reads a study file with that text."""
 
     def read(text: str, *arguments: object, **named: object) -> Plan:
-        (tmp_path / "study.toml").write_text(text, encoding="utf-8")
-        return read_plan(str(tmp_path / "study.toml"), *arguments, **named)  # type: ignore[arg-type]
+        (tmp_path / "study.toml").write_text(text, "utf-8")
+        return read_plan(tmp_path / "study.toml", *arguments, **named)  # type: ignore[arg-type]
 
     return read
 
@@ -67,20 +67,11 @@ def test_recipe_then_settings_then_variant_then_overrides(plan: Callable[..., Pl
     assert (found.data.vocabulary_size, found.data.minimum_count) == (77, 2)
 
 
-def test_a_study_with_an_old_name_of_a_setting(plan: Callable[..., Plan]) -> None:
-    text = """
-    recipe = "multi30k"
-    settings = {data = {shortlist = 77}}
-    corpus = {builtin = true}
-    variants = {one = {}}
-    """
-    with pytest.warns(RenamedWarning, match=r"data\.shortlist is now called data\.vocabulary_size"):
-        assert plan(text).data.vocabulary_size == 77
-
-
 def test_a_recipe_lies_beside_its_study(plan: Callable[..., Plan], tmp_path: Path) -> None:
-    (tmp_path / "own.toml").write_text("[model]\nhidden_size = 5\n", encoding="utf-8")
-    found = plan(FILES.replace("[variants.one]", '[variants.one]\nrecipe = "own.toml"'), tmp_path / "elsewhere")
+    (tmp_path / "own.toml").write_text("[model]\nhidden_size = 5\n", "utf-8")
+    found = plan(
+        FILES.replace("[variants.one]", '[variants.one]\nrecipe = "own.toml"'), tmp_path / "elsewhere"
+    )
     assert found.settings["one"].model.hidden_size == 5
     assert found.path("news.en") == tmp_path / "elsewhere" / "news.en"
 
@@ -88,16 +79,25 @@ def test_a_recipe_lies_beside_its_study(plan: Callable[..., Plan], tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (SMALL + "nosuch = 1", r"study\.toml: unknown setting variants\.one\.nosuch \(`rnnsearch settings --study alignment`"),
+        (
+            SMALL + "nosuch = 1",
+            r"study\.toml: unknown setting variants\.one\.nosuch \(`rnnsearch settings --study alignment`",
+        ),
         (SMALL + "model.nosuch = 1", r"study\.toml: variant one: unknown setting model\.nosuch"),
         (SMALL + "data.vocabulary_size = 1", r"unknown setting variants\.one\.data"),
-        (SMALL + "training.seed = 3", r"training\.seed is not a setting of a study \(list the seeds, as seeds = \[1, 2\]\)"),
+        (
+            SMALL + "training.seed = 3",
+            r"training\.seed is not a setting of a study \(list the seeds, as seeds = \[1, 2\]\)",
+        ),
         ("seeds = [1, 1]" + SMALL, "a seed is named twice"),
         ('baseline = "two"' + SMALL, r"there is no variant 'two', only one"),
         (SMALL.replace("one", '"a/b"'), r"variants\.a/b"),
         (SMALL.replace("builtin = true", ""), r"corpus: name the files of `train`, or say `builtin = true`"),
         (SMALL.replace("builtin = true", 'builtin = true\ndev = ["a"]'), "brings its own development pairs"),
-        (FILES.replace("[tests.news]", "[settings.nosuch]"), "unknown setting settings|unknown section|tests: name at least one"),
+        (
+            FILES.replace("[tests.news]", "[settings.nosuch]"),
+            "unknown setting settings|unknown section|tests: name at least one",
+        ),
         (SMALL + "[settings.nosuch]\na = 1", r"unknown section settings\.nosuch"),
         (FILES.replace("reference", "gold"), r"tests\.news\.reference: Field required"),
         ("seeds = [", "is not TOML"),
@@ -115,9 +115,9 @@ def test_a_study_that_does_not_exist() -> None:
 
 def test_runs_are_named_after_variant_and_seed(plan: Callable[..., Plan], tmp_path: Path) -> None:
     one, several = plan("seeds = [7]" + SMALL), plan("seeds = [7, 8]\nboth_directions = true" + SMALL)
-    folder = StudyFolder(tmp_path / "out")
-    assert [(run.name, run.seed) for run in folder.runs(one)] == [("one", 7)]
-    assert [(run.name, run.reverse) for run in folder.runs(several)] == [
+    out = tmp_path / "out"
+    assert [(run.name, run.seed) for run in StudyFolder(one, out).runs] == [("one", 7)]
+    assert [(run.name, run.reverse) for run in StudyFolder(several, out).runs] == [
         ("one-7", False),
         ("one-8", False),
         ("one-7.reverse", True),
@@ -130,20 +130,20 @@ def test_a_run_keeps_its_name_when_seeds_are_added(plan: Callable[..., Plan], tm
     run = tmp_path / "out" / "runs" / "one"
     run.mkdir(parents=True)
     settings = load_config("demo", ["training.seed=8"]).model_dump(exclude_none=True)
-    (run / "config.toml").write_text(tomli_w.dumps(settings), encoding="utf-8")
+    (run / "config.toml").write_text(tomli_w.dumps(settings), "utf-8")
     several = plan("seeds = [7, 8]" + SMALL)
-    assert [found.name for found in StudyFolder(tmp_path / "out").runs(several)] == ["one-7", "one"]
+    assert [found.name for found in StudyFolder(several, tmp_path / "out").runs] == ["one-7", "one"]
 
 
 def test_two_runs_of_one_name_are_refused(plan: Callable[..., Plan], tmp_path: Path) -> None:
     clash = plan("seeds = [1, 2]" + SMALL + '[variants."one-1"]\n')
-    assert len({run.name for run in StudyFolder(tmp_path).runs(clash)}) == 4
+    assert len({run.name for run in StudyFolder(clash, tmp_path).runs}) == 4
     with pytest.raises(InputError, match=r"two runs would be named 'one\.reverse'"):
-        StudyFolder(tmp_path).runs(plan("both_directions = true" + SMALL + '[variants."one.reverse"]'))
+        _ = StudyFolder(plan("both_directions = true" + SMALL + '[variants."one.reverse"]'), tmp_path).runs
 
 
 def test_every_key_is_documented() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "experiments.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "experiments.md").read_text("utf-8")
     sections = {Study: ("corpus", "variants", "tests"), CorpusFiles: (), Variant: (), study.Test: ()}
     for kind, shown_as_a_section in sections.items():
         for key in kind.model_fields:

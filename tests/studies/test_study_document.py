@@ -1,4 +1,5 @@
-"""What a study came to, in Markdown and as a page: the same numbers in both, and the settings that made them."""
+"""What a study came to, in Markdown and as a page: the same numbers in both, and the settings that made
+them."""
 
 from __future__ import annotations
 
@@ -7,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from study_files import study_in
 
+from rnnsearch.drawing.figures import Album
 from rnnsearch.drawing.page import as_html, as_markdown
-from rnnsearch.studies.study import Plan, read_plan
-from rnnsearch.studies.study_document import study_document, write_page
+from rnnsearch.studies.study import Plan
+from rnnsearch.studies.study_folder import StudyFolder
+from rnnsearch.studies.study_tables import study_document, write_pages
 
 SUMMARY = {"mean": 20.0, "spread": 1.5, "runs": 2}
 TABLE: dict[str, Any] = {
@@ -24,11 +28,24 @@ TABLE: dict[str, Any] = {
             "sentences": 1000,
             "long_sentences": 7,
             "signatures": {"bleu": "tok:13a"},
-            "variants": {"one": {"bleu": SUMMARY, "aer": {"mean": 0.25, "spread": 0.01, "runs": 2}}, "two": {"bleu": SUMMARY}},
+            "variants": {
+                "one": {"bleu": SUMMARY, "aer": {"mean": 0.25, "spread": 0.01, "runs": 2}},
+                "two": {"bleu": SUMMARY},
+            },
             "systems": {"moses": {"bleu": {"mean": 25.57, "spread": None, "runs": 1}}},
         }
     },
-    "comparisons": {"news": [{"system": "one", "other": "two", "metric": "bleu", "difference": -0.512, "p_randomisation": 0.0312}]},
+    "comparisons": {
+        "news": [
+            {
+                "system": "one",
+                "other": "two",
+                "metric": "bleu",
+                "difference": -0.512,
+                "p_randomisation": 0.0312,
+            }
+        ]
+    },
     "failed": {"three": "no memory"},
     "missing": ["four"],
 }
@@ -45,12 +62,11 @@ model.alignment = "general"
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
-    return read_plan(str(tmp_path / "study.toml"))
+    return study_in(tmp_path, STUDY).plan
 
 
-def test_the_markdown_is_readable(plan: Plan) -> None:
-    text = as_markdown(study_document(plan, TABLE))
+def test_the_markdown_is_readable(plan: Plan, tmp_path: Path) -> None:
+    text = as_markdown(study_document(plan, TABLE, Album(tmp_path)))
     expected = """# study.toml
 
 Mean ± sample standard deviation over 2 seeds.
@@ -69,7 +85,9 @@ bleu: tok:13a
 
 **Scores of every variant on news**
 
-![Scores of every variant on news](figures/news.svg)
+![Scores of every variant on news: the numbers of the table above](figures/news.svg)
+
+Scores of every variant on news
 
 The line is the mean of one. A triangle at the edge is a variant far from the others.
 
@@ -107,23 +125,42 @@ Not done yet: four
 
 
 def test_the_page_says_the_same_and_links_to_what_is_there(plan: Plan, tmp_path: Path) -> None:
-    for name in ("table.md", "report/report.html"):
+    for name in ("table.md", "report/index.html"):
         (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "out" / name).touch()
-    page = write_page(plan, tmp_path / "out", TABLE, "rnnsearch experiment study.toml --out out")
+    _, page = write_pages(
+        StudyFolder(plan, tmp_path / "out"), TABLE, "rnnsearch experiment study.toml --out out"
+    )
     assert page == tmp_path / "out" / "index.html"
-    text = page.read_text(encoding="utf-8")
-    for shown in ("20.00 ± 1.50", "25.57", "−0.51 (p = 0.031)", "three failed: no memory", "Not done yet: four"):
+    text = page.read_text("utf-8")
+    for shown in (
+        "20.00 ± 1.50",
+        "25.57",
+        "−0.51 (p = 0.031)",
+        "three failed: no memory",
+        "Not done yet: four",
+    ):
         assert shown in text
-    for shown in ("model.alignment = &#34;general&#34;", "settings.training.max_updates", "rnnsearch experiment study.toml --out out"):
+    for shown in (
+        "model.alignment = &#34;general&#34;",
+        "settings.training.max_updates",
+        "rnnsearch experiment study.toml --out out",
+    ):
         assert shown in text
-    assert text.count("<svg") == 2  # a picture for each metric
-    assert re.findall(r'href="([^#"]+)"', text) == ["report/report.html", "table.md"]
+    assert text.count("<svg") == 1
+    assert re.findall(r'href="([^#"]+)"', text) == ["report/index.html", "table.md", "figures/"]
 
 
-def test_a_study_without_numbers_has_a_page(plan: Plan) -> None:
+def test_a_study_without_numbers_has_a_page(plan: Plan, tmp_path: Path) -> None:
     nothing = {"sentences": 1, "long_sentences": 0, "signatures": {}, "variants": {}, "systems": {}}
-    table = TABLE | {"seeds": [1], "learning": {}, "tests": {"news": nothing}, "comparisons": {}, "failed": {}, "missing": ["one", "two"]}
-    text = as_html(study_document(plan, table, drawn=True))
+    table = TABLE | {
+        "seeds": [1],
+        "learning": {},
+        "tests": {"news": nothing},
+        "comparisons": {},
+        "failed": {},
+        "missing": ["one", "two"],
+    }
+    text = as_html(study_document(plan, table, Album(tmp_path)))
     assert "Not done yet: one, two" in text
     assert "<svg" not in text

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from rnnsearch.config import ModelSettings
-from rnnsearch.model.decoder import SourceReader
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.text.store.batches import Batch
 
@@ -29,21 +28,28 @@ def network(seed: int = 1, **changed: Any) -> TranslationNetwork:
 
 @torch.no_grad()
 def by_hand(network: TranslationNetwork, row: int, filtered: bool = False) -> torch.Tensor:
-    """Sentence `row`, word by word as search has it: the context of each step exchanged for every annotation in turn; (target, source).
+    """Sentence `row`, word by word as search has it: the context of each step exchanged for every annotation
+    in turn; (target, source).
 
     filtered: each step leaves the next one the context of its posterior.
     """
     size = int(TARGET_LENGTHS[row])
     source, state = network.encode(SOURCE[row : row + 1, : LENGTHS[row]], LENGTHS[row : row + 1])
-    reader, rows = SourceReader(source), []
+    reader, rows = source, []
     for i in range(size):
         previous = TARGET[row, i - 1].view(1, 1) if i else None
         _, seen, state = network.step(previous, state, reader)
         embedded = None if previous is None else network.target_embedding(previous)
         joint = []
         for j in range(int(LENGTHS[row])):
-            logits = network.output(network.readout(network.decoder.cell.hidden(seen.cell), embedded, source.annotations[:, j : j + 1]))
-            joint.append(float(seen.weights[0, 0, j]) * float(torch.softmax(logits, -1)[0, 0, TARGET[row, i]]))
+            logits = network.output(
+                network.readout(
+                    network.decoder.cell.hidden(seen.cell), embedded, source.annotations[:, j : j + 1]
+                )
+            )
+            joint.append(
+                float(seen.weights[0, 0, j]) * float(torch.softmax(logits, -1)[0, 0, TARGET[row, i]])
+            )
         attends = i >= network.decoder.first_attended
         rows.append(torch.tensor(joint, dtype=torch.float64) / sum(joint) if attends else seen.weights[0, 0])
         if filtered:

@@ -1,4 +1,5 @@
-"""Shapes and types of arguments and results, checked at the first calls of every test: checking every call triples a training's time."""
+"""Shapes and types of arguments and results, checked at the first calls of every test: checking every call
+triples a training's time."""
 
 from __future__ import annotations
 

@@ -15,9 +15,26 @@ import torch
 from rnnsearch.system.tensors import load_tensors
 
 SMALL = [
-    *("model.embedding_size=6", "model.hidden_size=8", "model.alignment_size=5", "model.maxout_size=6", "model.initialisation=glorot"),
-    *("training.batch_size=10", "training.save_every=3", "training.validate_every=10", "training.validate_bleu=false"),
-    *("training.select_by=nll", "training.samples=0", "training.threads=1", "training.dropout_embedding=0.1", "training.max_updates=30"),
+    *(
+        "model.embedding_size=6",
+        "model.hidden_size=8",
+        "model.alignment_size=5",
+        "model.maxout_size=6",
+        "model.initialisation=glorot",
+    ),
+    *(
+        "training.batch_size=10",
+        "training.save_every=3",
+        "training.validate_every=10",
+        "training.validate_bleu=false",
+    ),
+    *(
+        "training.select_by=nll",
+        "training.samples=0",
+        "training.threads=1",
+        "training.dropout_embedding=0.1",
+        "training.max_updates=30",
+    ),
     "training.max_minutes=4",  # whatever becomes of the test that started it
 ]
 """Settings of a training of two seconds, with dropout."""
@@ -30,11 +47,20 @@ def train_words(store: Path, run: Path, *changes: str, more: Sequence[str] = ())
     return ["train", "", "--data", str(store), "--out", str(run), *sets, *more]
 
 
-def start(words: Sequence[str], said: Path, launcher: Sequence[str] = (), **environment: str) -> subprocess.Popen[bytes]:
-    """said: the file that gets what it says. launcher: the words before `-m rnnsearch`, if it is not Python itself."""
+def start(
+    words: Sequence[str], said: Path, launcher: Sequence[str] = (), **environment: str
+) -> subprocess.Popen[bytes]:
+    """said: the file that gets what it says. launcher: the words before `-m rnnsearch`, if it is not Python
+    itself."""
     with said.open("wb") as file:
         everything = [*(launcher or [sys.executable]), "-m", "rnnsearch", *words]
-        return subprocess.Popen(everything, stderr=file, stdout=subprocess.DEVNULL, start_new_session=True, env=os.environ | environment)
+        return subprocess.Popen(
+            everything,
+            stderr=file,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+            env=os.environ | environment,
+        )
 
 
 def torchrun(*options: str) -> list[str]:
@@ -49,12 +75,15 @@ def until_saved(training: subprocess.Popen[bytes], run: Path) -> None:
 
 
 def children(process: int) -> list[int]:
-    """The processes that compute for this one, by the kernel's list; multiprocessing's own tracker is none of them."""
+    """The processes that compute for this one, by the kernel's list; multiprocessing's own tracker is none of
+    them."""
     listed = Path(f"/proc/{process}/task/{process}/children")
     if not listed.exists():
         pytest.skip("needs the kernel's list of child processes")
     found = [int(child) for child in listed.read_text().split()]
-    return [child for child in found if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [
+        child for child in found if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
 
 
 def nobody_left(processes: Sequence[int]) -> None:

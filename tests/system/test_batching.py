@@ -1,11 +1,16 @@
+"""Batches of items as they come, of a size, of similar length, and of what the memory holds."""
+
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Iterator
 
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.batching import batches, in_halves
+from rnnsearch.system import batching
+from rnnsearch.system.batching import batches, in_halves, stream_batches
 
 
 def numbers(end: int, error: Exception | None = None) -> Iterator[int]:
@@ -14,7 +19,9 @@ def numbers(end: int, error: Exception | None = None) -> Iterator[int]:
         raise error
 
 
-@pytest.mark.parametrize(("end", "expected"), [(0, []), (3, [[0, 1, 2]]), (4, [[0, 1, 2], [3]]), (6, [[0, 1, 2], [3, 4, 5]])])
+@pytest.mark.parametrize(
+    ("end", "expected"), [(0, []), (3, [[0, 1, 2]]), (4, [[0, 1, 2], [3]]), (6, [[0, 1, 2], [3, 4, 5]])]
+)
 def test_lists_of_one_size(end: int, expected: list[list[int]]) -> None:
     assert list(batches(numbers(end), 3)) == expected
     found = batches(numbers(end, InputError("stop")), 3)
@@ -29,12 +36,61 @@ def test_other_errors_are_raised_at_once() -> None:
 
 
 @pytest.mark.parametrize(("limit", "sizes"), [(10, [5]), (4, [2, 3]), (2, [2, 1, 2]), (0, [1] * 5)])
-def test_halves_of_what_costs_too_much(limit: int, sizes: list[int]) -> None:
+def test_halves_of_what_costs_too_much(limit: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
     def work(items: list[int]) -> list[int]:
         seen.append(len(items))
         return [item * 10 for item in items]
 
-    assert in_halves(list(range(5)), len, limit, work) == [0, 10, 20, 30, 40]
+    monkeypatch.setattr(batching, "LARGEST_TENSOR", limit)
+    assert in_halves(list(range(5)), len, work) == [0, 10, 20, 30, 40]
     assert seen == sizes
+
+
+def test_all_items_arrive_in_their_order_in_groups_that_are_not_too_large() -> None:
+    groups = list(stream_batches(range(100), 7))
+    assert [item for group in groups for item in group] == list(range(100))
+    assert all(1 <= len(group) <= 7 for group in groups)
+    assert list(stream_batches([], 7)) == []
+
+
+def test_an_item_that_comes_alone_waits_for_no_other() -> None:
+    """Each item is sent only after the answer to the one before: a reader that waited for two would wait for
+    ever."""
+    sent: queue.Queue[int | None] = queue.Queue()
+    groups = stream_batches(iter(sent.get, None), 10)
+    for number in range(5):
+        sent.put(number)
+        assert next(groups) == [number]
+    sent.put(None)
+    assert list(groups) == []
+
+
+def test_what_the_items_raise_comes_after_the_items_before_it() -> None:
+    def items() -> Iterator[int]:
+        yield from (1, 2, 3)
+        raise InputError("the fourth is bad")
+
+    groups = stream_batches(items(), 2)
+    assert [item for _ in range(2) for item in next(groups)] == [1, 2, 3]
+    with pytest.raises(InputError, match="the fourth is bad"):
+        next(groups)
+
+
+def test_nothing_is_read_far_ahead_and_nobody_reads_after_the_end() -> None:
+    read: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(1000):
+            read.append(number)
+            yield number
+
+    before = set(threading.enumerate())
+    groups = stream_batches(items(), 5)
+    next(groups)
+    [thread] = set(threading.enumerate()) - before
+    groups.close()  # type: ignore[attr-defined]
+    thread.join(10)
+    assert not thread.is_alive()
+    assert len(read) < 20

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, and what a killed process leaves of them."""
+"""Files that are whole or absent, what a killed process leaves of them, and checksums."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import free, remove_partial_files, write_text, written_whole
+from rnnsearch.system.files import checksum, free, remove_partial_files, write_text, written_whole
 from rnnsearch.system.locks import is_abandoned, lock, only_one
 
 
@@ -33,7 +33,13 @@ def test_a_fault_leaves_the_file_as_it_was(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_removed_at_the_next_start(tmp_path: Path) -> None:
-    for name in (".file.1.partial", ".file.2a.partial", ".other.1.partial", ".file.partial", "file.1.partial"):
+    for name in (
+        ".file.1.partial",
+        ".file.2a.partial",
+        ".other.1.partial",
+        ".file.partial",
+        "file.1.partial",
+    ):
         (tmp_path / name).write_text("half")
     write_text(tmp_path / "file", "whole")
     assert names(tmp_path) == [".file.partial", ".other.1.partial", "file", "file.1.partial"]
@@ -54,8 +60,9 @@ def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
 def test_an_empty_file_is_abandoned_after_a_minute(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert not is_abandoned(tmp_path / "file")
-    os.utime(tmp_path / "file", (0, time.time() - 100))
-    assert is_abandoned(tmp_path / "file")
+    for seconds in (-100, 10_000_000):  # a date in the future: the clock was set back meanwhile
+        os.utime(tmp_path / "file", (0, time.time() + seconds))
+        assert is_abandoned(tmp_path / "file")
     assert not is_abandoned(tmp_path / "nosuch")
 
 
@@ -80,7 +87,9 @@ with only_one(Path(sys.argv[1]), "baking"):
 
 def test_only_one_process_at_a_time(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
-    with subprocess.Popen([sys.executable, "-c", HOLDING, str(folder)], stdout=subprocess.PIPE, text=True) as other:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(folder)], stdout=subprocess.PIPE, text=True
+    ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "there\n"
         said = rf"folder: another process \({other.pid}\) is baking here \(wait for it or end it"
@@ -108,3 +117,9 @@ def test_a_file_where_a_folder_should_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"x: .*file is a file, not a folder .name another place"):
         free(tmp_path / "file" / "sub" / "x", overwrite=False)
+
+
+def test_checksums_tell_parts_apart(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"ab")
+    assert checksum("ab", "c") != checksum("a", "bc") != checksum("abc")
+    assert checksum("ab") == checksum(b"ab") == checksum(tmp_path / "f")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,7 +38,9 @@ def test_the_folder_appears_at_the_end_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt, InputError])
 @pytest.mark.parametrize("before", [None, "old"])
-def test_after_a_fault_everything_is_as_before(tmp_path: Path, fault: type[BaseException], before: str | None) -> None:
+def test_after_a_fault_everything_is_as_before(
+    tmp_path: Path, fault: type[BaseException], before: str | None
+) -> None:
     out = tmp_path / "out"
     if before:
         write(out, before)
@@ -70,6 +73,8 @@ def test_what_a_dead_process_left_is_removed(tmp_path: Path) -> None:
     for name in (".out.1a.partial", ".out.1b.old", ".output.1c.partial", ".out.notes"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").touch()
+    (tmp_path / ".out.1d.partial").mkdir()
+    os.utime(tmp_path / ".out.1d.partial", (2**32, 2**32))  # its clock was ahead
     write(tmp_path / "out", "after", replaceable=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".out.notes", ".output.1c.partial", "out"]
     assert (tmp_path / "out" / "file").read_text() == "after"
@@ -83,13 +88,19 @@ def test_what_is_left_of_a_folder_with_a_longer_name_is_not_touched(tmp_path: Pa
     if there:
         write(tmp_path / "out", "before")
     write(tmp_path / "out", "after", replaceable=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.v2.1a2b3c4d.old", ".out.v2.1a2b3c4d.partial", "out"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".out.v2.1a2b3c4d.old",
+        ".out.v2.1a2b3c4d.partial",
+        "out",
+    ]
     assert (tmp_path / ".out.v2.1a2b3c4d.old" / "file").read_text() == "the only whole one"
 
 
-def test_all_that_is_in_it_is_on_the_disk_before_it_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_that_is_in_it_is_on_the_disk_before_it_appears(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     flushed: list[str] = []
-    monkeypatch.setattr(folders, "_fsync", lambda path: flushed.append(path.name))
+    monkeypatch.setattr(folders, "fsync", lambda path: flushed.append(path.name))
     with whole_folder(tmp_path / "out", lambda _: False) as folder:
         (folder / "models" / "one").mkdir(parents=True)
         (folder / "models" / "one" / "weights").touch()
@@ -107,16 +118,22 @@ def test_a_process_that_died_between_two_renames_loses_nothing(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("before", "replaceable"), [("nothing", False), ("nothing", True), ("empty", False), ("empty", True), ("old", True)]
+    ("before", "replaceable"),
+    [("nothing", False), ("nothing", True), ("empty", False), ("empty", True), ("old", True)],
 )
-def test_what_appears_meanwhile_is_left_alone_and_what_is_finished_is_kept(tmp_path: Path, before: str, replaceable: bool) -> None:
-    """Of two that make the same folder at once the first to end has it, with or without leave to replace what was there before."""
+def test_what_appears_meanwhile_is_left_alone_and_what_is_finished_is_kept(
+    tmp_path: Path, before: str, replaceable: bool
+) -> None:
+    """Of two that make the same folder at once the first to end has it, with or without leave to replace what
+    was there before."""
     out = tmp_path / "out"
     if before == "empty":
         out.mkdir()
     elif before == "old":
         write(out, "old")
-    with pytest.raises(InputError, match=r"out: appeared, or was replaced.*whole in .*finished .keep one") as refused:
+    with pytest.raises(
+        InputError, match=r"out: appeared, or was replaced.*whole in .*finished .keep one"
+    ) as refused:
         write(out, "mine", replaceable, meanwhile=lambda: write(out, "theirs", replaceable=True))
     kept = next(path for path in tmp_path.iterdir() if path != out)
     assert str(kept) in str(refused.value)
@@ -129,14 +146,24 @@ def test_what_appears_meanwhile_is_left_alone_and_what_is_finished_is_kept(tmp_p
 
 def test_a_file_that_appears_meanwhile_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="appeared"):
-        write(tmp_path / "out", "mine", replaceable=True, meanwhile=lambda: (tmp_path / "out").write_text("theirs"))
+        write(
+            tmp_path / "out",
+            "mine",
+            replaceable=True,
+            meanwhile=lambda: (tmp_path / "out").write_text("theirs"),
+        )
     assert (tmp_path / "out").read_text() == "theirs"
     assert [path.read_text() for path in tmp_path.glob("out.*/file")] == ["mine"]
 
 
 def test_what_was_there_may_be_gone_at_the_end(tmp_path: Path) -> None:
     write(tmp_path / "out", "old")
-    write(tmp_path / "out", "new", replaceable=True, meanwhile=lambda: (tmp_path / "out").rename(tmp_path / "elsewhere"))
+    write(
+        tmp_path / "out",
+        "new",
+        replaceable=True,
+        meanwhile=lambda: (tmp_path / "out").rename(tmp_path / "elsewhere"),
+    )
     assert (tmp_path / "out" / "file").read_text() == "new"
     assert (tmp_path / "elsewhere" / "file").read_text() == "old"
 
@@ -157,7 +184,11 @@ def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "message"),
-    [(errno.ENOSPC, "no space left on the disk .free some"), (errno.EDQUOT, "no space left"), (errno.EIO, "cannot be written")],
+    [
+        (errno.ENOSPC, "no space left on the disk .free some"),
+        (errno.EDQUOT, "no space left"),
+        (errno.EIO, "cannot be written"),
+    ],
 )
 def test_a_fault_of_the_disk_is_one_clear_line(tmp_path: Path, number: int, message: str) -> None:
     with pytest.raises(InputError, match=message):

@@ -29,10 +29,12 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * (1 if sys.
 def test_new_shapes_of_products_take_no_more_memory() -> None:
     """oneDNN prepares each shape of a bfloat16 product and by default keeps a thousand, here some 500 MiB.
 
-    A processor without such products prepares nothing, and passes.
+    A CPU without such products prepares nothing, and passes.
     """
     environment = {name: value for name, value in os.environ.items() if name not in SHAPES_KEPT}
-    grown = subprocess.run([sys.executable, "-c", PRODUCTS], env=environment, check=True, capture_output=True, text=True).stdout
+    grown = subprocess.run(
+        [sys.executable, "-c", PRODUCTS], env=environment, check=True, capture_output=True, text=True
+    ).stdout
     assert int(grown) < 100 * 2**20
 
 

@@ -29,7 +29,8 @@ def test_bad_toml(text: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("[" * DEEP, "nested too deeply"), ("9" * 5000, "a number has too many digits"), ("{", "Expecting")]
+    ("text", "said"),
+    [("[" * DEEP, "nested too deeply"), ("9" * 5000, "a number has too many digits"), ("{", "Expecting")],
 )
 def test_bad_json(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):

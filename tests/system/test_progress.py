@@ -14,8 +14,8 @@ def work(bar: ProgressBar) -> None:
     with bar as progress:
         progress("reading", 0, None)
         progress("reading", 5, None)
-        progress("numbering", 1, 2)
-        progress("numbering", 2, 2, "123 words/s")
+        progress("encoding", 1, 2)
+        progress("encoding", 2, 2, "123 words/s")
 
 
 def test_silent_where_there_is_no_terminal(capfd: pytest.CaptureFixture[str]) -> None:
@@ -23,7 +23,9 @@ def test_silent_where_there_is_no_terminal(capfd: pytest.CaptureFixture[str]) ->
     assert capfd.readouterr() == ("", "")
 
 
-def test_on_a_terminal_it_counts_on_stderr(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_terminal_it_counts_on_stderr(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
@@ -31,7 +33,7 @@ def test_on_a_terminal_it_counts_on_stderr(capfd: pytest.CaptureFixture[str], mo
     work(bar)
     out, err = capfd.readouterr()
     assert out == ""
-    assert "numbering" in err
+    assert "encoding" in err
     assert "reading" in err
     assert "123 words/s" in err
     assert [(task.completed, task.total) for task in bar.bar.tasks] == [(5, None), (2, 2)]
@@ -44,7 +46,9 @@ def test_a_note_that_nobody_can_read_ends_nothing(monkeypatch: pytest.MonkeyPatc
     note("warning: nobody reads this")
 
 
-def test_quiet_is_for_notes_and_bars(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quiet_is_for_notes_and_bars(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("TTY_COMPATIBLE", "FORCE_COLOR", "RNNSEARCH_QUIET"):
         monkeypatch.setenv(name, "1")
     note("unwanted")
@@ -52,7 +56,9 @@ def test_quiet_is_for_notes_and_bars(capfd: pytest.CaptureFixture[str], monkeypa
     assert capfd.readouterr() == ("", "")
 
 
-def test_it_can_be_told_to_show_nothing(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_can_be_told_to_show_nothing(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     work(ProgressBar(shown=False))
     assert capfd.readouterr() == ("", "")

@@ -1,4 +1,5 @@
-"""Tensor files: whole or absent, of the common format, and what is read is what was written."""
+"""Tensor files: whole or absent, of the common format, and what is read is what was written; and weights as
+int8."""
 
 from __future__ import annotations
 
@@ -10,7 +11,21 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.tensors import DTYPES, difference, load_notes, load_tensors, save_tensors, tensor_bytes
+from rnnsearch.system.tensors import (
+    DTYPES,
+    EMBEDDING,
+    OUTPUT,
+    SCALE,
+    WEIGHT_LIMIT,
+    dequantise,
+    difference,
+    load_notes,
+    load_tensors,
+    quantise,
+    save_tensors,
+    scales_of,
+    tensor_bytes,
+)
 
 SOME = {
     "matrix": torch.arange(6.0).view(2, 3),
@@ -21,7 +36,9 @@ SOME = {
 
 
 def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return not difference(one, other) and all(torch.equal(tensor, other[name]) for name, tensor in one.items())
+    return not difference(one, other) and all(
+        torch.equal(tensor, other[name]) for name, tensor in one.items()
+    )
 
 
 def test_others_read_what_is_written(tmp_path: Path) -> None:
@@ -50,13 +67,38 @@ def test_one_bit_anywhere_is_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("metadata", "said"),
-    [({"notes": "[" * 100_000}, "nested too deeply"), ({"notes": "3"}, "its notes are no table"), ({}, "is damaged"), (None, "is damaged")],
+    [
+        ({"notes": "[" * 100_000}, "nested too deeply"),
+        ({"notes": "3"}, "its notes are no table"),
+        ({}, "is damaged"),
+        (None, "is damaged"),
+    ],
 )
 def test_notes_that_are_none(tmp_path: Path, metadata: dict[str, str] | None, said: str) -> None:
     save_file({"a": torch.ones(3)}, tmp_path / "file", metadata=metadata)
     for read in (load_notes, lambda path: load_tensors(path, "")):
         with pytest.raises(InputError, match=said):
             read(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("tensors", "length", "said"),
+    [
+        (60_000, None, "its header lists more than 50,000 tensors"),
+        (300_000, None, "its header is longer than 16,777,216 bytes"),
+        (0, 2**60, "its header is longer than 16,777,216 bytes"),
+    ],
+)
+def test_a_header_that_would_take_long_is_not_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tensors: int, length: int | None, said: str
+) -> None:
+    entry = '{"dtype":"U8","shape":[0],"data_offsets":[0,0]}'
+    header = ("{" + ",".join(f'"{number}":{entry}' for number in range(tensors)) + "}").encode()
+    (tmp_path / "file").write_bytes((length or len(header)).to_bytes(8, "little") + header)
+    monkeypatch.setattr("rnnsearch.system.tensors.safe_open", None)
+    for load in (load_tensors, load_notes):
+        with pytest.raises(InputError, match=f"file: is damaged: {said}"):
+            load(tmp_path / "file", "")
 
 
 def test_pipes_and_folders_are_not_waited_for(tmp_path: Path) -> None:
@@ -79,7 +121,57 @@ def test_differences() -> None:
     expected = {"a": torch.empty(2, 3, device="meta")}
     assert difference({"a": torch.ones(2, 3)}, expected) == ""
     assert difference({}, expected) == "there is no tensor a"
-    assert difference({"a": torch.ones(2, 3), "b": torch.ones(1)}, expected) == "there is a tensor b, which does not belong to it"
+    assert (
+        difference({"a": torch.ones(2, 3), "b": torch.ones(1)}, expected)
+        == "there is a tensor b, which does not belong to it"
+    )
     assert difference({"a": torch.ones(3, 2)}, expected) == "the shape of a is [3, 2], and [2, 3] is expected"
-    assert difference({"a": torch.ones(2, 3).half()}, expected) == "the dtype of a is torch.float16, and torch.float32 is expected"
+    assert (
+        difference({"a": torch.ones(2, 3).half()}, expected)
+        == "the dtype of a is torch.float16, and torch.float32 is expected"
+    )
     assert tensor_bytes(expected) == 24
+
+
+# Weights in a quarter of the space: a search in int8 reads of them what it would make of the whole ones.
+
+
+def test_a_matrix_comes_back_within_half_a_step_of_its_row() -> None:
+    matrix = torch.randn(20, 7) * torch.logspace(-6, 3, 20).unsqueeze(1)
+    kept = quantise({"a.weight": matrix}, tied=False)
+    assert kept["a.weight"].dtype == torch.int8
+    back = dequantise(kept)["a.weight"]
+    assert ((back - matrix).abs() <= 0.5001 * kept["a.weight" + SCALE].unsqueeze(1)).all()
+
+
+def test_integers_made_of_what_came_back_are_the_same() -> None:
+    kept = quantise({"a.weight": torch.randn(300, 64)}, tied=False)
+    back = dequantise(kept)["a.weight"]
+    again = (back / scales_of(back, WEIGHT_LIMIT)).round().to(torch.int8)
+    assert torch.equal(again, kept["a.weight"])
+
+
+def test_vectors_and_matrices_of_few_rows_are_kept_exactly() -> None:
+    tensors = {"v": torch.randn(30), "v_a.weight": torch.randn(1, 30)}
+    assert all(
+        torch.equal(dequantise(quantise(tensors, tied=False))[name], tensors[name]) for name in tensors
+    )
+
+
+def test_a_row_of_zeros_stays_one() -> None:
+    assert not dequantise(quantise({"a.weight": torch.zeros(16, 4)}, tied=False))["a.weight"].any()
+
+
+def test_a_tied_output_is_kept_once() -> None:
+    embedding = torch.randn(20, 4)
+    kept = quantise({EMBEDDING: embedding, OUTPUT: embedding}, tied=True)
+    assert OUTPUT not in kept
+    whole = dequantise(kept)
+    assert torch.equal(whole[OUTPUT], whole[EMBEDDING])
+
+
+@pytest.mark.parametrize("scales", [None, torch.ones(19), torch.ones(20, dtype=torch.float64)])
+def test_scales_that_do_not_fit_are_refused(scales: torch.Tensor | None) -> None:
+    kept = quantise({"a.weight": torch.randn(20, 4)}, tied=False) | {"a.weight" + SCALE: scales}
+    with pytest.raises(InputError, match=r"scales of the int8 matrix a\.weight"):
+        dequantise({name: tensor for name, tensor in kept.items() if tensor is not None})

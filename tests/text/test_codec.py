@@ -21,14 +21,16 @@ def plain() -> Codec:
 
 
 @pytest.fixture
-def split(tmp_path: Path) -> Codec:
-    subwords = Subwords.train(COUNTS, "bpe", 25, tmp_path / "model")
+def split() -> Codec:
+    subwords = Subwords.train(COUNTS, "bpe", 25)
     return Codec(Tokeniser("space", "fr"), Vocabulary(subwords.vocabulary()), subwords)
 
 
 def test_a_sentence_ends_with_the_end_of_sentence(plain: Codec) -> None:
     encoded = plain.encode("la maison bleue")
-    assert encoded == EncodedSentence(["la", "maison", "bleue"], [*plain.vocabulary.ids(["la", "maison"]), UNK, EOS], [0, 1, 2, 3])
+    assert encoded == EncodedSentence(
+        ["la", "maison", "bleue"], [*plain.vocabulary.ids(["la", "maison"]), UNK, EOS], [0, 1, 2, 3]
+    )
     assert plain.decode(encoded.ids) == DecodedSentence(["la", "maison", "<unk>"], [0, 1, 2])
 
 
@@ -61,7 +63,9 @@ def test_words_known_already_are_not_tokenised_again() -> None:
 @pytest.mark.parametrize("subwords", ["none", "bpe"])
 def test_it_comes_back_from_its_folder(plain: Codec, split: Codec, tmp_path: Path, subwords: str) -> None:
     codec = plain if subwords == "none" else split
-    settings = DataSettings.model_validate({"tokeniser": "space", "source_language": "de", "target_language": "fr", "subwords": subwords})
+    settings = DataSettings.model_validate(
+        {"tokeniser": "space", "source_language": "de", "target_language": "fr", "subwords": subwords}
+    )
     codec.save(tmp_path, "target")
     loaded = Codec.load(tmp_path, "target", settings)
     assert (loaded.tokeniser, loaded.vocabulary) == (codec.tokeniser, codec.vocabulary)

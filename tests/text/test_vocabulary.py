@@ -24,20 +24,13 @@ def entries(vocabulary: Vocabulary) -> list[str]:
 
 def test_the_most_frequent_words_come_first_and_the_specials_on_top() -> None:
     assert entries(count(SENTENCES, size=2)) == ["</s>", "<unk>", "a", "c"]
-
-
-def test_ties_are_broken_by_the_word_whatever_the_order_of_the_text() -> None:
-    assert entries(count(SENTENCES, size=3)) == ["</s>", "<unk>", "a", "c", "b"]
-    assert count(SENTENCES[::-1], size=3) == count(SENTENCES, size=3)
-
-
-@pytest.mark.parametrize(("minimum", "kept"), [(1, {"a", "b", "c", "d"}), (2, {"a", "c"}), (3, {"a"}), (4, set())])
-def test_rare_words_stay_out(minimum: int, kept: set[str]) -> None:
-    assert set(entries(count(SENTENCES, 10, minimum_count=minimum))[2:]) == kept
+    assert entries(count(SENTENCES[::-1], size=3)) == ["</s>", "<unk>", "a", "c", "b"]  # ties: by the word
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdefg"))), st.integers(1, 8), st.integers(1, 3))
-def test_no_word_left_out_is_more_frequent_than_one_that_is_in(sentences: list[list[str]], size: int, minimum: int) -> None:
+def test_no_word_left_out_is_more_frequent_than_one_that_is_in(
+    sentences: list[list[str]], size: int, minimum: int
+) -> None:
     counts = Counter(word for words in sentences for word in words)
     vocabulary = count(sentences, size, minimum)
     inside = [word for word in counts if word in vocabulary]
@@ -72,7 +65,9 @@ def test_a_repeated_word_is_refused() -> None:
 
 
 def test_the_file_has_one_word_a_line_and_comes_back(tmp_path: Path) -> None:
-    vocabulary = Vocabulary(["été", "a\u2028b", "\r", "x\x85"])  # an end of line for str.splitlines(), not here
+    vocabulary = Vocabulary(
+        ["été", "a\u2028b", "\r", "x\x85"]
+    )  # an end of line for str.splitlines(), not here
     vocabulary.save(tmp_path / "v.txt")
     assert (tmp_path / "v.txt").read_bytes().decode().split("\n")[:3] == ["</s>", "<unk>", "été"]
     assert Vocabulary.load(tmp_path / "v.txt") == vocabulary

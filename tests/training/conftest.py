@@ -1,16 +1,35 @@
-"""What several files of these tests compare with."""
+"""Trainings that several files of these tests begin, end and compare."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from started_commands import start, train_words
+
+from rnnsearch.builtin.corpus import write
+from rnnsearch.config import DataSettings
+from rnnsearch.text.preparing.prepare import prepare
+from rnnsearch.text.store.corpus import Corpus
 
 
 @pytest.fixture(scope="session")
 def whole_run(tiny_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of two processes, undisturbed."""
     folder = tmp_path_factory.mktemp("whole")
-    assert start(train_words(tiny_store, folder / "run", "training.processes=2"), folder / "said").wait(240) == 0
+    words = train_words(tiny_store, folder / "run", "training.processes=2")
+    assert start(words, folder / "said").wait(240) == 0
     return folder / "run"
+
+
+@pytest.fixture(scope="session")
+def linked(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Corpus:
+    """60 pairs of the built-in corpus with word links, and 12 for development."""
+
+    def make(folder: Path) -> None:
+        write(folder, 60, 12)
+        texts, dev = (folder / "train.en", folder / "train.fr"), (folder / "dev.en", folder / "dev.fr")
+        prepare(*texts, folder / "store", dev=dev, links=folder / "train.links", settings=DataSettings())
+
+    return Corpus.open(made_once("linked", make) / "store")

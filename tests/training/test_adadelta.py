@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 
 import pytest
@@ -23,14 +22,21 @@ from rnnsearch.training.trainer import Trainer
 def test_as_torch(chunk: int, decay: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrices of odd sizes, a gradient that is a transposed view, and chunks that do not divide them."""
     monkeypatch.setattr(module, "CHUNK", chunk)
-    ours, theirs = ([nn.Parameter(torch.randn(shape, dtype=torch.float64)) for shape in ((5, 3), (11,), (2, 4))] for _ in range(2))
+    ours, theirs = (
+        [nn.Parameter(torch.randn(shape, dtype=torch.float64)) for shape in ((5, 3), (11,), (2, 4))]
+        for _ in range(2)
+    )
     for mine, other in zip(ours, theirs, strict=True):
         mine.data.copy_(other.data)
     settings = {"lr": 0.7, "rho": 0.9, "eps": 1e-4, "weight_decay": decay}
     pair = Adadelta(ours, **settings), torch.optim.Adadelta(theirs, **settings)
     for _ in range(5):
         for mine, other in zip(ours, theirs, strict=True):
-            mine.grad = torch.randn(mine.shape[::-1], dtype=torch.float64).mT if mine.dim() == 2 else torch.randn_like(mine)
+            mine.grad = (
+                torch.randn(mine.shape[::-1], dtype=torch.float64).mT
+                if mine.dim() == 2
+                else torch.randn_like(mine)
+            )
             other.grad = mine.grad.clone()
         for optimiser in pair:
             optimiser.step()
@@ -42,11 +48,14 @@ def rows_of(gradient: Tensor, rows: list[int]) -> Tensor:
     parts = torch.cat((gradient[rows], gradient[rows[:1]]))
     parts[0] *= 0.25
     parts[-1] *= 0.75
-    return torch.sparse_coo_tensor(torch.tensor([[*rows, rows[0]]]), parts, gradient.shape, check_invariants=True)
+    return torch.sparse_coo_tensor(
+        torch.tensor([[*rows, rows[0]]]), parts, gradient.shape, check_invariants=True
+    )
 
 
 def test_rows_left_alone() -> None:
-    """Rows come and go: some every time, some after long gaps, one never, one for the first time at the end."""
+    """Rows come and go: some every time, some after long gaps, one never, one for the first time at the
+    end."""
     sparse, whole = (nn.Parameter(torch.ones(5, 3, dtype=torch.float64)) for _ in range(2))
     ours, reference = Adadelta([sparse], rho=0.8), torch.optim.Adadelta([whole], rho=0.8)
     for rows in ([0, 1], [0], [2, 0], [0], [0], [0, 1], [1, 2], [0, 3]):
@@ -60,58 +69,25 @@ def test_rows_left_alone() -> None:
     assert torch.equal(sparse[4], torch.ones(3, dtype=torch.float64))
 
 
-def test_state_survives_a_checkpoint() -> None:
-    """With float32 parameters torch casts what it loads; the counts of updates must stay exact."""
-    parameter = nn.Parameter(torch.ones(4, 2))
-    optimiser = Adadelta([parameter])
-    for rows in ([0, 1], [2], [1]):
-        parameter.grad = rows_of(torch.randn(4, 2), rows)
-        optimiser.step()
-    other = nn.Parameter(parameter.detach().clone())
-    resumed = Adadelta([other])
-    resumed.load_state_dict(copy.deepcopy(optimiser.state_dict()))
-    assert resumed.state[other]["step"].dtype == torch.int64
-    parameter.grad = rows_of(torch.randn(4, 2), [0, 3])
-    other.grad = parameter.grad.clone()
-    optimiser.step()
-    resumed.step()
-    assert torch.equal(parameter, other)
-
-
-@pytest.mark.parametrize("tied", [False, True])
-def test_training_with_sparse_gradients_is_training(tied: bool) -> None:
-    """Some updates of a small network, clipped and accumulated: the same with the embeddings' gradients whole."""
-    networks = []
-    for sparse in (True, False):
-        torch.manual_seed(2)
-        sizes = {"embedding_size": 6, "hidden_size": 5, "alignment_size": 4, "maxout_size": 6, "tie_output": tied}
-        network = TranslationNetwork(ModelSettings.model_validate(sizes), 9, 8).double()
-        trainer = Trainer(network, TrainingSettings(clip_norm=0.1), 0)
-        assert network.source_embedding.sparse_gradient
-        assert network.target_embedding.sparse_gradient is not tied
-        if not sparse:
-            network.source_embedding.sparse_gradient = network.target_embedding.sparse_gradient = False
-        for number in range(1, 7):
-            ids = torch.randint(2, 2 + number, (2, 2, 3, 4))  # the later words come in one by one
-            lengths = torch.tensor([4, 3, 1])
-            update = trainer.update([Batch(source, lengths, target, lengths) for source, target in ids], number)
-            assert update.gradient_norm > 0.1
-        networks.append(network)
-    for name, parameter in networks[0].named_parameters():
-        torch.testing.assert_close(parameter, networks[1].get_parameter(name), msg=name)
-
-
-def trained(sparse: bool, monkeypatch: pytest.MonkeyPatch, first: int, last: int, checkpoint: Path | None = None) -> Trainer:
-    """Updates `first` to `last` of a small network in float64, from the checkpoint if there is one. sparse: the embeddings' gradients."""
+def trained(
+    sparse: bool, monkeypatch: pytest.MonkeyPatch, first: int, last: int, checkpoint: Path | None = None
+) -> Trainer:
+    """Updates `first` to `last` of a small network in float64, from the checkpoint if there is one. sparse:
+    the embeddings' gradients."""
     torch.manual_seed(2)
     sizes = {"embedding_size": 6, "hidden_size": 5, "alignment_size": 4, "maxout_size": 6}
     with monkeypatch.context() as patch:
         patch.setattr("rnnsearch.training.optimiser.takes_sparse_gradients", lambda settings: sparse)
-        trainer = Trainer(TranslationNetwork(ModelSettings.model_validate(sizes), 12, 12).double(), TrainingSettings(rho=0.8), 0)
+        trainer = Trainer(
+            TranslationNetwork(ModelSettings.model_validate(sizes), 12, 12).double(),
+            TrainingSettings(rho=0.8),
+            0,
+        )
     if checkpoint is not None:
-        load_checkpoint(checkpoint, trainer.network, trainer.optimiser, None)
+        load_checkpoint(checkpoint, trainer)
     for number in range(first, last + 1):
-        # Words come and go: some at every update, some after long gaps, the last one only after the checkpoint, 0 and 1 never.
+        # Words come and go: some at every update, some after long gaps, the last one only after the
+        # checkpoint, 0 and 1 never.
         chosen = torch.tensor([2, 3 + number % 4, 11 if number > 4 else 4])
         ids = chosen[torch.randint(3, (2, 3, 4), generator=torch.Generator().manual_seed(number))]
         lengths = torch.tensor([4, 3, 1])
@@ -120,31 +96,25 @@ def trained(sparse: bool, monkeypatch: pytest.MonkeyPatch, first: int, last: int
 
 
 @pytest.mark.parametrize("begun", [True, False], ids=["begun sparse", "begun dense"])
-def test_a_run_is_resumed_with_gradients_of_the_other_form(begun: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As from a CPU to a GPU and back: parameters and averages are those of an uninterrupted run, up to the rounding of float64."""
+def test_a_run_is_resumed_with_gradients_of_the_other_form(
+    begun: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As from a CPU to a GPU and back: parameters and averages are those of an uninterrupted run, up to the
+    rounding of float64."""
     whole = trained(begun, monkeypatch, 1, 8)
     part = trained(begun, monkeypatch, 1, 4)
-    save_checkpoint(tmp_path / "first", part.network, part.optimiser, None, TrainingProgress())
+    save_checkpoint(tmp_path / "first", part, TrainingProgress())
     middle = trained(not begun, monkeypatch, 5, 6, tmp_path / "first")
-    save_checkpoint(tmp_path / "second", middle.network, middle.optimiser, None, TrainingProgress())
+    save_checkpoint(tmp_path / "second", middle, TrainingProgress())
     last = trained(begun, monkeypatch, 7, 8, tmp_path / "second")
     for name, parameter in last.network.named_parameters():
-        torch.testing.assert_close(parameter, whole.network.get_parameter(name), rtol=1e-12, atol=1e-12, msg=name)
+        torch.testing.assert_close(
+            parameter, whole.network.get_parameter(name), rtol=1e-12, atol=1e-12, msg=name
+        )
     for trainer in (whole, last):
         trainer.optimiser.match_gradients(set())  # type: ignore[attr-defined]
     for found, expected in zip(last.parameters, whole.parameters, strict=True):
         assert last.optimiser.state[found].keys() == {"square_avg", "acc_delta"}
-        torch.testing.assert_close(dict(last.optimiser.state[found]), dict(whole.optimiser.state[expected]), rtol=1e-12, atol=1e-15)
-
-
-def test_the_same_form_is_left_alone() -> None:
-    """Resuming on the same device stays exact to the bit: nothing is shrunk before its time."""
-    parameter = nn.Parameter(torch.ones(4, 2))
-    optimiser = Adadelta([parameter])
-    for rows in ([0, 1], [2], [1]):
-        parameter.grad = rows_of(torch.randn(4, 2), rows)
-        optimiser.step()
-    before = copy.deepcopy(dict(optimiser.state[parameter]))
-    optimiser.match_gradients({parameter})
-    assert before.keys() == optimiser.state[parameter].keys()
-    assert all(torch.equal(before[slot], tensor) for slot, tensor in optimiser.state[parameter].items())
+        torch.testing.assert_close(
+            dict(last.optimiser.state[found]), dict(whole.optimiser.state[expected]), rtol=1e-12, atol=1e-15
+        )

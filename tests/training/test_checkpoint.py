@@ -1,4 +1,5 @@
-"""What a checkpoint holds is compared with what a training would have written, before anything of it is used."""
+"""What a checkpoint holds is compared with what a training would have written, before anything of it is
+used."""
 
 from __future__ import annotations
 
@@ -15,8 +16,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.training.checkpoint import load_checkpoint, read_progress, save_checkpoint
-from rnnsearch.training.progress import TrainingProgress
+from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, read_progress, save_checkpoint
 from rnnsearch.training.trainer import Trainer
 
 SIZES = {"embedding_size": 4, "hidden_size": 4, "alignment_size": 4, "maxout_size": 4}
@@ -36,12 +36,12 @@ def trained(optimiser: str = "adadelta", average: float = 0.9) -> Trainer:
 
 
 def saved(path: Path, trainer: Trainer) -> Path:
-    save_checkpoint(path, trainer.network, trainer.optimiser, trainer.average, PROGRESS)
+    save_checkpoint(path, trainer, PROGRESS)
     return path
 
 
 def loaded(path: Path, trainer: Trainer) -> TrainingProgress:
-    return load_checkpoint(path, trainer.network, trainer.optimiser, trainer.average)
+    return load_checkpoint(path, trainer)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_what_is_written_is_read(tmp_path: Path, optimiser: str) -> None:
 def test_before_the_first_update_there_is_no_state(tmp_path: Path) -> None:
     network = TranslationNetwork(ModelSettings.model_validate(SIZES), 7, 6)
     trainer = Trainer(network, TrainingSettings(), 0)
-    save_checkpoint(tmp_path / "last", network, trainer.optimiser, None, TrainingProgress())
+    save_checkpoint(tmp_path / "last", trainer, TrainingProgress())
     assert loaded(tmp_path / "last", trainer).update == 0
 
 
@@ -73,8 +73,8 @@ def test_a_parameter_that_no_loss_depends_on_has_no_state(tmp_path: Path) -> Non
     assert loaded(saved(tmp_path / "last", trainer), trained("adam")) == PROGRESS
 
 
-def without(name: str) -> Change:
-    return lambda tensors, notes: tensors.pop(name)
+def without(start: str) -> Change:
+    return lambda tensors, notes: [tensors.pop(name) for name in list(tensors) if name.startswith(start)]
 
 
 def instead(name: str, tensor: Tensor) -> Change:
@@ -86,47 +86,33 @@ def noted(key: str, value: Any) -> Change:
 
 
 # what became of a checkpoint, and what the line says
-DAMAGE: dict[str, tuple[Change, str]] = {
-    "no state of a parameter": (
-        lambda tensors, notes: [tensors.pop(name) for name in list(tensors) if name.startswith("optimiser.2.")],
-        "Adadelta's state of parameter 2 is nothing, and acc_delta, square_avg is expected",
-    ),
-    "no state at all": (
-        lambda tensors, notes: [tensors.pop(name) for name in list(tensors) if name.startswith("optimiser.")],
-        "Adadelta's state of parameter 0 is nothing",
-    ),
-    "half a state": (without("optimiser.3.acc_delta"), "Adadelta's state of parameter 3 is square_avg, and acc_delta, square_avg"),
-    "half a sparse state": (without("optimiser.0.step"), "state of parameter 0 is acc_delta, square_avg, updates"),
-    "another optimiser's": (instead("optimiser.1.exp_avg", torch.zeros(4)), "exp_avg"),
-    "a misshapen state": (
-        instead("optimiser.1.acc_delta", torch.zeros(5)),
-        "Adadelta's acc_delta of parameter 1 is [5], torch.float32",
-    ),
-    "a misshapen count": (instead("optimiser.0.updates", torch.zeros(1)), "Adadelta's updates of parameter 0 is [1]"),
-    "a state of another type": (instead("optimiser.1.acc_delta", torch.zeros(4).int()), "acc_delta of parameter 1 is [4], torch.int32"),
-    "a state of no parameter": (instead("optimiser.99.acc_delta", torch.zeros(4)), "state of parameter 99, and there are"),
-    "a state of no number": (instead("optimiser.x.acc_delta", torch.zeros(4)), "does not fit"),
-    "a parameter too few": (without("network.output.bias"), "there is no tensor output.bias"),
-    "a misshapen parameter": (instead("network.output.bias", torch.zeros(7)), "the shape of output.bias is [7], and [6] is expected"),
-    "an average too few": (without("average.output.bias"), "there is no tensor output.bias"),
-    "something else": (instead("what", torch.zeros(1)), "there is a tensor what, which does not belong to a checkpoint"),
-    "no random state": (without("random.cpu"), "random.cpu"),
-    "a random state too short": (instead("random.cpu", torch.zeros(8, dtype=torch.uint8)), "does not fit"),
-    "a negative count": (noted("update", -1), "is damaged: progress: update: Input should be greater than or equal to 0"),
-    "a huge count": (noted("epoch", 10**40), "is damaged: progress: epoch: Input should be less than"),
-    "a word for a number": (noted("pairs", "many"), "is damaged: progress: pairs: Input should be a valid integer"),
-    "an unknown number": (noted("speed", 3), "is damaged: progress: speed: Unexpected keyword argument"),
-    "no validations": (noted("validations", None), "is damaged: progress: validations: Input should be a valid list"),
-    "a validation of nothing": (noted("validations", [{"dev_nll": 1.0}]), "is damaged: progress: a validation without its update"),
-    "a best to come": (noted("best_update", 5), "is damaged: progress: a best update that is yet to come"),
-    "too many skipped": (noted("skipped", 5), "is damaged: progress: more updates skipped than there were"),
-    "no progress": (lambda tensors, notes: notes.pop("progress"), "is damaged: progress: Input should be"),
-}
+DAMAGE: list[tuple[Change, str]] = [
+    (without("optimiser.2."), "Adadelta's state of parameters: there is no tensor 2.square_avg"),
+    (without("optimiser."), "there is no tensor 0.square_avg"),
+    (without("optimiser.0.step"), "there is no tensor 0.step"),
+    (instead("optimiser.1.exp_avg", torch.zeros(4)), "there is a tensor 1.exp_avg, which does not belong"),
+    (instead("optimiser.0.updates", torch.zeros(1)), "the shape of 0.updates is [1]"),
+    (instead("optimiser.1.acc_delta", torch.zeros(4, 4).int()), "of 1.acc_delta is"),
+    (instead("optimiser.x.acc_delta", torch.zeros(4)), "there is a tensor x.acc_delta"),
+    (without("network.output.bias"), "there is no tensor output.bias"),
+    (instead("network.output.bias", torch.zeros(7)), "the shape of output.bias is [7], and [6] is expected"),
+    (without("average.output.bias"), "there is no tensor output.bias"),
+    (instead("what", torch.zeros(1)), "there is a tensor what, which does not belong to a checkpoint"),
+    (instead("random.cpu", torch.zeros(8, dtype=torch.uint8)), "does not fit"),
+    (noted("update", -1), "is damaged: progress: update: Input should be greater than or equal to 0"),
+    (noted("pairs", "many"), "is damaged: progress: pairs: Input should be a valid integer"),
+    (noted("speed", 3), "is damaged: progress: speed: Unexpected keyword argument"),
+    (noted("validations", [{"dev_nll": 1.0}]), "is damaged: progress: a validation without its update"),
+    (noted("best_update", 5), "is damaged: progress: a best update that is yet to come"),
+    (noted("skipped", 5), "is damaged: progress: more updates skipped than there were"),
+    (lambda tensors, notes: notes.pop("progress"), "is damaged: progress: Input should be"),
+]
 
 
-@pytest.mark.parametrize("what", DAMAGE)
-def test_a_checkpoint_that_no_training_wrote_is_refused(adadelta: Trainer, tmp_path: Path, what: str) -> None:
-    change, said = DAMAGE[what]
+@pytest.mark.parametrize(("change", "said"), DAMAGE)
+def test_a_checkpoint_that_no_training_wrote_is_refused(
+    adadelta: Trainer, tmp_path: Path, change: Change, said: str
+) -> None:
     path = saved(tmp_path / "last", adadelta)
     tensors, notes = load_tensors(path, "")
     change(tensors, notes)
@@ -139,5 +125,7 @@ def test_a_checkpoint_that_no_training_wrote_is_refused(adadelta: Trainer, tmp_p
 
 def test_of_another_optimiser(adadelta: Trainer, tmp_path: Path) -> None:
     path = saved(tmp_path / "last", trained("adam"))
-    with pytest.raises(InputError, match="does not fit the settings of this run: Adadelta's state of parameter 0 is exp_avg"):
+    with pytest.raises(
+        InputError, match=r"does not fit the settings of this run: Adadelta's .* no tensor 0\.square_avg"
+    ):
         loaded(path, adadelta)

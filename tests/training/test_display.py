@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import io
 import re
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
+from rnnsearch.training import display as display_module
 from rnnsearch.training.display import Display
 
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    for name, value in {"TTY_COMPATIBLE": "1", "FORCE_COLOR": "1", "TERM": "xterm", "RNNSEARCH_QUIET": ""}.items():
+    for name, value in {
+        "TTY_COMPATIBLE": "1",
+        "FORCE_COLOR": "1",
+        "TERM": "xterm",
+        "RNNSEARCH_QUIET": "",
+    }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("TTY_INTERACTIVE", "1")
     return monkeypatch
+
+
+def set_clock(patch: pytest.MonkeyPatch, clock: Callable[[], float]) -> None:
+    """Sets the clock of the display alone: a service that another test left open sleeps by Python's own."""
+    patch.setattr(display_module, "time", SimpleNamespace(monotonic=clock))
 
 
 def shown(stream: io.StringIO) -> list[str]:
@@ -27,8 +41,11 @@ def shown(stream: io.StringIO) -> list[str]:
 def test_the_time_left_is_in_the_live_line(terminal: pytest.MonkeyPatch, columns: int) -> None:
     terminal.setenv("COLUMNS", str(columns))
     stream = io.StringIO()
-    with Display(150_000, 0, stream) as display:
-        display.started -= 3600
+    with Display(150_000, stream) as display:
+        display.begin(150_000, 0)
+        display.update(12_045, 0.36, 4.6, 12_345.6)
+        now = time.monotonic()
+        set_clock(terminal, lambda: now + 87.5)
         display.update(12_345, 0.37, 4.5678, 12_345.6)
         display.live.refresh()
     lines = [line.rstrip() for line in shown(stream) if "12,345/150,000" in line]
@@ -40,10 +57,22 @@ def test_the_time_left_is_in_the_live_line(terminal: pytest.MonkeyPatch, columns
     assert ("tokens/s" in lines[-1]) == (columns >= 80)
 
 
+def test_the_time_left_is_that_at_the_speed_of_the_last_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An hour at one update per second, then eleven minutes at ten: the hour no longer counts."""
+    now = [0.0]
+    set_clock(monkeypatch, lambda: now[0])
+    display = Display(stream=io.StringIO())
+    display.begin(100_000, 0)
+    for update in (*range(1, 3601), *range(3610, 3600 + 6600 + 1, 10)):
+        now[0] += 1.0
+        display.update(update, 0.0, 1.0, 1.0)
+    assert display.seconds_left == pytest.approx((100_000 - 10_200) / 10, rel=0.01)
+
+
 def test_without_an_end_the_time_so_far_is_shown(terminal: pytest.MonkeyPatch) -> None:
     terminal.setenv("COLUMNS", "60")
     stream = io.StringIO()
-    with Display(0, 0, stream) as display:
+    with Display(0, stream) as display:
         display.update(7, 0.1, 2.0, 100.0)
         display.live.refresh()
     assert any("7 updates  0:00:0" in line and "elapsed" in line for line in shown(stream))
@@ -55,7 +84,7 @@ SAMPLE = ("wörd " * 40, "短い文 " * 40, "short\x1b[2J")
 def test_samples_take_a_line_each_on_a_terminal(terminal: pytest.MonkeyPatch) -> None:
     terminal.setenv("COLUMNS", "60")
     stream = io.StringIO()
-    Display(0, 0, stream).samples([SAMPLE])
+    Display(0, stream).samples([SAMPLE])
     source, reference, translation = [line for line in shown(stream) if line.strip()]
     assert source.startswith("  source       wörd wörd")
     assert len(source) == 60
@@ -67,7 +96,7 @@ def test_samples_take_a_line_each_on_a_terminal(terminal: pytest.MonkeyPatch) ->
 
 def test_samples_are_whole_in_a_file() -> None:
     stream = io.StringIO()
-    Display(0, 0, stream).samples([SAMPLE])
+    Display(0, stream).samples([SAMPLE])
     assert stream.getvalue().startswith(f"  source       {SAMPLE[0]}\n  reference    {SAMPLE[1]}\n")
 
 
@@ -75,7 +104,7 @@ def test_quiet_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for quiet, variable in ((True, ""), (None, "1")):
         monkeypatch.setenv("RNNSEARCH_QUIET", variable)
         stream = io.StringIO()
-        display = Display(10, 0, stream, quiet=quiet)
+        display = Display(10, stream, quiet=quiet)
         display.say("update 5")
         display.samples([SAMPLE])
         assert stream.getvalue() == ""

@@ -1,4 +1,5 @@
-"""`training.length_multiple` changes shapes and nothing else: loss and gradients are those of the batch without the further padding."""
+"""`training.length_multiple` changes shapes and nothing else: loss and gradients are those of the batch
+without the further padding."""
 
 from __future__ import annotations
 
@@ -16,9 +17,19 @@ from rnnsearch.text.store.corpus import Pairs, SentenceIds
 from rnnsearch.training.trainer import Trainer
 
 WORDS = 9
-SIZES = {"embedding_size": 4, "hidden_size": 4, "encoder_size": 2, "alignment_size": 5, "maxout_size": 3, "initialisation": "glorot"}
+SIZES = {
+    "embedding_size": 4,
+    "hidden_size": 4,
+    "encoder_size": 2,
+    "alignment_size": 5,
+    "maxout_size": 3,
+    "initialisation": "glorot",
+}
 VARIANTS = [
-    *({"alignment": name, "encoder": "forward" if name == "fixed" else "bidirectional"} for name in ALIGNMENTS),
+    *(
+        {"alignment": name, "encoder": "forward" if name == "fixed" else "bidirectional"}
+        for name in ALIGNMENTS
+    ),
     *({"wiring": name} for name in WIRINGS),
     *({"encoder": name} for name in ENCODERS),
     {"cell": "lstm"},
@@ -32,7 +43,9 @@ def batch(multiple: int) -> Batch:
     links = SentenceIds.of([[0, 1, 2, 0], [0, 2], []])
     found = collate(Pairs(source, target, links), np.arange(3), linked=True, multiple=multiple)
     assert found.known_alignment is not None
-    return Batch(found.source, found.source_lengths, found.target, found.target_lengths, found.known_alignment.double())
+    return Batch(
+        found.source, found.source_lengths, found.target, found.target_lengths, found.known_alignment.double()
+    )
 
 
 @pytest.mark.parametrize("model", VARIANTS, ids=str)

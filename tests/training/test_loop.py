@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,80 +11,89 @@ from typing import Any
 import pytest
 import torch
 
-from rnnsearch.builtin.generate import write
+from rnnsearch.builtin.corpus import write
 from rnnsearch.config import DataSettings, ModelSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training import best_weights, curves, log, loop, trainer
+from rnnsearch.training import log, loop, trainer, validation
+from rnnsearch.training.beginning import run_lock
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
-from rnnsearch.training.run_lock import run_lock
+from rnnsearch.training.validation import Validation
 
 MODEL = ModelSettings(embedding_size=12, hidden_size=16, alignment_size=12, maxout_size=12)
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    folder = tmp_path_factory.mktemp("loop")
-    write(folder, 100, 10)
-    dev = (folder / "dev.en", folder / "dev.fr")
-    prepare(folder / "train.en", folder / "train.fr", folder / "store", dev=dev, settings=DataSettings())
-    return Corpus.open(folder / "store")
+@pytest.fixture
+def corpus(linked: Corpus) -> Corpus:
+    """An epoch has 6 batches."""
+    return linked
 
 
 def settings(**training: Any) -> Settings:
-    table = {"batch_size": 10, "threads": 1, "validate_every": 5, "save_every": 5, "max_updates": 10, "samples": 1} | training
-    return Settings(model=MODEL, training=TrainingSettings(**table))
+    table: dict[str, Any] = {"batch_size": 10, "threads": 1, "validate_every": 5, "save_every": 5}
+    table |= {"max_updates": 10, "samples": 1, "validate_bleu": False, "select_by": "nll"}
+    return Settings(model=MODEL, training=TrainingSettings.model_validate(table | training))
 
 
-def train(corpus: Corpus, path: Path, **training: Any) -> tuple[Any, str]:
+def train(corpus: Corpus, path: Path, *, resume: bool = False, **training: Any) -> tuple[Run, str]:
+    """Returns the run, and what all trainings beside it have said."""
     messages = path.parent / "messages"
     with messages.open("a+") as stream:
-        run = loop.train(settings(**training), corpus, path, display=Display(0, stream=stream))
+        run = loop.train(settings(**training), corpus, path, resume=resume, display=Display(stream=stream))
     return run, messages.read_text()
+
+
+def weights(run: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    return load_tensors(run / "model.safetensors", "")
 
 
 @pytest.mark.parametrize(
     ("limit", "updates"),
-    [({"max_updates": 7}, 7), ({"max_updates": 0, "max_epochs": 1.5}, 15), ({"max_updates": 50, "max_epochs": 0.3}, 3)],
+    [
+        ({"max_updates": 7}, 7),
+        ({"max_updates": 0, "max_epochs": 1.5}, 9),
+        ({"max_updates": 50, "max_epochs": 0.5}, 3),
+    ],
 )
 def test_limits(corpus: Corpus, tmp_path: Path, limit: dict[str, float], updates: int) -> None:
-    train(corpus, tmp_path / "run", **limit)
-    statistics = read_statistics(tmp_path / "run")
+    """And the statistics, which are those of Table 2."""
+    run, _ = train(corpus, tmp_path / "run", **limit)
+    statistics = read_statistics(run.path)
+    assert {"hardware", "train_nll", "dev_nll"} <= statistics.keys()
     assert statistics["updates"] == updates
-    assert statistics["epochs"] == pytest.approx(updates / 10)
+    assert statistics["epochs"] == pytest.approx(updates / 6, abs=1e-3)
+    assert statistics["hours"] > 0
     assert statistics["ended_because"].startswith("reached training.max_")
+    assert len(statistics["validations"]) == -(-updates // 5)
+    assert list(run.log_path.glob("events.out.tfevents.*"))
 
 
-def test_lengths_are_padded_as_the_settings_say(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shapes: set[int] = set()
-    update = trainer.Trainer.update
-
-    def seen(self: Any, batches: Any, number: int) -> Any:
-        shapes.update((batches[0].source.shape[1], batches[0].target.shape[1]))
-        return update(self, batches, number)
-
-    monkeypatch.setattr(trainer.Trainer, "update", seen)
-    train(corpus, tmp_path / "run", length_multiple=3)
-    assert all(positions % 3 == 0 for positions in shapes)
-    assert len(shapes) > 1
+def test_a_limit_that_was_reached_before_is_said_when_training_is_resumed(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    train(corpus, tmp_path / "run", max_minutes=0.0001)
+    _, said = train(corpus, tmp_path / "run", resume=True, max_minutes=0.0001)
+    assert "reached training.max_minutes = 0.0001: 1 updates" in said
+    assert "nothing was left to do: limits count from the run's beginning, so raise this one" in said
 
 
-def test_patience_keeps_the_best_weights(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nll = iter([50.0, 40.0, 45.0, 44.0])
+def falling_nll(*values: float) -> Callable[..., Validation]:
+    nll = iter(values)
+    return lambda *_: Validation(next(nll), 1.0, None, "", [])
 
-    def scripted(network: Any, corpus: Corpus, settings: Settings) -> loop.Validation:
-        return loop.Validation(next(nll), 1.0, None, "", [])
 
-    monkeypatch.setattr(loop, "validate", scripted)
-    train(corpus, tmp_path / "run", max_updates=0, patience=2, validate_bleu=False)
-    statistics = read_statistics(tmp_path / "run")
+def test_patience_keeps_the_best_weights(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "validate", falling_nll(50.0, 40.0, 45.0, 44.0))
+    run, _ = train(corpus, tmp_path / "run", max_updates=0, patience=2)
+    statistics = read_statistics(run.path)
     assert (statistics["updates"], statistics["best_update"], statistics["dev_nll"]) == (20, 10, 40.0)
-    _, notes = load_tensors(tmp_path / "run" / "model.safetensors", "")
-    assert notes["update"] == 10
+    assert weights(run.path)[1]["update"] == 10
 
 
 def test_a_gradient_that_is_not_finite_changes_nothing_and_stops_when_it_repeats(
@@ -103,17 +111,19 @@ def test_a_gradient_that_is_not_finite_changes_nothing_and_stops_when_it_repeats
     monkeypatch.setattr(trainer, "negative_log_likelihood", poisoned)
     with pytest.raises(InputError, match=r"10 gradients in a row were not finite \(update 15\)"):
         train(corpus, tmp_path / "run", max_updates=100, save_every=1, validate_every=1000)
-    before, _ = load_tensors(tmp_path / "run" / "checkpoints" / "last.safetensors", "")
     assert (tmp_path / "messages").read_text().count("the gradient is not finite") == 10
     monkeypatch.setattr(trainer, "negative_log_likelihood", honest)
     train(corpus, tmp_path / "clean", max_updates=5, save_every=1, validate_every=1000)
-    after, _ = load_tensors(tmp_path / "clean" / "checkpoints" / "last.safetensors", "")
-    for name, tensor in after.items():
-        if name.startswith(("network.", "optimiser.")):
-            assert torch.equal(tensor, before[name]), name
+    before, after = (
+        load_tensors(tmp_path / run / "checkpoints" / "last.safetensors", "")[0] for run in ("run", "clean")
+    )
+    for name in (name for name in after if name.startswith(("network.", "optimiser."))):
+        assert torch.equal(after[name], before[name]), name
 
 
-def test_a_full_disk_costs_no_earlier_checkpoint(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_costs_no_earlier_checkpoint(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     honest = loop.save_checkpoint
 
     def full(*arguments: Any) -> None:
@@ -122,7 +132,9 @@ def test_a_full_disk_costs_no_earlier_checkpoint(corpus: Corpus, tmp_path: Path,
         honest(*arguments)
 
     monkeypatch.setattr(loop, "save_checkpoint", full)
-    with pytest.raises(InputError, match=r"no checkpoint at update 10: No space left on device \(free some space"):
+    with pytest.raises(
+        InputError, match=r"no checkpoint at update 10: No space left on device \(free some space"
+    ):
         train(corpus, tmp_path / "run")
     assert "training goes on" in (tmp_path / "messages").read_text()
     _, notes = load_tensors(tmp_path / "run" / "checkpoints" / "last.safetensors", "")
@@ -142,25 +154,13 @@ class Refusing:
         save_tensors(path, tensors, notes)
 
 
-def falling_nll(*values: float) -> Callable[..., loop.Validation]:
-    nll = iter(values)
-    return lambda *_: loop.Validation(next(nll), 1.0, None, "", [])
-
-
-def weights_at(corpus: Corpus, path: Path, update: int) -> dict[str, torch.Tensor]:
-    train(corpus, path, max_updates=update, validate_bleu=False)
-    return load_tensors(path / "model.safetensors", "")[0]
-
-
 def test_the_best_weights_are_tried_again_until_the_disk_takes_them(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = weights_at(corpus, tmp_path / "five", 5)
-    disk = Refusing(5)
-    monkeypatch.setattr(best_weights, "save_tensors", disk)
+    expected, _ = weights(train(corpus, tmp_path / "five", max_updates=5)[0].path)
+    disk, checkpoints, honest = Refusing(5), list[int](), loop.save_checkpoint
+    monkeypatch.setattr(validation, "save_tensors", disk)
     monkeypatch.setattr(loop, "validate", falling_nll(30.0, 40.0, 50.0))
-    checkpoints: list[int] = []
-    honest = loop.save_checkpoint
 
     def freed(*arguments: Any) -> None:
         checkpoints.append(arguments[-1].best_update)
@@ -168,26 +168,29 @@ def test_the_best_weights_are_tried_again_until_the_disk_takes_them(
         disk.updates = ()
 
     monkeypatch.setattr(loop, "save_checkpoint", freed)
-    _, messages = train(corpus, tmp_path / "run", max_updates=15, validate_bleu=False)
-    assert "the best weights, of update 5, could not be saved: No space left on device; they stay in memory" in messages
+    run, said = train(corpus, tmp_path / "run", max_updates=15)
+    assert "the best weights, of update 5, could not be saved: No space left on device; they stay in" in said
     assert (disk.refused, checkpoints) == (2, [0, 5, 5, 5])
-    tensors, notes = load_tensors(tmp_path / "run" / "model.safetensors", "")
-    assert (notes["update"], read_statistics(tmp_path / "run")["best_update"]) == (5, 5)
+    tensors, notes = weights(run.path)
+    assert (notes["update"], read_statistics(run.path)["best_update"]) == (5, 5)
     assert all(torch.equal(tensor, expected[name]) for name, tensor in tensors.items())
 
 
-@pytest.mark.parametrize(("full_at", "there"), [((5, 10), "there is no model"), ((10,), "it holds those of update 5")])
+@pytest.mark.parametrize(
+    ("full_at", "there"), [((5, 10), "there is no model"), ((10,), "it holds those of update 5")]
+)
 def test_best_weights_that_are_never_saved_are_no_success(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_at: tuple[int, ...], there: str
 ) -> None:
+    said = rf"of update 10, could not be saved: No space left on device; {there} .free some space"
     with monkeypatch.context() as patch:
-        patch.setattr(best_weights, "save_tensors", Refusing(*full_at))
+        patch.setattr(validation, "save_tensors", Refusing(*full_at))
         patch.setattr(loop, "validate", falling_nll(50.0, 40.0))
-        with pytest.raises(InputError, match=rf"of update 10, could not be saved: No space left on device; {there} .free some space"):
-            train(corpus, tmp_path / "run", validate_bleu=False)
+        with pytest.raises(InputError, match=said):
+            train(corpus, tmp_path / "run")
     monkeypatch.setattr(loop, "validate", falling_nll(40.0))
-    run = loop.train(settings(validate_bleu=False), corpus, tmp_path / "run", resume=True, display=Display(0, quiet=True))
-    assert load_tensors(run.model_path, "")[1]["update"] == 10
+    run, _ = train(corpus, tmp_path / "run", resume=True)
+    assert weights(run.path)[1]["update"] == 10
     statistics = read_statistics(run.path)
     assert (statistics["best_update"], len(statistics["validations"])) == (10, 2)
 
@@ -206,16 +209,21 @@ class Gone(io.StringIO):
         raise self.error
 
 
-@pytest.mark.parametrize("error", [BrokenPipeError(), OSError(errno.ENOSPC, "full"), ValueError("I/O operation on closed file")])
+@pytest.mark.parametrize(
+    "error", [BrokenPipeError(), OSError(errno.ENOSPC, "full"), ValueError("I/O operation on closed file")]
+)
 def test_nobody_has_to_watch(corpus: Corpus, tmp_path: Path, error: Exception) -> None:
-    run = loop.train(settings(max_updates=2), corpus, tmp_path / "run", display=Display(0, stream=Gone(error)))
+    run = loop.train(settings(max_updates=2), corpus, tmp_path / "run", display=Display(stream=Gone(error)))
     assert run.model_path.exists()
     assert read_statistics(run.path)["updates"] == 2
 
 
 @pytest.mark.parametrize(
     ("fails", "error"),
-    [("scalars", RuntimeError("odd")), *((name, OSError(errno.ENOSPC, "No space left")) for name in ("texts", "close", "__init__"))],
+    [
+        ("scalars", RuntimeError("odd")),
+        *((name, OSError(errno.ENOSPC, "No space left")) for name in ("texts", "close", "__init__")),
+    ],
 )
 def test_curves_and_statistics_are_not_needed(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str, error: Exception
@@ -223,10 +231,10 @@ def test_curves_and_statistics_are_not_needed(
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(curves.Curves, fails, fail)
+    monkeypatch.setattr(log.Curves, fails, fail)
     monkeypatch.setattr(log, "write_text", fail)
     run, messages = train(corpus, tmp_path / "run", max_updates=1)
-    assert load_tensors(run.model_path, "")[1]["update"] == 1
+    assert weights(run.path)[1]["update"] == 1
     assert messages.count("no more curves for TensorBoard, training goes on") == 1
     assert "statistics.json: " in messages
 
@@ -234,7 +242,7 @@ def test_curves_and_statistics_are_not_needed(
 def test_tensorboard_reads_the_curves(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
-    written = curves.Curves(tmp_path, purge_from=7)
+    written = log.Curves(tmp_path, purge_from=7)
     written.scalars({"dev/nll": 2.5}, 7)
     written.texts({"dev/sample_0": "né"}, 7)
     written.close()
@@ -242,46 +250,44 @@ def test_tensorboard_reads_the_curves(tmp_path: Path) -> None:
     version, start, scalar, text = EventFileLoader(str(file)).Load()
     assert version.file_version == "brain.Event:2"
     assert (start.step, start.session_log.status) == (7, start.session_log.START)
-    assert (scalar.step, scalar.summary.value[0].tag, scalar.summary.value[0].tensor.float_val[0]) == (7, "dev/nll", 2.5)
+    assert (scalar.step, scalar.summary.value[0].tag, scalar.summary.value[0].tensor.float_val[0]) == (
+        7,
+        "dev/nll",
+        2.5,
+    )
     assert text.summary.value[0].tensor.string_val[0].decode() == "né"
 
 
 def test_one_training_at_a_time_and_what_a_killed_one_left_is_removed(corpus: Corpus, tmp_path: Path) -> None:
     path = tmp_path / "run"
-    with run_lock(path), pytest.raises(InputError, match=r"run: another process \(\d+\) is training here \(wait for it or end it"):
+    said = r"run: another process \(\d+\) is training here \(wait for it or end it"
+    with run_lock(path), pytest.raises(InputError, match=said):
         train(corpus, path)
     assert not path.exists()
     train(corpus, path, max_updates=1)
     for folder in (path, path / "checkpoints", path / "log"):
         (folder / ".model.safetensors.12345.partial").write_text("half")
     with run_lock(path), pytest.raises(InputError, match="is training here"):
-        loop.train(settings(), corpus, path, resume=True, display=Display(0, quiet=True))
-    loop.train(settings(max_updates=2), corpus, path, resume=True, display=Display(0, quiet=True))
+        train(corpus, path, resume=True)
+    train(corpus, path, resume=True, max_updates=2)
     assert not [file for file in path.rglob(".*") if file.name.startswith(".")]
 
 
 def test_a_network_that_the_machine_cannot_hold_is_refused(corpus: Corpus, tmp_path: Path) -> None:
     sizes = MODEL.model_copy(update={"hidden_size": 60_000})
-    with pytest.raises(InputError, match=r"optimiser state of this network need [\d,.]+ GB of memory, and this machine has"):
+    with pytest.raises(
+        InputError, match=r"optimiser state of this network need [\d,.]+ GB of memory, and this machine has"
+    ):
         loop.train(Settings(model=sizes, training=settings().training), corpus, tmp_path / "run")
     assert not (tmp_path / "run").exists()
-
-
-def test_statistics_are_those_of_table_2(corpus: Corpus, tmp_path: Path) -> None:
-    train(corpus, tmp_path / "run")
-    statistics = json.loads((tmp_path / "run" / "log" / "statistics.json").read_text())
-    assert {"updates", "epochs", "hours", "hardware", "train_nll", "dev_nll"} <= statistics.keys()
-    assert statistics["hours"] > 0
-    assert len(statistics["validations"]) == 2
-    assert list((tmp_path / "run" / "log").glob("events.out.tfevents.*"))
 
 
 def test_a_corpus_without_development_set(tmp_path: Path) -> None:
     write(tmp_path, 60, 5)
     prepare(tmp_path / "train.en", tmp_path / "train.fr", tmp_path / "store", settings=DataSettings())
-    train(Corpus.open(tmp_path / "store"), tmp_path / "run")
-    _, notes = load_tensors(tmp_path / "run" / "model.safetensors", "")
-    assert notes["update"] == 10  # the latest weights
+    run, said = train(Corpus.open(tmp_path / "store"), tmp_path / "run")
+    assert "warning: the corpus has no development set" in said
+    assert weights(run.path)[1]["update"] == 10  # the latest
 
 
 def test_development_nll_is_the_mean_over_sentences(corpus: Corpus, tmp_path: Path) -> None:
@@ -299,9 +305,13 @@ def test_a_fixed_context_of_another_encoder_is_refused(encoder: str, corpus: Cor
     """c_i = →h_Tx is what makes RNNencdec; runs that were begun with another context still go on."""
     network = MODEL.model_copy(update={"encoder": encoder, "alignment": "fixed"})
     chosen = settings(max_updates=1).model_copy(update={"model": network})
-    quiet = Display(0, quiet=True)
-    with pytest.raises(InputError, match=rf'RNNencdec of a forward encoder only, and model.encoder = "{encoder}" \(set model'):
+    quiet, said = (
+        Display(quiet=True),
+        rf'RNNencdec of a forward .*, and model.encoder = "{encoder}" \(set model',
+    )
+    with pytest.raises(InputError, match=said):
         loop.train(chosen, corpus, tmp_path / "run", display=quiet)
     assert not (tmp_path / "run").exists()
-    Run.create(tmp_path / "old", chosen.model_copy(update={"data": corpus.settings}), corpus.source, corpus.target)
+    own = chosen.model_copy(update={"data": corpus.settings})
+    Run.create(tmp_path / "old", own, corpus.source, corpus.target)
     loop.train(chosen, corpus, tmp_path / "old", resume=True, display=quiet).load_network()

@@ -2,156 +2,182 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-import tomli_w
 import torch
+from started_commands import assert_same_checkpoint, start, train_words, until_saved
 
-from rnnsearch.builtin.generate import write
-from rnnsearch.config import DataSettings, ModelSettings, SearchSettings, Settings, TrainingSettings
+from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import InputError
+from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors
-from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.store.order import BatchOrder, Position, batches_from
 from rnnsearch.training import loop
+from rnnsearch.training.checkpoint import read_progress
 from rnnsearch.training.display import Display
-from rnnsearch.training.loop import train
 
-MODEL = ModelSettings(embedding_size=12, hidden_size=16, alignment_size=12, maxout_size=12)
-PLAIN = TrainingSettings(max_updates=12, validate_every=4, save_every=2, batch_size=10, pool_batches=3, threads=1, samples=1)
-PAIRS = 60  # an epoch has 6 batches
-EVERYTHING = TrainingSettings(
-    **PLAIN.model_dump(exclude={"reshuffle", "accumulate", "optimiser", "learning_rate", "schedule", "warmup", "precision"})
-    | {"dropout_embedding": 0.1, "dropout_recurrent": 0.1, "dropout_readout": 0.1, "label_smoothing": 0.1, "average_decay": 0.9},
-    reshuffle=True,
-    accumulate=2,
-    optimiser="adamw",
-    learning_rate=0.003,
-    schedule="cosine",
-    warmup=5,
-    precision="bfloat16",
-)
-SEARCH = SearchSettings(beam=2, max_length_ratio=1.0)  # what has hardly been trained writes as much as it may
-SETTINGS = {
-    "paper's": Settings(model=MODEL, training=PLAIN, search=SEARCH),
-    "everything on, both directions": Settings(
-        model=MODEL.model_copy(update={"decoder": "bidirectional"}), training=EVERYTHING, search=SEARCH
+PLAIN = [
+    *(f"model.{part}_size=12" for part in ("embedding", "hidden", "alignment", "maxout")),
+    *("training.max_updates=12", "training.validate_every=4", "training.save_every=2", "training.samples=1"),
+    *("training.batch_size=10", "training.pool_batches=3", "training.threads=1"),  # 6 batches an epoch
+    *("search.beam=2", "search.max_length_ratio=1"),  # what hardly learned writes as much as it may
+]
+QUICK = ["training.validate_bleu=false", "training.select_by=nll", "training.samples=0"]
+DRAWN = [f"training.dropout_{part}=0.1" for part in ("embedding", "recurrent", "readout")]
+LINKS = [
+    *(
+        "training.alignment_loss=product",
+        "training.alignment_annealing=10",
+        "training.alignment_final_weight=0.1",
     ),
+    *("training.alignment_forcing=mixed", "training.alignment_forcing_probability=0.6"),
+]
+SETTINGS: dict[str, Settings] = {
+    name: load_config(overrides=[*PLAIN, *changes])
+    for name, changes in {
+        "paper's": [],
+        "everything, both directions": [
+            *(*DRAWN, *LINKS, "model.decoder=bidirectional", "training.label_smoothing=0.1"),
+            *("training.average_decay=0.9", "training.reshuffle=true", "training.accumulate=2"),
+            *("training.optimiser=adamw", "training.learning_rate=0.003", "training.schedule=cosine"),
+            *("training.warmup=5", "training.precision=bfloat16", *QUICK),
+        ],
+        "sampled softmax": [*DRAWN, "training.sampled_softmax=160", "training.reshuffle=true", *QUICK],
+    }.items()
 }
+WITHIN_A_PARTITION = 8
+"""An update of the second epoch that is neither the first nor the last one with its V'."""
 
 
-@pytest.fixture(scope="module")
-def store(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    def make(folder: Path) -> None:
-        write(folder, PAIRS, 12)
-        dev = (folder / "dev.en", folder / "dev.fr")
-        prepare(folder / "train.en", folder / "train.fr", folder / "store", dev=dev, settings=DataSettings())
+TrainUntil = Callable[[Settings, Corpus, Path, int], Run]
 
-    return made_once("resume", make) / "store"
+
+def train(settings: Settings, corpus: Corpus, path: Path, *, resume: bool = False) -> Run:
+    return loop.train(settings, corpus, path, resume=resume, display=Display(quiet=True))
 
 
 @pytest.fixture
-def whole(store: Path, made_once: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[str], Path]:
+def train_until(monkeypatch: pytest.MonkeyPatch) -> TrainUntil:
+    """Trains until Ctrl-C comes during an update; then whatever happens to the random state must not
+    matter."""
+    honest = loop.Session.update
+
+    def until(settings: Settings, corpus: Corpus, path: Path, stop: int) -> Run:
+        def interrupting(session: loop.Session, *arguments: Any) -> None:
+            honest(session, *arguments)
+            if session.progress.update == stop:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(loop.Session, "update", interrupting)
+            run = train(settings, corpus, path)
+        torch.rand(7)
+        return run
+
+    return until
+
+
+@pytest.fixture
+def whole(
+    linked: Corpus, made_once: Callable[[str, Callable[[Path], object]], Path]
+) -> Callable[[str], Path]:
     """The run of these settings that nothing interrupted."""
-    return lambda name: made_once(f"whole {name}", lambda run: train(SETTINGS[name], Corpus.open(store), run, display=quiet()))
-
-
-def quiet() -> Display:
-    return Display(0, quiet=True)
+    return lambda name: made_once(f"whole {name}", lambda run: train(SETTINGS[name], linked, run))
 
 
 def assert_same_run(one: Path, other: Path) -> None:
-    for name in ("model.safetensors", "checkpoints/last.safetensors"):
-        expected, notes = load_tensors(one / name, "")
-        found, other_notes = load_tensors(other / name, "")
-        assert expected.keys() == found.keys()
-        for key, tensor in expected.items():
-            assert torch.equal(tensor, found[key]), f"{name}: {key}"
-        for timed in (notes.get("progress"), other_notes.get("progress")):
-            if timed:
-                timed.pop("seconds")
-                for row in timed["validations"]:
-                    row.pop("seconds")
-        assert notes == other_notes
+    """But for the time that it took."""
+    assert_same_checkpoint(one, other)
+    found, expected = (load_tensors(run / "model.safetensors", "")[0] for run in (one, other))
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+    notes = [load_tensors(run / "checkpoints" / "last.safetensors", "")[1] for run in (one, other)]
+    for progress in (note["progress"] for note in notes):
+        for timed in (progress, *progress["validations"]):
+            timed.pop("seconds")
+    assert notes[0] == notes[1]
 
 
 @pytest.mark.parametrize(
-    ("name", "interrupted_at"),
+    ("name", "stop"),
     [
         *(("paper's", update) for update in (1, 4, 9)),
-        ("everything on, both directions", 9),
-        *(pytest.param("everything on, both directions", update, marks=pytest.mark.slow) for update in (1, 4)),
+        ("everything, both directions", 9),
+        *(pytest.param("everything, both directions", stop, marks=pytest.mark.slow) for stop in (1, 4)),
+        ("sampled softmax", WITHIN_A_PARTITION),
     ],
 )
 def test_a_resumed_run_equals_an_uninterrupted_one(
-    store: Path, tmp_path: Path, whole: Callable[[str], Path], name: str, interrupted_at: int, monkeypatch: pytest.MonkeyPatch
+    linked: Corpus,
+    tmp_path: Path,
+    whole: Callable[[str], Path],
+    name: str,
+    stop: int,
+    train_until: TrainUntil,
 ) -> None:
-    settings = SETTINGS[name]
-    update = loop.Session.update
-
-    def interrupting(session: loop.Session, *arguments: object) -> None:
-        update(session, *arguments)  # type: ignore[arg-type]
-        if session.progress.update == interrupted_at:
-            os.kill(os.getpid(), signal.SIGINT)  # as Ctrl-C does
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop.Session, "update", interrupting)
-        train(settings, Corpus.open(store), tmp_path / "parts", display=quiet())
-    _, notes = load_tensors(tmp_path / "parts" / "checkpoints" / "last.safetensors", "")
-    assert notes["progress"]["update"] == interrupted_at
-    torch.rand(7)  # whatever happened to the random state in between must not matter
-    train(settings, Corpus.open(store), tmp_path / "parts", resume=True, display=quiet())
+    run = train_until(SETTINGS[name], linked, tmp_path / "parts", stop)
+    assert read_progress(run.checkpoint_path).update == stop
+    assert run.model_path.exists()  # a run can be used before its first validation, too
+    train(SETTINGS[name], linked, tmp_path / "parts", resume=True)
     assert_same_run(whole(name), tmp_path / "parts")
 
 
+def test_the_sampled_run_stops_within_a_partition(linked: Corpus) -> None:
+    training = SETTINGS["sampled softmax"].training
+    order = BatchOrder(linked.train.source_lengths, linked.train.target_lengths, training)
+    stream = batches_from(order, Position(), linked.train, training.sampled_softmax)
+    words = [id(chosen.words) for chosen, _ in itertools.islice(stream, 12)]
+    assert len(set(words[WITHIN_A_PARTITION - 2 : WITHIN_A_PARTITION + 1])) == 1
+    assert len(set(words)) > 1
+
+
 @pytest.mark.slow
-def test_a_killed_run_equals_an_uninterrupted_one(store: Path, tmp_path: Path) -> None:
-    recipe = tmp_path / "recipe.toml"
-    settings = Settings(model=MODEL, training=PLAIN.model_copy(update={"max_updates": 60, "validate_every": 20}))
-    recipe.write_text(tomli_w.dumps(settings.model_dump(exclude_none=True)), encoding="utf-8")
-
-    def command(run: str, *more: str) -> subprocess.Popen[bytes]:
-        words = [sys.executable, "-m", "rnnsearch", "train", str(recipe), "--data", str(store), "--out", str(tmp_path / run), *more]
-        return subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-
-    assert command("whole").wait() == 0
-    victim = command("killed")
-    checkpoint = tmp_path / "killed" / "checkpoints" / "last.safetensors"
-    while not checkpoint.exists():
-        assert victim.poll() is None, "it ended before it could be killed"
-        time.sleep(0.005)
+def test_a_killed_run_equals_an_uninterrupted_one(tiny_store: Path, tmp_path: Path) -> None:
+    runs = [tmp_path / "whole", tmp_path / "killed"]
+    words, killed = (train_words(tiny_store, run, "training.save_every=1") for run in runs)
+    assert start(words, tmp_path / "said").wait() == 0
+    victim = start(killed, tmp_path / "said")
+    until_saved(victim, runs[1])
     victim.kill()
     assert victim.wait() == -signal.SIGKILL
-    assert command("killed", "--resume").wait() == 0
-    assert_same_run(tmp_path / "whole", tmp_path / "killed")
+    assert start([*killed, "--resume"], tmp_path / "said").wait() == 0
+    assert_same_checkpoint(*runs)
 
 
-def test_more_updates_than_first_asked_for(store: Path, tmp_path: Path, whole: Callable[[str], Path]) -> None:
-    long = SETTINGS["paper's"]
-    short = long.model_copy(update={"training": PLAIN.model_copy(update={"max_updates": 8})})
-    train(short, Corpus.open(store), tmp_path / "grown", display=quiet())
-    train(long, Corpus.open(store), tmp_path / "grown", resume=True, display=quiet())
+def changed(**training: Any) -> Settings:
+    settings = SETTINGS["paper's"]
+    return settings.model_copy(update={"training": settings.training.model_copy(update=training)})
+
+
+def test_more_updates_than_first_asked_for(
+    linked: Corpus, tmp_path: Path, whole: Callable[[str], Path]
+) -> None:
+    train(changed(max_updates=8), linked, tmp_path / "grown")
+    train(SETTINGS["paper's"], linked, tmp_path / "grown", resume=True)
     assert_same_run(whole("paper's"), tmp_path / "grown")
 
 
-def test_other_settings_are_refused(store: Path, tmp_path: Path) -> None:
-    train(
-        Settings(model=MODEL, training=PLAIN.model_copy(update={"max_updates": 2})), Corpus.open(store), tmp_path / "run", display=quiet()
-    )
-    other = Settings(model=MODEL, training=PLAIN.model_copy(update={"batch_size": 20}))
+def test_other_settings_are_refused_and_a_run_is_not_overwritten(linked: Corpus, tmp_path: Path) -> None:
+    train(changed(max_updates=1), linked, tmp_path / "run")
     with pytest.raises(InputError, match=r"training\.batch_size = 10, which is now 20"):
-        train(other, Corpus.open(store), tmp_path / "run", resume=True, display=quiet())
-
-
-def test_an_existing_run_is_not_overwritten(store: Path, tmp_path: Path) -> None:
-    settings = Settings(model=MODEL, training=PLAIN.model_copy(update={"max_updates": 1}))
-    train(settings, Corpus.open(store), tmp_path / "run", display=quiet())
+        train(changed(batch_size=20), linked, tmp_path / "run", resume=True)
     with pytest.raises(InputError, match="holds a run already"):
-        train(settings, Corpus.open(store), tmp_path / "run", display=quiet())
+        train(changed(max_updates=2), linked, tmp_path / "run")
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_a_run_remembers_its_number_of_threads(
+    threads: int, linked: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remembered: list[int] = []
+    monkeypatch.setattr(loop.Threads, "begin", lambda self, number: remembered.append(number))
+    chosen = loop.Threads(changed(threads=threads), 1, print).chosen
+    for updates, resume in ((1, False), (2, True)):
+        train(changed(max_updates=updates, threads=threads), linked, tmp_path / "run", resume=resume)
+    assert remembered == [0, chosen]

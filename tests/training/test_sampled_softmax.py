@@ -1,12 +1,10 @@
-"""Sampled softmax: exact for V' = V, the paper's gradient otherwise, rows outside V' left alone, nothing as large as the vocabulary."""
+"""Sampled softmax: exact for V' = V, the paper's gradient otherwise, rows outside V' left alone, nothing as
+large as the vocabulary."""
 
 from __future__ import annotations
 
 import copy
 import itertools
-import os
-import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,24 +13,22 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rnnsearch.config import ModelSettings, TrainingSettings, load_config
-from rnnsearch.errors import InputError
+from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork, source_mask
 from rnnsearch.model.readout import OutputLayer
-from rnnsearch.system.tensors import load_tensors
-from rnnsearch.text.store.batches import Batch, Position, batches_from
-from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training import loop
-from rnnsearch.training.capture import check_capture
-from rnnsearch.training.display import Display
-from rnnsearch.training.loss import negative_log_likelihood
-from rnnsearch.training.optimiser import coalesced, sparse_parameters
-from rnnsearch.training.optimiser_state import copies_in_memory
-from rnnsearch.training.sampled_softmax import over_words
+from rnnsearch.text.store.batches import Batch
+from rnnsearch.training.loss import negative_log_likelihood, over_words
+from rnnsearch.training.optimiser import coalesced, copies_in_memory, sparse_parameters
 from rnnsearch.training.trainer import Trainer
 
 WORDS = 19
-SIZES = {"embedding_size": 6, "hidden_size": 5, "alignment_size": 4, "maxout_size": 6, "initialisation": "glorot"}
+SIZES = {
+    "embedding_size": 6,
+    "hidden_size": 5,
+    "alignment_size": 4,
+    "maxout_size": 6,
+    "initialisation": "glorot",
+}
 MODELS: dict[str, dict[str, Any]] = {
     "plain": {},
     "tied": {"tie_output": True},
@@ -76,32 +72,13 @@ def subset(number: int, size: int = 8, words: int = WORDS) -> Tensor:
     return torch.cat([torch.zeros(1, dtype=torch.int64), others]).sort().values
 
 
-@pytest.mark.parametrize(
-    ("model", "optimiser", "smoothing"),
-    [
-        *((model, "adadelta", 0.1) for model in MODELS),
-        *(("plain", optimiser, 0.0) for optimiser in OPTIMISERS),
-        ("both directions, tied", "adam", 0.1),
-    ],
-)
-def test_with_the_whole_vocabulary_it_is_the_exact_softmax(model: str, optimiser: str, smoothing: float) -> None:
-    """Loss, norm of the gradient and weights of some accumulated and clipped updates, whatever form the gradients have."""
-    changes = OPTIMISERS[optimiser] | {"label_smoothing": smoothing, "clip_norm": 0.5}
-    ours, exact = trainer(model, sampled_softmax=WORDS, **changes), trainer(model, **changes)
-    for number in range(1, 4):
-        plain = [batch(2 * number + part, None) for part in range(2)]
-        whole = [Batch(**one.parts(), words=torch.arange(WORDS)) for one in plain]
-        found, expected = ours.update(whole, number), exact.update(plain, number)
-        assert (found.nll, found.gradient_norm) == pytest.approx((expected.nll, expected.gradient_norm), rel=1e-12)
-    for name, parameter in ours.network.named_parameters():
-        torch.testing.assert_close(parameter, exact.network.get_parameter(name), rtol=1e-11, atol=1e-13, msg=name)
-
-
 def reference(network: TranslationNetwork, one: Batch, smoothing: float) -> Tensor:
     """The loss written out: a table of logits over all words, of which those outside V' are struck out."""
     assert one.words is not None
     losses = []
-    every = network.teacher_forced(one.source, one.source_lengths, one.target, target_lengths=one.target_lengths)
+    every = network.teacher_forced(
+        one.source, one.source_lengths, one.target, target_lengths=one.target_lengths
+    )
     real = source_mask(one.target_lengths, one.target.shape[1])
     for direction, decoded in zip(network.directions, every, strict=True):
         logits = F.linear(decoded.features[real], direction.output.weight, direction.output.bias)
@@ -113,34 +90,53 @@ def reference(network: TranslationNetwork, one: Batch, smoothing: float) -> Tens
 
 
 @models
-@pytest.mark.parametrize(("optimiser", "smoothing"), [("adadelta", 0.1), ("adadelta", 0.0), ("adam", 0.1)])
-def test_the_gradient_is_that_of_a_softmax_over_the_subset(model: str, optimiser: str, smoothing: float) -> None:
-    """As rows or whole; two batches of one update may have different subsets."""
-    ours = trainer(model, sampled_softmax=8, label_smoothing=smoothing, **OPTIMISERS[optimiser])
-    parts = [batch(number, subset(number)) for number in (1, 2)]
+@pytest.mark.parametrize("optimiser", ["adadelta", "adam"])
+@pytest.mark.parametrize(("size", "smoothing"), [(8, 0.1), (8, 0.0), (WORDS, 0.1)])
+def test_the_gradient_is_that_of_a_softmax_over_the_subset(
+    model: str, optimiser: str, size: int, smoothing: float
+) -> None:
+    """As rows or whole; two batches of one update may have different subsets. Over all words it is exact."""
+    ours = trainer(model, sampled_softmax=size, label_smoothing=smoothing, **OPTIMISERS[optimiser])
+    chosen = [torch.arange(WORDS) if size == WORDS else subset(number, size) for number in (1, 2)]
+    parts = [batch(number, words) for number, words in enumerate(chosen, 1)]
     assert bool(sparse_parameters(ours.network)) == (optimiser == "adadelta")
-    expected = torch.autograd.grad(sum((reference(ours.network, one, smoothing) for one in parts), torch.zeros(())), ours.parameters)
+    expected = torch.autograd.grad(
+        sum((reference(ours.network, one, smoothing) for one in parts), torch.zeros(())), ours.parameters
+    )
     ours.add_gradients(parts, 1, 1)
     for (name, parameter), gradient in zip(ours.network.named_parameters(), expected, strict=True):
         assert parameter.grad is not None
-        torch.testing.assert_close(parameter.grad.to_dense(), gradient.to_dense(), rtol=1e-10, atol=1e-12, msg=name)
+        torch.testing.assert_close(
+            parameter.grad.to_dense(), gradient.to_dense(), rtol=1e-10, atol=1e-12, msg=name
+        )
 
 
 @models
 @pytest.mark.parametrize("optimiser", ["adadelta", "sgd"])
 def test_rows_outside_the_subsets_are_left_alone(model: str, optimiser: str) -> None:
-    """Bit for bit, what the optimiser remembers of them too; what is touched again later has shrunk as if it had met gradients of 0."""
+    """Bit for bit, what the optimiser remembers of them too; what is touched again later has shrunk as if it
+    had met gradients of 0."""
     changes = OPTIMISERS[optimiser] | {"sampled_softmax": 8}
     ours, whole = trainer(model, **changes), trainer(model, **changes)
-    for module in (whole.network.source_embedding, whole.network.target_embedding, *(one.output for one in whole.network.directions)):
+    for module in (
+        whole.network.source_embedding,
+        whole.network.target_embedding,
+        *(one.output for one in whole.network.directions),
+    ):
         module.sparse_gradient = False
     rows = sparse_parameters(ours.network)
-    outputs = [tensor for direction in ours.network.directions for tensor in (direction.output.weight, direction.output.bias)]
+    outputs = [
+        tensor
+        for direction in ours.network.directions
+        for tensor in (direction.output.weight, direction.output.bias)
+    ]
     assert {id(tensor) for tensor in outputs} < {id(parameter) for parameter in rows}
     for number in range(1, 6):
         part = subset(number)
         outside = [word for word in range(WORDS) if word not in part.tolist()]
-        before = [(tensor.detach().clone(), copy.deepcopy(ours.optimiser.state[tensor])) for tensor in outputs]
+        before = [
+            (tensor.detach().clone(), copy.deepcopy(ours.optimiser.state[tensor])) for tensor in outputs
+        ]
         ours.update([batch(number, part)], number)
         whole.update([batch(number, part)], number)
         for tensor, (values, state) in zip(outputs, before, strict=True):
@@ -149,14 +145,18 @@ def test_rows_outside_the_subsets_are_left_alone(model: str, optimiser: str) -> 
             for slot in ("square_avg", "acc_delta", "step") if state else ():
                 assert torch.equal(ours.optimiser.state[tensor][slot][outside], state[slot][outside])
     for name, parameter in ours.network.named_parameters():
-        torch.testing.assert_close(parameter, whole.network.get_parameter(name), rtol=1e-11, atol=1e-13, msg=name)
+        torch.testing.assert_close(
+            parameter, whole.network.get_parameter(name), rtol=1e-11, atol=1e-13, msg=name
+        )
 
 
 def test_the_papers_gradient_and_the_sense_in_which_it_is_unbiased() -> None:
     """By every subset of 7 words, in float64.
 
-    The gradient is ∇E(y) − Σ_{V'} ω ∇E / Σ_{V'} ω with Q uniform on V'. Over all V' of N words, K/N times the sum below and K/N times the
-    sum above have the exact sums as their means; the ratio is biased, less with each word more, and not at all for V' = V.
+    The gradient is ∇E(y) − Σ_{V'} ω ∇E / Σ_{V'} ω with Q uniform on V'. Over all V' of N words, K/N times the
+    sum below and K/N times the
+    sum above have the exact sums as their means; the ratio is biased, less with each word more, and not at
+    all for V' = V.
     """
     torch.manual_seed(3)
     layer = OutputLayer(4, 4, 7, False, None).double()
@@ -185,8 +185,12 @@ def test_the_papers_gradient_and_the_sense_in_which_it_is_unbiased() -> None:
             weight, bias, place = over_words(layer, torch.tensor(chosen), torch.tensor([[target]]))
             loss, nll = negative_log_likelihood(feature, weight, bias, place[0])
             found = -gradient(loss)
-            omega = torch.tensor([energies[word] for word in chosen], dtype=torch.float64).exp()  # Q is one constant: it cancels
-            estimate = sum(share * gradients[word] for share, word in zip(omega / omega.sum(), chosen, strict=True))
+            omega = torch.tensor(
+                [energies[word] for word in chosen], dtype=torch.float64
+            ).exp()  # Q is one constant: it cancels
+            estimate = sum(
+                share * gradients[word] for share, word in zip(omega / omega.sum(), chosen, strict=True)
+            )
             torch.testing.assert_close(found, gradients[target] - estimate)
             sums_below.append(7 / size * (nll + energies[target]).exp())
             sums_above.append(sums_below[-1] * (gradients[target] - found))
@@ -210,18 +214,26 @@ class LargestTensor(TorchDispatchMode):
     def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
         result = function(*arguments, **(named or {}))
         for tensor in result if isinstance(result, (tuple, list)) else [result]:
-            if isinstance(tensor, Tensor) and not tensor.is_sparse and tensor.untyped_storage().data_ptr() not in self.there:
+            if (
+                isinstance(tensor, Tensor)
+                and not tensor.is_sparse
+                and tensor.untyped_storage().data_ptr() not in self.there
+            ):
                 self.largest = max(self.largest, tensor.numel())
         return result
 
 
 @pytest.mark.parametrize("optimiser", ["adadelta", "sgd"])
 def test_nothing_as_large_as_the_vocabulary_is_made(optimiser: str) -> None:
-    """After the first update, which makes what the optimiser remembers, no tensor has as many numbers as there are words."""
+    """After the first update, which makes what the optimiser remembers, no tensor has as many numbers as
+    there are words."""
     words = 5_000
     ours = trainer("plain", words=words, sampled_softmax=50, **OPTIMISERS[optimiser])
     ours.update([batch(1, subset(1, 50, words), words)], 1)
-    there = [*ours.parameters, *(value for state in ours.optimiser.state.values() for value in state.values())]
+    there = [
+        *ours.parameters,
+        *(value for state in ours.optimiser.state.values() for value in state.values()),
+    ]
     with LargestTensor(there) as made:
         ours.update([batch(2, subset(2, 50, words), words)], 2)
     assert 50 * 6 <= made.largest < words
@@ -243,61 +255,9 @@ def test_a_gradient_in_order_is_not_copied() -> None:
 
 def test_memory_that_is_asked_for() -> None:
     """Weights, two averages of Adadelta, and whole gradients only where there are any."""
-    assert copies_in_memory(TrainingSettings()) == copies_in_memory(TrainingSettings(sampled_softmax=9, weight_decay=0.1)) == 4
+    assert (
+        copies_in_memory(TrainingSettings())
+        == copies_in_memory(TrainingSettings(sampled_softmax=9, weight_decay=0.1))
+        == 4
+    )
     assert copies_in_memory(TrainingSettings(sampled_softmax=9)) == 3
-
-
-TINY = [
-    *("model.embedding_size=8", "model.hidden_size=10", "model.alignment_size=8", "model.maxout_size=8", "model.initialisation=glorot"),
-    *("training.batch_size=10", "training.pool_batches=4", "training.max_length=70", "training.reshuffle=true", "training.threads=1"),
-    *("training.dropout_readout=0.1", "training.validate_every=100", "training.save_every=100", "training.max_updates=40"),
-    *("training.validate_bleu=false", "training.select_by=nll", "training.samples=0", "training.sampled_softmax=170"),
-]
-
-
-def quiet() -> Display:
-    return Display(0, quiet=True)
-
-
-def test_a_run_that_stops_within_a_partition_goes_on_bit_for_bit(tiny_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings, corpus = load_config(overrides=TINY), Corpus.open(tiny_store)
-    order = loop.BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, settings.training)
-    stream = batches_from(order, Position(), corpus.train, settings.training.sampled_softmax)
-    words = [chosen.words for chosen, _ in itertools.islice(stream, 40)]
-    # Within a partition of the second epoch; it does not begin there.
-    stop = next(n for n in range(len(order) + 2, 40) if len({id(one) for one in words[n - 1 : n + 2]}) == 1)
-    whole = loop.train(settings, corpus, tmp_path / "whole", display=quiet())
-    update = loop.Session.update
-
-    def interrupting(session: loop.Session, *arguments: Any) -> None:
-        update(session, *arguments)
-        if session.progress.update == stop:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop.Session, "update", interrupting)
-        loop.train(settings, corpus, tmp_path / "parts", display=quiet())
-    run = loop.train(settings, corpus, tmp_path / "parts", resume=True, display=quiet())
-    found, notes = load_tensors(run.checkpoint_path, "")
-    expected, other = load_tensors(whole.checkpoint_path, "")
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(tensor, expected[name]) for name, tensor in found.items())
-    assert notes["progress"]["nll_sum"] == other["progress"]["nll_sum"]
-
-
-@pytest.mark.slow
-def test_two_processes_learn_what_one_learns(tiny_store: Path, tmp_path: Path) -> None:
-    """But for rounding, without dropout."""
-    changes = [*TINY, "training.dropout_readout=0", "training.optimiser=sgd", "training.learning_rate=0.1", "training.accumulate=2"]
-    corpus = Corpus.open(tiny_store)
-    runs = [
-        loop.train(load_config(overrides=[*changes, f"training.processes={n}"]), corpus, tmp_path / str(n), display=quiet()) for n in (1, 2)
-    ]
-    found, expected = (load_tensors(run.checkpoint_path, "")[0] for run in reversed(runs))
-    for name in (name for name in expected if name.startswith("network.")):
-        torch.testing.assert_close(found[name], expected[name], rtol=1e-4, atol=1e-5, msg=name)
-
-
-def test_captured_updates_are_refused() -> None:
-    with pytest.raises(InputError, match=r"training\.capture = true and training\.sampled_softmax do not go together"):
-        check_capture(TrainingSettings(capture=True, device="cuda", sampled_softmax=9), 1)

@@ -25,8 +25,7 @@ from started_commands import (
     until_saved,
 )
 
-from rnnsearch.config import Settings, load_config
-from rnnsearch.errors import InputError
+from rnnsearch.config import load_config
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training import loop
@@ -36,48 +35,39 @@ from rnnsearch.training.display import Display
 TWO = "training.processes=2"
 
 
-def quiet() -> Display:
-    return Display(0, quiet=True)
-
-
-def killed_after(update: int, settings: Settings, corpus: Corpus, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A training whose second process is killed then: the first says so, and the second is gone."""
-    killed: list[int] = []
-    whole_update = loop.Session.update
-
-    def killing(session: loop.Session, *arguments: object) -> None:
-        whole_update(session, *arguments)  # type: ignore[arg-type]
-        if session.progress.update == update:
-            killed.extend(children(os.getpid()))
-            os.kill(killed[0], signal.SIGKILL)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop.Session, "update", killing)
-        with pytest.raises(InputError, match=r"rank 1 \(process \d+ on .*\) was ended by SIGKILL \(.*--resume"):
-            loop.train(settings, corpus, run, display=quiet())
-    nobody_left(killed)
-
-
-def test_a_killed_process_is_one_clear_line(tiny_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed_after(7, load_config(overrides=[*SMALL, TWO]), Corpus.open(tiny_store), tmp_path / "killed", monkeypatch)
-
-
-@pytest.mark.slow
-def test_resuming_after_a_kill_is_exact(tiny_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings, corpus = load_config(overrides=[*SMALL, TWO, "training.average_decay=0.9"]), Corpus.open(tiny_store)
-    loop.train(settings, corpus, tmp_path / "whole", display=quiet())
-    killed_after(17, settings, corpus, tmp_path / "killed", monkeypatch)
-    loop.train(settings, corpus, tmp_path / "killed", resume=True, display=quiet())
-    assert_same_checkpoint(tmp_path / "whole", tmp_path / "killed")
+def test_a_killed_process_is_one_clear_line_and_resuming_is_exact(
+    tiny_store: Path, whole_run: Path, tmp_path: Path
+) -> None:
+    words = train_words(tiny_store, tmp_path / "run", TWO)
+    training = start(words, tmp_path / "said")
+    until_saved(training, tmp_path / "run")
+    ranks = children(training.pid)
+    os.kill(ranks[1], signal.SIGKILL)
+    assert training.wait(60) == 2, (tmp_path / "said").read_text()
+    nobody_left(ranks)
+    (line,) = own_lines(tmp_path / "said")
+    assert f"rank 1 (process {ranks[1]} on {socket.gethostname()}) was ended by SIGKILL (" in line
+    assert "--resume" in line
+    assert start([*words, "--resume"], tmp_path / "said").wait(240) == 0
+    assert_same_checkpoint(whole_run, tmp_path / "run")
 
 
 @pytest.mark.slow
 def test_another_number_of_processes_goes_on_with_the_next_pairs(tiny_store: Path, tmp_path: Path) -> None:
-    """Without dropout, in float32: what two processes make of the second half is what one makes of it, but for rounding."""
-    none, corpus = [*SMALL, "training.dropout_embedding=0", "training.optimiser=sgd", "training.learning_rate=0.1"], Corpus.open(tiny_store)
-    whole = loop.train(load_config(overrides=none), corpus, tmp_path / "whole", display=quiet())
-    loop.train(load_config(overrides=[*none, "training.max_updates=15"]), corpus, tmp_path / "run", display=quiet())
-    run = loop.train(load_config(overrides=[*none, TWO]), corpus, tmp_path / "run", resume=True, display=quiet())
+    """Without dropout, in float32: what two processes make of the second half is what one makes of it, but
+    for rounding."""
+    none, corpus = (
+        [*SMALL, "training.dropout_embedding=0", "training.optimiser=sgd", "training.learning_rate=0.1"],
+        Corpus.open(tiny_store),
+    )
+
+    def trained(name: str, *more: str, resume: bool = False) -> loop.Run:
+        settings = load_config(overrides=[*none, *more])
+        return loop.train(settings, corpus, tmp_path / name, resume=resume, display=Display(quiet=True))
+
+    whole = trained("whole")
+    trained("run", "training.max_updates=15")
+    run = trained("run", TWO, resume=True)
     found, expected = (load_tensors(one.checkpoint_path, "")[0] for one in (run, whole))
     for name in (name for name in expected if name.startswith("network.")):
         torch.testing.assert_close(found[name], expected[name], rtol=1e-4, atol=1e-5, msg=name)
@@ -85,56 +75,87 @@ def test_another_number_of_processes_goes_on_with_the_next_pairs(tiny_store: Pat
 
 
 @pytest.mark.slow
-def test_the_command_ends_its_processes_even_when_it_is_killed(tiny_store: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", ["importing", "training"])
+def test_the_command_ends_its_processes_even_when_it_is_killed(
+    when: str, tiny_store: Path, tmp_path: Path
+) -> None:
     training = start(train_words(tiny_store, tmp_path / "run", TWO, ENDLESS), tmp_path / "said")
-    until_saved(training, tmp_path / "run")
-    helpers = children(training.pid)
+    if when == "training":
+        until_saved(training, tmp_path / "run")
+    while not (ranks := children(training.pid)):
+        assert training.poll() is None
+        time.sleep(0.01)
     training.kill()
     training.wait()
-    nobody_left(helpers)
+    nobody_left(ranks)
 
 
 @pytest.mark.slow
-def test_a_signal_to_all_processes_ends_the_training_after_an_update(tiny_store: Path, tmp_path: Path) -> None:
-    """So do `timeout`, a terminal and the managers of clusters."""
-    changes = (TWO, ENDLESS, "training.save_every=50", "training.validate_every=100000", "training.batch_size=100")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "whom", ["the command", "all processes"]
+)  # a person; `timeout`, a terminal, a cluster
+def test_a_signal_ends_the_training_after_an_update(
+    whom: str, number: signal.Signals, tiny_store: Path, tmp_path: Path
+) -> None:
+    changes = (TWO, ENDLESS, "training.save_every=50", "training.validate_every=100000")
     training = start(train_words(tiny_store, tmp_path / "run", *changes), tmp_path / "said")
     until_saved(training, tmp_path / "run")
-    helpers = children(training.pid)
-    time.sleep(0.5)  # until it is at work on an update again
-    os.killpg(training.pid, signal.SIGTERM)
-    assert training.wait(60) == 128 + signal.SIGTERM
-    nobody_left(helpers)
+    ranks = children(training.pid)
+    (os.kill if whom == "the command" else os.killpg)(training.pid, number)
+    assert training.wait(60) == 128 + number, (tmp_path / "said").read_text()
+    nobody_left(ranks)
+    said = (tmp_path / "said").read_text()
+    assert "interrupted after" in said
+    assert "Traceback" not in said
+    assert (tmp_path / "run" / "model.safetensors").exists()
 
 
 @pytest.mark.slow
 def test_an_interrupted_benchmark_leaves_no_process_behind() -> None:
-    program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import rnnsearch.cli; rnnsearch.cli.main()"
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import "
+        "rnnsearch.cli; rnnsearch.cli.main()"
+    )
     sizes = ["--recipe", "demo", "--words", "10", "--length", "3", "--repetitions", "1000000", "--set", TWO]
-    bench = subprocess.Popen([sys.executable, "-c", program, "bench", "train", *sizes], stderr=subprocess.DEVNULL)
-    while not (helpers := children(bench.pid)):
+    bench = subprocess.Popen(
+        [sys.executable, "-c", program, "bench", "train", *sizes], stderr=subprocess.DEVNULL
+    )
+    while not (ranks := children(bench.pid)):
         assert bench.poll() is None, "it ended before it could be stopped"
         time.sleep(0.01)
     time.sleep(3)
     bench.send_signal(signal.SIGINT)
     assert bench.wait(60) == 130
-    nobody_left(helpers)
+    nobody_left(ranks)
 
 
 @pytest.mark.slow
-def test_a_rank_that_hangs_is_named(tiny_store: Path, tmp_path: Path) -> None:
-    training = start(train_words(tiny_store, tmp_path / "run", TWO, ENDLESS, "training.exchange_timeout=4"), tmp_path / "said")
+@pytest.mark.parametrize("hanging", [0, 1])
+def test_a_rank_that_hangs_is_named(hanging: int, tiny_store: Path, tmp_path: Path) -> None:
+    changes = (
+        TWO,
+        ENDLESS,
+        "training.exchange_timeout=4",
+        "training.save_every=60",
+        "training.validate_every=60",
+    )
+    training = start(train_words(tiny_store, tmp_path / "run", *changes), tmp_path / "said")
     until_saved(training, tmp_path / "run")
-    (helper,) = children(training.pid)
-    os.kill(helper, signal.SIGSTOP)
-    assert training.wait(60) == 2
+    time.sleep(0.5)  # all wait for rank 0 as long as it saves
+    ranks = children(training.pid)
+    os.kill(ranks[hanging], signal.SIGSTOP)
+    assert training.wait(120) == 2, (tmp_path / "said").read_text()
     (line,) = own_lines(tmp_path / "said")
-    assert f"rank 1 (process {helper} on {socket.gethostname()}) has not answered for 4 seconds" in line
-    nobody_left([helper])
+    who = f"rank {hanging} (process {ranks[hanging]} on {socket.gethostname()})"
+    assert f"{who} has not answered for 4 seconds" in line
+    nobody_left(ranks)
 
 
 @pytest.mark.slow
-def test_torchrun_learns_the_same_and_goes_on_after_a_kill(tiny_store: Path, whole_run: Path, tmp_path: Path) -> None:
+def test_torchrun_learns_the_same_and_goes_on_after_a_kill(
+    tiny_store: Path, whole_run: Path, tmp_path: Path
+) -> None:
     """The first time rank 1 is killed, the second time rank 0."""
     launcher = torchrun("--standalone", "--nproc-per-node", "2", "--max-restarts", "3")
     training = start(train_words(tiny_store, tmp_path / "killed"), tmp_path / "said", launcher)
@@ -143,13 +164,16 @@ def test_torchrun_learns_the_same_and_goes_on_after_a_kill(tiny_store: Path, who
     for rank in (1, 0):
         os.kill(victims[rank], signal.SIGKILL)
         nobody_left(victims)
-        while len(victims_now := sorted(set(children(training.pid)) - set(victims))) < 2 and training.poll() is None:
+        while (
+            len(victims_now := sorted(set(children(training.pid)) - set(victims))) < 2
+            and training.poll() is None
+        ):
             time.sleep(0.05)
         victims = victims_now
         time.sleep(4)  # until it learns again, more or less
         if training.poll() is not None:
             break
-    assert training.wait(120) == 0
+    assert training.wait(120) == 0, (tmp_path / "said").read_text()
     assert_same_checkpoint(whole_run, tmp_path / "killed")
 
 
@@ -157,7 +181,9 @@ def test_torchrun_learns_the_same_and_goes_on_after_a_kill(tiny_store: Path, who
 @pytest.mark.parametrize("victim", ["rank 0", "rank 1", "launcher"])
 def test_what_torchrun_started_leaves_nobody_behind(victim: str, tiny_store: Path, tmp_path: Path) -> None:
     training = start(
-        train_words(tiny_store, tmp_path / "run", ENDLESS), tmp_path / "said", torchrun("--standalone", "--nproc-per-node", "2")
+        train_words(tiny_store, tmp_path / "run", ENDLESS),
+        tmp_path / "said",
+        torchrun("--standalone", "--nproc-per-node", "2"),
     )
     until_saved(training, tmp_path / "run")
     ranks = sorted(children(training.pid))

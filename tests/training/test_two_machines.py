@@ -1,4 +1,5 @@
-"""Two machines, as far as one can be two: network namespaces with an address each, and separate copies of the prepared dataset."""
+"""Two machines, as far as one can be two: network namespaces with an address each, and separate copies of the
+prepared dataset."""
 
 from __future__ import annotations
 
@@ -27,7 +28,10 @@ def machines() -> Iterator[list[tuple[str, str, str]]]:
     if not shutil.which("ip"):
         pytest.skip("needs the command `ip`")
     unique = os.getpid() % 10_000
-    both = [(f"rnns{unique}{side}", f"10.77.{unique % 200}.{number}", f"rnn{unique}{side}") for number, side in enumerate("ab", 1)]
+    both = [
+        (f"rnns{unique}{side}", f"10.77.{unique % 200}.{number}", f"rnn{unique}{side}")
+        for number, side in enumerate("ab", 1)
+    ]
     try:
         for space, _, _ in both:
             ip("netns", "add", space)
@@ -50,13 +54,33 @@ def test_two_machines_learn_what_two_processes_of_one_do(
     for number, (space, address, interface) in enumerate(machines):
         store = tmp_path / f"store{number}"
         shutil.copytree(tiny_store, store)
-        options = ["--nnodes", "2", "--node-rank", str(number), "--nproc-per-node", "1", "--rdzv-backend", "c10d", "--rdzv-id", "test"]
-        options += ["--rdzv-endpoint", f"{machines[0][1]}:{PORT}", "--rdzv-conf", f"is_host={int(not number)}", "--local-addr", address]
+        options = [
+            "--nnodes",
+            "2",
+            "--node-rank",
+            str(number),
+            "--nproc-per-node",
+            "1",
+            "--rdzv-backend",
+            "c10d",
+            "--rdzv-id",
+            "test",
+        ]
+        options += [
+            "--rdzv-endpoint",
+            f"{machines[0][1]}:{PORT}",
+            "--rdzv-conf",
+            f"is_host={int(not number)}",
+            "--local-addr",
+            address,
+        ]
         launcher = ["ip", "netns", "exec", space, *torchrun(*options)]
         words = train_words(store, tmp_path / f"run{number}")
         nodes.append(start(words, tmp_path / f"said{number}", launcher, GLOO_SOCKET_IFNAME=interface))
     try:
-        assert [node.wait(150) for node in nodes] == [0, 0], (tmp_path / "said0").read_text() + (tmp_path / "said1").read_text()
+        assert [node.wait(150) for node in nodes] == [0, 0], (tmp_path / "said0").read_text() + (
+            tmp_path / "said1"
+        ).read_text()
     finally:
         for node in nodes:
             node.kill()

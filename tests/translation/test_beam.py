@@ -1,4 +1,5 @@
-"""Beam search on a mock step whose log p and α are any function of the ids so far: against enumeration and a plain-Python reference."""
+"""Beam search on a mock step whose log p and α are any function of the ids so far: against enumeration and a
+plain-Python reference; and ensembles of such models."""
 
 from __future__ import annotations
 
@@ -9,19 +10,20 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 import torch
-from mock_model import Ids, Model, Row
+from mock_model import Ids, Model, Row, State
 
 from rnnsearch.config import SearchSettings
+from rnnsearch.errors import InputError
 from rnnsearch.records import Hypothesis
 from rnnsearch.text import vocabulary
-from rnnsearch.translation import largest as largest_file
-from rnnsearch.translation.beam import EOS, UNK
-from rnnsearch.translation.largest import highest, largest, largest_sums
+from rnnsearch.translation.beam import EOS, UNK, beam_search
+from rnnsearch.translation.readers import EnsembleState, ensemble
 
 
 @dataclass
 class Script(Model):
-    """A model with the same p for every sentence and history of one length; the last of `steps` holds for ever."""
+    """A model with the same p for every sentence and history of one length; the last of `steps` holds for
+    ever."""
 
     steps: list[list[float]] = field(default_factory=list)
 
@@ -62,7 +64,9 @@ def score_of(model: Model, sentence: int, ids: Ids, settings: SearchSettings) ->
 
 
 def length_limits(length: int, settings: SearchSettings) -> tuple[int, int]:
-    return math.floor(settings.min_length_ratio * (length - 1)), max(1, math.floor(settings.max_length_ratio * (length - 1)))
+    return math.floor(settings.min_length_ratio * (length - 1)), max(
+        1, math.floor(settings.max_length_ratio * (length - 1))
+    )
 
 
 def reference(model: Model, sentence: int, settings: SearchSettings) -> list[tuple[Ids, bool]]:
@@ -98,7 +102,9 @@ def assert_bookkeeping(model: Model, sentence: int, hypothesis: Hypothesis, sett
     """Every log p and every α row is the one that the model gives after exactly the ids before it."""
     ids = hypothesis.ids
     rows = [model.row(sentence, ids[:i]) for i in range(len(ids))]
-    assert hypothesis.log_probabilities == tuple(float(log_p[word]) for (log_p, _), word in zip(rows, ids, strict=True))
+    assert hypothesis.log_probabilities == tuple(
+        float(log_p[word]) for (log_p, _), word in zip(rows, ids, strict=True)
+    )
     assert hypothesis.weights.shape == (len(ids), model.lengths[sentence])
     assert hypothesis.weights.dtype == np.float32
     assert all(np.array_equal(row, alpha) for row, (_, alpha) in zip(hypothesis.weights, rows, strict=True))
@@ -112,7 +118,9 @@ def random_case(seed: int) -> tuple[Model, SearchSettings]:
     beam = int(random.integers(1, 7))
     grain, impossible = random.choice([0.0, 0.5]), random.choice([0.0, 0.3, 0.8])
     lengths = random.integers(1, 6, size=random.integers(1, 5)).tolist()
-    model = Model(lengths, int(random.integers(2, 8)), seed, grain, impossible, padding=int(random.integers(3)))
+    model = Model(
+        lengths, int(random.integers(2, 8)), seed, grain, impossible, padding=int(random.integers(3))
+    )
     settings = settings_of(
         beam=beam,
         nbest=int(random.integers(1, beam + 1)),
@@ -130,16 +138,22 @@ def test_equals_the_plain_reference(seed: int) -> None:
     model, settings = random_case(seed)
     found = model.search(settings)
     for sentence, hypotheses in enumerate(found):
-        assert [(hypothesis.ids, hypothesis.finished) for hypothesis in hypotheses] == reference(model, sentence, settings)
+        assert [(hypothesis.ids, hypothesis.finished) for hypothesis in hypotheses] == reference(
+            model, sentence, settings
+        )
         for hypothesis in hypotheses:
             assert_bookkeeping(model, sentence, hypothesis, settings)
 
 
 @pytest.mark.parametrize("coverage_beta", [0.0, 0.4])
 @pytest.mark.parametrize("normalise", ["none", "length", "gnmt"])
-def test_a_beam_that_holds_everything_finds_the_n_best_of_all_sequences(normalise: str, coverage_beta: float) -> None:
+def test_a_beam_that_holds_everything_finds_the_n_best_of_all_sequences(
+    normalise: str, coverage_beta: float
+) -> None:
     model = Model([2, 3, 4], size=4, seed=7)
-    settings = settings_of(beam=500, nbest=500, normalise=normalise, coverage_beta=coverage_beta, max_length_ratio=1.0)
+    settings = settings_of(
+        beam=500, nbest=500, normalise=normalise, coverage_beta=coverage_beta, max_length_ratio=1.0
+    )
     for sentence, hypotheses in enumerate(model.search(settings)):
         words = [n for n in range(model.size) if n != EOS]
         longest = length_limits(model.lengths[sentence], settings)[1]
@@ -147,18 +161,6 @@ def test_a_beam_that_holds_everything_finds_the_n_best_of_all_sequences(normalis
         every.sort(key=lambda ids: -score_of(model, sentence, ids, settings))
         assert [hypothesis.ids for hypothesis in hypotheses] == every
         assert all(hypothesis.finished for hypothesis in hypotheses)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_beam_of_one_takes_the_most_probable_word_each_time(seed: int) -> None:
-    model = Model([4], size=6, seed=seed)
-    settings = settings_of(beam=1)
-    ids: Ids = ()
-    while len(ids) <= 9 and EOS not in ids:
-        ids = (*ids, int(model.row(0, ids)[0].argmax()))
-    [[hypothesis]] = model.search(settings)
-    assert hypothesis.ids == (ids if EOS in ids else ids[:9])
-    assert hypothesis.finished == (EOS in ids)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -185,7 +187,10 @@ def test_without_sentences_nothing_is_searched() -> None:
     assert model.batch_sizes == []
 
 
-@pytest.mark.parametrize(("words", "ratio", "expected"), [(0, 3.0, 1), (1, 3.0, 3), (3, 3.0, 9), (3, 0.3, 1), (5, 1.5, 7), (4, 0.5, 2)])
+@pytest.mark.parametrize(
+    ("words", "ratio", "expected"),
+    [(0, 3.0, 1), (1, 3.0, 3), (3, 3.0, 9), (3, 0.3, 1), (5, 1.5, 7), (4, 0.5, 2)],
+)
 @pytest.mark.parametrize("beam", [1, 3])
 def test_the_longest_translation(words: int, ratio: float, expected: int, beam: int) -> None:
     endless = script([0.0, 0.3, 0.7], lengths=[words + 1])
@@ -194,7 +199,10 @@ def test_the_longest_translation(words: int, ratio: float, expected: int, beam: 
     assert not hypothesis.finished
 
 
-@pytest.mark.parametrize(("words", "ratio", "expected"), [(0, 0.5, 0), (1, 0.5, 0), (2, 0.5, 1), (5, 0.5, 2), (5, 1.0, 5), (5, 0.0, 0)])
+@pytest.mark.parametrize(
+    ("words", "ratio", "expected"),
+    [(0, 0.5, 0), (1, 0.5, 0), (2, 0.5, 1), (5, 0.5, 2), (5, 1.0, 5), (5, 0.0, 0)],
+)
 @pytest.mark.parametrize("beam", [1, 3])
 def test_the_shortest_translation(words: int, ratio: float, expected: int, beam: int) -> None:
     brief = script([0.90, 0.01, 0.09], lengths=[words + 1])
@@ -223,7 +231,11 @@ def test_no_unk_leaves_the_other_probabilities_alone() -> None:
 def test_unfinished_hypotheses_stand_in_only_if_none_is_finished() -> None:
     endless = script([0.0, 0.4, 0.6], lengths=[2])
     [hypotheses] = endless.search(settings_of(beam=4, nbest=3, max_length_ratio=2.0))
-    assert [hypothesis.ids for hypothesis in hypotheses] == [(2, 2), (2, 1), (1, 2)]  # the last two tie: (2,) was the better one
+    assert [hypothesis.ids for hypothesis in hypotheses] == [
+        (2, 2),
+        (2, 1),
+        (1, 2),
+    ]  # the last two tie: (2,) was the better one
     assert not any(hypothesis.finished for hypothesis in hypotheses)
 
     once = script([0.01, 0.4, 0.59], [0.0, 0.4, 0.6], lengths=[2])
@@ -233,7 +245,8 @@ def test_unfinished_hypotheses_stand_in_only_if_none_is_finished() -> None:
 
 
 def test_a_finished_hypothesis_shrinks_the_beam() -> None:
-    # Of (0: 0.4, 2: 0.35, 3: 0.25) a beam of 2 takes 0 and 2; what is left of the beam is 1, so (2, 3, 0) is never reached.
+    # Of (0: 0.4, 2: 0.35, 3: 0.25) a beam of 2 takes 0 and 2; what is left of the beam is 1, so (2, 3, 0) is
+    # never reached.
     model = script([0.40, 0.0, 0.35, 0.25], [0.0, 0.0, 0.6, 0.4], [1.0, 0.0, 0.0, 0.0], lengths=[3])
     [hypotheses] = model.search(settings_of(beam=2, nbest=2))
     assert [hypothesis.ids for hypothesis in hypotheses] == [(EOS,), (2, 2, EOS)]
@@ -241,10 +254,18 @@ def test_a_finished_hypothesis_shrinks_the_beam() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [settings_of(no_unk=True, min_length_ratio=1.0, normalise=n, coverage_beta=b) for n in ("none", "length", "gnmt") for b in (0, 1)],
+    [
+        settings_of(no_unk=True, min_length_ratio=1.0, normalise=n, coverage_beta=b)
+        for n in ("none", "length", "gnmt")
+        for b in (0, 1)
+    ],
 )
 def test_when_no_word_is_possible_the_empty_hypothesis_is_returned(settings: SearchSettings) -> None:
-    for model in (Model([3, 1, 2], size=2), script([0.0, 0.0], lengths=[3, 1, 2]), script([math.nan, math.nan], lengths=[3, 1, 2])):
+    for model in (
+        Model([3, 1, 2], size=2),
+        script([0.0, 0.0], lengths=[3, 1, 2]),
+        script([math.nan, math.nan], lengths=[3, 1, 2]),
+    ):
         for sentence, hypotheses in enumerate(model.search(settings)):
             [hypothesis] = hypotheses
             assert math.isfinite(hypothesis.score)
@@ -257,15 +278,23 @@ def test_when_no_word_is_possible_the_empty_hypothesis_is_returned(settings: Sea
 def test_a_dead_end_returns_what_came_before_it() -> None:
     model = script([0.0, 0.5, 0.5], [0.0, 0.0, 0.0], lengths=[4])
     [hypotheses] = model.search(settings_of(beam=3, nbest=3))
-    assert [(hypothesis.ids, hypothesis.finished) for hypothesis in hypotheses] == [((1,), False), ((2,), False)]
+    assert [(hypothesis.ids, hypothesis.finished) for hypothesis in hypotheses] == [
+        ((1,), False),
+        ((2,), False),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("normalise", "coverage_beta", "steps"), [("none", 0.0, 1), ("length", 0.0, 4), ("gnmt", 0.0, 4), ("none", 0.001, 1), ("none", 0.1, 4)]
+    ("normalise", "coverage_beta", "steps"),
+    [("none", 0.0, 1), ("length", 0.0, 4), ("gnmt", 0.0, 4), ("none", 0.001, 1), ("none", 0.1, 4)],
 )
-def test_stops_early_only_where_no_live_hypothesis_can_win(normalise: str, coverage_beta: float, steps: int) -> None:
+def test_stops_early_only_where_no_live_hypothesis_can_win(
+    normalise: str, coverage_beta: float, steps: int
+) -> None:
     model = script([0.6, 0.2, 0.2], [0.0, 0.5, 0.5], lengths=[4])
-    [hypotheses] = model.search(settings_of(beam=3, normalise=normalise, coverage_beta=coverage_beta, max_length_ratio=1.0))
+    [hypotheses] = model.search(
+        settings_of(beam=3, normalise=normalise, coverage_beta=coverage_beta, max_length_ratio=1.0)
+    )
     assert len(hypotheses) == 1
     assert len(model.batch_sizes) == steps
 
@@ -273,7 +302,13 @@ def test_stops_early_only_where_no_live_hypothesis_can_win(normalise: str, cover
 def test_sentences_leave_the_batch_as_soon_as_they_are_done() -> None:
     model = script([0.0, 0.5, 0.5], lengths=[3, 5, 2])
     model.search(settings_of(beam=2, max_length_ratio=1.0))
-    assert model.batch_sizes == [3, 3, 2, 1, 1]  # the step after |x| words is the last look for an end of sentence
+    assert model.batch_sizes == [
+        3,
+        3,
+        2,
+        1,
+        1,
+    ]  # the step after |x| words is the last look for an end of sentence
 
 
 def test_coverage_rewards_the_hypothesis_that_attends_to_everything() -> None:
@@ -291,72 +326,62 @@ def test_coverage_rewards_the_hypothesis_that_attends_to_everything() -> None:
     assert covering.weights.sum(axis=0).tolist() == [1, 1, 1]
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_largest_orders_equal_values_by_index(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    scores = random.integers(0, 4, size=(3, 40)).astype(np.float32)
-    scores[scores == 0] = -np.inf
-    for count in (1, 7, 39, 40, 50):
-        values, indices = largest(torch.from_numpy(scores), count)
-        expected = np.argsort(-scores, axis=1, kind="stable")[:, :count]
-        real = np.take_along_axis(scores, expected, axis=1) > -np.inf  # which of the impossible ones are returned does not matter
-        assert np.array_equal(indices.numpy()[real], expected[real])
-        assert np.array_equal(values.numpy(), np.take_along_axis(scores, expected, axis=1))
-
-
-@pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("values", [5, 1_000_000])
-def test_highest_of_blocks_are_the_highest(seed: int, values: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the blocks are, also where the last is not whole, equal values meet at the edge, or there is nothing but −∞."""
-    random = np.random.default_rng(seed)
-    scores = torch.from_numpy(random.integers(0, values, size=(4, 203)).astype(np.float32))
-    scores[scores < random.integers(0, 2) * values / 2] = -torch.inf
-    scores[3] = -torch.inf
-    expected_values, expected = largest(scores, 12)  # 203 are less than a block
-    monkeypatch.setattr(largest_file, "BLOCK", int(random.integers(2, 12)))
-    found_values, found = largest(scores, 12)
-    assert torch.equal(found_values, expected_values)
-    assert torch.equal(found[found_values > -torch.inf], expected[expected_values > -torch.inf])
-    assert torch.equal(highest(scores, 12)[0], scores.topk(12).values)
-    assert torch.equal(scores.gather(1, highest(scores, 12)[1]), scores.topk(12).values)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_largest_sums_are_those_of_all_sums(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where rounding makes different words equal, and where a hypothesis is none."""
-    random = np.random.default_rng(seed)
-    monkeypatch.setattr(largest_file, "BLOCK", int(random.integers(2, 12)))
-    before = torch.from_numpy(random.integers(-3, 0, size=(5, 4)).astype(np.float32) * 2.0**20)
-    before[0, 1] = before[3] = -torch.inf
-    after = -torch.from_numpy(random.random((5, 4, 50), dtype=np.float32)) * float(random.choice([1.0, 1000.0]))
-    after[:, :, seed % 2] = -torch.inf
-    for count in (1, 5, 60, 199, 300):
-        values, indices = largest_sums(before, after, count)
-        expected, places = largest_sums((before.unsqueeze(2) + after).flatten(1), torch.zeros(5, 200, 1), count)
-        by_hand = (before.unsqueeze(2) + after).flatten(1).sort(dim=1, descending=True, stable=True)
-        assert torch.equal(values, expected)
-        assert torch.equal(values, by_hand.values[:, :count])
-        real = values > -torch.inf
-        assert torch.equal(indices[real], places[real])
-        assert torch.equal(indices[real], by_hand.indices[:, :count][real])
-
-
-def test_numbers_that_are_none_do_not_disturb_the_order_of_equal_ones() -> None:
-    """torch.topk takes NaN for the highest."""
-    scores = torch.tensor([[1.0, torch.nan, 1.0, torch.nan, 1.0, 1.0]])
-    values, indices = largest(scores, 4)
-    assert sorted(indices[0].tolist()) == [0, 1, 2, 3]
-    assert values[0].isnan().sum() == 2
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_words_ranked_by_small_blocks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, settings = random_case(seed)
-    everything = model.search(settings)
-    monkeypatch.setattr(largest_file, "BLOCK", 2)
-    again = model.search(settings)
-    assert [[(one.ids, one.score) for one in every] for every in again] == [[(one.ids, one.score) for one in every] for every in everything]
-
-
 def test_the_special_ids_are_those_of_the_vocabulary() -> None:
     assert (EOS, UNK) == (vocabulary.EOS, vocabulary.UNK)
+
+
+LENGTHS = [4, 2, 5]
+FIRST, SECOND = Model(LENGTHS, seed=1), Model(LENGTHS, seed=2)
+SEARCH = SearchSettings(beam=4, nbest=3)
+
+
+@dataclass
+class Mean(Model):
+    """One model whose probabilities and weights are the means of the others'."""
+
+    members: list[Model] = field(default_factory=list)
+
+    def row(self, sentence: int, ids: Ids) -> Row:
+        log_p, weights = zip(*(member.row(sentence, ids) for member in self.members), strict=True)
+        return np.log(np.exp(log_p).mean(0)), np.mean(weights, axis=0)
+
+
+def together(*members: Model) -> list[list[Hypothesis]]:
+    state, lengths = members[0].start()
+    step = ensemble([member.step for member in members])
+    return beam_search(step, EnsembleState([state] * len(members)), lengths, SEARCH)
+
+
+@pytest.mark.parametrize("members", [[FIRST, SECOND], [FIRST] * 3, [SECOND]])
+def test_the_search_of_an_ensemble_is_the_search_of_the_mean_model(members: list[Model]) -> None:
+    expected = Mean(LENGTHS, members=members).search(SEARCH)
+    for some, others in zip(together(*members), expected, strict=True):
+        assert [one.ids for one in some] == [other.ids for other in others]
+        for one, other in zip(some, others, strict=True):
+            assert one.log_probabilities == pytest.approx(other.log_probabilities, abs=1e-5)
+            np.testing.assert_allclose(one.weights, other.weights, rtol=1e-5)
+
+
+def test_a_word_is_impossible_only_if_no_member_allows_it() -> None:
+    members = [Model(LENGTHS, seed=seed, impossible=0.4) for seed in (1, 2)]
+    step = ensemble([member.step for member in members])
+    log_p = step(None, EnsembleState([members[0].start()[0]] * 2)).log_probabilities[:, 0]
+    allowed = [[member.row(b, ())[0] > -math.inf for member in members] for b in range(3)]
+    assert torch.equal(log_p > -math.inf, torch.tensor(np.any(allowed, axis=1)))
+    assert np.any(allowed, axis=1).sum() > np.all(allowed, axis=1).sum()
+
+
+def test_selection_reaches_every_member() -> None:
+    states = [State(torch.arange(3), factor * torch.arange(6).view(3, 2, 1)) for factor in (1, 10)]
+    chosen = EnsembleState(states).select(torch.tensor([0, 2]), torch.tensor([[1, 1, 0], [0, 1, 1]]))
+    assert [member.ids[:, :, 0].tolist() for member in chosen.members if isinstance(member, State)] == [
+        [[1, 1, 0], [4, 5, 5]],
+        [[10, 10, 0], [40, 50, 50]],
+    ]
+
+
+def test_an_ensemble_has_members_and_each_its_state() -> None:
+    with pytest.raises(InputError):
+        ensemble([])
+    with pytest.raises(ValueError, match="zip"):
+        ensemble([FIRST.step] * 2)(None, EnsembleState([FIRST.start()[0]]))

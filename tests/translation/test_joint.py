@@ -1,4 +1,5 @@
-"""Search from both ends: what is pooled, how it is ranked, and that an exhaustive search finds the best of all translations."""
+"""Search from both ends: what is pooled, how it is ranked, and that an exhaustive search finds the best of
+all translations."""
 
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ import pytest
 import torch
 
 from rnnsearch.config import ModelSettings, SearchSettings
-from rnnsearch.model.linear import LinearCache
+from rnnsearch.model.layers import linear_cache
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis
 from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.translation.beam import final_score
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.joint import in_order, search, search_one_way
-from rnnsearch.translation.network_step import begin_search
+from rnnsearch.translation.readers import begin_search
 
 WORDS = 5
 """Target words, the end of sentence and UNK among them."""
@@ -34,14 +35,20 @@ def network(decoder: str = "bidirectional", seed: int = 1, **changed: Any) -> Tr
     return made
 
 
-def found_by(networks: list[TranslationNetwork], settings: SearchSettings, rows: list[int] | None = None) -> list[list[Hypothesis]]:
+def found_by(
+    networks: list[TranslationNetwork], settings: SearchSettings, rows: list[int] | None = None
+) -> list[list[Hypothesis]]:
     chosen = slice(None) if rows is None else rows
     source, lengths = SOURCE[chosen], LENGTHS[chosen]
     source = source[:, : int(lengths.max())]
-    return search(begin_search(networks, [LinearCache() for _ in networks], source, lengths), lengths, settings)
+    return search(
+        begin_search(networks, [linear_cache() for _ in networks], source, lengths), lengths, settings
+    )
 
 
-def forced(networks: list[TranslationNetwork], sentence: int, given: list[tuple[int, ...]]) -> list[tuple[np.ndarray, np.ndarray]]:
+def forced(
+    networks: list[TranslationNetwork], sentence: int, given: list[tuple[int, ...]]
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """(log p of each word, α) of translations of one source sentence."""
     length = int(LENGTHS[sentence])
     batch = Batch(SOURCE[[sentence] * len(given), :length], LENGTHS[[sentence] * len(given)], *pad(given))
@@ -50,27 +57,37 @@ def forced(networks: list[TranslationNetwork], sentence: int, given: list[tuple[
 
 
 def every_translation(longest: int) -> list[tuple[int, ...]]:
-    return [(*words, 0) for size in range(longest + 1) for words in itertools.product(range(1, WORDS), repeat=size)]
+    return [
+        (*words, 0)
+        for size in range(longest + 1)
+        for words in itertools.product(range(1, WORDS), repeat=size)
+    ]
 
 
-@pytest.mark.parametrize("changes", [{}, {"normalise": "length"}, {"normalise": "gnmt", "coverage_beta": 0.3}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [{}, {"normalise": "length"}, {"normalise": "gnmt", "coverage_beta": 0.3}], ids=str
+)
 @pytest.mark.parametrize("members", [1, 2])
 def test_a_wide_beam_finds_the_best_of_all(members: int, changes: dict[str, Any]) -> None:
-    """All translations of at most three words, 85 of them, scored by forced decoding in both directions and ranked."""
+    """All translations of at most three words, 85 of them, scored by forced decoding in both directions and
+    ranked."""
     networks = [network(seed=seed) for seed in range(members)]
     settings = SearchSettings.model_validate({"beam": 400, "nbest": 10, "max_length_ratio": 3.0} | changes)
     (found,) = found_by(networks, settings, [0])  # a source of one word and its end
     every = every_translation(3)
-    scores = [final_score(float(log_p.sum()), weights, settings) for log_p, weights in forced(networks, 0, every)]
+    scores = [
+        final_score(float(log_p.sum()), weights, settings) for log_p, weights in forced(networks, 0, every)
+    ]
     ranked = sorted(zip(scores, every, strict=True), reverse=True)
     assert [one.ids for one in found] == [ids for _, ids in ranked[:10]]
     assert [one.score for one in found] == pytest.approx([score for score, _ in ranked[:10]], abs=1e-4)
 
 
 def test_probabilities_of_both_directions_sum_to_one_and_their_mean_to_less() -> None:
-    """Over all translations of at most three words: each direction's share, and that of the geometric mean, which is no larger."""
+    """Over all translations of at most three words: each direction's share, and that of the geometric mean,
+    which is no larger."""
     both = network()
-    readers = begin_search([both], [LinearCache()], SOURCE[:1, :2], LENGTHS[:1])
+    readers = begin_search([both], [linear_cache()], SOURCE[:1, :2], LENGTHS[:1])
     settings = SearchSettings(beam=400, nbest=400, max_length_ratio=3.0)
     shares = []
     for reader in readers:
@@ -87,13 +104,16 @@ def test_probabilities_of_both_directions_sum_to_one_and_their_mean_to_less() ->
 def test_what_both_beams_end_with_is_pooled_and_ranked_by_both(beam: int) -> None:
     both = network(seed=3)
     settings = SearchSettings(beam=beam, nbest=beam, max_length_ratio=2.0)
-    readers = begin_search([both], [LinearCache()], SOURCE, LENGTHS)
+    readers = begin_search([both], [linear_cache()], SOURCE, LENGTHS)
     one_way = [search_one_way(reader, LENGTHS, settings) for reader in readers]
     seen_once = 0
     for number, found in enumerate(search(readers, LENGTHS, settings)):
         pools = [{one.ids for one in every[number] if one.finished} for every in one_way]
         pool = sorted(pools[0] | pools[1])
-        scores = {ids: float(log_p.sum()) for ids, (log_p, _) in zip(pool, forced([both], number, pool), strict=True)}
+        scores = {
+            ids: float(log_p.sum())
+            for ids, (log_p, _) in zip(pool, forced([both], number, pool), strict=True)
+        }
         seen_once += len(pools[0] ^ pools[1])
         best = sorted(scores, key=lambda ids: -scores[ids])[:beam]
         assert [one.ids for one in found] == best
@@ -104,7 +124,9 @@ def test_what_both_beams_end_with_is_pooled_and_ranked_by_both(beam: int) -> Non
 def test_words_and_alignment_are_the_means_of_both_in_the_order_of_the_translation() -> None:
     both = network(seed=3)
     for number, found in enumerate(found_by([both], SearchSettings(beam=3, nbest=3, max_length_ratio=2.0))):
-        for one, (log_p, weights) in zip(found, forced([both], number, [one.ids for one in found]), strict=True):
+        for one, (log_p, weights) in zip(
+            found, forced([both], number, [one.ids for one in found]), strict=True
+        ):
             np.testing.assert_allclose(one.log_probabilities, log_p, atol=1e-4)
             np.testing.assert_allclose(one.weights, weights, atol=1e-4)
             assert one.weights.dtype == np.float32
@@ -124,9 +146,12 @@ def test_neighbours_change_nothing(decoder: str) -> None:
 
 
 def test_backward_search_is_forward_search_turned() -> None:
-    """The same parameters: what a backward decoder finds are a forward one's translations read from the end, with the same scores."""
+    """The same parameters: what a backward decoder finds are a forward one's translations read from the end,
+    with the same scores."""
     settings = SearchSettings(beam=4, nbest=3, max_length_ratio=2.0)
-    for turned, plain in zip(found_by([network("backward")], settings), found_by([network("forward")], settings), strict=True):
+    for turned, plain in zip(
+        found_by([network("backward")], settings), found_by([network("forward")], settings), strict=True
+    ):
         for found, expected in zip(turned, plain, strict=True):
             words = len(expected.ids) - expected.finished
             order = [*reversed(range(words)), *range(words, len(expected.ids))]
@@ -142,13 +167,19 @@ def test_unfinished_words_are_turned_too() -> None:
     assert (turned.ids, turned.log_probabilities) == ((2, 3, 4), (-0.7, -0.2, -0.1))
     np.testing.assert_array_equal(turned.weights, np.eye(3)[::-1])
     assert in_order(Hypothesis((), 0.0, (), np.zeros((0, 3), dtype=np.float32), finished=False)).ids == ()
-    assert in_order(Hypothesis((0,), 0.0, (-0.5,), np.ones((1, 1), dtype=np.float32), finished=True)).ids == (0,)
+    assert in_order(Hypothesis((0,), 0.0, (-0.5,), np.ones((1, 1), dtype=np.float32), finished=True)).ids == (
+        0,
+    )
 
 
 def test_where_nothing_is_finished_the_left_to_right_words_stay() -> None:
-    settings = SearchSettings(beam=2, nbest=2, min_length_ratio=3.0, max_length_ratio=1.0)  # it must not end before it is cut
+    settings = SearchSettings(
+        beam=2, nbest=2, min_length_ratio=3.0, max_length_ratio=1.0
+    )  # it must not end before it is cut
     both = network(seed=3)
-    readers = begin_search([both], [LinearCache()], SOURCE, LENGTHS)
-    for found, expected in zip(search(readers, LENGTHS, settings), search_one_way(readers[0], LENGTHS, settings), strict=True):
+    readers = begin_search([both], [linear_cache()], SOURCE, LENGTHS)
+    for found, expected in zip(
+        search(readers, LENGTHS, settings), search_one_way(readers[0], LENGTHS, settings), strict=True
+    ):
         assert not any(one.finished for one in found)
         assert [(one.ids, one.score) for one in found] == [(one.ids, one.score) for one in expected]

@@ -1,4 +1,5 @@
-"""Search over candidate words is search over all words whose other probabilities are taken away, and the rest of them scaled to 1."""
+"""Search over a lexical shortlist: it equals a search over all words in which all other probabilities are
+taken away, and the rest of them scaled to 1."""
 
 from __future__ import annotations
 
@@ -12,21 +13,25 @@ import torch
 from torch import Tensor
 
 from rnnsearch import Corpus, Hypothesis, InputError, Translator
-from rnnsearch.config import ModelSettings, SearchSettings
-from rnnsearch.model.linear import LinearCache, sequence
-from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.machine import PRECISIONS
-from rnnsearch.text.lexicon.table import Entries, LexicalTable
+from rnnsearch.config import SearchSettings
+from rnnsearch.text.lexicon import Entries, LexicalTable
 from rnnsearch.text.vocabulary import EOS, UNK
 from rnnsearch.translation.beam import StepResult, beam_search
-from rnnsearch.translation.lexical_shortlist import shortlist_of
+from rnnsearch.translation.readers import shortlist_of
 
-LINES = ["The man sees the horse.", "She sleeps.", "The European woman, who is old, does not often sing in Paris.", "Nobody xyzzy.", ""]
+LINES = [
+    "The man sees the horse.",
+    "She sleeps.",
+    "The European woman, who is old, does not often sing in Paris.",
+    "Nobody xyzzy.",
+    "",
+]
 
 
 @pytest.fixture(scope="module")
 def table(tiny_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two translations of each word of the tiny store, drawn at random: the search must follow the table, not its quality."""
+    """Two translations of each word of the tiny store, drawn at random: the search must follow the table, not
+    its quality."""
     corpus = Corpus.open(tiny_store)
     source, target = corpus.source.vocabulary, corpus.target.vocabulary
     random = np.random.default_rng(5)
@@ -38,7 +43,11 @@ def table(tiny_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def lexicon_of(translations: dict[int, list[int]], source_words: int) -> LexicalTable:
-    rows = [(source, target, 1 / rank) for source, targets in translations.items() for rank, target in enumerate(targets, 1)]
+    rows = [
+        (source, target, 1 / rank)
+        for source, targets in translations.items()
+        for rank, target in enumerate(targets, 1)
+    ]
     return LexicalTable(Entries(*(np.array(column) for column in zip(*rows, strict=True))), source_words)
 
 
@@ -51,34 +60,30 @@ def lexicon_of(translations: dict[int, list[int]], source_words: int) -> Lexical
         (500, 2, list(range(20))),
     ],
 )
-def test_which_words_are_candidates(frequent: int, per_word: int, expected: list[int]) -> None:
-    """The specials, the first words, the best of every source word of the batch, the end of sentence's row among them."""
+def test_which_words_are_in_the_shortlist(frequent: int, per_word: int, expected: list[int]) -> None:
+    """The specials, the first words, the best of every source word of the batch, the end of sentence's row
+    among them."""
     lexicon = lexicon_of({EOS: [12], 4: [7, 8], 5: [9, 3], 6: [15, 16]}, 10)
     batch = np.array([[4, 5, 4, EOS], [8, EOS, EOS, EOS]])
     settings = SearchSettings(lexical_shortlist_frequent=frequent, lexical_shortlist_per_word=per_word)
     assert shortlist_of(batch, lexicon, 20, settings).tolist() == expected
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("settings", [{}, {"factored_output": True}, {"factored_output": True, "tie_output": True}])
-def test_the_rows_of_candidates_are_those_of_all_words(settings: dict[str, Any], precision: str) -> None:
-    sizes = {f"{name}_size": 8 for name in ("embedding", "hidden", "alignment", "maxout")}
-    output = TranslationNetwork(ModelSettings.model_validate(sizes | settings), 9, 40).output
-    torch.nn.init.normal_(output.weight)
-    torch.nn.init.normal_(output.bias)
-    ids, readout = torch.tensor([0, 1, 5, 39]), torch.randn(2, 3, 8)
-    with torch.no_grad(), sequence(LinearCache(PRECISIONS[precision])):
-        torch.testing.assert_close(output.of_words(ids)(readout), output(readout)[..., ids])
-    torch.testing.assert_close(output.of_words(ids)(readout), output(readout)[..., ids])
-
-
-def masked_search(translator: Translator, line: str, words: list[int], settings: SearchSettings) -> list[Hypothesis]:
-    """Search over all words, the mean of the members' probabilities being 0 outside `words` and each member's scaled to 1 within."""
+def masked_search(
+    translator: Translator, line: str, words: list[int], settings: SearchSettings
+) -> list[Hypothesis]:
+    """Search over all words, the mean of the members' probabilities being 0 outside `words` and each member's
+    scaled to 1 within."""
     everything = Translator(translator.networks, translator.source, translator.target, settings)
-    members = [Translator([network], translator.source, translator.target, settings) for network in everything.networks]
-    begun = [member._begin([translator.source.encode(line)], settings) for member in members]
+    members = [
+        Translator([network], translator.source, translator.target, settings)
+        for network in everything.networks
+    ]
+    begun = [member._sentences.begin([translator.source.encode(line)], settings) for member in members]
     readers = [one.readers[0] for one in begun]
-    inside = torch.zeros(len(translator.target.vocabulary), dtype=torch.bool).index_fill(0, torch.tensor(words), True)
+    inside = torch.zeros(len(translator.target.vocabulary), dtype=torch.bool).index_fill(
+        0, torch.tensor(words), True
+    )
 
     class States(tuple[Any, ...]):
         def select(self, sentences: Tensor | None, hypotheses: Tensor) -> States:
@@ -86,26 +91,40 @@ def masked_search(translator: Translator, line: str, words: list[int], settings:
 
     def step(previous: Tensor | None, states: States) -> StepResult:
         results = [one.step(previous, state) for one, state in zip(readers, states, strict=True)]
-        scaled = [torch.log_softmax(result.log_probabilities.masked_fill(~inside, -torch.inf), -1).exp() for result in results]
+        scaled = [
+            torch.log_softmax(result.log_probabilities.masked_fill(~inside, -torch.inf), -1).exp()
+            for result in results
+        ]
         weights = torch.stack([result.weights for result in results]).mean(0)
-        return StepResult(torch.stack(scaled).mean(0).log(), weights, States(result.state for result in results))
+        return StepResult(
+            torch.stack(scaled).mean(0).log(), weights, States(result.state for result in results)
+        )
 
     return beam_search(step, States(one.state for one in readers), begun[0].lengths, settings)[0]
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one run", "ensemble"])
-def translator(request: pytest.FixtureRequest, tiny_run: Path, other_tiny_run: Path, table: Path) -> Translator:
+def translator(
+    request: pytest.FixtureRequest, tiny_run: Path, other_tiny_run: Path, table: Path
+) -> Translator:
     return Translator.load(*[tiny_run, other_tiny_run][: request.param], lexical_shortlist=table)
 
 
 @pytest.mark.parametrize("changes", [{}, {"no_unk": True}, {"min_length_ratio": 1.0, "normalise": "length"}])
-def test_search_over_candidates(translator: Translator, changes: dict[str, Any]) -> None:
+def test_search_over_a_shortlist(translator: Translator, changes: dict[str, Any]) -> None:
     assert translator.lexical_table is not None
-    chosen = {"beam": 4, "nbest": 3, "lexical_shortlist_frequent": 5, "lexical_shortlist_per_word": 2} | changes
+    chosen = {
+        "beam": 4,
+        "nbest": 3,
+        "lexical_shortlist_frequent": 5,
+        "lexical_shortlist_per_word": 2,
+    } | changes
     settings = SearchSettings.model_validate(translator.search.model_dump() | chosen)
     for line in LINES[:4]:
         ids = np.array([translator.source.encode(line).ids])
-        words = shortlist_of(ids, translator.lexical_table, len(translator.target.vocabulary), settings).tolist()
+        words = shortlist_of(
+            ids, translator.lexical_table, len(translator.target.vocabulary), settings
+        ).tolist()
         assert len(words) < len(translator.target.vocabulary) / 2
         [found] = translator.translate([line], **settings.model_dump())
         expected = masked_search(translator, line, words, settings)
@@ -115,30 +134,44 @@ def test_search_over_candidates(translator: Translator, changes: dict[str, Any])
             np.testing.assert_allclose(one.alignment, other.weights[: len(one.tokens)], atol=1e-4)
 
 
-def test_a_batch_shares_its_candidates(translator: Translator) -> None:
-    """So together a sentence may use what another's words allow; one by one it may not. Empty lines stay where they are."""
+def test_a_batch_shares_its_shortlist(translator: Translator) -> None:
+    """So together a sentence may use what another's words allow; one by one it may not. Empty lines stay
+    where they are."""
     together = translator.translate(LINES, lexical_shortlist_frequent=0, lexical_shortlist_per_word=1)
-    alone = [translator.translate([line], lexical_shortlist_frequent=0, lexical_shortlist_per_word=1)[0] for line in LINES]
+    alone = [
+        translator.translate([line], lexical_shortlist_frequent=0, lexical_shortlist_per_word=1)[0]
+        for line in LINES
+    ]
     target = translator.target.vocabulary
     assert translator.lexical_table is not None
     for results, lines in ((together, [LINES[:4]] * 4), (alone, [[line] for line in LINES[:4]])):
         assert results[4].tokens == []
         for result, batch in zip(results, lines, strict=False):
             ids = np.concatenate([translator.source.encode(line).ids for line in batch])
-            allowed = {target.word(int(number)) for number in translator.lexical_table.best(ids, 1)} | {"<unk>"}
+            allowed = {target.word(int(number)) for number in translator.lexical_table.best(ids, 1)} | {
+                "<unk>"
+            }
             assert set(result.tokens) <= allowed
 
 
-def test_when_all_words_are_candidates_nothing_changes(tiny_run: Path, table: Path) -> None:
-    with_table = Translator.load(tiny_run, lexical_shortlist=table).translate(LINES, lexical_shortlist_frequent=10**6, nbest=3)
+def test_when_all_words_are_in_it_nothing_changes(tiny_run: Path, table: Path) -> None:
+    with_table = Translator.load(tiny_run, lexical_shortlist=table).translate(
+        LINES, lexical_shortlist_frequent=10**6, nbest=3
+    )
     without = Translator.load(tiny_run).translate(LINES, nbest=3)
     for one, other in zip(with_table, without, strict=True):
-        assert (one.tokens, one.log_probabilities, one.score) == (other.tokens, other.log_probabilities, other.score)
+        assert (one.tokens, one.log_probabilities, one.score) == (
+            other.tokens,
+            other.log_probabilities,
+            other.score,
+        )
         assert np.array_equal(one.alignment, other.alignment)
 
 
-def test_samples_are_of_candidates_too(translator: Translator) -> None:
-    [result] = translator.sample(LINES[:1], samples=20, lexical_shortlist_frequent=0, lexical_shortlist_per_word=1)
+def test_samples_are_of_the_shortlist_too(translator: Translator) -> None:
+    [result] = translator.sample(
+        LINES[:1], samples=20, lexical_shortlist_frequent=0, lexical_shortlist_per_word=1
+    )
     assert translator.lexical_table is not None
     best = translator.lexical_table.best(np.array(translator.source.encode(LINES[0]).ids), 1)
     allowed = {translator.target.vocabulary.word(int(number)) for number in best} | {"<unk>"}
@@ -147,39 +180,33 @@ def test_samples_are_of_candidates_too(translator: Translator) -> None:
     assert len(written) > 2
 
 
-def test_command(command: Any, tiny_run: Path, tiny_store: Path, tmp_path: Path) -> None:
+def test_command(command: Any, tiny_run: Path, tiny_linked_store: Path, tmp_path: Path) -> None:
     table = tmp_path / "lexicon.gz"
-    assert command("lexicon", tiny_store, "--out", table).code == 0
+    assert command("lexicon", tiny_linked_store, "--out", table).code == 0
     text = "\n".join(LINES).encode()
     plain = command("translate", tiny_run, stdin=text)
-    everything = command("translate", tiny_run, "--lexical-shortlist", table, "--lexical-shortlist-frequent", 10**6, stdin=text)
+    everything = command(
+        "translate", tiny_run, "--lexical-shortlist", table, "--lexical-shortlist-frequent", 10**6, stdin=text
+    )
     assert everything == plain
-    options = {"--lexical-shortlist": table, "--lexical-shortlist-frequent": 0, "--lexical-shortlist-per-word": 1}
+    options = {
+        "--lexical-shortlist": table,
+        "--lexical-shortlist-frequent": 0,
+        "--lexical-shortlist-per-word": 1,
+    }
     few = command("translate", tiny_run, *chain.from_iterable(options.items()), stdin=text)
     assert (few.code, len(few.lines), few.err) == (0, len(plain.lines), plain.err)
     assert few.out != plain.out
-    with_old_names = command(
-        "translate", tiny_run, f"--candidates={table}", "--frequent-candidates", 0, "--candidates-per-word", 1, stdin=text
-    )
-    assert (with_old_names.code, with_old_names.out) == (0, few.out)
-    names = zip(("--candidates", "--frequent-candidates", "--candidates-per-word"), options, strict=True)
-    said = [f"rnnsearch: warning: {old} is now called {new}; the next version will not know the old name" for old, new in names]
-    assert with_old_names.err.splitlines() == [*said, *plain.err.splitlines()]
-    assert "--candidates" not in command("translate", "--help").out
-
-
-def test_pieces_are_words_like_any_other(tiny_subword_run: Path, tmp_path: Path, command: Any) -> None:
-    store = tiny_subword_run.parent / "subword-store"
-    table = tmp_path / "lexicon"
-    assert command("lexicon", store, "--out", table).code == 0
-    assert any(line.startswith("▁") for line in table.read_text().split("\n"))
-    assert len(Translator.load(tiny_subword_run, lexical_shortlist=table).translate(LINES)) == len(LINES)
 
 
 def test_a_table_that_does_not_fit_is_one_line(command: Any, tiny_run: Path, tmp_path: Path) -> None:
     (tmp_path / "bad").write_text("le the 0.5\nle the\n")
     (tmp_path / "foreign").write_text("xyzzy yzzyx 0.5\n")
-    for name, said in (("bad", "bad:2: is not two words and a probability"), ("foreign", "has no word pair"), ("no", "no such file")):
+    for name, said in (
+        ("bad", "bad:2: is not two words and a probability"),
+        ("foreign", "has no word pair"),
+        ("no", "no such file"),
+    ):
         done = command("translate", tiny_run, "--lexical-shortlist", tmp_path / name, stdin=b"The man.\n")
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
         assert said in done.err

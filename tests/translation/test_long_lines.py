@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
+from rnnsearch.system import batching
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
-from rnnsearch.translation import forced_pairs, long_lines, translator
+from rnnsearch.translation import forced_pairs
 from rnnsearch.translation.forced_pairs import EncodedPair, numbers_of
-from rnnsearch.translation.long_lines import cut, long_lines_noted
+from rnnsearch.translation.long_lines import cut
 from rnnsearch.translation.translator import Translator
 
 CODEC = Codec(Tokeniser("space", ""), Vocabulary(["a", "b", "."]))
@@ -64,7 +65,9 @@ def test_a_word_of_too_many_subwords_is_cut_too(tiny_subword_run: Path) -> None:
 
 
 def test_a_line_that_is_no_line_is_refused() -> None:
-    with pytest.raises(InputError, match=r"line 7 has 5,001 words, and 5,000 are the most .write one sentence"):
+    with pytest.raises(
+        InputError, match=r"line 7 has 5,001 words, and 5,000 are the most .write one sentence"
+    ):
         cut(CODEC.encode("a " * 5001), CODEC, 10, 7)
 
 
@@ -80,7 +83,9 @@ def test_a_long_line_is_translated_as_its_sentences_are(short: Translator) -> No
     assert whole.text == short.target.text(whole.tokens)
     assert whole.source_tokens == [*short.source.encode(" ".join(SENTENCES)).words, "</s>"]
     assert whole.score == pytest.approx(sum(one.score for one in alone), rel=1e-5)
-    assert whole.log_probabilities == pytest.approx([p for one in alone for p in one.log_probabilities], rel=1e-4, abs=1e-5)
+    assert whole.log_probabilities == pytest.approx(
+        [p for one in alone for p in one.log_probabilities], rel=1e-4, abs=1e-5
+    )
     assert whole.alignment.shape == (len(whole.tokens), len(whole.source_tokens))
     np.testing.assert_allclose(whole.alignment.sum(1), 1.0, rtol=1e-5)
     first = alone[0].alignment
@@ -95,45 +100,42 @@ def test_samples_of_a_long_line(short: Translator) -> None:
     assert len(drawn.alternatives) == 2
 
 
-def test_it_is_said_once_for_all(short: Translator) -> None:
-    notes: list[str] = []
-    lines = ["The man.", " ".join(SENTENCES), " ".join(SENTENCES[1:] * 2)]
-    assert len(list(long_lines_noted(short.stream(lines), 10, notes.append))) == 3
-    assert [note.partition(" (")[0] for note in notes] == [
-        "warning: line 2 is longer than search.max_source_length = 10: it is translated in 3 parts",
-        "warning: 2 lines were translated in parts",
-    ]
-
-
-def test_what_would_fill_the_memory_is_done_in_smaller_batches(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_would_fill_the_memory_is_done_in_smaller_batches(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Padding and batch order never change a score."""
     made = Translator.load(tiny_run)
     pairs = list(zip(SENTENCES, SENTENCES[::-1], strict=True))
     expected, forced = made.translate(SENTENCES), list(made.force(pairs))
-    monkeypatch.setattr(translator, "LARGEST_BATCH", 1)
+    monkeypatch.setattr(batching, "LARGEST_TENSOR", 1)
     for some, others in ((expected, made.translate(SENTENCES)), (forced, list(made.force(pairs)))):
         assert [one.tokens for one in some] == [other.tokens for other in others]
         assert [one.score for one in some] == pytest.approx([other.score for other in others], rel=1e-4)
 
 
 def test_a_long_source_counts_as_what_is_padded_to_it() -> None:
-    """K = 30,000, annotations of 2,000: the longest source, 8,001 positions, makes 256 times as many annotations."""
+    """K = 30,000, annotations of 2,000: the longest source, 8,001 positions, makes 256 times as many
+    annotations."""
 
     def pair(source: int, target: int) -> EncodedPair:
         return EncodedSentence([], [0] * source, []), EncodedSentence([], [0] * target, [])
 
     short = [pair(46, 46)] * 255
     assert numbers_of(30_000, 2_000, short) == 255 * 46 * 30_000
-    assert numbers_of(30_000, 2_000, [*short, pair(8_001, 21)]) == 256 * 8_001 * 2_000 > translator.LARGEST_BATCH
+    assert (
+        numbers_of(30_000, 2_000, [*short, pair(8_001, 21)]) == 256 * 8_001 * 2_000 > batching.LARGEST_TENSOR
+    )
 
 
-def test_a_pair_that_is_too_long_to_be_aligned_is_refused_after_those_before_it(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pair_that_is_too_long_to_be_aligned_is_refused_after_those_before_it(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(forced_pairs, "LARGEST_ALIGNMENT", 50)
-    found = Translator.load(tiny_run).force([("The man.", "L'homme."), ("The man sees. " * 4, "L'homme voit. " * 4)])
+    found = Translator.load(tiny_run).force(
+        [("The man.", "L'homme."), ("The man sees. " * 4, "L'homme voit. " * 4)]
+    )
     assert next(found).tokens
-    with pytest.raises(InputError, match=r"pair 2 has \d+ × \d+ words or subwords, which are too many to be aligned"):
+    with pytest.raises(
+        InputError, match=r"pair 2 has \d+ × \d+ words or subwords, which are too many to be aligned"
+    ):
         next(found)
-
-
-def test_the_most_words_are_few_enough_for_their_alignment() -> None:
-    assert long_lines.MOST_WORDS**2 * 4 <= 100e6

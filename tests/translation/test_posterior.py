@@ -1,4 +1,5 @@
-"""The alignment of a word once it is known: against Bayes' rule step by step, and where it must agree with α."""
+"""The alignment of a word once it is known: against Bayes' rule step by step, and where it must agree with
+α."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import torch
 from posterior_by_hand import BATCH, LENGTHS, SOURCE, TARGET, TARGET_LENGTHS, by_hand, network
 
 from rnnsearch.model.decoder import WIRINGS
-from rnnsearch.translation import forced, posterior
+from rnnsearch.translation import forced
 from rnnsearch.translation.forced import forced_decoding
 
 
@@ -35,8 +36,11 @@ def test_bayes_rule_step_by_step(changes: dict[str, Any], monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("changes", [{}, {"cell": "lstm"}, {"alignment": "general"}], ids=str)
-def test_rounds_lead_to_states_that_know_where_each_word_came_from(changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """With as many rounds as there are words, each word's posterior makes the context that the next state is made of."""
+def test_rounds_lead_to_states_that_know_where_each_word_came_from(
+    changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With as many rounds as there are words, each word's posterior makes the context that the next state is
+    made of."""
     one = network(**changes)
     sizes, lengths = TARGET_LENGTHS.tolist(), LENGTHS.tolist()
     expected = [by_hand(one, row, filtered=True) for row in range(2)]
@@ -52,30 +56,13 @@ def test_rounds_lead_to_states_that_know_where_each_word_came_from(changes: dict
 
 
 @pytest.mark.parametrize("wiring", ["eq4", "appendix"])
-def test_a_state_that_is_made_of_its_own_context_is_not_asked_again(wiring: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_that_is_made_of_its_own_context_is_not_asked_again(
+    wiring: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = network(wiring=wiring)
     _, found = forced_decoding([one], BATCH, posterior=True)
     monkeypatch.setattr(forced, "ROUNDS", 1)
     assert torch.equal(found, forced_decoding([one], BATCH, posterior=True)[1])
-
-
-def test_a_network_that_reads_no_context_learns_nothing_from_the_word() -> None:
-    one = network()
-    torch.nn.init.zeros_(one.readout.C_o.weight)
-    (log_p, alpha), (again, informed) = forced_decoding([one], BATCH), forced_decoding([one], BATCH, posterior=True)
-    torch.testing.assert_close(informed, alpha)
-    assert torch.equal(log_p, again)
-
-
-def test_the_posterior_gives_the_word_at_least_its_prior_share() -> None:
-    """Σ_j α_ij p(y_i | h_j) weighs what is likely more: under the posterior the expected p(y_i | h_j) is never smaller than under α."""
-    one = network()
-    (given,) = one.teacher_forced(SOURCE, LENGTHS, TARGET, target_lengths=TARGET_LENGTHS)
-    annotations = one.encode(SOURCE, LENGTHS)[0].annotations
-    informed = posterior.alignment_posterior(one.directions[0], given, annotations, TARGET)
-    likelihood = (informed / given.weights).nan_to_num()  # ∝ p(y_i | h_j)
-    assert bool(((informed * likelihood).sum(-1) >= (given.weights * likelihood).sum(-1) - 1e-12).all())
-    assert bool(((informed - given.weights).abs().amax(-1) > 1e-3).any())
 
 
 def test_of_both_directions_and_several_networks_it_is_the_mean(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +75,7 @@ def test_of_both_directions_and_several_networks_it_is_the_mean(monkeypatch: pyt
             annotations = one.encode(SOURCE, LENGTHS)[0].annotations
             every = one.teacher_forced(SOURCE, LENGTHS, TARGET, known=mean, target_lengths=TARGET_LENGTHS)
             halves += [
-                posterior.alignment_posterior(direction, given, annotations, TARGET)
+                forced.alignment_posterior(direction, given, annotations, TARGET)
                 for direction, given in zip(one.directions, every, strict=True)
             ]
         mean = torch.stack(halves).mean(0)
@@ -100,5 +87,5 @@ def test_of_both_directions_and_several_networks_it_is_the_mean(monkeypatch: pyt
 
 def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     _, whole = forced_decoding([network()], BATCH, posterior=True)
-    monkeypatch.setattr(posterior, "CHUNK_ELEMENTS", 12)
+    monkeypatch.setattr(forced, "CHUNK_ELEMENTS", 12)
     torch.testing.assert_close(forced_decoding([network()], BATCH, posterior=True)[1], whole)

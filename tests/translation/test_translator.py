@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 import pickle
 import queue
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +15,22 @@ import numpy as np
 import pytest
 import torch
 
-from rnnsearch import Hypothesis, InputError, Translation, Translator
-from rnnsearch.config import SearchSettings
-from rnnsearch.model.deferred_gradients import Product, linear_product
-from rnnsearch.model.inference_weights import Int8Linear
-from rnnsearch.text.codec import Codec
-from rnnsearch.text.tokenise import Tokeniser
-from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
-from rnnsearch.translation.translator import READ_AHEAD, batched_by_length
-from rnnsearch.translation.word_weights import in_words
+from rnnsearch import InputError, Translation, Translator
+from rnnsearch.errors import SearchStoppedError
+from rnnsearch.kernels.int8_linear import Int8Linear
+from rnnsearch.system.batching import READ_AHEAD
+from rnnsearch.translation.sentence_search import merge_subwords
 
-LINES = ["The man sees the horse.", "", "She sleeps.", "The European woman, who is old, does not often sing in Paris.", "Nobody xyzzy."]
+LINES = [
+    "The man sees the horse.",
+    "",
+    "She sleeps.",
+    "The European woman, who is old, does not often sing in Paris.",
+    "Nobody xyzzy.",
+]
+
+
+RUNS = pytest.mark.parametrize("run", ["tiny_run", "tiny_backward_run", "tiny_bidirectional_run"])
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +40,11 @@ def translator(tiny_run: Path) -> Translator:
 
 def same(one: Translation, other: Translation) -> bool:
     texts = (one.text, one.tokens, one.source_tokens) == (other.text, other.tokens, other.source_tokens)
-    return texts and one.score == pytest.approx(other.score, abs=1e-3) and np.allclose(one.alignment, other.alignment, atol=1e-4)
+    return (
+        texts
+        and one.score == pytest.approx(other.score, abs=1e-3)
+        and np.allclose(one.alignment, other.alignment, atol=1e-4)
+    )
 
 
 def test_the_promised_interface(tiny_run: Path, tmp_path: Path) -> None:
@@ -48,6 +59,67 @@ def test_the_promised_interface(tiny_run: Path, tmp_path: Path) -> None:
     assert (tmp_path / "picture.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_what_if_a_step_had_looked_elsewhere(translator: Translator) -> None:
+    """Words before the step stay, its row and the context of what follows change."""
+    line = LINES[0]
+    as_it_was = translator.translate([line], beam=1)[0]
+    (moved,) = translator.translate([line], attention={1: 4}, beam=1)
+    assert moved.tokens[:1] == as_it_was.tokens[:1]
+    np.testing.assert_allclose(moved.alignment[0], as_it_was.alignment[0], atol=1e-6)
+    np.testing.assert_array_equal(moved.alignment[1], np.eye(7)[4])
+    assert moved.log_probabilities[1:] != as_it_was.log_probabilities[1:]
+    hidden = [1.0] * 6 + [0]
+    (blank,) = translator.translate([line], attention=dict.fromkeys(range(99), hidden), beam=3, nbest=3)
+    for each in (blank, *blank.alternatives):
+        np.testing.assert_array_equal(each.alignment[:, 6], 0)
+        np.testing.assert_allclose(each.alignment.sum(1), 1, atol=1e-5)
+    unchanged = translator.translate(LINES, attention={}, beam=2)
+    assert all(map(same, unchanged, translator.translate(LINES, beam=2)))
+
+
+@pytest.mark.parametrize(
+    ("attention", "said"),
+    [
+        ({0: 7}, "7 is none of the 7 source words"),
+        ({0: [1.0]}, "needs 7 factors"),
+        ({2: [0.0] * 7}, "not all 0"),
+    ],
+)
+def test_attention_that_cannot_be_is_refused(
+    translator: Translator, attention: dict[int, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        translator.translate([LINES[0]], attention=attention)
+
+
+def test_attention_is_changed_only_from_left_to_right(tiny_backward_run: Path) -> None:
+    with pytest.raises(InputError, match="from left to right"):
+        Translator.load(tiny_backward_run).translate(["She sleeps."], attention={0: 1})
+
+
+@RUNS
+def test_a_translation_stops_between_steps_when_it_is_cancelled(
+    run: str, request: pytest.FixtureRequest
+) -> None:
+    translator = Translator.load(request.getfixturevalue(run))
+    settings: dict[str, Any] = {"batch_size": 2, "max_source_length": 10}
+    asked = itertools.count()
+
+    def counted(limit: float) -> bool:
+        return next(asked) >= limit
+
+    parts = [part for line in LINES if line for part in translator.parts(line)]
+    whole = translator.translate_parts(parts, cancelled=lambda: counted(math.inf), **settings)
+    assert whole == translator.translate_parts(parts, **settings)
+    steps = next(asked)
+    assert steps > 8
+    for limit in (0, 3, steps - 1):
+        asked = itertools.count()
+        with pytest.raises(SearchStoppedError):
+            translator.translate_parts(parts, cancelled=partial(counted, limit), **settings)
+        assert next(asked) == limit + 1  # not one step more
+
+
 @pytest.mark.parametrize(
     ("search", "said"),
     [
@@ -57,18 +129,13 @@ def test_the_promised_interface(tiny_run: Path, tmp_path: Path) -> None:
         ({"temperature": 1.0}, "unknown setting search.temperature"),
     ],
 )
-def test_unknown_search_settings_are_refused(translator: Translator, search: dict[str, Any], said: str) -> None:
+def test_unknown_search_settings_are_refused(
+    translator: Translator, search: dict[str, Any], said: str
+) -> None:
     with pytest.raises(InputError, match=said):
         translator.translate(LINES, **search)
     with pytest.raises(InputError, match=said):
         translator.stream(LINES, **search)  # at once, not at the first line
-
-
-def test_one_text_is_not_taken_for_its_letters(translator: Translator) -> None:
-    with pytest.raises(InputError, match="put it into a list"):
-        translator.translate(LINES[0])
-    with pytest.raises(InputError, match="put it into a list"):
-        list(translator.sample(LINES[0]))
 
 
 def test_a_call_changes_the_search_for_itself_only(translator: Translator) -> None:
@@ -78,7 +145,9 @@ def test_a_call_changes_the_search_for_itself_only(translator: Translator) -> No
     assert translator.translate(LINES[:1])[0].alternatives == []
 
 
-def test_results_come_in_the_order_of_the_lines(translator: Translator) -> None:
+@RUNS
+def test_results_come_in_the_order_of_the_lines(run: str, request: pytest.FixtureRequest) -> None:
+    translator = Translator.load(request.getfixturevalue(run))
     together = translator.translate(LINES, min_length_ratio=0.5, batch_size=2)
     assert [result.source_tokens[:-1] == [] for result in together] == [line == "" for line in LINES]
     for line, result in zip(LINES, together, strict=True):
@@ -90,7 +159,12 @@ def test_results_come_in_the_order_of_the_lines(translator: Translator) -> None:
 
 def test_an_empty_line_has_an_empty_translation(translator: Translator) -> None:
     for result in (*translator.translate(["", " \t "], nbest=3), *translator.sample([""], samples=2)):
-        assert (result.text, result.tokens, result.source_tokens, result.alternatives) == ("", [], ["</s>"], [])
+        assert (result.text, result.tokens, result.source_tokens, result.alternatives) == (
+            "",
+            [],
+            ["</s>"],
+            [],
+        )
         assert result.alignment.shape == (0, 1)
         assert result.links() == []
 
@@ -131,7 +205,9 @@ def test_a_line_that_comes_alone_is_translated_at_once(translator: Translator) -
 
 
 def test_samples_depend_on_their_seed_and_keep_their_history(translator: Translator) -> None:
-    [first], [again], [other] = (list(translator.sample(LINES[:1], samples=5, seed=seed)) for seed in (1, 1, 2))
+    [first], [again], [other] = (
+        list(translator.sample(LINES[:1], samples=5, seed=seed)) for seed in (1, 1, 2)
+    )
     texts = [[one.text for one in (result, *result.alternatives)] for result in (first, again, other)]
     assert texts[0] == texts[1] != texts[2]
     for one in (first, *first.alternatives):
@@ -139,17 +215,27 @@ def test_samples_depend_on_their_seed_and_keep_their_history(translator: Transla
         assert one.alignment.shape == (len(one.tokens), 7)
 
 
-def test_forced_decoding_repeats_what_search_found(translator: Translator) -> None:
+@RUNS
+def test_forced_decoding_repeats_what_search_found(run: str, request: pytest.FixtureRequest) -> None:
+    """Words, their log p and their alignment stand in the order of the sentence, whichever end was written
+    first."""
+    translator = Translator.load(request.getfixturevalue(run))
     found = [result for result in translator.translate(LINES, min_length_ratio=0.3, nbest=4) if result.tokens]
     pairs = [
-        (line, one) for line, result in zip([line for line in LINES if line], found, strict=True) for one in (result, *result.alternatives)
+        (line, one)
+        for line, result in zip([line for line in LINES if line], found, strict=True)
+        for one in (result, *result.alternatives)
     ]
     forced = list(translator.force([(line, one.text) for line, one in pairs], batch_size=3))
-    agreeing = [(one, again) for (_, one), again in zip(pairs, forced, strict=True) if one.tokens == again.tokens and one.finished]
+    agreeing = [
+        (one, again)
+        for (_, one), again in zip(pairs, forced, strict=True)
+        if one.tokens == again.tokens and one.finished
+    ]
     assert agreeing
     for one, again in agreeing:
         assert same(one, again)
-        assert again.log_probabilities == pytest.approx(one.log_probabilities, abs=1e-4)
+        assert again.log_probabilities == pytest.approx(one.log_probabilities, abs=1e-3)
 
 
 PAIRS = [(LINES[0], "L'homme voit le cheval."), ("", ""), (LINES[2], "Elle dort.")]
@@ -160,7 +246,9 @@ def test_pairs_are_scored_and_aligned(translator: Translator) -> None:
     assert translator.score(iter(PAIRS)) == [result.score for result in forced]
     assert translator.align(PAIRS) == forced
     assert all(isinstance(score, float) for score in translator.score(PAIRS))
-    assert translator.align(PAIRS, posterior=True, batch_size=1)[0].alignment.shape == forced[0].alignment.shape
+    assert (
+        translator.align(PAIRS, posterior=True, batch_size=1)[0].alignment.shape == forced[0].alignment.shape
+    )
     assert not np.allclose(translator.align(PAIRS, posterior=True)[0].alignment, forced[0].alignment)
     assert (translator.score([]), translator.align([])) == ([], [])
 
@@ -213,7 +301,7 @@ def test_a_translator_that_was_used_is_pickled(tiny_run: Path, tiny_subword_run:
         assert again.translate(LINES, beam=2, max_length_ratio=1.0) == expected
         assert again.translate(LINES[:1], precision="int8") == used.translate(LINES[:1], precision="int8")
         assert (again.search, again.dictionary) == (used.search, used.dictionary)
-        assert used._weights  # what was converted is still there
+        assert used._sentences._caches  # what was converted is still there
 
 
 def test_forced_decoding_takes_words_that_the_vocabulary_lacks(translator: Translator) -> None:
@@ -229,7 +317,9 @@ def test_unknown_words_become_what_they_look_at(tiny_unknown_run: Path) -> None:
     lines = ["The horse horse horse.", LINES[3]]
     settings = {"min_length_ratio": 1.0, "nbest": 2}
     unknown = 0
-    for before, after in zip(plain.translate(lines, **settings), plain.translate(lines, **settings, replace_unk=True), strict=True):
+    for before, after in zip(
+        plain.translate(lines, **settings), plain.translate(lines, **settings, replace_unk=True), strict=True
+    ):
         for old, new in zip((before, *before.alternatives), (after, *after.alternatives), strict=True):
             for was, word, row in zip(old.tokens, new.tokens, old.alignment, strict=True):
                 aligned = old.source_tokens[int(np.argmax(row[:-1]))]
@@ -240,36 +330,13 @@ def test_unknown_words_become_what_they_look_at(tiny_unknown_run: Path) -> None:
     assert unknown
 
 
-@pytest.mark.parametrize(
-    ("weights", "tokens"),
-    [
-        ([[0.7, 0.2, 0.1], [0.2, 0.7, 0.1]], ["les", "CHAT"]),
-        ([[0.7, 0.2, 0.1], [0.8, 0.1, 0.1]], ["les", "the"]),  # not in the dictionary: the source word itself
-        ([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]], ["les", "CHAT"]),  # strongest on the end of sentence: the strongest word all the same
-    ],
-)
-def test_the_word_for_an_unknown_one(weights: list[list[float]], tokens: list[str]) -> None:
-    space = Tokeniser("space", "en")
-    source, target = Codec(space, Vocabulary(["the", "cat"])), Codec(space, Vocabulary(["les"]))
-    translator = Translator([], source, target, dictionary={"cat": "CHAT", "</s>": "END"})
-    alpha = np.array([*weights, [0.0, 0.0, 1.0]], dtype=np.float32)
-    hypothesis = Hypothesis((2, UNK, EOS), -1.0, (-0.5, -0.3, -0.2), alpha, True)
-    [plain] = translator._in_words([source.encode("the cat")], [[hypothesis]], SearchSettings())
-    [replaced] = translator._in_words([source.encode("the cat")], [[hypothesis]], SearchSettings(replace_unk=True))
-    assert (plain.tokens, plain.text) == (["les", "<unk>"], "les <unk>")
-    assert (replaced.tokens, replaced.text) == (tokens, " ".join(tokens))
-    np.testing.assert_array_equal(replaced.alignment, plain.alignment)
-
-
-def test_an_ensemble_of_one_model_thrice_is_the_model(translator: Translator, tiny_run: Path) -> None:
-    thrice = Translator.load(tiny_run, tiny_run, tiny_run)
-    assert len(thrice.networks) == 3
-    for one, other in zip(translator.translate(LINES, min_length_ratio=0.5), thrice.translate(LINES, min_length_ratio=0.5), strict=True):
-        assert same(one, other)
-
-
-def test_runs_that_do_not_fit_together_or_are_none(tiny_run: Path, tiny_subword_run: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"subword-run: has another source vocabulary than .*run \(train both on the same corpus\)"):
+def test_runs_that_do_not_fit_together_or_are_none(
+    tiny_run: Path, tiny_subword_run: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        InputError,
+        match=r"subword-run: has another source vocabulary than .*run \(train both on the same corpus\)",
+    ):
         Translator.load(tiny_run, tiny_subword_run)
     with pytest.raises(InputError, match="no run to load"):
         Translator.load()
@@ -282,34 +349,23 @@ def test_runs_that_do_not_fit_together_or_are_none(tiny_run: Path, tiny_subword_
 def test_using_a_model_leaves_no_gradients(translator: Translator) -> None:
     translator.translate(LINES[:1])
     list(translator.force([(LINES[0], "L'homme.")]))
-    assert all(parameter.grad is None for network in translator.networks for parameter in network.parameters())
+    assert all(
+        parameter.grad is None for network in translator.networks for parameter in network.parameters()
+    )
     assert torch.is_grad_enabled()
-
-
-def test_batches_hold_items_of_similar_length_and_results_keep_the_order() -> None:
-    seen: list[list[str]] = []
-
-    def work(batch: Sequence[str]) -> list[str]:
-        seen.append(list(batch))
-        return [item.upper() for item in batch]
-
-    items = ["bbb", "a", "cccc", "dd", "e"]
-    assert batched_by_length(items, len, 2, work) == ["BBB", "A", "CCCC", "DD", "E"]
-    assert seen == [["cccc", "bbb"], ["dd", "a"], ["e"]]  # the longest first: what does not fit into memory fails at once
-    assert batched_by_length([], len, 2, work) == []
 
 
 @pytest.mark.parametrize(
     ("weights", "source_word_of", "target_word_of", "target_words", "expected"),
     [
-        # words as ids: nothing changes
-        ([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]], [0, 1, 2], [0, 1], 2, [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]),
-        # pieces of a source word are added up
-        ([[0.1, 0.2, 0.3, 0.4]], [0, 0, 1, 2], [0], 1, [[0.3, 0.3, 0.4]]),
-        # over pieces of a target word the mean is taken
-        ([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.0, 0.0, 1.0]], [0, 1, 2], [0, 0, 1], 2, [[0.5, 0.4, 0.1], [0.0, 0.0, 1.0]]),
-        # both
-        ([[0.25, 0.25, 0.5], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]], [0, 0, 1], [0, 0, 1], 2, [[0.5, 0.5], [1.0, 0.0]]),
+        # subwords of a source word are added up; over those of a target word the mean is taken
+        (
+            [[0.25, 0.25, 0.5], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]],
+            [0, 0, 1],
+            [0, 0, 1],
+            2,
+            [[0.5, 0.5], [1.0, 0.0]],
+        ),
         # padding of the source is left out
         ([[0.7, 0.3, 0.0, 0.0]], [0, 1], [0], 1, [[0.7, 0.3]]),
         # an empty source: the end of sentence is all there is
@@ -318,24 +374,26 @@ def test_batches_hold_items_of_similar_length_and_results_keep_the_order() -> No
         ([[0.4, 0.4]], [0, 1], [0], 1, [[0.5, 0.5]]),
     ],
 )
-def test_alignments_in_words(
-    weights: list[list[float]], source_word_of: list[int], target_word_of: list[int], target_words: int, expected: list[list[float]]
+def test_alignments_merge_subwords(
+    weights: list[list[float]],
+    source_word_of: list[int],
+    target_word_of: list[int],
+    target_words: int,
+    expected: list[list[float]],
 ) -> None:
-    found = in_words(np.array(weights, dtype=np.float32), source_word_of, target_word_of, target_words)
+    found = merge_subwords(np.array(weights, dtype=np.float32), source_word_of, target_word_of, target_words)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-def test_alignments_of_no_words() -> None:
-    assert in_words(np.zeros((0, 3), dtype=np.float32), [0, 1, 2], [], 0).shape == (0, 3)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_alignments_in_words_have_rows_that_sum_to_one(seed: int) -> None:
     random = np.random.default_rng(seed)
-    source, target = (np.sort(np.concatenate([np.arange(4), random.integers(0, 4, size=5)])).tolist() for _ in range(2))
+    source, target = (
+        np.sort(np.concatenate([np.arange(4), random.integers(0, 4, size=5)])).tolist() for _ in range(2)
+    )
     weights = random.dirichlet(np.ones(len(source)), size=len(target)).astype(np.float32)
-    found = in_words(weights, source, target, 4)
+    found = merge_subwords(weights, source, target, 4)
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
     for i, j in itertools.product(range(4), range(4)):
         rows = [k for k, word in enumerate(target) if word == i]
@@ -343,53 +401,19 @@ def test_alignments_in_words_have_rows_that_sum_to_one(seed: int) -> None:
         assert found[i, j] == pytest.approx(weights[np.ix_(rows, columns)].sum() / len(rows), abs=1e-5)
 
 
-def test_words_of_pieces_carry_whole_alignments(tiny_subword_run: Path) -> None:
-    translator = Translator.load(tiny_subword_run)
-    drawn = list(translator.sample(LINES, samples=2, max_length_ratio=1.0))
-    for result in (*drawn, *(other for first in drawn for other in first.alternatives), *translator.force([(LINES[0], "L'homme voit.")])):
-        assert result.alignment.shape == (len(result.tokens), len(result.source_tokens))
-        np.testing.assert_allclose(result.alignment.sum(axis=1), 1, atol=1e-5)
-        assert all(j < len(result.source_tokens) - 1 and i < len(result.tokens) for j, i in result.links())
-
-
-def test_products_in_bfloat16(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every matrix is multiplied in the precision asked for, converted once, and the scores are those of float32 but for the rounding."""
-    converted: list[torch.dtype] = []
-
-    def counted(matrix: torch.Tensor, bias: torch.Tensor | None, dtype: torch.dtype) -> Product:
-        converted.append(dtype)
-        return linear_product(matrix, bias, dtype)
-
-    monkeypatch.setattr("rnnsearch.model.linear.linear_product", counted)
-    monkeypatch.setattr(translator, "_weights", {})  # a posterior may have converted them already
-    exact = list(translator.sample(LINES, temperature=1.0, seed=3, precision="float32"))
-    assert set(converted) <= {torch.float32}
-    converted.clear()
-    first = translator.translate(LINES, beam=3, precision="bfloat16")
-    every = translator.networks[0].named_parameters()
-    matrices = [name for name, parameter in every if parameter.dim() == 2 and len(parameter) > 1 and "embedding" not in name]  # v_a is none
-    assert converted == [torch.bfloat16] * len(matrices)
-    again = translator.translate(LINES, beam=3, precision="bfloat16")
-    assert len(converted) == len(matrices)  # no matrix was converted again
-    assert [result.score for result in again] == [result.score for result in first]
-    rounded = list(translator.force([(line, result.text) for line, result in zip(LINES, first, strict=True) if line]))
-    for low, high in zip((result for line, result in zip(LINES, first, strict=True) if line), rounded, strict=True):
-        if low.finished:
-            assert low.score == pytest.approx(high.score, abs=0.05 * (1 + len(low.tokens)))
-            assert low.score != high.score
-    assert len(exact) == len(LINES)
-
-
 def test_int8_products(translator: Translator) -> None:
-    """Scores are those of float32 but for the rounding, also with nothing to translate; each matrix is converted once."""
+    """Scores are those of float32 but for the rounding, also with nothing to translate; each matrix is
+    converted once."""
     first = translator.translate(LINES, beam=3, precision="int8")
-    weights = dict(translator._weights["int8"][0]._products)
+    weights = dict(translator._sentences._caches["int8", True][0]._products)
     assert sum(isinstance(each, Int8Linear) for each in weights.values()) > 5
     again = translator.translate(LINES, beam=3, precision="int8")
-    assert translator._weights["int8"][0]._products == weights
+    assert translator._sentences._caches["int8", True][0]._products == weights
     assert [result.score for result in again] == [result.score for result in first]
     found = [(line, result) for line, result in zip(LINES, first, strict=True) if line and result.finished]
     assert found
-    for (_, low), high in zip(found, translator.force([(line, result.text) for line, result in found]), strict=True):
+    for (_, low), high in zip(
+        found, translator.force([(line, result.text) for line, result in found]), strict=True
+    ):
         assert low.score == pytest.approx(high.score, abs=0.1 * (1 + len(low.tokens)))
         assert low.score != high.score

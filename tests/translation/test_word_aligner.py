@@ -1,4 +1,5 @@
-"""Links of forced decoding: thresholds, two directions, given words; with matrices that are known in place of a network."""
+"""Links of forced decoding: thresholds, two directions, given words; with matrices that are known in place of
+a network."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ class Known:
     def force(self, pairs: Iterable[Pair], batch_size: int, **options: bool) -> Iterator[Translation]:
         for source, target in pairs:
             words, tokens = self.source.tokeniser.words(source), self.target.tokeniser.words(target)
-            yield Translation(target, tokens, [*words, "</s>"], -6.0, [], self.weights[source, target].astype(np.float32))
+            yield Translation(
+                target, tokens, [*words, "</s>"], -6.0, [], self.weights[source, target].astype(np.float32)
+            )
 
 
 FORWARD = Known({("a b c", "x y z"): WEIGHTS, ("a", ""): np.zeros((0, 2))})
@@ -62,7 +65,9 @@ def aligner(**options: Any) -> WordAligner:
         (0.7, []),  # the end of sentence is no word
     ],
 )
-def test_a_threshold_gives_a_word_any_number_of_links(threshold: float, expected: list[tuple[int, int]]) -> None:
+def test_a_threshold_gives_a_word_any_number_of_links(
+    threshold: float, expected: list[tuple[int, int]]
+) -> None:
     assert threshold_links(WEIGHTS, threshold) == expected
     assert [found.links for found in aligner(threshold=threshold).align(PAIRS)] == [expected, []]
 
@@ -74,9 +79,14 @@ def test_one_direction_links_the_strongest_word() -> None:
     assert second.links == []
 
 
-# √(0.6·0.9) = 0.73, √(0.4·0.2) = 0.28, √(0.3·0.1) = 0.17, √(0.3·0.3) = 0.3, √(0.4·0.8) = 0.57, √(0.1·0.5) = 0.22
-@pytest.mark.parametrize(("threshold", "expected"), [(None, [(0, 0), (2, 1)]), (0.25, [(0, 0), (1, 0), (1, 1), (2, 1)])])
-def test_the_product_links_what_both_directions_weigh(threshold: float | None, expected: list[tuple[int, int]]) -> None:
+# √(0.6·0.9) = 0.73, √(0.4·0.2) = 0.28, √(0.3·0.1) = 0.17, √(0.3·0.3) = 0.3, √(0.4·0.8) = 0.57, √(0.1·0.5) =
+# 0.22
+@pytest.mark.parametrize(
+    ("threshold", "expected"), [(None, [(0, 0), (2, 1)]), (0.25, [(0, 0), (1, 0), (1, 1), (2, 1)])]
+)
+def test_the_product_links_what_both_directions_weigh(
+    threshold: float | None, expected: list[tuple[int, int]]
+) -> None:
     first, second = aligner(reverse=REVERSE, method="product", threshold=threshold).align(PAIRS)
     assert first.links == expected
     assert first.forward_links == [(0, 0), (2, 1)]  # of one direction they stay the strongest
@@ -123,20 +133,30 @@ def test_two_directions_are_symmetrised_as_source_target() -> None:
 
 
 def test_runs_that_cut_into_other_words_are_refused() -> None:
-    other = Known({("a.", "x"): np.array([[0.5, 0.5, 0.0]])}, "moses"), Known({("x", "a."): np.array([[0.5, 0.5]])}, "space")
+    other = (
+        Known({("a.", "x"): np.array([[0.5, 0.5, 0.0]])}, "moses"),
+        Known({("x", "a."): np.array([[0.5, 0.5]])}, "space"),
+    )
     with pytest.raises(InputError, match=r"pair 1: .* different words \(use --words given\)"):
         list(WordAligner(other[0], other[1]).align([("a.", "x")]))  # type: ignore[arg-type]
     (found,) = WordAligner(other[0], other[1], words="given").align([("a.", "x")])  # type: ignore[arg-type]
-    assert (found.links, found.result.source_tokens, found.reverse_links) == ([(0, 0)], ["a.", "</s>"], [(0, 0)])
+    assert (found.links, found.result.source_tokens, found.reverse_links) == (
+        [(0, 0)],
+        ["a.", "</s>"],
+        [(0, 0)],
+    )
 
 
 def test_given_words_take_the_weights_of_their_parts() -> None:
-    """Source `c.` is `c` and `.`; target `y!` is `y` and `!`; the tokeniser sees nothing of the soft hyphen."""
+    """Source `c.` is `c` and `.`; target `y!` is `y` and `!`; the tokeniser sees nothing of the soft
+    hyphen."""
     source, target = "b c.", "x y! \xad"
     result = Translation(target, ["x", "y", "!"], ["b", "c", ".", "</s>"], -1.0, [], WEIGHTS)
     found = in_given_words(result, source, target, 1)
     assert (found.source_tokens, found.tokens) == (["b", "c.", "</s>"], ["x", "y!", "\xad"])
-    np.testing.assert_allclose(found.alignment, [[0.6, 0.4, 0.0], [0.2, 0.45, 0.35], [0.0, 0.0, 1.0]], atol=1e-6)
+    np.testing.assert_allclose(
+        found.alignment, [[0.6, 0.4, 0.0], [0.2, 0.45, 0.35], [0.0, 0.0, 1.0]], atol=1e-6
+    )
     assert found.score == result.score
 
 
@@ -157,14 +177,18 @@ def test_what_gold_links_count() -> None:
 
     assert counted_by(gold((0, 0), (1, 0)), pairs, translator) == "given"
     assert counted_by(gold((0, 0), (2, 1)), pairs, translator) == "tokenised"
-    assert counted_by(gold((0, 0), (9, 9)), pairs, translator) == "given"  # it fits neither, and is refused there
+    assert (
+        counted_by(gold((0, 0), (9, 9)), pairs, translator) == "given"
+    )  # it fits neither, and is refused there
     with pytest.raises(InputError, match="2 pairs but 1 sentences of gold links"):
         counted_by(gold()[:1], pairs, translator)
 
 
 def test_measures_of_pairs_and_of_all() -> None:
     gold = [GoldLinks(frozenset([(0, 0), (1, 2)])), GoldLinks(frozenset())]
-    found = [measured(one, truth) for one, truth in zip(aligner(reverse=REVERSE).align(PAIRS), gold, strict=True)]
+    found = [
+        measured(one, truth) for one, truth in zip(aligner(reverse=REVERSE).align(PAIRS), gold, strict=True)
+    ]
     first, all_of_them = found[0].values(), together(found).values()
     assert (first["source_words"], first["target_words"]) == (3, 3)
     assert first["log_probability"] == pytest.approx(-6 / 4)  # the end of sentence is one more

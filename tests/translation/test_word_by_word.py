@@ -1,4 +1,5 @@
-"""Greedy search that is watched: what listeners are told is what the translation becomes, and telling them changes nothing."""
+"""Greedy search that is watched: what listeners are told is what the translation becomes, and telling them
+changes nothing."""
 
 from __future__ import annotations
 
@@ -17,14 +18,19 @@ LINES = ["the old man sees a dog .", "", "the girls read the book .", "a cat sle
 def test_what_listeners_are_told_grows_into_the_translation(run: str, request: pytest.FixtureRequest) -> None:
     translator = Translator.load(request.getfixturevalue(run))
     told: dict[int, list[Translation]] = {0: [], 1: [], 3: []}
-    results = translator.translate(LINES, beam=1, listeners={number: seen.append for number, seen in told.items()})
+    listeners = {number: seen.append for number, seen in told.items()}
+    results = translator.translate_parts(
+        [translator.source.encode(line) for line in LINES], beam=1, listeners=listeners
+    )
     assert results == translator.translate(LINES, beam=1)
     assert told[1] == []
     for number in (0, 3):
         written = len(results[number].log_probabilities) - results[number].finished
         assert len(told[number]) == written > 0
         for size, so_far in enumerate(told[number], 1):
-            assert so_far.log_probabilities == pytest.approx(results[number].log_probabilities[:size], abs=1e-5)
+            assert so_far.log_probabilities == pytest.approx(
+                results[number].log_probabilities[:size], abs=1e-5
+            )
             assert so_far.source_tokens == results[number].source_tokens
             assert so_far.alignment.shape == (len(so_far.tokens), len(so_far.source_tokens))
             assert np.allclose(so_far.alignment.sum(axis=1), 1, atol=1e-5)
@@ -32,12 +38,13 @@ def test_what_listeners_are_told_grows_into_the_translation(run: str, request: p
         assert np.allclose(told[number][-1].alignment, results[number].alignment, atol=1e-5)
 
 
-def test_nobody_is_told_of_a_beam_of_a_backward_decoder_or_of_lines_in_parts(tiny_run: Path, tiny_backward_run: Path) -> None:
+@pytest.mark.parametrize(("run", "beam"), [("tiny_run", 4), ("tiny_backward_run", 1)])
+def test_nobody_is_told_of_a_beam_or_of_a_backward_decoder(
+    run: str, beam: int, request: pytest.FixtureRequest
+) -> None:
+    translator = Translator.load(request.getfixturevalue(run))
     told: list[Translation] = []
-    line = "the old man sees a dog . the girls read the book ."
-    Translator.load(tiny_run).translate([line], beam=4, listeners={0: told.append})
-    Translator.load(tiny_run).translate([line], beam=1, max_source_length=10, listeners={0: told.append})
-    Translator.load(tiny_backward_run).translate([line], beam=1, listeners={0: told.append})
+    translator.translate_parts([translator.source.encode(LINES[0])], beam=beam, listeners={0: told.append})
     assert told == []
 
 
@@ -45,6 +52,7 @@ def test_a_listener_hears_of_its_own_line_only(tiny_run: Path) -> None:
     translator = Translator.load(tiny_run)
     told: list[Translation] = []
     (alone,) = translator.translate(LINES[:1], beam=1)
-    translator.translate([*LINES[2:], LINES[0], *LINES[2:]], beam=1, batch_size=2, listeners={2: told.append})
+    parts = [translator.source.encode(line) for line in [*LINES[2:], LINES[0], *LINES[2:]]]
+    translator.translate_parts(parts, beam=1, batch_size=2, listeners={2: told.append})
     assert [so_far.source_tokens for so_far in told] == [alone.source_tokens] * len(told)
     assert told[-1].tokens == alone.tokens

@@ -1,4 +1,5 @@
-"""Every public name in use, for type checkers: nothing here is run. `make check` reads it with pyright in strict mode, tests with mypy."""
+"""Every public name in use, for type checkers: nothing here is run. `make check` reads it with pyright in
+strict mode, tests with mypy."""
 
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ from torch import Tensor
 
 import rnnsearch
 from rnnsearch import (
+    AlignedPair,
+    Aligner,
     AlignmentScore,
     Corpus,
     DataSettings,
@@ -44,7 +47,17 @@ from rnnsearch import (
     symmetrise,
     train,
 )
-from rnnsearch.extending import Alignment, Cell, Encoded, Encoder, Linear, Readout, gaussian, orthogonal, zeros
+from rnnsearch.extending import (
+    Alignment,
+    Cell,
+    Encoded,
+    Encoder,
+    Linear,
+    Readout,
+    gaussian,
+    orthogonal,
+    zeros,
+)
 
 
 def prepared_and_trained() -> Run:
@@ -58,7 +71,12 @@ def prepared_and_trained() -> Run:
     assert_type(settings.model.hidden_size, int)
     pairs = generate(10, seed=1, max_words=8)
     assert_type(pairs, list[GeneratedPair])
-    report = prepare([pair.source_text for pair in pairs], [pair.target_text for pair in pairs], Path("store"), settings=settings.data)
+    report = prepare(
+        [pair.source_text for pair in pairs],
+        [pair.target_text for pair in pairs],
+        Path("store"),
+        settings=settings.data,
+    )
     assert_type(report, PreparationReport)
     try:
         return train(settings, Corpus.open("store"), "run", resume=True)
@@ -78,6 +96,18 @@ def translated() -> Iterator[Translation]:
     yield from translator.force([("a", "b")])
 
 
+def aligned() -> Iterator[AlignedPair]:
+    aligner = Aligner.load("en-fr", Path("fr-en"), device="cpu")
+    (pair,) = aligner.align([(["a", "b"], "c d")], threshold=0.5)
+    assert_type(pair.links, list[Link])
+    assert_type(pair.probabilities, NDArray[np.float32])
+    assert_type(pair.source_words, list[str])
+    assert_type(pair.target_span(0, 1), tuple[int, int] | None)
+    assert_type(pair.target_characters(0, 1), tuple[int, int] | None)
+    assert_type(pair.pharaoh(), str)
+    yield from aligner.stream(("a", "b") for _ in range(3))
+
+
 def looked_at(result: Translation) -> None:
     assert_type(result.alignment, NDArray[np.float32])
     assert_type(result.links(), list[Link])
@@ -94,7 +124,9 @@ def evaluated(results: list[Translation]) -> None:
     assert_type(gold, list[GoldLinks])
     assert_type(alignment_error([result.links() for result in results], gold), AlignmentScore)
     forward, reverse = read_pharaoh("forward.links"), read_pharaoh("reverse.links")
-    assert_type([symmetrise(one, other) for one, other in zip(forward, reverse, strict=True)], list[list[Link]])
+    assert_type(
+        [symmetrise(one, other) for one, other in zip(forward, reverse, strict=True)], list[list[Link]]
+    )
     assert_type(rnnsearch.__version__, str)
 
 

@@ -1,1 +1,1 @@
-"""The built-in corpus: a seeded generator of English–French sentence pairs with exact word links."""
+"""The built-in corpus: data files that `scripts/builtin_corpus` makes, and what reads them."""

@@ -1,4 +1,5 @@
-"""The command `rnnsearch`: a file for each subcommand, which parses, calls one function and prints. `app` ties them together."""
+"""The command `rnnsearch`: a file for each subcommand, which parses, calls one function and prints. `app`
+ties them together."""
 
 from rnnsearch.cli.app import app, main
 

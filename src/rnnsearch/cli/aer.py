@@ -8,22 +8,38 @@ from typing import Annotated
 
 import typer
 
+from rnnsearch.cli.options import LinksReversed
 from rnnsearch.cli.output import write
 
 
 def aer(
     links: Annotated[
         list[str],
-        typer.Option(metavar="FILE...", help="Word links of one or more systems, in Pharaoh format, one sentence per line."),
+        typer.Option(
+            metavar="FILE...",
+            help="Word links of one or more systems, in Pharaoh format, one sentence per line.",
+        ),
     ],
-    gold: Annotated[str, typer.Option(metavar="FILE", help="Gold links: Pharaoh (i-j sure, i?j possible) or NAACL .wa.")],
-    links_reversed: Annotated[bool, typer.Option("--links-reversed", help="The link files list target-source, not source-target.")] = False,
-    gold_reversed: Annotated[bool, typer.Option("--gold-reversed", help="The gold file lists target-source, not source-target.")] = False,
-    alpha: Annotated[float, typer.Option(min=0.0, max=1.0, help="Weight of precision in the F-measure; 0.5 is balanced.")] = 0.5,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object, with counts, agreement of the systems and share of monotone jumps.")
+    gold: Annotated[
+        str, typer.Option(metavar="FILE", help="Gold links: Pharaoh (i-j sure, i?j possible) or NAACL .wa.")
+    ],
+    links_reversed: LinksReversed = False,
+    gold_reversed: Annotated[
+        bool, typer.Option("--gold-reversed", help="The gold file lists target-source, not source-target.")
     ] = False,
-    per_sentence: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a table with the scores of each sentence.")] = None,
+    alpha: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Weight of precision in the F-measure; 0.5 is balanced.")
+    ] = 0.5,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print one JSON object, with counts, agreement of the systems and share of monotone jumps.",
+        ),
+    ] = False,
+    per_sentence: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a table with the scores of each sentence.")
+    ] = None,
 ) -> None:
     """Score word links against gold links: alignment error rate, precision, recall and F-measure."""
     from rnnsearch.evaluation.gold_links import read_gold
@@ -34,4 +50,8 @@ def aer(
     if per_sentence:
         write(per_sentence, "".join(f"{line}\n" for line in sentence_table(systems, truth)))
     compared = differences(systems, truth)
-    print(json_.dumps(as_json(systems, compared, gold, alpha), ensure_ascii=False) if json else as_table(systems, compared, alpha))
+    print(
+        json_.dumps(as_json(systems, compared, gold, alpha), ensure_ascii=False)
+        if json
+        else as_table(systems, compared, alpha)
+    )

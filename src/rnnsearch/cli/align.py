@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -22,79 +24,141 @@ from rnnsearch.cli.on_ray import (
     runs_and_corpora,
     work_on_ray,
 )
-from rnnsearch.cli.options import Device, Json, Threads, TrustCode, one_of, say
+from rnnsearch.cli.options import (
+    Device,
+    Json,
+    Threads,
+    TrustCode,
+    load,
+    one_of,
+    runs_and_texts,
+    say,
+    say_if_empty,
+)
 from rnnsearch.cli.output import faults_named, write
-from rnnsearch.cli.runs import check_reverse, load, runs_and_texts
 from rnnsearch.errors import InputError
+from rnnsearch.system.extras import need
 from rnnsearch.system.progress import ProgressBar
 
 if TYPE_CHECKING:  # they would load torch
     from rnnsearch.text.links.words import LinkWords
-    from rnnsearch.translation.answers import AnswerFile
+    from rnnsearch.translation.translator import Translator
     from rnnsearch.translation.word_aligner import Aligned, WordAligner
+    from rnnsearch.word_links import GoldLinks
+
+
+Runs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN... SRC TGT",
+        help="Trained runs (several make an ensemble), the source text and its translations.",
+    ),
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        max=1.0,
+        help="Link every word pair with at least this weight; default: link each target word to its source "
+        "word of largest weight.",
+    ),
+]
+Posterior = Annotated[
+    bool,
+    typer.Option(
+        "--posterior",
+        help="Use the alignment posterior, which also uses the target word, instead of the attention "
+        "weights.",
+    ),
+]
+Exact = Annotated[
+    bool,
+    typer.Option(
+        "--exact",
+        help="With --posterior: estimate nothing and use float32 products; many times slower, with nearly "
+        "the same links.",
+    ),
+]
+ReverseRun = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="RUN",
+        help="A run from target to source; its links are symmetrised with the others. Repeat the option "
+        "for an ensemble.",
+    ),
+]
+Symmetrise = Annotated[
+    str,
+    typer.Option(
+        help="How to symmetrise: a method of `rnnsearch links`, or `product` of the weights of both "
+        "directions."
+    ),
+]
+Words = Annotated[
+    str,
+    typer.Option(
+        help="Words that the links refer to: `tokenised` words, words as `given` (split at spaces), or "
+        "`auto`: the words of --gold."
+    ),
+]
+Picture = Annotated[
+    bool, typer.Option("--picture", help="Draw each alignment in the terminal instead of printing links.")
+]
+Gold = Annotated[
+    str,
+    typer.Option(metavar="FILE", help="Gold links for pictures, measures and page: Pharaoh or NAACL .wa."),
+]
+Measures = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write a table for each pair and for all: entropy, coverage, monotone jumps, agreement, AER.",
+    ),
+]
+Page = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write an HTML page to browse the alignments.")
+]
+AlignmentPlots = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Draw the alignment of each pair into this folder.")
+]
+PlotFormat = Annotated[str, typer.Option(help="File format of --alignment-plots: png, svg or pdf.")]
+Compare = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="RUN", help="Another run to show next to the first in pictures and page; may be repeated."
+    ),
+]
+BatchSize = Annotated[int, typer.Option(min=1, max=10_000, help="Sentence pairs processed together.")]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the links here, with --ray into a folder or URL; after Ctrl-C or a crash, the same "
+        "command resumes.",
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing --out file or folder.")]
 
 
 def align(
-    runs: Annotated[
-        list[str],
-        typer.Argument(metavar="RUN... SRC TGT", help="Trained runs (several make an ensemble), the source text and its translations."),
-    ],
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            help="Link every word pair with at least this weight; default: link each target word to its source word of largest weight.",
-        ),
-    ] = None,
-    posterior: Annotated[
-        bool,
-        typer.Option("--posterior", help="Use the alignment posterior, which knows the target word, instead of the attention weights."),
-    ] = False,
-    exact: Annotated[
-        bool,
-        typer.Option(
-            "--exact", help="With --posterior: estimate nothing and use float32 products; many times slower, with nearly the same links."
-        ),
-    ] = False,
-    reverse_run: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="RUN", help="A run from target to source; its links are symmetrised with the others. Repeat the option for an ensemble."
-        ),
-    ] = None,
-    symmetrise: Annotated[
-        str, typer.Option(help="How to symmetrise: a method of `rnnsearch links`, or `product` of the weights of both directions.")
-    ] = "grow-diag-final-and",
-    words: Annotated[
-        str,
-        typer.Option(
-            help="Which words links refer to: `tokenised` words, words as `given` (split at spaces), or `auto`: the words of --gold."
-        ),
-    ] = "auto",
+    runs: Runs,
+    threshold: Threshold = None,
+    posterior: Posterior = False,
+    exact: Exact = False,
+    reverse_run: ReverseRun = None,
+    symmetrise: Symmetrise = "grow-diag-final-and",
+    words: Words = "auto",
     json: Json = False,
-    picture: Annotated[bool, typer.Option("--picture", help="Draw each alignment in the terminal instead of printing links.")] = False,
-    gold: Annotated[str, typer.Option(metavar="FILE", help="Gold links for pictures, measures and page: Pharaoh or NAACL .wa.")] = "",
-    measures: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a table for each pair and for all: entropy, coverage, monotone jumps, agreement, AER."),
-    ] = None,
-    page: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page to browse the alignments.")] = None,
-    alignment_plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the alignment of each pair into this folder.")] = None,
-    plot_format: Annotated[str, typer.Option(help="File format of --alignment-plots: png, svg or pdf.")] = "png",
-    compare: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="RUN", help="Another run to show next to the first in pictures and page; may be repeated."),
-    ] = None,
-    batch_size: Annotated[int, typer.Option(min=1, max=10_000, help="Sentence pairs processed together.")] = 256,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the links here, with --ray into a folder or URL; after Ctrl-C or a crash, the same command resumes.",
-        ),
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what --out names if it is there.")] = False,
+    picture: Picture = False,
+    gold: Gold = "",
+    measures: Measures = None,
+    page: Page = None,
+    alignment_plots: AlignmentPlots = None,
+    plot_format: PlotFormat = "png",
+    compare: Compare = None,
+    batch_size: BatchSize = 256,
+    out: Out = None,
+    overwrite: Overwrite = False,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
@@ -103,109 +167,196 @@ def align(
     format: ShardFormat = "",
     columns: PairColumns = None,
 ) -> None:
-    """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from 0), or matrices with --json."""
+    """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from
+    0), or matrices with --json."""
+    from rnnsearch.translation.word_aligner import WordAligner, check_reverse
+
+    reverse, others = reverse_run or [], compare or []
+    shown = Shown(json, picture, measures, page, alignment_plots, plot_format)
+    _check(symmetrise, words, shown, bool(reverse))
+    refused = shown.pictures() | {"--gold": bool(gold), "--compare": bool(others)}
+    options = RayOptions(ray, workers, out, overwrite, format, device, threads, refused)
+    how: dict[str, Any] = {"threshold": threshold, "method": symmetrise}
+    how |= {"posterior": posterior, "exact": exact}
+    if ray:
+        how |= {"words": "given" if words == "given" else "tokenised", "scored": json}
+        align_on_ray(runs, options, columns, json, batch_size, trust_code, reverse, how)
+        return
+    options.check_unused({"--columns": columns is not None})
+    _check_pictures(shown, out, bool(others))
+    names, source, target = runs_and_texts(runs)
+    corpus = Corpus.read(source, target, gold)
+    loaded = partial(load, device=device, threads=threads, trust_code=trust_code)
+    translator, back = loaded(names), loaded(reverse) if reverse else None
+    more = [loaded([one]) for one in others]
+    if reverse:
+        check_reverse(translator, back, reverse[0])
+    how |= {"scored": bool(json or measures or page), "words": corpus.counted(words, translator)}
+    aligner = WordAligner(translator, back, more, batch_size=batch_size, **how)
+    if out:
+        _into_file(aligner, corpus, names, reverse, options, json)
+    else:
+        _show(aligner, corpus, shown, _titles(names, reverse, others), names[0])
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Pairs to align, and their gold links, if any. source, target, gold: names of files."""
+
+    source: str
+    target: str
+    gold: str
+    pairs: Iterable[tuple[str, str]]
+    truths: Sequence[GoldLinks]
+
+    @classmethod
+    def read(cls, source: str, target: str, gold: str) -> Corpus:
+        """Opens the files. Raises InputError where the two texts cannot be pairs."""
+        from rnnsearch.evaluation.gold_links import read_gold
+        from rnnsearch.text.formats.lines import check_pairs, read_pairs
+
+        check_pairs(source, target)
+        say_if_empty(source, target)
+        pairs: Iterable[tuple[str, str]] = read_pairs(source, target)
+        return cls(source, target, gold, list(pairs) if gold else pairs, read_gold(gold) if gold else [])
+
+    def counted(self, words: str, translator: Translator) -> LinkWords:
+        """Returns which words links count: with `auto` those of the gold links."""
+        from rnnsearch.translation.word_aligner import counted_by
+
+        if self.gold:
+            found = counted_by(self.truths, list(self.pairs), translator)
+            return found if words == "auto" else "given" if words == "given" else "tokenised"
+        return "given" if words == "given" else "tokenised"
+
+    def truth(self, number: int) -> GoldLinks | None:
+        """Returns the gold links of a pair, counted from 0."""
+        return self.truths[number] if self.gold else None
+
+
+class Shown(NamedTuple):
+    """The forms of the output: a line or a picture of every alignment, and files beside it."""
+
+    json: bool
+    picture: bool
+    measures: Path | None
+    page: Path | None
+    plots: Path | None
+    plot_format: str
+
+    def pictures(self) -> dict[str, bool]:
+        """Returns option → whether it was given, for all that --out cannot resume."""
+        paths = {"--measures": self.measures, "--page": self.page, "--alignment-plots": self.plots}
+        return {"--picture": self.picture} | {option: path is not None for option, path in paths.items()}
+
+
+def _check(symmetrise: str, words: str, shown: Shown, has_reverse: bool) -> None:
+    """Raises InputError for words that no option knows, and for options that exclude each other."""
+    from rnnsearch.translation.word_aligner import PRODUCT, WAYS
+
+    one_of(symmetrise, "--symmetrise", WAYS)
+    if symmetrise == PRODUCT and not has_reverse:
+        what = "--symmetrise product needs a run from target to source"
+        raise InputError(what, remedy="add --reverse-run RUN")
+    one_of(words, "--words", ("auto", "tokenised", "given"))
+    one_of(shown.plot_format, "--plot-format", ("png", "svg", "pdf"))
+    if shown.json and shown.picture:
+        raise InputError("--json and --picture cannot be used together", remedy="remove one of them")
+
+
+def _check_pictures(shown: Shown, out: str | None, compares: bool) -> None:
+    """Raises InputError for pictures that cannot be made, and makes the folders of those that can."""
+    if compares and not (shown.picture or shown.page or shown.plots):
+        remedy = "add --picture, --page FILE or --alignment-plots FOLDER"
+        raise InputError("--compare is for pictures", remedy=remedy)
+    if out and any(shown.pictures().values()):
+        what = "pictures, measures and pages cannot be made with --out, which resumes"
+        raise InputError(what, remedy="print the links with > FILE")
+    if shown.plots:
+        need("plot")
+
+
+def _answer(aligned: Aligned, truth: GoldLinks | None, json: bool) -> str:
+    """Returns the line of a pair: links, or JSON."""
     from rnnsearch.cli.output import as_aligned_json
+    from rnnsearch.translation.alignment_measures import measured
+    from rnnsearch.word_links import format_links
+
+    return (
+        as_aligned_json(aligned, measured(aligned, truth).values()) if json else format_links(aligned.links)
+    )
+
+
+def _show(aligner: WordAligner, corpus: Corpus, shown: Shown, titles: list[str], run: Path) -> None:
+    """Prints a line or a picture of each pair, and writes the files beside it."""
     from rnnsearch.drawing.alignment_figure import comparison_figure
     from rnnsearch.drawing.alignment_text import comparison_text
     from rnnsearch.evaluation.alignment_page import alignment_page
-    from rnnsearch.evaluation.gold_links import read_gold
-    from rnnsearch.text.formats.lines import check_pairs, read_pairs
     from rnnsearch.translation.alignment_measures import browsed, measured, panels, table, together
-    from rnnsearch.translation.answers import AnswerFile
-    from rnnsearch.translation.link_answers import links_key
-    from rnnsearch.translation.word_aligner import PRODUCT, WAYS, WordAligner, counted_by
-    from rnnsearch.word_links import format_links
 
-    one_of(symmetrise, "--symmetrise", WAYS)
-    if symmetrise == PRODUCT and not reverse_run:
-        raise InputError("--symmetrise product needs a run from target to source", remedy="add --reverse-run RUN")
-    one_of(words, "--words", ("auto", "tokenised", "given"))
-    one_of(plot_format, "--plot-format", ("png", "svg", "pdf"))
-    if json and picture:
-        raise InputError("--json and --picture cannot be used together", remedy="remove one of them")
-    refused = {"--picture": picture, "--gold": bool(gold), "--measures": measures is not None, "--page": page is not None}
-    refused |= {"--alignment-plots": alignment_plots is not None, "--compare": bool(compare)}
-    options = RayOptions(ray, workers, out, overwrite, format, device, threads, refused)
-    if ray:
-        counted_words = "given" if words == "given" else "tokenised"
-        how = {"threshold": threshold, "method": symmetrise, "words": counted_words, "posterior": posterior}
-        how |= {"exact": exact, "scored": json}
-        align_on_ray(runs, options, columns, json, batch_size, trust_code, reverse_run or [], how)
-        return
-    options.check_unused({"--columns": columns is not None})
-    if compare and not (picture or page or alignment_plots):
-        raise InputError("--compare is for pictures", remedy="add --picture, --page FILE or --alignment-plots FOLDER")
-    if out and (picture or measures or page or alignment_plots):
-        raise InputError("pictures, measures and pages cannot be made with --out, which resumes", remedy="print the links with > FILE")
-    names, source, target = runs_and_texts(runs)
-    check_pairs(source, target)
-    titles = _titles(names, reverse_run or [], compare or [])
-    translator, *others = (load(run, device, threads, trust_code) for run in (names, *([one] for one in compare or [])))
-    reverse = load(reverse_run, device, threads, trust_code) if reverse_run else None
-    if reverse_run:
-        check_reverse(translator, reverse, reverse_run[0])
-    pairs: Iterable[tuple[str, str]] = read_pairs(source, target)
-    known: list[Any] = []
-    if gold:
-        known, pairs = read_gold(gold), list(pairs)
-        counted = counted_by(known, pairs, translator)
-        words = counted if words == "auto" else words
-    count: LinkWords = "given" if words == "given" else "tokenised"
-    scored = bool(json or measures or page)
-    aligner = WordAligner(translator, reverse, others, threshold, symmetrise, count, batch_size, posterior, exact, scored)
-
-    def answer(number: int, aligned: Aligned) -> str:
-        truth = known[number] if known else None
-        return as_aligned_json(aligned, measured(aligned, truth).values()) if json else format_links(aligned.links)
-
-    if out:
-        form, files = "json" if json else "links", [Path(gold)] if gold else []
-        answers = AnswerFile(Path(out), links_key(names, reverse_run or [], aligner, form, files), "aligned")
-        answers.begin(overwrite, say)
-        _into_file(answers, aligner, pairs, answer, source)
-        return
-    for folder in (alignment_plots, measures and measures.parent, page and page.parent):  # before the work
+    for folder in (shown.plots, shown.measures and shown.measures.parent, shown.page and shown.page.parent):
         with faults_named(folder):
             if folder:
                 folder.mkdir(parents=True, exist_ok=True)
     rows, sentences = [], []
     width = shutil.get_terminal_size((100, 24)).columns
     with ProgressBar(sys.stderr.isatty() and not sys.stdout.isatty()) as bar:
-        done = _speed(bar, source)
-        for number, aligned in enumerate(aligner.align(pairs), 1):
-            truth = known[number - 1] if known else None
-            if alignment_plots:
-                comparison_figure(panels(aligned, titles), alignment_plots / f"{number:06d}.{plot_format}", truth)
-            if measures:
+        done = _speed(bar, corpus.source)
+        for number, aligned in enumerate(aligner.align(corpus.pairs), 1):
+            truth = corpus.truth(number - 1)
+            if shown.plots:
+                file = shown.plots / f"{number:06d}.{shown.plot_format}"
+                comparison_figure(panels(aligned, titles), file, truth)
+            if shown.measures:
                 rows.append(measured(aligned, truth))
-            if page:
+            if shown.page:
                 sentences.append(browsed(number, aligned, titles, truth))
-            print(f"{comparison_text(panels(aligned, titles), width, truth)}\n" if picture else answer(number - 1, aligned))
+            if shown.picture:
+                print(f"{comparison_text(panels(aligned, titles), width, truth)}\n")
+            else:
+                print(_answer(aligned, truth, shown.json))
             done(number)
-    if measures:
-        write(measures, "".join(f"{line}\n" for line in table(rows)))
-    if page:
-        runs_said = f"Runs: {', '.join(title for title in titles if title) or names[0]}"
-        write(page, alignment_page(sentences, f"Word alignments: {source} – {target}", runs_said))
+    if shown.measures:
+        write(shown.measures, "".join(f"{line}\n" for line in table(rows)))
+    if shown.page:
+        runs = f"Runs: {', '.join(title for title in titles if title) or run}"
+        title = f"Word alignments: {corpus.source} – {corpus.target}"
+        write(shown.page, alignment_page(sentences, title, runs))
     if rows:
         say("  ".join(f"{name} {value:.4g}" for name, value in together(rows).values().items()))
 
 
-def _into_file(answers: AnswerFile, aligner: WordAligner, pairs: Iterable[tuple[str, str]], answer: Any, source: str) -> None:
+def _into_file(
+    aligner: WordAligner,
+    corpus: Corpus,
+    runs: list[Path],
+    reverse: list[Path],
+    options: RayOptions,
+    json: bool,
+) -> None:
     """Aligns the pairs into the file of --out, and says after Ctrl-C where the same command goes on."""
-    from rnnsearch.translation.link_answers import aligned_into
+    from rnnsearch.translation.answers import AnswerFile, aligned_into, links_key
+
+    assert options.out is not None
+    form, files = "json" if json else "links", [Path(corpus.gold)] if corpus.gold else []
+    answers = AnswerFile(Path(options.out), links_key(runs, reverse, aligner, form, files), "aligned")
+    answers.begin(options.overwrite, say)
+
+    def answer(number: int, aligned: Aligned) -> str:
+        return _answer(aligned, corpus.truth(number), json)
 
     number = -1
     with ProgressBar() as bar:
+        done = _speed(bar, corpus.source)
         try:
-            for number in aligned_into(answers, aligner, pairs, answer, _speed(bar, source)):  # noqa: B007
+            for number in aligned_into(answers, aligner, corpus.pairs, answer, done):  # noqa: B007
                 pass
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"the same command goes on after line {number + 1:,}") from None
 
 
 def _speed(bar: ProgressBar, source: str) -> Callable[[int], None]:
-    """What shows pairs, pairs per second and time left when it is told how many pairs are done."""
+    """Returns what shows pairs per second and time left when it is told how many pairs are done."""
     from rnnsearch.text.formats.lines import count_lines
 
     lines = count_lines(source) if bar.bar is not None else None
@@ -229,34 +380,30 @@ def align_on_ray(
     reverse_run: list[Path],
     how: dict[str, Any],
 ) -> None:
-    """how: options of WordAligner."""
-    from rnnsearch.cli.output import as_aligned_json
+    """Aligns the shards of a corpus. how: options of WordAligner."""
     from rnnsearch.cluster.shards import pair_shards
     from rnnsearch.cluster.tasks import Aligning, Models
     from rnnsearch.run import Run
-    from rnnsearch.translation.alignment_measures import measured
-    from rnnsearch.word_links import format_links
+    from rnnsearch.translation.word_aligner import check_reverse
 
     options.check()
     runs, corpora = runs_and_corpora(words, 2)
     if reverse_run:
         check_reverse(Run.open(runs[0]), Run.open(reverse_run[0]), reverse_run[0])
-
-    def answer(aligned: Aligned) -> str:
-        return as_aligned_json(aligned, measured(aligned, None).values()) if json else format_links(aligned.links)
-
     there, back = (
         Models(tuple(map(absolute, some)), options.device, options.threads or 1, trust_code) if some else None
         for some in (runs, reverse_run)
     )
     assert there is not None
-    task = Aligning(there, back, how, batch_size, answer, "json" if json else "text", pair_layout(runs[0], columns))
-    about = {"command": "align", "runs": [str(run) for run in runs], "corpus": corpora, "reverse_runs": [str(run) for run in reverse_run]}
-    work_on_ray(task, pair_shards(corpora, options.shard_format), options, about | {"options": how})
+    layout, answer = pair_layout(runs[0], columns), partial(_answer, truth=None, json=json)
+    task = Aligning(there, back, how, batch_size, answer, "json" if json else "text", layout)
+    about: dict[str, Any] = {"command": "align", "runs": [str(run) for run in runs], "corpus": corpora}
+    about |= {"reverse_runs": [str(run) for run in reverse_run], "options": how}
+    work_on_ray(task, pair_shards(corpora, options.shard_format), options, about)
 
 
 def _titles(runs: list[Path], reverse: list[Path], others: list[Path]) -> list[str]:
-    """What the pictures of a pair are called; one picture by itself needs no name."""
+    """Returns the names of a pair's pictures; one picture by itself needs none."""
     if not (reverse or others):
         return [""]
     ensembles = [runs, *([reverse] if reverse else []), *([one] for one in others)]

@@ -1,4 +1,5 @@
-"""The command `rnnsearch`: each command parses, calls one function and prints. Heavy imports wait until a command needs them."""
+"""The command `rnnsearch`: each command parses, calls one function and prints. Heavy imports wait until a
+command needs them."""
 
 from __future__ import annotations
 
@@ -6,17 +7,19 @@ import contextlib
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
-from typing import TextIO
+from functools import partial
+from typing import Any, TextIO
 
 import typer
 
 from rnnsearch.cli.aer import aer
 from rnnsearch.cli.align import align
 from rnnsearch.cli.bench import bench
+from rnnsearch.cli.calibrate import calibrate
 from rnnsearch.cli.demo import demo
 from rnnsearch.cli.evaluate import evaluate
-from rnnsearch.cli.experiment import experiment
 from rnnsearch.cli.export import export
 from rnnsearch.cli.faults import BAD_INPUT, fault_of
 from rnnsearch.cli.lexicon import lexicon
@@ -25,16 +28,16 @@ from rnnsearch.cli.models import models
 from rnnsearch.cli.on_ray import RayCommand
 from rnnsearch.cli.options import DEBUG, Command, Debug, Quiet, SeveralValues, Version, say
 from rnnsearch.cli.prepare import prepare
-from rnnsearch.cli.renamed import warnings_in_one_line
 from rnnsearch.cli.report import report
-from rnnsearch.cli.reproduce import reproduce
 from rnnsearch.cli.score import score
 from rnnsearch.cli.select import select
 from rnnsearch.cli.serve import serve
 from rnnsearch.cli.settings import settings
+from rnnsearch.cli.studies import experiment, reproduce
 from rnnsearch.cli.train import train
 from rnnsearch.cli.translate import translate
-from rnnsearch.errors import one_line
+from rnnsearch.cli.try_ import try_
+from rnnsearch.errors import InputWarning, one_line
 
 PROGRAM = "rnnsearch"
 COMPLETION = f"_{PROGRAM.upper()}_COMPLETE"
@@ -44,14 +47,17 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Recurrent translation models that align and translate jointly (RNNsearch, Bahdanau, Cho & Bengio 2015).",
+    help="Recurrent translation models that align and translate jointly (RNNsearch, Bahdanau, Cho & Bengio "
+    "2015).",
     epilog="Start with: rnnsearch demo",
 )
 
 EXAMPLES: dict[Callable[..., None], str] = {
     demo: "rnnsearch demo --out demo",
+    try_: "rnnsearch try corpus.en corpus.fr --minutes 30",
     prepare: "rnnsearch prepare train.en.gz train.fr.gz --dev dev.en dev.fr --out store --recipe multi30k",
-    select: "rnnsearch select --in-domain news.en news.fr --pool crawl.en.gz crawl.fr.gz --words 348000000 --out selected",
+    select: "rnnsearch select --in-domain news.en news.fr --pool crawl.en.gz crawl.fr.gz --words 348000000 "
+    "--out selected",
     links: "rnnsearch links train.en.gz train.fr.gz --out train.links",
     lexicon: "rnnsearch lexicon store --out lexicon.gz",
     train: "rnnsearch train multi30k --data store --out run --set model.hidden_size=512",
@@ -59,9 +65,12 @@ EXAMPLES: dict[Callable[..., None], str] = {
     score: "rnnsearch score run news.en news.fr",
     align: "rnnsearch align run news.en news.fr > news.links",
     serve: "rnnsearch serve en-fr=run --port 8000",
-    evaluate: "rnnsearch evaluate --hyp news.out --system moses=moses.out --ref news.fr --src news.en --by-length --significance",
+    evaluate: "rnnsearch evaluate --hyp news.out --system moses=moses.out --ref news.fr --src news.en "
+    "--by-length --significance",
+    calibrate: "rnnsearch calibrate run dev.en dev.fr --write",
     aer: "rnnsearch aer --links news.links --gold news.wa",
-    report: "rnnsearch report rnnsearch-50 rnnencdec-50 --test news.en news.fr --system Moses=moses.fr --out report",
+    report: "rnnsearch report rnnsearch-50 rnnencdec-50 --test news.en news.fr --system Moses=moses.fr "
+    "--out report",
     models: "rnnsearch models",
     export: "rnnsearch export run --out page",
     reproduce: "rnnsearch reproduce europarl-small --data corpora --out study",
@@ -72,9 +81,15 @@ EXAMPLES: dict[Callable[..., None], str] = {
 """The commands, in the order of the help, each with the example that its help shows."""
 
 for command, example in EXAMPLES.items():
-    several, on_ray = command in (prepare, select, evaluate, report, aer), command in (translate, score, align)
+    several, on_ray = (
+        command in (prepare, select, evaluate, report, aer),
+        command in (translate, score, align),
+    )
     kind = SeveralValues if several else RayCommand if on_ray else Command
-    app.command(epilog=f"Example: {example}", cls=kind)(command)
+    first = " ".join((command.__doc__ or "").partition("\n\n")[0].split())  # in one piece: the help wraps it
+    app.command(command.__name__.strip("_"), short_help=first, epilog=f"Example: {example}", cls=kind)(
+        command
+    )
 
 
 @app.callback()
@@ -83,12 +98,14 @@ def common(quiet: Quiet = False, debug: Debug = False, version: Version = False)
 
 
 def main() -> None:
-    """Runs the command line: exit code 0, or 2 with one clear line for bad usage, bad input or a machine that is too small, or 130
+    """Runs the command line: exit code 0, or 2 with one clear line for bad usage, bad input or a machine that
+    is too small, or 130
     after Ctrl-C, or 1 with one line for an error inside rnnsearch.
     """
     open_missing_streams()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="surrogateescape" if stream is sys.stdin else "backslashreplace", newline="\n")  # type: ignore[union-attr]
+        errors = "surrogateescape" if stream is sys.stdin else "backslashreplace"
+        stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")  # type: ignore[union-attr]
     try:
         code = run_command()
         sys.stdout.flush()
@@ -102,25 +119,42 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):  # said already, or nobody can be told: the interpreter would try again as it ends, and say more
+        except (
+            OSError,
+            ValueError,
+        ):  # said already, or nobody can be told: the interpreter would try again as it ends, and say more
             leave_to_nobody(stream)
     sys.exit(code)
 
 
 def run_command() -> int:
-    """Runs the command that was typed. Not `app()`: that answers Ctrl-C and a reader who has gone in its own way."""
+    """Runs the command that was typed. Not `app()`: that answers Ctrl-C and a reader who has gone in its own
+    way."""
     if COMPLETION in os.environ:
         app(prog_name=PROGRAM)  # answers the shell, and exits
     try:
-        with warnings_in_one_line(say), typer.main.get_command(app).make_context(PROGRAM, sys.argv[1:]) as context:
+        with (
+            warnings.catch_warnings(),
+            typer.main.get_command(app).make_context(PROGRAM, sys.argv[1:]) as context,
+        ):
+            warnings.simplefilter("default", InputWarning)
+            warnings.showwarning = partial(show_warning, warnings.showwarning)
             context.command.invoke(context)
     except typer.Exit as leaving:  # --help has been shown
         return leaving.exit_code
     return 0
 
 
+def show_warning(otherwise: Callable[..., None], message: Warning | str, *about: Any, **more: Any) -> None:
+    """Says an InputWarning in one line; `otherwise` shows any other with a line of its source."""
+    if isinstance(message, InputWarning):
+        say(f"warning: {message}")
+    else:
+        otherwise(message, *about, **more)
+
+
 def open_missing_streams() -> None:
-    """Whoever starts the command may have closed its standard streams: then they are empty."""
+    """Opens empty streams where whoever started the command has closed the standard ones."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
@@ -142,13 +176,14 @@ def failed(error: Exception) -> int:
 
 
 def complain(text: str) -> None:
-    """An error is shown even where notes are unwanted; if nobody can be told, it stays unsaid."""
+    """Shows an error, even where notes are unwanted. If nobody can be told, it stays unsaid."""
     with contextlib.suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)
 
 
 def leave_to_nobody(stream: TextIO) -> None:
-    """What is written to the stream from here on, and what it still holds, goes nowhere: whoever read it has gone, or its disk is full."""
+    """Sends what the stream still holds, and what is written to it later, nowhere: its reader has gone, or
+    its disk is full."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

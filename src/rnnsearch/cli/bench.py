@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rnnsearch.cli.options import Set
+from rnnsearch.cli.options import Set, load
 from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:  # they would load torch
@@ -17,37 +17,76 @@ if TYPE_CHECKING:  # they would load torch
 
 
 class BenchTask(StrEnum):
-    """What can be measured."""
+    """The work to measure."""
 
     TRAIN = "train"
     TRANSLATE = "translate"
     ALIGN = "align"
 
 
+Work = Annotated[
+    BenchTask, typer.Argument(help="What to measure: training updates, beam search or word links.")
+]
+Recipe = Annotated[
+    str,
+    typer.Option(help="Sizes and settings: a built-in recipe or a TOML file; default: those of the paper."),
+]
+Words = Annotated[
+    int,
+    typer.Option(
+        min=3,
+        max=10**8,
+        help="Vocabulary size of each side, with the symbols for end of sentence and unknown word.",
+    ),
+]
+Length = Annotated[
+    int, typer.Option(min=1, max=5_000, help="Words per sentence, the end of sentence not counted.")
+]
+Repetitions = Annotated[
+    int, typer.Option(min=1, max=10**6, help="Batches to time, after one batch as warm-up.")
+]
+LexicalShortlist = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="For `translate`: search only this number of target words, chosen at random; 0 = all words.",
+    ),
+]
+Run = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="RUN", help="For `align`: a trained run, with --text. An untrained network is far slower."
+    ),
+]
+Text = Annotated[
+    tuple[str, str] | None,
+    typer.Option(metavar="SRC TGT", help="For `align`: the source text and its translations, with --run."),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=1_024, help="CPU threads; 0 = one per core. The same as --set training.threads=N."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
 def bench(
-    work: Annotated[BenchTask, typer.Argument(help="What to measure: training updates, beam search or word links.")],
-    recipe: Annotated[str, typer.Option(help="Sizes and settings: a built-in recipe or a TOML file; default: those of the paper.")] = "",
-    words: Annotated[
-        int, typer.Option(min=3, max=10**8, help="Vocabulary size of each side, with the symbols for end of sentence and unknown word.")
-    ] = 30_002,
-    length: Annotated[int, typer.Option(min=1, max=5_000, help="Words per sentence, the end of sentence not counted.")] = 25,
-    repetitions: Annotated[int, typer.Option(min=1, max=10**6, help="Batches to time, after one batch as warm-up.")] = 5,
-    lexical_shortlist: Annotated[
-        int, typer.Option(min=0, help="For `translate`: search only this number of target words, chosen at random; 0 = all words.")
-    ] = 0,
-    run: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="For `align`: a trained run, with --text. An untrained network is far slower.")
-    ] = None,
-    text: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="SRC TGT", help="For `align`: the source text and its translations, with --run.")
-    ] = None,
+    work: Work,
+    recipe: Recipe = "",
+    words: Words = 30_002,
+    length: Length = 25,
+    repetitions: Repetitions = 5,
+    lexical_shortlist: LexicalShortlist = 0,
+    run: Run = None,
+    text: Text = None,
     set_: Set = None,
-    threads: Annotated[
-        int | None, typer.Option(min=0, max=1_024, help="CPU threads; 0 = one per core. The same as --set training.threads=N.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    threads: Threads = None,
+    json: Json = False,
 ) -> None:
-    """Measure the speed of training, translation or alignment on this machine, with synthetic sentences of one length, or with a run."""
+    """Measure the speed of training, translation or alignment on this machine, with synthetic sentences of
+    one length, or with a run."""
+    from dataclasses import asdict
     from json import dumps
 
     from rnnsearch.bench import bench_training, bench_translation
@@ -61,26 +100,36 @@ def bench(
         what = "training" if work is BenchTask.TRAIN else "alignment"
         raise InputError(f"{what} uses no lexical shortlist", remedy="remove --lexical-shortlist")
     if (run or text) and (work is not BenchTask.ALIGN or not (run and text)):
-        raise InputError("--run and --text are for `bench align`, and belong together", remedy="give both, or none")
+        raise InputError(
+            "--run and --text are for `bench align`, and belong together", remedy="give both, or none"
+        )
     if work is BenchTask.ALIGN:
         speeds = _alignment(settings, run, text, words, length, repetitions)
-        print(dumps(speeds.as_dict()) if json else speeds.text())
+        print(dumps(asdict(speeds)) if json else speeds.text())
         return
     if work is BenchTask.TRAIN:
         result = bench_training(settings, words=words, length=length, repetitions=repetitions)
     else:
-        result = bench_translation(settings, words=words, length=length, repetitions=repetitions, lexical_shortlist=lexical_shortlist)
-    print(dumps(result.as_dict()) if json else result.text())
+        result = bench_translation(
+            settings, words=words, length=length, repetitions=repetitions, lexical_shortlist=lexical_shortlist
+        )
+    print(dumps(asdict(result)) if json else result.text())
 
 
 def _alignment(
-    settings: Settings, run: Path | None, text: tuple[str, str] | None, words: int, length: int, repetitions: int
+    settings: Settings,
+    run: Path | None,
+    text: tuple[str, str] | None,
+    words: int,
+    length: int,
+    repetitions: int,
 ) -> AlignmentSpeeds:
     from rnnsearch.bench_alignment import bench_network, bench_run
-    from rnnsearch.cli.runs import load
     from rnnsearch.text.formats.lines import read_pairs
 
     if run is None or text is None:
         return bench_network(settings, words=words, length=length, repetitions=repetitions)
     translator = load([run], settings.training.device, settings.training.threads, trust_code=False)
-    return bench_run(translator, list(read_pairs(*text)), batch_size=settings.search.batch_size, repetitions=repetitions)
+    return bench_run(
+        translator, list(read_pairs(*text)), batch_size=settings.search.batch_size, repetitions=repetitions
+    )

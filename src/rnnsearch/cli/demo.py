@@ -18,17 +18,23 @@ from rnnsearch.cli.options import Set, say
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the corpus, the run and the picture.")] = Path("demo"),
     set_: Set = None,
-    corpus_only: Annotated[bool, typer.Option("--corpus-only", help="Only write the built-in corpus with its gold word links.")] = False,
+    corpus_only: Annotated[
+        bool, typer.Option("--corpus-only", help="Only write the built-in corpus with its gold word links.")
+    ] = False,
 ) -> None:
-    """Train, translate, score and draw an alignment on the built-in corpus; it takes a minute or two on two cores."""
+    """Train, translate, score and draw an alignment on the built-in corpus; it takes a minute or two on two
+    cores."""
     if corpus_only:
-        from rnnsearch.builtin.generate import write
+        from rnnsearch.builtin.corpus import write
         from rnnsearch.demo import HELD_OUT_PAIRS, TRAIN_PAIRS
         from rnnsearch.system.folders import whole_folder
 
         with whole_folder(out, lambda folder: False) as folder:
             write(folder, TRAIN_PAIRS, HELD_OUT_PAIRS)
-        say(f"corpus   {out} ({TRAIN_PAIRS} training pairs, {HELD_OUT_PAIRS} each for development and test, with gold links)")
+        say(
+            f"corpus   {out} ({TRAIN_PAIRS} training pairs, {HELD_OUT_PAIRS} each for development and "
+            "test, with gold links)"
+        )
         return
     from rnnsearch.demo import SHOWN, WAY_ON, run_demo
     from rnnsearch.drawing.alignment_text import alignment_text
@@ -49,9 +55,11 @@ def demo(
 
 
 def what_next(folder: Path) -> Iterator[str]:
-    """Commands that do as they stand, in the directory and with the PATH of whoever typed this one."""
+    """Yields commands that can be typed as they stand, in the directory and with the PATH of this one."""
     program = typed()
-    at = {name: shlex.quote(str(folder / name)) for name in ("run", "corpus/train", "corpus/dev", "corpus/test")}
+    at = {
+        name: shlex.quote(str(folder / name)) for name in ("run", "corpus/train", "corpus/dev", "corpus/test")
+    }
     run, train, dev, test = at.values()
     yield "What to type next:"
     yield f'  echo "The old man sees the house." | {program} translate {run}'
@@ -65,7 +73,8 @@ def what_next(folder: Path) -> Iterator[str]:
 
 
 def typed() -> str:
-    """How the program that is running is called from here: by its name if the shell finds it so, else by its path."""
+    """Returns the name by which this program is called from here: its own if the shell finds it, else its
+    path."""
     called = sys.argv[0]
     if Path(called).name != "rnnsearch":  # python -m rnnsearch
         return f"{shlex.quote(sys.executable)} -m rnnsearch"

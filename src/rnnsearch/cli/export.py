@@ -18,13 +18,21 @@ class Format(StrEnum):
 
 
 def export(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Trained runs or names of models; a page can offer several.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Trained runs or names of models; a page can offer several."),
+    ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write.")],
     format: Annotated[
-        Format, typer.Option(help="page: static files that translate in any browser. onnx: encoder and decoder step as ONNX graphs.")
+        Format,
+        typer.Option(
+            help="page: static files that translate in any browser. onnx: encoder and decoder step as ONNX "
+            "graphs."
+        ),
     ] = Format.PAGE,
 ) -> None:
-    """Export models as a page that translates in any browser, with no server behind it; or one model as ONNX files."""
+    """Export models as a page that translates in any browser, without a server; or one model as ONNX
+    files."""
     if format is Format.ONNX:
         _export_onnx(runs, out)
         return

@@ -1,4 +1,4 @@
-"""What a command says, on one line, of an error that nothing closer to its cause has put into words."""
+"""One line for an error that nothing closer to its cause has put into words."""
 
 from __future__ import annotations
 
@@ -6,12 +6,27 @@ import errno
 from typing import NamedTuple
 
 from rnnsearch.errors import InputError, one_line
+from rnnsearch.system.extras import extra_of, missing
 
 BAD_INPUT, INTERNAL = 2, 1
 """Exit codes: the input or the machine is at fault; rnnsearch is."""
 
-_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "unable to allocate", "bad_alloc", "alloc_failed")
-_SIZES = ("overflow", "is too large", "invalid shape dimension", "negative dimension", "exceeds the limit", "too big")
+_MEMORY = (
+    "out of memory",
+    "not enough memory",
+    "can't allocate memory",
+    "unable to allocate",
+    "bad_alloc",
+    "alloc_failed",
+)
+_SIZES = (
+    "overflow",
+    "is too large",
+    "invalid shape dimension",
+    "negative dimension",
+    "exceeds the limit",
+    "too big",
+)
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF}
 
 
@@ -23,19 +38,32 @@ class Fault(NamedTuple):
 
 
 def fault_of(error: Exception) -> Fault:
-    """A fault of the input, the settings or the machine as such; anything else as an error inside rnnsearch."""
+    """Returns the exit code and line of an error: a fault of the input, the settings or the machine, or else
+    an error inside rnnsearch."""
     if isinstance(error, InputError):
         return Fault(BAD_INPUT, str(error))
+    if isinstance(error, ModuleNotFoundError) and (
+        extra := extra_of(package := (error.name or "").split(".")[0])
+    ):
+        return Fault(BAD_INPUT, missing(package, extra))
     text = one_line(str(error)) or type(error).__name__
     words = text.lower()
     if isinstance(error, OSError) and error.errno != errno.ENOMEM:
         place = error.filename or ("the output cannot be written" if error.errno in _DISK else "")
         return Fault(BAD_INPUT, one_line(f"{place}: {error.strerror or error}" if place else text))
-    if isinstance(error, MemoryError | OSError) or (isinstance(error, RuntimeError) and any(sign in words for sign in _MEMORY)):
+    if isinstance(error, MemoryError | OSError) or (
+        isinstance(error, RuntimeError) and any(sign in words for sign in _MEMORY)
+    ):
         remedy = "smaller batches, a smaller beam, shorter sentences or a smaller network need less"
         return Fault(BAD_INPUT, f"there is not enough memory: {text} ({remedy})")
     if isinstance(error, RecursionError):
         return Fault(BAD_INPUT, "the input is nested too deeply")
-    if isinstance(error, OverflowError) or (isinstance(error, RuntimeError | ValueError) and any(sign in words for sign in _SIZES)):
+    if isinstance(error, OverflowError) or (
+        isinstance(error, RuntimeError | ValueError) and any(sign in words for sign in _SIZES)
+    ):
         return Fault(BAD_INPUT, f"a number or a size is too large: {text}")
-    return Fault(INTERNAL, f"internal error: {type(error).__name__}: {text} (run `rnnsearch --debug …` for the traceback, and report it)")
+    return Fault(
+        INTERNAL,
+        f"internal error: {type(error).__name__}: {text} (run `rnnsearch --debug …` for the traceback, and "
+        "report it)",
+    )

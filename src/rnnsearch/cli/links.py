@@ -7,60 +7,105 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Columns, Format, Set, one_of, progress_bar
+from rnnsearch.cli.options import Columns, Format, Set, one_of, progress_bar, say
 from rnnsearch.errors import InputError
+
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILE...",
+        help="Source and target files alternating, or bilingual files, as for `prepare`. They are aligned "
+        "together.",
+    ),
+]
+Out = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="Pharaoh file to write; repeat the option for several corpora."),
+]
+Symmetrise = Annotated[
+    str,
+    typer.Option(
+        help="How to symmetrise the links of both directions: grow-diag-final-and, grow-diag-final, "
+        "grow-diag, grow, intersection, "
+        "union, forward, reverse; or none, which writes OUT.forward and OUT.reverse."
+    ),
+]
+Words = Annotated[
+    str,
+    typer.Option(
+        help="Words that the links refer to: `tokenised` words, or words as `given` (split at spaces)."
+    ),
+]
+Forward = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE",
+        help="Do not align. Read another aligner's links from this file, with one source word per target "
+        "word.",
+    ),
+]
+Reverse = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE",
+        help="With --forward: the links of the other direction, with one target word per source word.",
+    ),
+]
+SwapForward = Annotated[
+    bool,
+    typer.Option("--swap-forward", help="The --forward file lists target-source, not source-target."),
+]
+SwapReverse = Annotated[
+    bool,
+    typer.Option("--swap-reverse", help="The --reverse file lists target-source, not source-target."),
+]
+Recipe = Annotated[
+    str,
+    typer.Option(help="Use the languages and the tokeniser of this recipe: a built-in name or a TOML file."),
+]
+ByAligner = Annotated[
+    str,
+    typer.Option(
+        "--aligner",
+        help="`eflomal`, or `rnnsearch`: train a network for each direction on eflomal's links, or on "
+        "links of "
+        "its own where eflomal is not installed, and align with both. OUT.work keeps the networks; after "
+        "Ctrl-C, the same command goes on.",
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 
 
 def links(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE...", help="Source and target files alternating, or bilingual files, as for `prepare`. They are aligned together."
-        ),
-    ] = None,
-    out: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Pharaoh file to write; repeat the option for several corpora.")
-    ] = None,
-    symmetrise: Annotated[
-        str,
-        typer.Option(
-            help="How to symmetrise the links of both directions: grow-diag-final-and, grow-diag-final, grow-diag, grow, intersection, "
-            "union, forward, reverse; or none, which writes OUT.forward and OUT.reverse."
-        ),
-    ] = "grow-diag-final-and",
-    words: Annotated[
-        str, typer.Option(help="Which words links refer to: `tokenised` words, or words as `given` (split at spaces).")
-    ] = "tokenised",
-    forward: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE", help="Do not align. Read another aligner's links from this file, with one source word per target word."
-        ),
-    ] = "",
-    reverse: Annotated[
-        str, typer.Option(metavar="FILE", help="With --forward: the links of the other direction, with one target word per source word.")
-    ] = "",
-    swap_forward: Annotated[
-        bool, typer.Option("--swap-forward", help="The --forward file lists target-source, not source-target.")
-    ] = False,
-    swap_reverse: Annotated[
-        bool, typer.Option("--swap-reverse", help="The --reverse file lists target-source, not source-target.")
-    ] = False,
+    files: Files = None,
+    out: Out = None,
+    symmetrise: Symmetrise = "grow-diag-final-and",
+    words: Words = "tokenised",
+    forward: Forward = "",
+    reverse: Reverse = "",
+    swap_forward: SwapForward = False,
+    swap_reverse: SwapReverse = False,
     columns: Columns = None,
     format_: Format = "",
-    recipe: Annotated[str, typer.Option(help="Use the languages and the tokeniser of this recipe: a built-in name or a TOML file.")] = "",
+    recipe: Recipe = "",
     set_: Set = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
+    overwrite: Overwrite = False,
+    aligner: ByAligner = "eflomal",
 ) -> None:
-    """Align the words of a corpus with eflomal in both directions and symmetrise the links, for `prepare --links`."""
+    """Align the words of a corpus in both directions, with eflomal or with networks that learn from it, for
+    `prepare --links`."""
     from rnnsearch.config import load_config
     from rnnsearch.text.formats.readers import Layout, parallel_texts
     from rnnsearch.text.links.corpora import NONE, DirectionFile, link_files, link_texts
-    from rnnsearch.text.links.symmetrise import METHODS
+    from rnnsearch.text.links.symmetrise import DEFAULT, METHODS
 
     one_of(symmetrise, "--symmetrise", (*METHODS, NONE))
     one_of(words, "--words", ("tokenised", "given"))
     outs = _checked(out or [], files or [], forward, reverse, overwrite)
+    if one_of(aligner, "--aligner", ("eflomal", "rnnsearch")) == "rnnsearch":
+        others = bool(forward or columns or format_) or symmetrise != DEFAULT
+        _learned(files or [], outs, recipe, set_ or [], words, overwrite, others)
+        return
     settings = load_config(recipe, tuple(set_ or ())).data
     sides = columns or ("", "")
     layout = Layout(format_, *sides, settings.source_language, settings.target_language)  # type: ignore[arg-type]  # checked there
@@ -70,17 +115,66 @@ def links(
             report = link_files(*directions, outs[0], method=symmetrise, progress=progress)
         else:
             texts = parallel_texts(files or [], layout=layout)
-            report = link_texts(texts, outs, settings=settings, method=symmetrise, words=words, progress=progress)  # type: ignore[arg-type]
+            report = link_texts(
+                texts,
+                outs,
+                settings=settings,
+                method=symmetrise,
+                words=words,  # type: ignore[arg-type]
+                progress=progress,
+            )
     print(report.text(), end="")
 
 
+def _learned(
+    files: list[str],
+    outs: list[Path],
+    recipe: str,
+    own: list[str],
+    words: str,
+    overwrite: bool,
+    others: bool,
+) -> None:
+    """Trains networks on the corpus, or goes on, and aligns it with them."""
+    from rnnsearch.cli.align import align
+    from rnnsearch.first_try import WAY_ON
+    from rnnsearch.own_links import RECIPE, learn_links
+    from rnnsearch.training.interrupt import TrainingInterrupted
+
+    if len(files) != 2 or len(outs) != 1 or others:
+        what = "--aligner rnnsearch takes two files of lines and one --out file, and symmetrises by `product`"
+        raise InputError(what, remedy="remove the other files and options")
+    (out,), (source, target) = outs, map(Path, files)
+    folder = out.with_name(f"{out.name}.work")
+    try:
+        with progress_bar() as progress:
+            runs = learn_links(
+                source, target, folder, recipe=recipe or RECIPE, own=own, say=say, progress=progress
+            )
+    except TrainingInterrupted as ended:
+        raise typer.Exit(128 + ended.signal) from None
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(WAY_ON) from None
+    align(
+        [str(runs[0]), *files],
+        posterior=True,
+        reverse_run=[runs[1]],
+        symmetrise="product",
+        words=words,
+        out=str(out),
+        overwrite=overwrite,
+    )
+    print(f"{out}\nnetworks  {runs[0]}, {runs[1]}")
+
+
 def _checked(out: list[Path], files: list[str], forward: str, reverse: str, overwrite: bool) -> list[Path]:
-    """What the options must have in common; the files to write."""
+    """Returns the files to write. Raises InputError for options that do not go together."""
     if bool(forward) != bool(reverse):
         raise InputError("links needs both directions", remedy="give --forward and --reverse")
     if bool(forward) == bool(files):
         raise InputError(
-            "links needs a corpus or the files of an aligner, and not both", remedy="give the texts, or give --forward and --reverse"
+            "links needs a corpus or the files of an aligner, and not both",
+            remedy="give the texts, or give --forward and --reverse",
         )
     if not out or (forward and len(out) > 1):
         raise InputError("links needs one --out file for each corpus", remedy="give --out FILE")

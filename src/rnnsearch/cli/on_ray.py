@@ -1,4 +1,5 @@
-"""The option `--ray` of translate, score and align: the same work, shard by shard, on the machines that Ray joins."""
+"""The option `--ray` of translate, score and align: the same work, shard by shard, on the machines that Ray
+joins."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:  # they would load torch
     from rnnsearch.cluster.answer_folder import AnswerFolder
     from rnnsearch.cluster.shards import Shard
     from rnnsearch.cluster.tasks import Task
-    from rnnsearch.text.formats.readers.layout import Layout
+    from rnnsearch.text.formats.layout import Layout
 
 _ADDRESS = re.compile(r"local|auto|[\w.-]+:\d+|\[[\da-fA-F:]+\]:\d+|ray://.*")
 """What the word behind --ray is, if it is an address."""
@@ -36,28 +37,46 @@ Ray = Annotated[
     typer.Option(
         "--ray",
         metavar="[ADDRESS]",
-        help="Work on the shards of a corpus with Ray: on the cluster at HOST:PORT, on the one that this machine belongs to (auto), or, "
-        "without an address, on the cores of this machine alone. A corpus is a file, a folder, a pattern or a URL of these.",
+        help="Process the shards of a corpus with Ray: on the cluster at HOST:PORT, or with `auto` on this "
+        "machine's cluster. Without an address, use only the cores of this machine. A corpus is a file, a "
+        "folder, a pattern, or a URL of these.",
     ),
 ]
-Workers = Annotated[int | None, typer.Option(metavar="N", min=1, help="With --ray: number of workers; default: one per core, or per GPU.")]
-ShardFormat = Annotated[
-    str, typer.Option("--format", help="With --ray: format of the shards, if their names do not show it: lines, jsonl or parquet.")
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="With --ray: number of workers; default: one per core, or per GPU."
+    ),
 ]
-AnswersOut = Annotated[str | None, typer.Option(metavar="DIR", help="With --ray: folder or URL for the answers; the same command resumes.")]
-OverwriteAnswers = Annotated[bool, typer.Option("--overwrite", help="With --ray: replace the answers of other runs or settings in --out.")]
+ShardFormat = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help="With --ray: format of the shards, if their names do not show it: lines, jsonl or parquet.",
+    ),
+]
+AnswersOut = Annotated[
+    str | None,
+    typer.Option(metavar="DIR", help="With --ray: folder or URL for the answers; the same command resumes."),
+]
+OverwriteAnswers = Annotated[
+    bool,
+    typer.Option("--overwrite", help="With --ray: replace the answers of other runs or settings in --out."),
+]
 PairColumns = Annotated[
     tuple[str, str] | None,
     typer.Option(
         "--columns",
         metavar="SRC TGT",
-        help="With --ray: keys or columns of source and target in JSON lines and Parquet, if they are not the usual ones.",
+        help="With --ray: keys or columns of source and target in JSON lines and Parquet, if they are not "
+        "the usual ones.",
     ),
 ]
 
 
 class RayOptions(NamedTuple):
-    """As the command line gave them. refused: option → whether it was given that --ray cannot be used with."""
+    """The options as the command line gave them. refused: option that --ray cannot be used with → whether it
+    was given."""
 
     address: str | None
     workers: int | None
@@ -69,7 +88,8 @@ class RayOptions(NamedTuple):
     refused: dict[str, bool]
 
     def check_unused(self, others: dict[str, bool]) -> None:
-        """Raises InputError for an option that means nothing without --ray. others: as `refused`, further options."""
+        """Raises InputError for an option that means nothing without --ray. others: as `refused`, further
+        options."""
         given = {"--workers": self.workers is not None, "--format": bool(self.format)} | others
         for option in [option for option, is_given in given.items() if is_given]:
             raise InputError(f"{option} needs --ray", remedy=f"add --ray, or remove {option}")
@@ -84,7 +104,8 @@ class RayOptions(NamedTuple):
             one_of(self.format, "--format", ("lines", "jsonl", "parquet"))
         if self.device not in ("cpu", "cuda"):
             raise InputError(
-                f"--device {self.device} cannot be used with --ray", remedy="use --device cuda: each worker gets a GPU of its own"
+                f"--device {self.device} cannot be used with --ray",
+                remedy="use --device cuda: each worker gets a GPU of its own",
             )
 
     @property
@@ -98,14 +119,16 @@ class RayOptions(NamedTuple):
 
 
 class RayCommand(Command):
-    """A command with --ray, which takes the word behind it if that can be an address: local, auto or HOST:PORT."""
+    """A command with --ray, which takes the word behind it if that can be an address: local, auto or
+    HOST:PORT."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, with_address(args))
 
 
 def with_address(arguments: list[str]) -> list[str]:
-    """The arguments, with `--ray ADDRESS` as one word; without an address it gets the one of this machine alone."""
+    """Returns the arguments with `--ray ADDRESS` as one word; without an address it gets the one of this
+    machine alone."""
     result, rest = [], deque(arguments)
     while rest:
         word = rest.popleft()
@@ -116,27 +139,38 @@ def with_address(arguments: list[str]) -> list[str]:
 
 
 def runs_and_corpora(words: list[str], most: int) -> tuple[list[Path], list[str]]:
-    """RUN... CORPUS... → the runs and the corpora, 1 up to `most` of them. Raises InputError for other numbers."""
+    """RUN... CORPUS... → the runs and the corpora, 1 up to `most` of them. Raises InputError for other
+    numbers."""
     runs = [*takewhile(_is_run, words)] or words[:1]
     corpora = words[len(runs) :]
     if not 1 <= len(corpora) <= most:
         what = "one corpus is needed" if most == 1 else "one corpus, or one of each side, is needed"
-        raise InputError(f"{what}, and {len(corpora) or 'none'} was named", remedy="give RUN CORPUS" if most == 1 else "give RUN SRC TGT")
+        raise InputError(
+            f"{what}, and {len(corpora) or 'none'} was named",
+            remedy="give RUN CORPUS" if most == 1 else "give RUN SRC TGT",
+        )
     return [Path(run) for run in runs], corpora
 
 
 def pair_layout(run: Path, columns: tuple[str, str] | None) -> Layout:
-    """Where the two sides stand in a record: in these columns or keys, else those that the run's languages suggest."""
+    """Where the two sides stand in a record: in these columns or keys, else those that the run's languages
+    suggest."""
     from rnnsearch.run import Run
-    from rnnsearch.text.formats.readers.layout import Layout
+    from rnnsearch.text.formats.layout import Layout
 
     data = Run.open(run).settings.data
     source, target = columns or ("", "")
-    return Layout(source=source, target=target, source_language=data.source_language, target_language=data.target_language)
+    return Layout(
+        source=source,
+        target=target,
+        source_language=data.source_language,
+        target_language=data.target_language,
+    )
 
 
 def absolute(path: Path) -> Path:
-    """A path as workers can use it, whose working directory is another; the name of an installed model stays."""
+    """Returns a path as workers can use it, whose working directory is another; the name of an installed
+    model stays."""
     return path if is_name(path) else path.resolve()
 
 
@@ -157,26 +191,29 @@ def work_on_ray(task: Task, shards: list[Shard], options: RayOptions, about: dic
         try:
             if missing:
                 with connected(options.address or "", options.workers_of()) as ray, ProgressBar() as bar:
-
-                    def shown(ready: int) -> None:
-                        bar(f"{task.doing} shards", len(outcomes), len(shards), f"{ready:,} workers")
-
-                    shown(0)
-                    for outcome in answered(ray, task, folder, missing, options.workers_of(), say, shown):
+                    bar(task.doing, len(outcomes), len(shards))
+                    for outcome in answered(ray, task, folder, missing, options.workers_of(), say):
                         outcomes[outcome.shard] = outcome
                         bar(task.doing, len(outcomes), len(shards))
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"{len(outcomes):,} of {len(shards):,} shards are done; the same command goes on") from None
+            raise KeyboardInterrupt(
+                f"{len(outcomes):,} of {len(shards):,} shards are done; the same command goes on"
+            ) from None
         finally:
             folder.write_index([_entry(outcomes[shard]) for shard in shards if shard in outcomes])
     failed = [outcomes[shard] for shard in shards if outcomes[shard].fault]
     lines = sum(outcome.record["lines"] for outcome in outcomes.values() if outcome.record)
-    say(f"{len(shards) - len(failed):,} of {len(shards):,} shards are done, {before:,} of them before; {lines:,} lines in {folder.place}")
+    say(
+        f"{len(shards) - len(failed):,} of {len(shards):,} shards are done, {before:,} of them before; "
+        f"{lines:,} lines in {folder.place}"
+    )
     if failed:
         for outcome in failed:
             print(f"rnnsearch: {_fault(outcome)}", file=sys.stderr)
         what = f"{len(failed):,} of {len(shards):,} shards failed"
-        raise InputError(what, file=str(folder.place), remedy="correct them; the same command does what is missing")
+        raise InputError(
+            what, file=str(folder.place), remedy="correct them; the same command does what is missing"
+        )
 
 
 @contextmanager
@@ -190,7 +227,7 @@ def one_command(folder: AnswerFolder, doing: str) -> Iterator[None]:
 
 
 def _entry(outcome: Outcome) -> dict[str, Any]:
-    """A line of the index."""
+    """Returns a line of the index."""
     return outcome.record or {"shard": outcome.shard.name, "error": _fault(outcome)}
 
 
@@ -202,5 +239,4 @@ def _fault(outcome: Outcome) -> str:
 
 
 def _is_run(word: str) -> bool:
-    named = is_name(word) and word in installed_models()
-    return named or (Path(word) / "config.toml").is_file()
+    return (Path(word) / "config.toml").is_file() or (is_name(word) and word in installed_models())

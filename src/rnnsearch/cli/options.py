@@ -1,21 +1,30 @@
-"""Arguments and options that several commands share, and how a command speaks to the person at the terminal."""
+"""Arguments and options that several commands share: how they are read, and how a command speaks to the
+person at the terminal."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from rnnsearch.cli.renamed import current_options
 from rnnsearch.errors import InputError, did_you_mean
-from rnnsearch.system.progress import QUIET, note
+from rnnsearch.installed import installed_models, is_name
+from rnnsearch.system.extras import need
+from rnnsearch.system.progress import QUIET, ProgressBar, note
 from rnnsearch.system.version import package_version
+
+if TYPE_CHECKING:  # it would load torch
+    from rnnsearch.translation.translator import Translator
 
 DEBUG = "RNNSEARCH_DEBUG"
 """The environment variable that `--debug` sets."""
+WIDE = 120
+"""Columns from which on the help is a table."""
 
 
 def _set(variable: str, value: bool) -> None:
@@ -30,7 +39,7 @@ def _show_version(wanted: bool) -> None:
 
 
 def _settings_like(beginning: str) -> Iterator[str]:
-    """For the shell's completion of --set."""
+    """Yields settings for the shell's completion of --set."""
     from rnnsearch.config import Settings
 
     for section in Settings.model_fields:
@@ -40,7 +49,7 @@ def _settings_like(beginning: str) -> Iterator[str]:
 
 
 def recipes_like(beginning: str) -> list[str]:
-    """For the shell's completion of a recipe's name."""
+    """Returns recipes for the shell's completion of their names."""
     from rnnsearch.config import recipe_names
 
     return [name for name in recipe_names() if name.startswith(beginning)]
@@ -59,10 +68,22 @@ Quiet = Annotated[
 ]
 Debug = Annotated[
     bool,
-    typer.Option("--debug", callback=lambda value: _set(DEBUG, value), expose_value=False, help="Show the traceback of an error."),
+    typer.Option(
+        "--debug",
+        callback=lambda value: _set(DEBUG, value),
+        expose_value=False,
+        help="Show the traceback of an error.",
+    ),
 ]
 Version = Annotated[
-    bool, typer.Option("--version", callback=_show_version, is_eager=True, expose_value=False, help="Show the version and exit.")
+    bool,
+    typer.Option(
+        "--version",
+        callback=_show_version,
+        is_eager=True,
+        expose_value=False,
+        help="Show the version and exit.",
+    ),
 ]
 Set = Annotated[
     list[str] | None,
@@ -74,40 +95,85 @@ Set = Annotated[
     ),
 ]
 TrustCode = Annotated[
-    bool, typer.Option("--trust-code", help="Allow the run to import Python code from outside rnnsearch, if you trust its author.")
+    bool,
+    typer.Option(
+        "--trust-code",
+        help="Allow the run to import Python code from outside rnnsearch, if you trust its author.",
+    ),
 ]
 Device = Annotated[str, typer.Option(help="Device: cpu, cuda or cuda:N.")]
 Threads = Annotated[int, typer.Option(min=0, max=1_024, help="CPU threads; 0 = one per core.")]
 Columns = Annotated[
     tuple[str, str] | None,
     typer.Option(
-        metavar="SRC TGT", help="Columns, keys or languages of source and target in bilingual files, if they are not the usual ones."
+        metavar="SRC TGT",
+        help="Columns, keys or languages of source and target in bilingual files, if they are not the "
+        "usual ones.",
     ),
 ]
 Format = Annotated[
     str,
-    typer.Option("--format", help="Format of the files, if their names do not show it: lines, tsv, csv, tmx, jsonl, parquet or dataset."),
+    typer.Option(
+        "--format",
+        help="Format of the files, if their names do not show it: lines, tsv, csv, tmx, jsonl, parquet or "
+        "dataset.",
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, with tokens, score and alignment matrix.")]
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON object per line, with tokens, score and alignment matrix."),
+]
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        help="Number format of the matrix products: float32, bfloat16 (for CPUs that support it) or int8 "
+        "(the fastest)."
+    ),
+]
+Normalise = Annotated[str | None, typer.Option(help="Length normalisation: none, length or gnmt.")]
+BatchSize = Annotated[int | None, typer.Option(help="Sentences translated together.")]
+LinksReversed = Annotated[
+    bool, typer.Option("--links-reversed", help="The link files list target-source, not source-target.")
+]
+WorkerProcesses = Annotated[
+    int, typer.Option("--workers", min=0, max=1_024, help="Worker processes; 0 = one per core.")
+]
+
+EXTRA = {
+    "train": "train",
+    **dict.fromkeys(("evaluate", "report"), "report"),
+    **dict.fromkeys(("demo", "try", "reproduce", "experiment"), "all"),
+}
+"""Command → the extra that it needs from its beginning."""
 
 
 class Command(TyperCommand):
-    """A command that takes the options of all commands after its name, too: `rnnsearch -q prepare` is `rnnsearch prepare -q`.
-
-    It also knows the old names of its options.
-    """
+    """A command that takes the options of all commands after its name, too: `rnnsearch -q prepare` is
+    `rnnsearch prepare -q`."""
 
     EVERYWHERE = ("quiet", "debug")
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return [*super().get_params(ctx), *(option for option in ctx.find_root().command.params if option.name in self.EVERYWHERE)]
+        return [
+            *super().get_params(ctx),
+            *(option for option in ctx.find_root().command.params if option.name in self.EVERYWHERE),
+        ]
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, current_options(ctx.info_name, args))
+    def invoke(self, ctx: Any) -> Any:
+        if ctx.info_name in EXTRA:
+            need(EXTRA[ctx.info_name])
+        return super().invoke(ctx)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Writes plain text on a narrow terminal, where the columns of a table would cut names of options."""
+        if shutil.get_terminal_size().columns < WIDE:
+            self.rich_markup_mode = None
+        super().format_help(ctx, formatter)
 
 
 class SeveralValues(Command):
-    """A command some of whose options take as many values as there are up to the next option: `--dev A B` is `--dev A --dev B`."""
+    """A command some of whose options take as many values as there are up to the next option: `--dev A B` is
+    `--dev A --dev B`."""
 
     SPREAD = ("--dev", "--links", "--in-domain", "--pool", "--test", "--hyp", "--run", "--system", "--gold")
 
@@ -124,23 +190,65 @@ class SeveralValues(Command):
         return super().parse_args(ctx, spread)
 
 
-def progress_bar() -> Any:
-    """A context whose value is called with (what is being done, how many are done, of how many)."""
-    from rnnsearch.system.progress import ProgressBar
+progress_bar = ProgressBar
+"""A context whose value is called with (what is being done, how many are done, of how many)."""
+say = note
+"""Prints a warning or a note, which is neither a result nor an error."""
 
-    return ProgressBar()
 
+def say_if_empty(*files: str) -> None:
+    """Notes each file on disk that holds nothing, since nothing will come out."""
+    from rnnsearch.text.formats.opening import is_on_disk
 
-def say(text: str) -> None:
-    """A warning or a note: what is neither a result nor an error."""
-    note(text)
+    for file in files:
+        if is_on_disk(file) and not Path(file).stat().st_size:
+            say(f"{file}: is empty, so there is nothing to do")
 
 
 def one_of(word: str, option: str, allowed: Iterable[str]) -> str:
-    """The word, if it is one of the allowed ones. Raises InputError else."""
+    """Returns the word if it is one of the allowed ones. Raises InputError else."""
     allowed = tuple(allowed)
     if word not in allowed:
         raise InputError(
-            f"{option} does not know '{word}'", remedy=f"{did_you_mean(word, allowed)} use one of: {', '.join(allowed)}".strip()
+            f"{option} does not know '{word}'",
+            remedy=f"{did_you_mean(word, allowed)} use one of: {', '.join(allowed)}".strip(),
         )
     return word
+
+
+def load(
+    runs: list[Path],
+    device: str,
+    threads: int,
+    trust_code: bool,
+    dictionary: Path | None = None,
+    lexical_shortlist: Path | None = None,
+) -> Translator:
+    """Returns the translator of one run, or of an ensemble. Says so before it waits for a file from a
+    pipe."""
+    from rnnsearch.system.machine import set_up_cpu
+    from rnnsearch.text.formats.opening import is_on_disk
+    from rnnsearch.text.lexicon import read_dictionary
+    from rnnsearch.translation.translator import Translator
+
+    set_up_cpu(threads)
+    for file in (dictionary, lexical_shortlist):
+        if file and not is_on_disk(file) and file.exists():
+            say(f"reading {file} to its end")
+    entries = read_dictionary(dictionary) if dictionary else None
+    return Translator.load(
+        *runs, device=device, trust_code=trust_code, dictionary=entries, lexical_shortlist=lexical_shortlist
+    )
+
+
+def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:
+    """Returns the runs and the two texts of RUN... SRC TGT."""
+    if len(words) < 3:
+        raise InputError("a run, a source text and a target text are needed", remedy="give RUN SRC TGT")
+    *runs, source, target = words
+    return [Path(run) for run in runs], source, target
+
+
+def is_run(word: Path) -> bool:
+    """Tells whether a word of the command line is a run: a folder, or the name of an installed model."""
+    return word.is_dir() or (is_name(word) and str(word) in installed_models())

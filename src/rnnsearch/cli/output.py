@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnnsearch.errors import InputError
+from rnnsearch.system.extras import need
 
 if TYPE_CHECKING:  # they would load numpy and torch
     from rnnsearch.records import Translation
@@ -16,35 +17,60 @@ if TYPE_CHECKING:  # they would load numpy and torch
 
 
 def as_json(result: Translation) -> str:
-    """One line of JSON: text, tokens, score, the alignment matrix (target × source) and what else is known."""
+    """Returns a line of JSON: text, tokens, score, the alignment matrix (target × source) and what else is
+    known."""
     return json.dumps(result.to_dict(), ensure_ascii=False)
 
 
 def as_aligned_json(aligned: Aligned, measures: Mapping[str, float]) -> str:
-    """As `as_json`, without alternatives, but with the links made, the measures, and the matrix of the other direction, if any."""
-    more: dict[str, Any] = {"links": aligned.links, "measures": {name: round(value, 5) for name, value in measures.items()}}
+    """Returns a line of JSON with the links made, the measures, and the matrix of the other direction, if
+    any; without alternatives and confidence."""
+    more: dict[str, Any] = {
+        "links": aligned.links,
+        "measures": {name: round(value, 5) for name, value in measures.items()},
+    }
     if aligned.reverse is not None:
         more["reverse_alignment"] = aligned.reverse.to_dict()["alignment"]
     one = aligned.result.to_dict()
-    del one["alternatives"]
+    del one["alternatives"], one["confidence"]
     return json.dumps(one | more, ensure_ascii=False)
 
 
+def with_unsure_dimmed(result: Translation) -> str:
+    """Returns the text for a terminal: words that the model is not sure of are dim."""
+    from rnnsearch.evaluation.confidence import UNSURE
+
+    shown, end = "", 0
+    for word, confidence in zip(result.tokens, result.confidence, strict=True):
+        begin = result.text.find(word, end)
+        if begin >= 0:
+            dim = confidence < UNSURE
+            shown += result.text[end:begin] + (f"\x1b[2m{word}\x1b[22m" if dim else word)
+            end = begin + len(word)
+    return shown + result.text[end:]
+
+
 def as_nbest(number: int, result: Translation) -> str:
-    """Lines of a Moses n-best list: `id ||| text ||| rnnsearch= log p ||| score`, id counted from 0."""
+    """Returns lines of a Moses n-best list: `id ||| text ||| rnnsearch= log p ||| score`, id counted from
+    0."""
     candidates = [result, *result.alternatives]
-    return "\n".join(f"{number} ||| {c.text} ||| rnnsearch= {sum(c.log_probabilities):.4f} ||| {c.score:.4f}" for c in candidates)
+    return "\n".join(
+        f"{number} ||| {c.text} ||| rnnsearch= {sum(c.log_probabilities):.4f} ||| {c.score:.4f}"
+        for c in candidates
+    )
 
 
 def as_links(result: Translation) -> str:
-    """Pharaoh format, source-target, 0-based."""
+    """Returns the links in Pharaoh format, source-target, from 0."""
     from rnnsearch.word_links import format_links
 
     return format_links(result.links())
 
 
 def also_written(results: Iterable[Any], links: Path | None, plots: Path | None) -> Iterator[Any]:
-    """Passes results on, and writes their links and pictures on the way."""
+    """Yields the results, and writes their links and pictures on the way."""
+    if plots:
+        need("plot")
     with faults_named(plots):
         if plots:
             plots.mkdir(parents=True, exist_ok=True)

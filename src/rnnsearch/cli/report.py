@@ -9,48 +9,71 @@ from typing import Annotated, Any
 
 import typer
 
-from rnnsearch.cli.options import Device, Threads, TrustCode, progress_bar, say
+from rnnsearch.cli.options import BatchSize, Device, Normalise, Precision, Threads, TrustCode, progress_bar
+
+Test = Annotated[
+    list[str],
+    typer.Option(
+        metavar="[NAME=]SRC REF",
+        help="Source and reference of a test set; repeat the two files for more test sets.",
+    ),
+]
+Out = Annotated[Path, typer.Option(help="Folder for the page, its figures, tables and translations.")]
+Runs = Annotated[list[str] | None, typer.Argument(metavar="[NAME=]RUN...", help="Trained runs.")]
+System = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=HYP",
+        help="Translations by another system, plain or n-best: one file per test set, or - for none.",
+    ),
+]
+Gold = Annotated[list[str] | None, typer.Option(metavar="[NAME=]FILE", help="Gold word links of a test set.")]
+Title = Annotated[str, typer.Option(help="Title of the page.")]
+First = Annotated[
+    int,
+    typer.Option(min=0, max=10**9, metavar="N", help="Use only the first N pairs of each test set; 0 = all."),
+]
+Beam = Annotated[int | None, typer.Option(help="Beam size; default: that of each run's settings.")]
 
 
 def report(
-    test: Annotated[
-        list[str],
-        typer.Option(metavar="[NAME=]SRC REF", help="Source and reference of a test set; repeat the two files for more test sets."),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the page, its figures, tables and translations.")],
-    runs: Annotated[list[str] | None, typer.Argument(metavar="[NAME=]RUN...", help="Trained runs.")] = None,
-    system: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=HYP", help="Translations by another system, plain or n-best: one file per test set, or - for none."),
-    ] = None,
-    gold: Annotated[list[str] | None, typer.Option(metavar="[NAME=]FILE", help="Gold word links of a test set.")] = None,
-    title: Annotated[str, typer.Option(help="Title of the page.")] = "",
-    first: Annotated[int, typer.Option(min=0, max=10**9, metavar="N", help="Use only the first N pairs of each test set; 0 = all.")] = 0,
-    beam: Annotated[int | None, typer.Option(help="Beam size; default: that of each run's settings.")] = None,
-    normalise: Annotated[str | None, typer.Option(help="Length normalisation: none, length or gnmt.")] = None,
-    precision: Annotated[str | None, typer.Option(help="Number format of the matrix products: float32, bfloat16 or int8.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Sentences translated together.")] = None,
+    test: Test,
+    out: Out,
+    runs: Runs = None,
+    system: System = None,
+    gold: Gold = None,
+    title: Title = "",
+    first: First = 0,
+    beam: Beam = None,
+    normalise: Normalise = None,
+    precision: Precision = None,
+    batch_size: BatchSize = None,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
 ) -> None:
-    """Compare runs and other systems as in the paper's Section 5: tables and figures as an HTML page, Markdown, JSON and CSV."""
+    """Compare runs and other systems as in the paper's Section 5: tables and figures as an HTML page,
+    Markdown, JSON and CSV."""
     from rnnsearch.report.arguments import name_runs, read_systems, read_test_sets, system_files
     from rnnsearch.report.make import make_report
     from rnnsearch.system.machine import set_up_cpu
 
     tests = read_test_sets(test, gold or ())
     systems = read_systems(system_files(system or (), tests), tests)
+    if first:
+        tests = [each.first(first) for each in tests]
+        systems = {
+            name: {each: lines[:first] for each, lines in texts.items()} for name, texts in systems.items()
+        }
     set_up_cpu(threads)
-    if any((out / "translations").glob("*.jsonl")):
-        say(f"{out}/translations: the files of an earlier version are not used, and may be removed; translations are made anew")
-    search: dict[str, Any] = {"beam": beam, "normalise": normalise, "precision": precision, "batch_size": batch_size}
+    search: dict[str, Any] = {"beam": beam, "normalise": normalise, "precision": precision}
+    search["batch_size"] = batch_size
     with progress_bar() as progress:
         page = make_report(
             name_runs(runs or ()),
-            [each.first(first) for each in tests] if first else tests,
+            tests,
             out,
-            systems={name: {each: lines[: first or None] for each, lines in texts.items()} for name, texts in systems.items()},
+            systems=systems,
             search={key: value for key, value in search.items() if value is not None},
             device=device,
             trust_code=trust_code,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,8 +20,7 @@ from rnnsearch.cli.on_ray import (
     runs_and_corpora,
     work_on_ray,
 )
-from rnnsearch.cli.options import Device, Json, Threads, TrustCode
-from rnnsearch.cli.runs import load, runs_and_texts
+from rnnsearch.cli.options import Device, Json, Threads, TrustCode, load, runs_and_texts, say_if_empty
 from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:  # it would load numpy
@@ -32,7 +32,8 @@ def score(
         list[str],
         typer.Argument(
             metavar="RUN... SRC TGT",
-            help="Trained runs (several make an ensemble), the source text, and its translations or a Moses n-best list.",
+            help="Trained runs (several make an ensemble), the source text, and its translations or a "
+            "Moses n-best list.",
         ),
     ],
     json: Json = False,
@@ -47,18 +48,20 @@ def score(
     format: ShardFormat = "",
     columns: PairColumns = None,
 ) -> None:
-    """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these scores."""
+    """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these
+    scores."""
     from rnnsearch.cli.output import as_json
     from rnnsearch.text.formats.lines import check_pairs, read_lines, read_pairs
     from rnnsearch.text.formats.opening import is_on_disk
-    from rnnsearch.text.nbest import is_nbest, parse_nbest
-    from rnnsearch.translation.rerank import not_nbest, rerank
+    from rnnsearch.text.nbest import is_nbest, not_nbest, parse_nbest, rerank
 
     options = RayOptions(ray, workers, out, overwrite, format, device, threads, {})
     if ray:
         score_on_ray(runs, options, columns, json, batch_size, trust_code)
         return
-    options.check_unused({"--out": out is not None, "--overwrite": overwrite, "--columns": columns is not None})
+    options.check_unused(
+        {"--out": out is not None, "--overwrite": overwrite, "--columns": columns is not None}
+    )
     run, source, target = runs_and_texts(runs)
     translator = load(run, device, threads, trust_code)
     # What comes through a pipe can be read only once, so there is no looking ahead.
@@ -66,10 +69,12 @@ def score(
         if json:
             raise InputError("--json cannot be used with an n-best list", file=target, remedy="remove --json")
         lines = list(read_lines(source))
-        for line in rerank(translator, lines, parse_nbest(read_lines(target), len(lines), target), batch_size):
+        score_pairs = partial(translator.score, batch_size=batch_size)
+        for line in rerank(score_pairs, lines, parse_nbest(read_lines(target), len(lines), target)):
             print(line)
         return
     check_pairs(source, target)
+    say_if_empty(source, target)
     for result in translator.force(not_nbest(read_pairs(source, target), target), batch_size):
         print(as_json(result) if json else as_score(result))
 
@@ -79,7 +84,12 @@ def as_score(result: Translation) -> str:
 
 
 def score_on_ray(
-    words: list[str], options: RayOptions, columns: tuple[str, str] | None, json: bool, batch_size: int, trust_code: bool
+    words: list[str],
+    options: RayOptions,
+    columns: tuple[str, str] | None,
+    json: bool,
+    batch_size: int,
+    trust_code: bool,
 ) -> None:
     from rnnsearch.cli.output import as_json
     from rnnsearch.cluster.shards import pair_shards
@@ -88,6 +98,14 @@ def score_on_ray(
     options.check()
     runs, corpora = runs_and_corpora(words, 2)
     loaded = Models(tuple(map(absolute, runs)), options.device, options.threads or 1, trust_code)
-    task = Scoring(loaded, batch_size, as_json if json else as_score, "json" if json else "text", pair_layout(runs[0], columns))
+    task = Scoring(
+        loaded,
+        batch_size,
+        as_json if json else as_score,
+        "json" if json else "text",
+        pair_layout(runs[0], columns),
+    )
     shards = pair_shards(corpora, options.shard_format)
-    work_on_ray(task, shards, options, {"command": "score", "runs": [str(run) for run in runs], "corpus": corpora})
+    work_on_ray(
+        task, shards, options, {"command": "score", "runs": [str(run) for run in runs], "corpus": corpora}
+    )

@@ -8,43 +8,77 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Columns, Format, Set, progress_bar
+from rnnsearch.cli.options import Columns, Format, Set, WorkerProcesses, progress_bar
 from rnnsearch.errors import InputError
+
+InDomain = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SRC TGT", help="Text of the domain: a source and a target file, or a bilingual file."
+    ),
+]
+Pool = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SRC TGT",
+        help="Text to select from: source and target files alternating, or bilingual files.",
+    ),
+]
+Words = Annotated[
+    int | None,
+    typer.Option(min=1, max=10**15, help="Select the best pairs, with at most this many target words."),
+]
+Share = Annotated[
+    float | None,
+    typer.Option(min=0.0, max=1.0, help="Or select this share (0 to 1) of the pool's target words."),
+]
+Pairs = Annotated[int | None, typer.Option(min=1, max=10**15, help="Or select this many pairs.")]
+Out = Annotated[
+    str,
+    typer.Option(
+        metavar="PREFIX",
+        help="Write the files PREFIX.SOURCE and PREFIX.TARGET, named after the languages: PREFIX.en, "
+        "PREFIX.fr.",
+    ),
+]
+Scores = Annotated[
+    Path | None,
+    typer.Option(
+        help="Save the scores of all pairs in this file, so that another amount can be selected later."
+    ),
+]
+FromScores = Annotated[
+    Path | None, typer.Option(help="Select by the scores in this file, without scoring again.")
+]
+Recipe = Annotated[
+    str,
+    typer.Option(help="Use the languages and the tokeniser of this recipe: a built-in name or a TOML file."),
+]
+Order = Annotated[int, typer.Option(min=1, max=9, help="Order of the n-gram language models.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Random seed of the sample of the pool.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 
 
 def select(
-    in_domain: Annotated[
-        list[str] | None, typer.Option(metavar="SRC TGT", help="Text of the domain: a source and a target file, or a bilingual file.")
-    ] = None,
-    pool: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SRC TGT", help="Text to select from: source and target files alternating, or bilingual files."),
-    ] = None,
-    words: Annotated[
-        int | None, typer.Option(min=1, max=10**15, help="Select the best pairs, with at most this many target words.")
-    ] = None,
-    share: Annotated[float | None, typer.Option(min=0.0, max=1.0, help="Or select this share (0 to 1) of the pool's target words.")] = None,
-    pairs: Annotated[int | None, typer.Option(min=1, max=10**15, help="Or select this many pairs.")] = None,
-    out: Annotated[
-        str,
-        typer.Option(
-            metavar="PREFIX", help="Write the files PREFIX.SOURCE and PREFIX.TARGET, named after the languages: PREFIX.en, PREFIX.fr."
-        ),
-    ] = "",
-    scores: Annotated[
-        Path | None, typer.Option(help="Save the scores of all pairs in this file, so that another amount can be selected later.")
-    ] = None,
-    from_scores: Annotated[Path | None, typer.Option(help="Select by the scores in this file, without scoring again.")] = None,
+    in_domain: InDomain = None,
+    pool: Pool = None,
+    words: Words = None,
+    share: Share = None,
+    pairs: Pairs = None,
+    out: Out = "",
+    scores: Scores = None,
+    from_scores: FromScores = None,
     columns: Columns = None,
     format_: Format = "",
-    recipe: Annotated[str, typer.Option(help="Use the languages and the tokeniser of this recipe: a built-in name or a TOML file.")] = "",
+    recipe: Recipe = "",
     set_: Set = None,
-    order: Annotated[int, typer.Option(min=1, max=9, help="Order of the n-gram language models.")] = 4,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Random seed of the sample of the pool.")] = 1,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
-    workers: Annotated[int, typer.Option(min=0, max=1_024, help="Worker processes; 0 = one per core.")] = 0,
+    order: Order = 4,
+    seed: Seed = 1,
+    overwrite: Overwrite = False,
+    workers: WorkerProcesses = 0,
 ) -> None:
-    """Select the pairs of a pool that are most similar to a domain, by bilingual cross-entropy difference (Axelrod et al. 2011)."""
+    """Select the pairs of a pool that are most similar to a domain, by bilingual cross-entropy difference
+    (Axelrod et al. 2011)."""
     from rnnsearch.config import load_config
     from rnnsearch.system.files import free
     from rnnsearch.system.workers import core_count
@@ -52,7 +86,8 @@ def select(
     from rnnsearch.text.selecting.select import Amount, output_files, score_pool
     from rnnsearch.text.selecting.select import select as select_pairs
 
-    amounts = [Amount(value, unit) for unit, value in (("words", words), ("share", share), ("pairs", pairs)) if value is not None]
+    asked = {"words": words, "share": share, "pairs": pairs}
+    amounts = [Amount(value, unit) for unit, value in asked.items() if value is not None]
     _check(from_scores, scores, in_domain, pool, out, len(amounts))
     settings = load_config(recipe, tuple(set_ or ())).data
     sides = columns or ("", "")
@@ -78,17 +113,29 @@ def select(
             )
         if not out:
             return
-        report = select_pairs(from_scores, out, amounts[0], pool=pool or [], overwrite=overwrite, progress=progress)
+        report = select_pairs(
+            from_scores, out, amounts[0], pool=pool or [], overwrite=overwrite, progress=progress
+        )
     print(report.text(), end="")
 
 
-def _check(from_scores: Path | None, scores: Path | None, in_domain: object, pool: object, out: str, amounts: int) -> None:
-    """What the options must have in common."""
+def _check(
+    from_scores: Path | None, scores: Path | None, in_domain: object, pool: object, out: str, amounts: int
+) -> None:
+    """Raises InputError for options that do not go together."""
     if from_scores is None and not (in_domain and pool):
-        raise InputError("select needs a domain and a pool", remedy="give --in-domain and --pool, or --from-scores")
+        raise InputError(
+            "select needs a domain and a pool", remedy="give --in-domain and --pool, or --from-scores"
+        )
     if from_scores is not None and (in_domain or scores):
-        raise InputError("--from-scores cannot be used with --in-domain or --scores", remedy="remove --from-scores, or the other two")
+        raise InputError(
+            "--from-scores cannot be used with --in-domain or --scores",
+            remedy="remove --from-scores, or the other two",
+        )
     if not out and (from_scores is not None or scores is None):
         raise InputError("select needs --out, or --scores to compute scores only", remedy="give --out PREFIX")
     if amounts != bool(out):
-        raise InputError("select needs one amount together with --out", remedy="give --out and one of --words, --share and --pairs")
+        raise InputError(
+            "select needs one amount together with --out",
+            remedy="give --out and one of --words, --share and --pairs",
+        )

@@ -8,76 +8,121 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Device, say
+from rnnsearch.cli.options import Device, Precision, say
 from rnnsearch.errors import InputError
+
+NEEDED = ("fastapi", "uvicorn", "prometheus_client", "python_multipart", "sentencex", "py3langid")
+
+Runs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN...",
+        help="Trained runs, one model each; NAME=RUN or SRC-TGT=RUN (as in en-fr=RUN) names a model, "
+        "RUN+RUN makes an ensemble.",
+    ),
+]
+Host = Annotated[
+    str, typer.Option(help="Address to listen at. The default can be reached only from this machine.")
+]
+Port = Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen at; 0 = any free port.")]
+Workers = Annotated[
+    int, typer.Option(min=1, max=256, help="Processes, each with the models in its own memory.")
+]
+Threads = Annotated[
+    int, typer.Option(min=0, max=1_024, help="CPU threads of each process; 0 = divide all cores among them.")
+]
+BatchSize = Annotated[int, typer.Option(min=1, max=10_000, help="Sentences translated together, at most.")]
+MaxCharacters = Annotated[int, typer.Option(min=1, max=10_000_000, help="Characters of a request, at most.")]
+MaxSentences = Annotated[int, typer.Option(min=1, max=100_000, help="Sentences of a request, at most.")]
+MaxWords = Annotated[
+    int, typer.Option(min=1, max=5_000, help="Words of a sentence, and of each side of a pair, at most.")
+]
+MaxBeam = Annotated[int, typer.Option(min=1, max=1_000, help="Beam size that a request may ask for.")]
+MaxNbest = Annotated[
+    int, typer.Option(min=1, max=1_000, help="Translations of each sentence that a request may ask for.")
+]
+MaxQueue = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=1_000_000,
+        help="Sentences that may wait in each process; further requests are refused (status 503).",
+    ),
+]
+Deadline = Annotated[
+    float, typer.Option(min=0.1, max=86_400, help="Seconds after which a request is given up.")
+]
+ApiKeys = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Answer only requests with an API key of this file, which has one on each line."
+    ),
+]
+CorsOrigin = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ORIGIN",
+        help="Allow requests from pages of this origin, as in https://example.org; may be repeated.",
+    ),
+]
+AllowedHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Answer only requests to this host name or to this machine's own names; may be repeated. "
+        "Without it, a service at 127.0.0.1 answers only to this machine's names.",
+    ),
+]
+LogText = Annotated[bool, typer.Option("--log-text", help="Also log the texts that users send.")]
 
 
 def serve(
-    runs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN...",
-            help="Trained runs, one model each; NAME=RUN or SRC-TGT=RUN (as in en-fr=RUN) names a model, RUN+RUN makes an ensemble.",
-        ),
-    ],
-    host: Annotated[str, typer.Option(help="Address to listen at. Only this machine reaches the default.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen at; 0 = any that is free.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes, each with the models in its own memory.")] = 1,
-    threads: Annotated[int, typer.Option(min=0, max=1_024, help="CPU threads of each process; 0 = divide all cores among them.")] = 0,
+    runs: Runs,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    workers: Workers = 1,
+    threads: Threads = 0,
     device: Device = "cpu",
-    precision: Annotated[
-        str | None,
-        typer.Option(help="Number format of the matrix products: float32, bfloat16 (for CPUs that support it) or int8 (the fastest)."),
-    ] = None,
-    batch_size: Annotated[int, typer.Option(min=1, max=10_000, help="Sentences translated together, at most.")] = 64,
-    max_characters: Annotated[int, typer.Option(min=1, max=10_000_000, help="Characters of a request, at most.")] = 20_000,
-    max_sentences: Annotated[int, typer.Option(min=1, max=100_000, help="Sentences of a request, at most.")] = 500,
-    max_beam: Annotated[int, typer.Option(min=1, max=1_000, help="Beam size that a request may ask for.")] = 50,
-    max_nbest: Annotated[int, typer.Option(min=1, max=1_000, help="Translations of each sentence that a request may ask for.")] = 20,
-    max_queue: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Sentences that may wait in each process; further requests are told to come later.")
-    ] = 4_000,
-    deadline: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds after which a request is given up.")] = 60.0,
-    api_keys: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Answer only requests with an API key of this file, which has one on each line.")
-    ] = None,
-    cors_origin: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ORIGIN", help="Let pages of this origin ask, as in https://example.org; may be repeated."),
-    ] = None,
-    log_text: Annotated[bool, typer.Option("--log-text", help="Also log the texts that users send.")] = False,
+    precision: Precision = None,
+    batch_size: BatchSize = 64,
+    max_characters: MaxCharacters = 20_000,
+    max_sentences: MaxSentences = 500,
+    max_words: MaxWords = 1_000,
+    max_beam: MaxBeam = 50,
+    max_nbest: MaxNbest = 20,
+    max_queue: MaxQueue = 4_000,
+    deadline: Deadline = 60.0,
+    api_keys: ApiKeys = None,
+    cors_origin: CorsOrigin = None,
+    allowed_host: AllowedHost = None,
+    log_text: LogText = False,
 ) -> None:
-    """Translate, align and score over HTTP, with a page for people. It ends with Ctrl-C or SIGTERM, once running requests are done."""
-    for needed in ("fastapi", "uvicorn", "httptools", "prometheus_client", "python_multipart", "sentencex", "py3langid"):
-        if find_spec(needed) is None:
-            raise InputError(f"the command serve needs {needed}", remedy="pip install 'rnnsearch[serve]'")
+    """Serve translation, alignment and scores over HTTP, with a web page. After Ctrl-C or SIGTERM it finishes
+    running requests and ends."""
+    for name in NEEDED:
+        if find_spec(name) is None:
+            raise InputError(f"the command serve needs {name}", remedy="pip install 'rnnsearch[serve]'")
     from rnnsearch.serving.app import AppOptions
-    from rnnsearch.serving.keys import Keys
+    from rnnsearch.serving.guard import Keys
     from rnnsearch.serving.limits import Limits
     from rnnsearch.serving.served_models import model_place
-    from rnnsearch.serving.server import ProcessOptions, address, bound_socket
+    from rnnsearch.serving.server import ProcessOptions, allowed_hosts, bound_socket
     from rnnsearch.serving.server import serve as serve_here
-    from rnnsearch.serving.supervisor import Supervisor
 
     limits = Limits(
         characters=max_characters,
         sentences=max_sentences,
         texts=max_sentences,
+        words=max_words,
         beam=max_beam,
         nbest=max_nbest,
         queue=max(max_queue, max_sentences),
         deadline=deadline,
         batch=batch_size,
     )
-    app = AppOptions(Keys.read(api_keys) if api_keys else Keys([]), tuple(cors_origin or ()), log_text)
-    options = ProcessOptions(tuple(map(model_place, runs)), limits, app, device, precision, threads, workers)
+    keys = Keys.read(api_keys) if api_keys else Keys([])
     with bound_socket(host, port) as bound:
-        where = address(bound)
-
-        def ready() -> None:
-            say(f"serving {', '.join(runs)} at {where} (Ctrl-C to end)")
-
-        if workers == 1:
-            serve_here(bound, options, ready)
-        else:
-            Supervisor(bound, options, say).run(ready)
+        hosts = allowed_hosts(bound, host, allowed_host or ())
+        app = AppOptions(keys, cors_origin or (), hosts, log_text)
+        places = tuple(map(model_place, runs))
+        serve_here(bound, ProcessOptions(places, limits, app, device, precision, threads, workers), say)

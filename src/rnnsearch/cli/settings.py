@@ -17,9 +17,14 @@ from rnnsearch.errors import InputError
 def settings(
     name: Annotated[
         str,
-        typer.Argument(metavar="[SECTION[.KEY]]", help="Show only this section or setting, for example model or model.cell."),
+        typer.Argument(
+            metavar="[SECTION[.KEY]]",
+            help="Show only this section or setting, for example model or model.cell.",
+        ),
     ] = "",
-    recipe: Annotated[str, typer.Option(metavar="NAME", autocompletion=recipes_like, help="Print this built-in recipe.")] = "",
+    recipe: Annotated[
+        str, typer.Option(metavar="NAME", autocompletion=recipes_like, help="Print this built-in recipe.")
+    ] = "",
     study: Annotated[str, typer.Option(metavar="NAME", help="Print this built-in study.")] = "",
 ) -> None:
     """List all settings with defaults and descriptions, and the names of the built-in recipes and studies."""
@@ -39,12 +44,13 @@ def settings(
 
 
 def built_in(folder: str, name: str) -> str:
-    """The text of a TOML file that comes with the package."""
+    """Returns the text of a TOML file that comes with the package."""
     return (resources.files(folder) / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def listed(name: str, width: int) -> Iterator[str]:
-    """The settings of this name, of this section, or all. Raises InputError for a name that there is not."""
+    """Yields lines about the settings of this name, of this section, or all. Raises InputError for an unknown
+    name."""
     from rnnsearch.config import Settings
     from rnnsearch.schema import described_keys, meant
 
@@ -57,7 +63,7 @@ def listed(name: str, width: int) -> Iterator[str]:
             continue
         found = True
         if not wanted_key:
-            yield from [*textwrap.wrap(f"[{section}] {table.__doc__}", width), ""]
+            yield from [*textwrap.wrap(" ".join(f"[{section}] {table.__doc__}".split()), width), ""]
         for key in keys:
             yield f"{section}.{key.name} = {key.default}    # {key.allowed}"
             yield from textwrap.wrap(key.description, width, initial_indent="    ", subsequent_indent="    ")
@@ -65,4 +71,7 @@ def listed(name: str, width: int) -> Iterator[str]:
             yield ""
     if not found:
         likely = meant(Settings, name.split("."))
-        raise InputError(f"there is no setting '{name}'", remedy=f"{likely} sections: {', '.join(Settings.model_fields)}".strip())
+        raise InputError(
+            f"there is no setting '{name}'",
+            remedy=f"{likely} sections: {', '.join(Settings.model_fields)}".strip(),
+        )

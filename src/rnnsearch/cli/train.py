@@ -11,47 +11,66 @@ import typer
 from rnnsearch.cli.options import Set, recipes_like
 from rnnsearch.errors import InputError
 
+Recipe = Annotated[
+    str,
+    typer.Argument(
+        metavar="RECIPE",
+        autocompletion=recipes_like,
+        help="A built-in recipe (listed by `rnnsearch settings`) or a TOML file with settings.",
+    ),
+]
+From = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="RUN",
+        help="Begin with the weights of this run or model, with a new optimiser. "
+        "Network and vocabularies must be the same: `rnnsearch prepare --vocabulary RUN`.",
+    ),
+]
+
 
 def train(
-    recipe: Annotated[
-        str,
-        typer.Argument(
-            metavar="RECIPE",
-            autocompletion=recipes_like,
-            help="A built-in recipe (listed by `rnnsearch settings`) or a TOML file with settings.",
-        ),
-    ],
+    recipe: Recipe,
     data: Annotated[Path, typer.Option(help="Prepared dataset: a folder made by `rnnsearch prepare`.")],
     out: Annotated[Path, typer.Option(help="Folder for the run: settings, vocabularies, weights, logs.")],
     set_: Set = None,
+    from_: From = "",
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the --out folder.")] = False,
 ) -> None:
-    """Train a network on a prepared dataset, with validation, checkpoints and TensorBoard logs. After Ctrl-C, --resume continues it.
+    """Train a network on a prepared dataset, with validation, checkpoints and TensorBoard logs. After Ctrl-C,
+    --resume continues it.
 
     On several machines or GPUs: torchrun … -m rnnsearch train RECIPE …, with the same arguments everywhere.
     """
     from rnnsearch.config import load_config
+    from rnnsearch.system.workers import end_with_launcher
 
+    end_with_launcher()  # before torch is imported, which takes seconds
     settings = load_config(recipe, tuple(set_ or ()))
     if any(change.strip().startswith("data.") for change in set_ or ()):
         raise InputError(
-            "the data settings of a prepared dataset are fixed", file=data, remedy="use these --set options with `rnnsearch prepare`"
+            "the data settings of a prepared dataset are fixed",
+            file=data,
+            remedy="use these --set options with `rnnsearch prepare`",
         )
     # Read when torch is imported: what it says of broken connections, rank 0 says in one line.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     from rnnsearch.system.machine import usable_device
     from rnnsearch.text.store.corpus import Corpus
+    from rnnsearch.training.beginning import Task
     from rnnsearch.training.interrupt import TrainingInterrupted
-    from rnnsearch.training.launch import launched
+    from rnnsearch.training.launch import launch_of_environment
     from rnnsearch.training.loop import train_to_the_end
 
     usable_device(settings.training.device)
+    corpus = Corpus.open(data)
     try:
-        train_to_the_end(settings, Corpus.open(data), out, resume=resume)
+        train_to_the_end(Task(settings, corpus.path, out, resume, from_), corpus)
         code = 0
     except TrainingInterrupted as ended:
         code = 128 + ended.signal  # as a shell says it: 130 after Ctrl-C
-    launch = launched()
+    launch = launch_of_environment()
     if launch is None or not launch.rank:
         print(out)
     raise typer.Exit(code)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Literal, get_args
 
-from rnnsearch.cluster.storage import Place, StoredFile
+from rnnsearch.cluster.storage import Place
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.opening import COMPRESSIONS
 
@@ -18,10 +18,8 @@ _SUFFIXES: dict[str, ShardFormat] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".pa
 
 @dataclass(frozen=True)
 class Shard:
-    """name: below the corpus's folder; of two files, the source's. files: one, or of lines the source and the target.
-
-    fingerprint: changes with the content (cluster/storage.py).
-    """
+    """A file of a corpus, or a file of each side. name: below the corpus's folder; of two files, the
+    source's. files: one, or of lines the source and the target. fingerprint: changes with the content."""
 
     name: str
     files: tuple[Place, ...]
@@ -30,56 +28,62 @@ class Shard:
 
     @property
     def place(self) -> str:
-        """Its files, for messages."""
+        """Names its files, for messages."""
         return " | ".join(map(str, self.files))
 
 
 def text_shards(corpus: str, format: ShardFormat | None) -> list[Shard]:
-    """The shards whose lines are translated, sorted by name. corpus: a file, a folder, a pattern or a URL of these.
+    """Returns the shards whose lines are translated, sorted by name.
 
-    format: of all files; None = as their names say. Raises InputError if there are none.
+    corpus: a file, a folder, a pattern or a URL of these. format: of all files; None = as their names say.
+    Raises InputError if there are none.
     """
-    return [_shard(name, [file], format) for name, file in Place.at(corpus).files().items()]
+    found = Place.at(corpus).files()
+    return [
+        Shard(name, (file.place,), format or _format(name), file.fingerprint) for name, file in found.items()
+    ]
 
 
 def pair_shards(corpora: list[str], format: ShardFormat | None) -> list[Shard]:
-    """The shards of pairs: of one corpus whose records hold both sides, or of two of lines whose N-th lines belong together.
+    """Returns the shards of pairs: of one corpus whose records hold both sides, or of two corpora of lines
+    whose N-th lines belong together.
 
-    The shards of two have the same names, apart from their last suffix, which may be the language. Raises InputError for a shard without
-    its other side, for one corpus that has shards of lines, and for two that have others.
+    The shards of two corpora have the same names, apart from their last suffix, which may be the language.
+    Raises InputError for a shard without its other side, for one corpus of lines, and for two corpora of
+    records.
     """
-    found = [_as_told(Place.at(corpus).files(), format) for corpus in corpora]
+    found = [text_shards(corpus, format) for corpus in corpora]
+    for shard in (shard for side in found for shard in side):
+        what = ""
+        if len(found) == 1 and shard.format == "lines":
+            what, remedy = f"the shard {shard.name} has one text only", "name the other side, too"
+        elif len(found) > 1 and shard.format != "lines":
+            what, remedy = f"is {shard.format}, which holds both sides", "name one corpus, not two"
+        if what:
+            raise InputError(what, file=shard.place, remedy=remedy)
     if len(found) == 1:
-        for name, (file, kind) in found[0].items():
-            if kind == "lines":
-                raise InputError(f"the shard {name} has one text only", file=str(file.place), remedy="name the other side, too")
-        return [_shard(name, [file], format) for name, (file, _) in found[0].items()]
-    for side in found:
-        for file, kind in side.values():
-            if kind != "lines":
-                raise InputError(f"is {kind}, which holds both sides", file=str(file.place), remedy="name one corpus, not two")
-    sources, targets = (_by_stem(side, corpus) for side, corpus in zip(found, corpora, strict=True))
+        return found[0]
+    sources, targets = map(_by_stem, found, corpora)
     for here, there, other in ((sources, targets, corpora[1]), (targets, sources, corpora[0])):
-        for stem, (_, file) in here.items():
+        for stem, shard in here.items():
             if stem not in there:
-                raise InputError(f"has no other side in {other}", file=str(file.place), remedy="shards of both sides need the same names")
-    return [_shard(name, [file, targets[stem][1]], "lines") for stem, (name, file) in sources.items()]
+                remedy = "shards of both sides need the same names"
+                raise InputError(f"has no other side in {other}", file=shard.place, remedy=remedy)
+    return [
+        replace(
+            shard,
+            files=(*shard.files, *targets[stem].files),
+            fingerprint=f"{shard.fingerprint} | {targets[stem].fingerprint}",
+        )
+        for stem, shard in sources.items()
+    ]
 
 
-def _shard(name: str, files: list[StoredFile], format: ShardFormat | None) -> Shard:
-    places = tuple(file.place for file in files)
-    return Shard(name, places, format or _format(name), " | ".join(file.fingerprint for file in files))
-
-
-def _as_told(files: dict[str, StoredFile], format: ShardFormat | None) -> dict[str, tuple[StoredFile, ShardFormat]]:
-    return {name: (file, format or _format(name)) for name, file in files.items()}
-
-
-def _by_stem(files: dict[str, tuple[StoredFile, ShardFormat]], corpus: str) -> dict[str, tuple[str, StoredFile]]:
-    stems: dict[str, tuple[str, StoredFile]] = {}
-    for name, (file, _) in files.items():
-        if stems.setdefault(_stem(name), (name, file))[0] != name:
-            what = f"two shards are called {_stem(name)}"
+def _by_stem(shards: list[Shard], corpus: str) -> dict[str, Shard]:
+    stems: dict[str, Shard] = {}
+    for shard in shards:
+        if stems.setdefault(_stem(shard.name), shard) is not shard:
+            what = f"two shards are called {_stem(shard.name)}"
             raise InputError(what, file=corpus, remedy="give each side a folder, or a pattern, of its own")
     return stems
 

@@ -1,4 +1,5 @@
-"""Files of this machine, and files at any URL that fsspec knows: listed, copied here, and written whole or not at all."""
+"""Files of this machine, and files at any URL that fsspec knows: listed, copied here, and written whole or
+not at all."""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ from fsspec.core import has_magic, url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import PARTIAL, write_text
+from rnnsearch.system.files import PARTIAL, written_whole
 
 _STAMPS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
-"""What file systems call that which changes with a file's content, the best first."""
+"""Names that file systems use for a value that changes with a file's content, the best first."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +32,18 @@ class Place:
 
     @classmethod
     def at(cls, name: str) -> Place:
-        """name: a path, or a URL such as s3://bucket/folder. Raises InputError for a URL of no known kind."""
+        """Returns the place of a path, or of a URL such as s3://bucket/folder. Raises InputError for a URL of
+        no known kind."""
         try:
             return cls(*url_to_fs(name))
         except (ImportError, ValueError) as error:
-            raise InputError(f"cannot be used: {error}", file=name, remedy="install the package that fsspec needs for it") from None
+            raise InputError(
+                f"cannot be used: {error}", file=name, remedy="install the package that fsspec needs for it"
+            ) from None
 
     @property
     def local(self) -> Path | None:
-        """The path on this machine; None of a URL."""
+        """Returns the path on this machine; None for a URL."""
         return Path(self.path) if isinstance(self.system, LocalFileSystem) else None
 
     def __str__(self) -> str:
@@ -49,16 +53,20 @@ class Place:
         return Place(self.system, posixpath.join(self.path, name))
 
     def is_empty(self) -> bool:
-        """Whether nothing is there, or a folder with nothing in it but hidden files."""
+        """Tells whether nothing is there, or a folder with nothing in it but hidden files."""
         with faults_of(self, "cannot be read"):
             if not self.system.exists(self.path):
                 return True
-            return self.system.isdir(self.path) and not list(_visible(self.path, self.system.find(self.path, detail=True)))
+            return self.system.isdir(self.path) and not list(
+                _visible(self.path, self.system.find(self.path, detail=True))
+            )
 
     def files(self) -> dict[str, StoredFile]:
-        """The files that a file's name, a folder or a pattern such as `part-*.txt` stands for, by their names below the folder, sorted.
+        """Returns the files of a file's name, a folder or a pattern such as `part-*.txt`, by their names
+        below the folder, sorted.
 
-        Files and folders whose names begin with a dot or an underscore are left out. Raises InputError if there are none.
+        Files and folders whose names begin with a dot or an underscore are left out. Raises InputError if
+        there are none.
         """
         with faults_of(self, "cannot be read"):
             if self.system.isfile(self.path):
@@ -69,14 +77,18 @@ class Place:
                 root, found = _before_pattern(self.path), self.system.glob(self.path, detail=True)
             else:
                 raise InputError("no such file or folder", file=str(self), remedy="check the path or URL")
-        files = {name: StoredFile(Place(self.system, path), _fingerprint(info)) for name, path, info in _visible(root, found)}
+        files = {
+            name: StoredFile(Place(self.system, path), _fingerprint(info))
+            for name, path, info in _visible(root, found)
+        }
         if not files:
             raise InputError("there are no files", file=str(self), remedy="check the path or URL")
         return dict(sorted(files.items()))
 
     @contextmanager
     def fetched(self) -> Iterator[Path]:
-        """The file on this machine: itself, or a copy of the same name, which is removed afterwards."""
+        """Yields the file on this machine: itself, or a copy of the same name, which is removed
+        afterwards."""
         if self.local:
             yield self.local
             return
@@ -87,7 +99,7 @@ class Place:
             yield copy
 
     def read(self) -> bytes | None:
-        """The content of a small file, None if there is no file."""
+        """Returns the content of a small file, None if there is no file."""
         with faults_of(self, "cannot be read"), contextlib.suppress(FileNotFoundError):
             content: bytes = self.system.cat_file(self.path)
             return content
@@ -95,24 +107,38 @@ class Place:
 
     def write(self, text: str) -> None:
         """Writes a small file whole, and its folder if there is none."""
-        with faults_of(self, "cannot be written"):
-            if self.local:
-                self.local.parent.mkdir(parents=True, exist_ok=True)
-                write_text(self.local, text)
-                return
-        with tempfile.TemporaryDirectory(prefix="rnnsearch-") as folder:
-            file = Path(folder) / "text"
-            file.write_text(text, encoding="utf-8", newline="\n")
-            self.send(file)
+        with self.replaced() as path:
+            path.write_text(text, encoding="utf-8", newline="\n")
 
-    def send(self, file: Path) -> None:
-        """Copies a file of this machine here, a URL: under another name first, so that what has the name is whole."""
-        partial = posixpath.join(posixpath.dirname(self.path), f".{posixpath.basename(self.path)}{PARTIAL}")
-        with faults_of(self, "cannot be written"):
-            self.system.makedirs(posixpath.dirname(self.path), exist_ok=True)
-            self.system.put_file(str(file), partial)
-            self.remove()  # some file systems rename to a name that is free, and to no other
-            self.system.mv(partial, self.path)
+    @contextmanager
+    def replaced(self) -> Iterator[Path]:
+        """Yields a path of this machine to write; its file is put here at the end, and on an exception
+        removed.
+
+        At a URL it is sent under another name first, so that what has the name is whole.
+        """
+        if self.local:
+            with faults_of(self, "cannot be written"):
+                self.local.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with written_whole(self.local) as path:
+                    yield path
+            except OSError as error:
+                remedy = "check the disk and permissions"
+                raise InputError(
+                    f"cannot be written: {error.strerror}", file=str(self), remedy=remedy
+                ) from None
+            return
+        with tempfile.TemporaryDirectory(prefix="rnnsearch-") as folder:
+            file = Path(folder) / "file"
+            yield file
+            folder_path, name = posixpath.split(self.path)
+            partial = posixpath.join(folder_path, f".{name}{PARTIAL}")
+            with faults_of(self, "cannot be written"):
+                self.system.makedirs(folder_path, exist_ok=True)
+                self.system.put_file(str(file), partial)
+                self.remove()  # some file systems rename only to a name that is free
+                self.system.mv(partial, self.path)
 
     def remove(self) -> None:
         """Removes the file, if there is one."""
@@ -122,7 +148,8 @@ class Place:
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file that was found. fingerprint: changes with its content, as far as its size and its date of change tell."""
+    """A file that was found. fingerprint: changes with its content, as far as its size and its date of change
+    tell."""
 
     place: Place
     fingerprint: str
@@ -130,7 +157,7 @@ class StoredFile:
 
 @contextmanager
 def faults_of(place: Place, what: str) -> Iterator[None]:
-    """Whatever a file system raises becomes an InputError."""
+    """Turns whatever a file system raises into an InputError."""
     try:
         yield
     except InputError:
@@ -139,11 +166,15 @@ def faults_of(place: Place, what: str) -> Iterator[None]:
         raise InputError("no such file", file=str(place), remedy="check the path or URL") from None
     except Exception as error:  # each file system has classes of its own
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
-        raise InputError(f"{what}: {reason}", file=str(place), remedy="check the path or URL, and permissions") from None
+        raise InputError(
+            f"{what}: {reason}", file=str(place), remedy="check the path or URL, and permissions"
+        ) from None
 
 
-def _visible(root: str, found: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """(name below root, path, what is known of it) of each file."""
+def _visible(
+    root: str, found: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yields (name below root, path, what is known of it) of each visible file."""
     for path, info in found.items():
         name = path.removeprefix(root).lstrip("/")
         if info.get("type") == "file" and not any(part.startswith((".", "_")) for part in name.split("/")):
@@ -151,7 +182,7 @@ def _visible(root: str, found: Mapping[str, Mapping[str, Any]]) -> Iterator[tupl
 
 
 def _before_pattern(path: str) -> str:
-    """The folder of a pattern: what stands before the first part with a `*`, `?` or `[`."""
+    """Returns the folder of a pattern: the part before the first name with a `*`, `?` or `[`."""
     parts = path.split("/")
     return "/".join(parts[: next(number for number, part in enumerate(parts) if has_magic(part))])
 

@@ -1,4 +1,5 @@
-"""What is done with the lines of a shard: translating, scoring or aligning, as on one machine. A task travels; its models do not."""
+"""The work on the lines of a shard: translating, scoring or aligning, as on one machine. A task travels; its
+models do not."""
 
 from __future__ import annotations
 
@@ -6,16 +7,16 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from rnnsearch.config import changed
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
-from rnnsearch.system.checksums import checksum
+from rnnsearch.system.files import checksum
 from rnnsearch.system.machine import set_up_cpu
-from rnnsearch.text.dictionary import read_dictionary
-from rnnsearch.text.formats.readers.layout import Layout
+from rnnsearch.text.formats.layout import Layout
+from rnnsearch.text.lexicon import read_dictionary
 from rnnsearch.text.nbest import is_nbest
 from rnnsearch.translation.answers import answers_key
 from rnnsearch.translation.outputs import run_checksum
@@ -25,28 +26,8 @@ from rnnsearch.translation.word_aligner import Aligned, WordAligner
 Form = Literal["text", "json"]
 """Of an answer: text for people, of one line or several, or an object of JSON."""
 Work = Callable[[int, Sequence[Any]], list[str]]
-"""(number of the first line, from 0; lines or pairs that follow one another in a shard) → an answer for each."""
-
-
-class Task(Protocol):
-    """doing: what messages call it. batch_size: lines worked on together."""
-
-    @property
-    def doing(self) -> str: ...
-    @property
-    def form(self) -> Form: ...
-    @property
-    def layout(self) -> Layout: ...
-    @property
-    def batch_size(self) -> int: ...
-
-    def key(self) -> str:
-        """A checksum of all that the answers follow from, but for the text. Raises InputError for runs that cannot be opened."""
-        ...
-
-    def load(self) -> Work:
-        """Raises InputError for runs that cannot be loaded."""
-        ...
+"""(number of the first line, from 0; lines or pairs that follow one another in a shard) → an answer for
+each."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +45,11 @@ class Models:
         set_up_cpu(self.threads)
         entries = read_dictionary(self.dictionary) if self.dictionary else None
         return Translator.load(
-            *self.runs, device=self.device, trust_code=self.trust_code, dictionary=entries, lexical_shortlist=self.lexical_shortlist
+            *self.runs,
+            device=self.device,
+            trust_code=self.trust_code,
+            dictionary=entries,
+            lexical_shortlist=self.lexical_shortlist,
         )
 
     def key(self) -> str:
@@ -73,7 +58,8 @@ class Models:
 
 @dataclass(frozen=True)
 class Translating:
-    """search: settings that differ from the run's. answer: the line for a translation, given its number in the shard, from 0."""
+    """The task of translating lines. search: settings that differ from the run's. answer: the line for a
+    translation, given its number in the shard, from 0."""
 
     models: Models
     search: dict[str, Any]
@@ -106,7 +92,7 @@ class Translating:
 
 @dataclass(frozen=True)
 class Scoring:
-    """answer: the line for a pair."""
+    """The task of scoring pairs. answer: the line for a pair."""
 
     models: Models
     batch_size: int
@@ -123,15 +109,21 @@ class Scoring:
 
         def work(first: int, pairs: Sequence[tuple[str, str]]) -> list[str]:
             if not first and pairs and is_nbest(pairs[0][1]):
-                raise InputError("line 1 belongs to an n-best list, which --ray does not take", remedy="rerank it without --ray")
-            return [self.answer(result) for result in translator.force(pairs, self.batch_size, first=first + 1)]
+                raise InputError(
+                    "line 1 belongs to an n-best list, which --ray does not support",
+                    remedy="rerank it without --ray",
+                )
+            return [
+                self.answer(result) for result in translator.force(pairs, self.batch_size, first=first + 1)
+            ]
 
         return work
 
 
 @dataclass(frozen=True)
 class Aligning:
-    """options: of WordAligner. reverse: runs from target to source, if any. answer: the line for a pair."""
+    """The task of aligning pairs. options: of WordAligner. reverse: runs from target to source, if any.
+    answer: the line for a pair."""
 
     models: Models
     reverse: Models | None
@@ -153,6 +145,13 @@ class Aligning:
         return lambda first, pairs: [self.answer(aligned) for aligned in aligner.align(pairs, first + 1)]
 
 
+Task = Translating | Scoring | Aligning
+"""`key` is a checksum of all that the answers follow from, but for the text; `load` returns the Work. Both
+raise InputError for runs that cannot be opened. doing: the word for it in messages. batch_size: lines worked
+on together."""
+
+
 def _numbered(message: str, before: int) -> str:
-    """The message of a translator, which counts the lines that it was given, with its line counted from the beginning of the shard."""
+    """Changes the line in the message of a translator, which counts the lines that it was given, to that of
+    the shard."""
     return re.sub(r"\bline (\d+)\b", lambda match: f"line {int(match[1]) + before}", message, count=1)

@@ -1,4 +1,5 @@
-"""Pictures of alignments as files: the paper's Figure 3, with gold links as boxes, and several of one sentence side by side."""
+"""Pictures of alignments as files: the paper's Figure 3, with gold links as boxes, and several of one
+sentence side by side."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
-# Inches and points. A picture of up to 80 words per side has full-size cells and letters; a longer one shrinks both instead of growing.
+# Inches and points. A picture of up to 80 words per side has full-size cells and letters; a longer one
+# shrinks both instead of growing.
 _CELL = 0.2
 _FONT = 9.0
 _PAD = 0.05
@@ -33,8 +35,9 @@ _LARGEST = 16.0
 _DOTS_PER_INCH = 200
 # Fonts tried, where installed, for characters that the default font lacks.
 _FALLBACK_FONTS = (
-    "Noto Sans CJK JP", "Noto Sans CJK SC", "Source Han Sans", "WenQuanYi Zen Hei", "Hiragino Sans", "PingFang SC", "Malgun Gothic",
-    "Microsoft YaHei", "Arial Unicode MS", "Noto Sans Devanagari", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Thai",
+    "Noto Sans CJK JP", "Noto Sans CJK SC", "Source Han Sans", "WenQuanYi Zen Hei", "Hiragino Sans",
+    "PingFang SC", "Malgun Gothic", "Microsoft YaHei", "Arial Unicode MS", "Noto Sans Devanagari",
+    "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Thai",
 )  # fmt: skip
 
 _LONGEST_LABEL = 32
@@ -57,19 +60,23 @@ def alignment_figure(
     path: str | Path | None = None,
     gold: GoldLinks | None = None,
 ) -> Figure:
-    """Draws α as the paper's Figure 3: source words along the top, target words down the side, 0 black … 1 white.
+    """Draws α as the paper's Figure 3: source words along the top, target words down the side, 0 black … 1
+    white.
 
-    weights: (target, source), each in [0, 1] (Eq. 6). A weight that is not a number is drawn red. The figure's size follows the number of
-    words; labels stay legible to about 80 words. A character that no installed font has is drawn as an empty box.
-    gold: drawn over it, a solid box around the cell of a sure link, a dashed one around that of a possible link.
-    path: where to write it, as .png, .svg or .pdf. Raises InputError for another suffix, a folder that does not exist, gold links outside
-    the words, or weights whose shape is not (len(target_tokens), len(source_tokens)).
+    weights: (target, source), each in [0, 1] (Eq. 6). A weight that is not a number is drawn red. The
+    figure's size follows the number of words; labels stay legible to about 80 words. A character that no
+    installed font has is drawn as an empty box. gold: drawn over it, a solid box around the cell of a sure
+    link, a dashed one around that of a possible link. path: where to write it, as .png, .svg or .pdf. Raises
+    InputError for another suffix, a folder that does not exist, gold links outside the words, or weights
+    whose shape is not (len(target_tokens), len(source_tokens)).
     """
     return comparison_figure([Panel("", source_tokens, target_tokens, weights)], path, gold)
 
 
-def comparison_figure(panels: Sequence[Panel], path: str | Path | None = None, gold: GoldLinks | None = None) -> Figure:
-    """As `alignment_figure`, for several runs of one sentence, side by side, each under its title. Raises InputError as that does."""
+def comparison_figure(
+    panels: Sequence[Panel], path: str | Path | None = None, gold: GoldLinks | None = None
+) -> Figure:
+    """Draws several runs of one sentence, side by side, each under its title, as `alignment_figure` does."""
     from matplotlib.figure import Figure
 
     matrices = [matrix_of(panel.source_tokens, panel.target_tokens, panel.weights, gold) for panel in panels]
@@ -87,7 +94,9 @@ def comparison_figure(panels: Sequence[Panel], path: str | Path | None = None, g
     return figure
 
 
-def _draw(axes: Axes, panel: Panel, matrix: NDArray[np.float64], gold: GoldLinks | None) -> tuple[float, float]:
+def _draw(
+    axes: Axes, panel: Panel, matrix: NDArray[np.float64], gold: GoldLinks | None
+) -> tuple[float, float]:
     """Draws one matrix; the width and the height in inches that it should have."""
     from matplotlib import colormaps
 
@@ -102,48 +111,74 @@ def _draw(axes: Axes, panel: Panel, matrix: NDArray[np.float64], gold: GoldLinks
     if gold is not None:
         _box(axes, gold, scale)
     if panel.title:
-        _as_plain_text(axes.set_title(printable(panel.title), fontsize=_FONT, fontfamily=_font_families(), loc="left"))
+        _as_plain_text(
+            axes.set_title(printable(panel.title), fontsize=_FONT, fontfamily=_font_families(), loc="left")
+        )
     return columns * _CELL * scale, rows * _CELL * scale
 
 
 def _box(axes: Axes, gold: GoldLinks, scale: float) -> None:
-    """Boxes a little smaller than their cells, so that those of neighbours stand apart."""
+    """Draws boxes a little smaller than their cells, so that those of neighbours stand apart."""
     from matplotlib.patches import Rectangle
 
     for source, target in sorted(gold.possible):
         dashes = "-" if (source, target) in gold.sure else (0, (2.0, 1.5))
         corner, size = (source - 0.4, target - 0.4), 0.8
-        axes.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=GOLD, linewidth=1.2 * scale, linestyle=dashes))
+        axes.add_patch(
+            Rectangle(corner, size, size, fill=False, edgecolor=GOLD, linewidth=1.2 * scale, linestyle=dashes)
+        )
 
 
 def matrix_of(
-    source_tokens: Sequence[str], target_tokens: Sequence[str], weights: NDArray[np.floating], gold: GoldLinks | None = None
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    weights: NDArray[np.floating],
+    gold: GoldLinks | None = None,
 ) -> NDArray[np.float64]:
-    """The weights of a picture. Raises InputError if their shape is not (target, source), or gold links lie outside it."""
+    """Returns the weights of a picture.
+
+    Raises InputError if their shape is not (target, source), or gold links lie outside it.
+    """
     shape = (len(target_tokens), len(source_tokens))
     for source, target in gold.possible if gold else ():
         if source >= shape[1] or target >= shape[0]:
-            what = f"the gold link {source}-{target} (source-target) is outside the sentence of {shape[1]} by {shape[0]} words"
+            what = (
+                f"the gold link {source}-{target} (source-target) is outside the sentence of {shape[1]} "
+                f"by {shape[0]} words"
+            )
             raise InputError(what, remedy="gold links count the words of the picture from 0")
     matrix = np.asarray(weights, dtype=np.float64)
     if matrix.size == 0 == shape[0] * shape[1]:
         return np.zeros(shape)
     if matrix.shape != shape:
-        raise InputError(f"the alignment has shape {matrix.shape}, but its words need {shape}", remedy="give one row per target word")
+        raise InputError(
+            f"the alignment has shape {matrix.shape}, but its words need {shape}",
+            remedy="give one row per target word",
+        )
     return matrix
 
 
 def _require_writable(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"cannot draw a {path.suffix or 'file without suffix'}", file=path, remedy=f"use one of {', '.join(SUFFIXES)}")
+        raise InputError(
+            f"cannot draw a {path.suffix or 'file without suffix'}",
+            file=path,
+            remedy=f"use one of {', '.join(SUFFIXES)}",
+        )
     if not path.parent.is_dir():
         raise InputError("its folder does not exist", file=path, remedy=f"create {path.parent} first")
 
 
 def _label(axes: Axes, source_tokens: Sequence[str], target_tokens: Sequence[str], font_size: float) -> None:
     axes.xaxis.tick_top()
-    axes.set_xticks(range(len(source_tokens)), [shorten(printable(token), _LONGEST_LABEL) for token in source_tokens], rotation=90)
-    axes.set_yticks(range(len(target_tokens)), [shorten(printable(token), _LONGEST_LABEL) for token in target_tokens])
+    axes.set_xticks(
+        range(len(source_tokens)),
+        [shorten(printable(token), _LONGEST_LABEL) for token in source_tokens],
+        rotation=90,
+    )
+    axes.set_yticks(
+        range(len(target_tokens)), [shorten(printable(token), _LONGEST_LABEL) for token in target_tokens]
+    )
     axes.tick_params(length=0, pad=3)
     families = _font_families()
     for text in (*axes.get_xticklabels(), *axes.get_yticklabels()):
@@ -152,7 +187,8 @@ def _label(axes: Axes, source_tokens: Sequence[str], target_tokens: Sequence[str
 
 
 def _rule(axes: Axes, columns: int, rows: int, width: float) -> None:
-    """Hairlines between the cells: without them the eye cannot follow a dark row from its word to its weights in a long sentence."""
+    """Draws hairlines between the cells: without them the eye cannot follow a dark row from its word to its
+    weights in a long sentence."""
     axes.set_xticks([column + 0.5 for column in range(columns - 1)], minor=True)
     axes.set_yticks([row + 0.5 for row in range(rows - 1)], minor=True)
     axes.tick_params(which="minor", length=0)
@@ -160,7 +196,7 @@ def _rule(axes: Axes, columns: int, rows: int, width: float) -> None:
 
 
 def _as_plain_text(text: Text) -> None:
-    """Words are plain text, whatever they contain: `$x_1$` is five characters, never mathematics."""
+    """Makes words plain text, whatever they contain: `$x_1$` is five characters, never mathematics."""
     text.set_parse_math(False)
     text.set_usetex(False)
 
@@ -175,14 +211,16 @@ def _font_families() -> list[str]:
 
 @contextmanager
 def _empty_boxes_allowed() -> Iterator[None]:
-    """Without matplotlib's warning for every character that no font has, at every measurement: the boxes are seen well enough."""
+    """Silences matplotlib's warning for every character that no font has, at every measurement: the boxes are
+    seen well enough."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         yield
 
 
 def _fit(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
-    """Gives every matrix its size in inches and the figure exactly the room that their labels need around them; their tops are level."""
+    """Gives every matrix its size in inches and the figure exactly the room that their labels need around
+    them; their tops are level."""
     margins = []
     for axes, (width, height) in zip(figure.axes, sizes, strict=True):
         figure.set_size_inches(width, height)
@@ -192,11 +230,15 @@ def _fit(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
         margins.append([max(pixels, 0.0) / figure.dpi + _PAD for pixels in sides])
     above = max(margin[3] for margin in margins)
     whole_height = above + max(height + margin[2] for (_, height), margin in zip(sizes, margins, strict=True))
-    whole_width = sum(width + left + right for (width, _), (left, right, *_) in zip(sizes, margins, strict=True))
+    whole_width = sum(
+        width + left + right for (width, _), (left, right, *_) in zip(sizes, margins, strict=True)
+    )
     whole_width += _BETWEEN * (len(sizes) - 1)
     figure.set_size_inches(whole_width, whole_height)
     begin = 0.0
     for axes, (width, height), (left, right, *_) in zip(figure.axes, sizes, margins, strict=True):
         bottom = whole_height - above - height
-        axes.set_position(((begin + left) / whole_width, bottom / whole_height, width / whole_width, height / whole_height))
+        axes.set_position(
+            ((begin + left) / whole_width, bottom / whole_height, width / whole_width, height / whole_height)
+        )
         begin += left + width + right + _BETWEEN

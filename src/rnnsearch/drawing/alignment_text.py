@@ -1,4 +1,4 @@
-"""Pictures of alignments in a terminal."""
+"""Pictures of alignments as text for a terminal, and as an HTML table for notebooks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.cells import cell_len
 
 from rnnsearch.drawing.alignment_figure import Panel, matrix_of
-from rnnsearch.drawing.characters import display_width, graphemes, pad_left, pad_right, printable, shorten
+from rnnsearch.drawing.characters import graphemes, pad_left, pad_right, printable, shorten
+from rnnsearch.drawing.page import render
+from rnnsearch.drawing.palette import SERIES
 from rnnsearch.errors import InputError
 from rnnsearch.word_links import GoldLinks
 
@@ -31,41 +34,84 @@ def alignment_text(
     width: int = 100,
     gold: GoldLinks | None = None,
 ) -> str:
-    """Draws α with the shades ` ░▒▓█` (0 … 1): a row per target word, source words written downwards over their columns.
+    """Draws α with the shades ` ░▒▓█` (0 … 1): a row per target word, source words written downwards over
+    their columns.
 
-    weights: (target, source); a weight that is not a number is drawn `?`. No line is wider than `width` terminal columns: a sentence too
-    long for that is cut into several pieces, one below the other, and a piece leaves out (`⋮`) the target words that have nothing
-    to show in it. gold: sure links stand in `[]`, possible ones in `()`. Raises InputError for a width below 8, with gold links 10, weights
-    of another shape, and gold links outside the words.
+    weights: (target, source); a weight that is not a number is drawn `?`. No line is wider than `width`
+    terminal columns: a sentence too long for that is cut into several pieces, one below the other, and a
+    piece leaves out (`⋮`) the target words that have nothing to show in it. gold: sure links stand in `[]`,
+    possible ones in `()`. Raises InputError for a width below 8, with gold links 10, weights of another
+    shape, and gold links outside the words.
     """
     matrix = matrix_of(source_tokens, target_tokens, weights, gold)
     cell = 2 if gold is None else 4  # columns, without and with brackets
     if width < (narrowest := cell + _NARROWEST - 2):
-        raise InputError(f"an alignment cannot be drawn {width} columns wide", remedy=f"use at least {narrowest} columns")
-    label_width = min(max((display_width(printable(token)) for token in target_tokens), default=0), width // 3)
+        raise InputError(
+            f"an alignment cannot be drawn {width} columns wide", remedy=f"use at least {narrowest} columns"
+        )
+    label_width = min(max((cell_len(printable(token)) for token in target_tokens), default=0), width // 3)
     labels = [pad_left(shorten(printable(token), label_width), label_width) for token in target_tokens]
     headings = [_downwards(printable(token)) for token in source_tokens]
-    cells = [[_cell(matrix[row, column], column, row, gold) for column in range(len(headings))] for row in range(len(labels))]
-    # A cell of two columns is a square and gives a wide letter its room; two columns go to the sides of the frame.
+    cells = [
+        [_cell(matrix[row, column], column, row, gold) for column in range(len(headings))]
+        for row in range(len(labels))
+    ]
+    # A cell of two columns is a square and gives a wide letter its room; two columns go to the sides of the
+    # frame.
     spans = _spans(len(headings), (width - label_width - 2) // cell)
     return "\n\n".join(
-        "\n".join(_heading_lines(headings[start:end], label_width, cell) + _rows(labels, matrix, cells, start, end)) for start, end in spans
+        "\n".join(
+            _heading_lines(headings[start:end], label_width, cell) + _rows(labels, matrix, cells, start, end)
+        )
+        for start, end in spans
     )
 
 
 def comparison_text(panels: Sequence[Panel], width: int = 100, gold: GoldLinks | None = None) -> str:
-    """As `alignment_text`, for several runs of one sentence, each under its title: side by side where the width allows it, else one below
-    the other."""
+    """Draws several runs of one sentence as `alignment_text` does, each under its title: side by side where
+    the width allows it, else one below the other."""
     whole = [alignment_text(*panel[1:], width=_ENDLESS, gold=gold).split("\n") for panel in panels]
     titles = [printable(panel.title) for panel in panels]
-    widths = [max(map(display_width, [title, *lines])) for title, lines in zip(titles, whole, strict=True)]
+    widths = [max(map(cell_len, [title, *lines])) for title, lines in zip(titles, whole, strict=True)]
     if sum(widths) + _GAP * (len(panels) - 1) > width:
         texts = [alignment_text(*panel[1:], width=width, gold=gold) for panel in panels]
-        return "\n\n".join(f"{shorten(title, width)}\n{text}" for title, text in zip(titles, texts, strict=True))
+        return "\n\n".join(
+            f"{shorten(title, width)}\n{text}" for title, text in zip(titles, texts, strict=True)
+        )
     height = max(map(len, whole))
-    columns = [[title, *[""] * (height - len(lines)), *lines] for title, lines in zip(titles, whole, strict=True)]
+    columns = [
+        [title, *[""] * (height - len(lines)), *lines] for title, lines in zip(titles, whole, strict=True)
+    ]
     rows = zip(*columns, strict=True)
-    return "\n".join((" " * _GAP).join(pad_right(part, size) for part, size in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(
+        (" " * _GAP).join(pad_right(part, size) for part, size in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def alignment_table(
+    source_tokens: Sequence[str], target_tokens: Sequence[str], weights: NDArray[np.floating], title: str
+) -> str:
+    """Returns α as a <table>: a row for each target word, a column for each source word.
+
+    A cell is darker where α is larger.
+
+    weights: (target, source), each in [0, 1]; each cell names its value. title: a line above the table. What
+    the words hold is escaped.
+    """
+    source, target = [printable(word) for word in source_tokens], [printable(word) for word in target_tokens]
+    shades = np.clip(np.nan_to_num(weights), 0.0, 1.0)
+    rows = [
+        (
+            word,
+            [
+                (f"{word} – {source[column]} {weight:.2f}", f"{SERIES[0]}{round(255 * weight):02x}")
+                for column, weight in enumerate(row)
+            ],
+        )
+        for word, row in zip(target, shades.tolist(), strict=True)
+    ]
+    return render("alignment_table.html", title=printable(title), source=source, rows=rows)
 
 
 def _downwards(token: str) -> list[str]:
@@ -74,7 +120,8 @@ def _downwards(token: str) -> list[str]:
 
 
 def _spans(count: int, largest: int) -> list[tuple[int, int]]:
-    """Cuts `count` columns into the fewest pieces of at most `largest`, about equally long; one empty piece for no columns."""
+    """Cuts `count` columns into the fewest pieces of at most `largest`, about equally long; one empty piece
+    for no columns."""
     pieces = max(math.ceil(count / largest), 1)
     return list(pairwise(count * piece // pieces for piece in range(pieces + 1)))
 
@@ -83,18 +130,24 @@ def _heading_lines(headings: Sequence[Sequence[str]], label_width: int, cell: in
     height = max((len(heading) for heading in headings), default=0)
     standing = [[""] * (height - len(heading)) + list(heading) for heading in headings]
     margin = " " * (label_width + cell // 2)
-    return [(margin + "".join(pad_right(letter, cell) for letter in line)).rstrip() for line in zip(*standing, strict=True)]
+    return [
+        (margin + "".join(pad_right(letter, cell) for letter in line)).rstrip()
+        for line in zip(*standing, strict=True)
+    ]
 
 
-def _rows(labels: Sequence[str], matrix: NDArray[np.float64], cells: Sequence[Sequence[str]], start: int, end: int) -> list[str]:
-    """The rows of the columns start … end − 1 that have a shade there or their largest weight, and `⋮` for each run of the others."""
+def _rows(
+    labels: Sequence[str], matrix: NDArray[np.float64], cells: Sequence[Sequence[str]], start: int, end: int
+) -> list[str]:
+    """Returns the rows of the columns start … end − 1 that have a shade there or their largest weight, and
+    `⋮` for each run of the others."""
     lines: list[str] = []
     for label, row, drawn in zip(labels, matrix, cells, strict=True):
         shown = "".join(drawn[start:end])
         if shown.strip() or not len(row) or start <= np.argmax(row) < end:
             lines.append(f"{label}│{shown}│")
         elif not lines or not lines[-1].endswith(_SKIPPED):
-            lines.append(pad_left(_SKIPPED, display_width(label)))
+            lines.append(pad_left(_SKIPPED, cell_len(label)))
     return lines
 
 

@@ -1,57 +1,46 @@
-"""How wide text is in a terminal: wide East Asian characters take two columns, combining marks none."""
+"""Text for a terminal: nothing in it moves the cursor, and it is measured in columns (`rich.cells`)."""
 
 from __future__ import annotations
 
 import unicodedata
 from itertools import pairwise
 
-ELLIPSIS = "…"
+from rich.cells import cell_len, set_cell_size
+
 MOST_MARKS = 30
-"""Combining marks of one letter that are shown, as in Unicode's stream-safe text: to order n of them takes a time that grows as n²."""
+"""Combining marks shown on one letter, as in Unicode's stream-safe text: ordering n of them takes n²
+steps."""
 
 
 def printable(text: str) -> str:
-    """The text, composed (NFC), without anything that moves a cursor: control characters become �, format characters vanish.
+    """Composes the text (NFC) and removes what would move a cursor: control characters become �, format
+    characters vanish.
 
-    A combining mark at its beginning gets a dotted circle to stand on: alone it would join whatever is written before it. Of more than
-    MOST_MARKS marks on a letter only so many are left.
+    A combining mark at its beginning gets a dotted circle to stand on. A letter keeps MOST_MARKS marks.
     """
     shown = "".join(_printable(character) for character in unicodedata.normalize("NFC", _few_marks(text)))
-    return "◌" + shown if shown and _columns(shown[0]) == 0 else shown
+    return "◌" + shown if shown and not cell_len(shown[0]) else shown
 
 
 def graphemes(text: str) -> list[str]:
-    """The letters of printable text as a reader counts them: each with the marks that combine with it."""
-    starts = [place for place, character in enumerate(text) if place == 0 or _columns(character)]
+    """Splits printable text into letters, each with the marks that combine with it."""
+    starts = [place for place, character in enumerate(text) if place == 0 or cell_len(character)]
     return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
 
-def display_width(text: str) -> int:
-    """Terminal columns of printable text."""
-    return sum(_columns(character) for character in text)
-
-
 def shorten(text: str, width: int) -> str:
-    """The text if it fits into `width` ≥ 1 columns, else its beginning and an ellipsis."""
-    if display_width(text) <= width:
-        return text
-    kept, used = "", 1
-    for grapheme in graphemes(text):
-        used += display_width(grapheme)
-        if used > width:
-            break
-        kept += grapheme
-    return kept + ELLIPSIS
+    """Returns the text if it fits into `width` ≥ 1 columns, else its beginning and an ellipsis."""
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
 def pad_left(text: str, width: int) -> str:
-    """The text moved right to end at column `width`."""
-    return " " * (width - display_width(text)) + text
+    """Moves the text right, to end at column `width`."""
+    return " " * (width - cell_len(text)) + text
 
 
 def pad_right(text: str, width: int) -> str:
-    """The text followed by spaces up to column `width`."""
-    return text + " " * (width - display_width(text))
+    """Appends spaces up to column `width`."""
+    return text + " " * (width - cell_len(text))
 
 
 def _few_marks(text: str) -> str:
@@ -72,9 +61,3 @@ def _printable(character: str) -> str:
     if category == "Zs":
         return " "
     return "\N{REPLACEMENT CHARACTER}" if category[0] == "C" or category in ("Zl", "Zp") else character
-
-
-def _columns(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1

@@ -1,8 +1,12 @@
-"""A page as data: sections of paragraphs, tables, pictures and sentences. HTML, Markdown, JSON and CSV are each made from it."""
+"""A page as data: sections of paragraphs, tables, pictures and sentences. HTML, Markdown, JSON and CSV are
+each made from it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,7 +31,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """name: of its CSV file, and its anchor. The first column names the row. notes: how to read it; made: signatures and the like."""
+    """name: of its CSV file, and its anchor. The first column names the row. notes: how to read it; made:
+    signatures and the like."""
 
     name: str
     caption: str
@@ -46,7 +51,7 @@ class Table:
         }
 
     def shown(self, row: Sequence[Value]) -> list[TableCell]:
-        """The cells of a row as they are written."""
+        """Returns the cells of a row as they are written."""
         return [self._cell(place, value) for place, value in enumerate(row)]
 
     def _cell(self, place: int, value: Value) -> TableCell:
@@ -56,7 +61,9 @@ class Table:
         if isinstance(value, str):
             return TableCell(value, numeric=place in self.numeric)  # under the heading of its numbers
         written = format(value, column.form)
-        return TableCell(written.replace("-", "−"), numeric=True, best=bool(column.best) and value == self._best(place))
+        return TableCell(
+            written.replace("-", "−"), numeric=True, best=bool(column.best) and value == self._best(place)
+        )
 
     def _best(self, place: int) -> float | None:
         numbers = [value for row in self.rows if isinstance(value := row[place], int | float)]
@@ -76,20 +83,19 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Picture:
-    """name: of its files, and its anchor. svg: for the inside of the page. alt: what it shows, for those who cannot see it."""
+    """name: of its files, and its anchor. svg: for the inside of the page. alt: what it shows, for those who
+    cannot see it."""
 
     name: str
     caption: str
     alt: str
-    svg: str
+    svg: str = ""
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """Pictures of one figure, beside each other where there is room. wide: kept at their size, scrolled where a screen is narrower.
-
-    file: of one picture that shows all of them, for Markdown; without it each has a file of its own.
-    """
+    """Pictures of one figure, beside each other where there is room. wide: kept at their size, scrolled where
+    a screen is narrower."""
 
     name: str
     caption: str
@@ -97,7 +103,6 @@ class Pictures:
     notes: Sequence[str] = ()
     made: Sequence[str] = ()
     wide: bool = False
-    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,8 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a sentence. kind: what the reader should see in it. note: more about it. space: whether one follows."""
+    """A word of a sentence. kind: what the reader should see in it. note: more about it. space: whether one
+    follows."""
 
     text: str
     kind: Literal["", "differs", "unknown", "left-out"] = ""
@@ -117,7 +123,8 @@ class Word:
 
 @dataclass(frozen=True)
 class SentenceText:
-    """One text of a sentence's group: who wrote it, what, its score, and what is odd about it. role: empty for a translation."""
+    """One text of a sentence's group: who wrote it, what, its score, and what is odd about it. role: empty
+    for a translation."""
 
     name: str
     words: Sequence[Word]
@@ -128,7 +135,8 @@ class SentenceText:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence in several texts: source, reference, translations. title: which sentence it is; detail: more about it."""
+    """A sentence in several texts: source, reference, translations. title: which sentence it is; detail: more
+    about it."""
 
     title: str
     detail: str
@@ -180,14 +188,50 @@ class Document:
 
 
 def every_table(document: Document) -> list[Table]:
-    """Those of all sections, in their order, and those that are files only."""
+    """Returns the tables of all sections, in their order, and those that are files only."""
     return [*(block for block in _blocks(document.sections) if isinstance(block, Table)), *document.files]
 
 
 def every_picture(document: Document) -> list[Picture]:
-    """Those of all sections, in their order."""
-    return [picture for block in _blocks(document.sections) if isinstance(block, Pictures) for picture in block.pictures]
+    """Returns the pictures of all sections, in their order."""
+    return [
+        picture
+        for block in _blocks(document.sections)
+        if isinstance(block, Pictures)
+        for picture in block.pictures
+    ]
 
 
 def _blocks(sections: Sequence[Section]) -> list[Block]:
     return [block for section in sections for block in (*section.blocks, *_blocks(section.sections))]
+
+
+def csv_text(rows: Iterable[Sequence[Value]]) -> str:
+    """Returns rows as CSV, numbers unrounded, empty where there is none."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(rows)
+    return file.getvalue()
+
+
+def as_csv(table: Table) -> str:
+    """Returns one table as CSV."""
+    return csv_text([[column.name for column in table.columns], *table.rows])
+
+
+def as_json(document: Document) -> str:
+    """Returns all tables, numbers unrounded: name → caption, rows as objects, how it was made; and the
+    figures: name → caption."""
+    tables = {
+        table.name: {
+            "caption": table.caption,
+            "rows": [
+                dict(zip((column.name for column in table.columns), row, strict=True)) for row in table.rows
+            ],
+            "made": [*table.made],
+        }
+        for table in every_table(document)
+    }
+    figures = {picture.name: picture.caption for picture in every_picture(document)}
+    made = dict(document.made) | {"date": document.date, "command": document.command}
+    whole = {"title": document.title, "made": made, "tables": tables, "figures": figures}
+    return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"

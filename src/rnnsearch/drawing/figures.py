@@ -1,4 +1,5 @@
-"""matplotlib's pictures as files, and for the inside of a page: real text, colours that follow light and dark, words for the blind."""
+"""matplotlib's pictures as files, and for the inside of a page: real text, colours that follow light and
+dark, words for the blind."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rnnsearch.drawing.document import Picture
 from rnnsearch.drawing.palette import LIGHT, SERIES
 from rnnsearch.errors import InputError
 
@@ -16,7 +18,10 @@ if TYPE_CHECKING:
 
 SALT = "rnnsearch"
 """Without one the names inside an SVG file are drawn at random."""
-VARIABLES = {LIGHT[name]: f"--{name}" for name in ("text", "dim", "rule", *(f"series-{place}" for place in range(len(SERIES))))}
+VARIABLES = {
+    LIGHT[name]: f"--{name}"
+    for name in ("text", "dim", "rule", *(f"series-{place}" for place in range(len(SERIES))))
+}
 """The page's custom property for each colour that charts are drawn in."""
 
 _ATTRIBUTE = re.compile(r'((?:xlink:)?href="#|url\(#|\bid=")')
@@ -25,16 +30,25 @@ _SIZE = re.compile(r"([0-9.]+)px")
 
 
 def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
-    """The figure as an <svg> element: no colour of its own where a page's custom property stands for it, the page's own letters.
-
-    name: put before every id, since a page holds several pictures. title, description: what a screen reader says.
-    """
+    """Draws the figure as an <svg> element for the inside of a page, as `inline` makes it of a file."""
     from matplotlib import rc_context
 
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": SALT}):
         file = io.StringIO()
-        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    drawn = file.getvalue()
+        figure.savefig(
+            file,
+            format="svg",
+            transparent=True,
+            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
+        )
+    return inline(file.getvalue(), name, title, description)
+
+
+def inline(drawn: str, name: str, title: str, description: str) -> str:
+    """Returns matplotlib's SVG as an element of a page, with the page's colours and letters.
+
+    name: put before every id, since a page holds several pictures. title, description: for screen readers.
+    """
     body = drawn[drawn.index(">", drawn.index("<svg")) + 1 :]
     box = re.search(r'viewBox="([0-9. -]+)"', drawn)
     assert box is not None
@@ -47,10 +61,14 @@ def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
     body = re.sub(r'style="([^"]*)"', lambda match: f'style="{_FONT.sub(_only_size, match[1])}"', body)
     width = float(box[1].split()[2])
     opening = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="{box[1]}" '
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'viewBox="{box[1]}" '
         f'style="--width: {width:.0f}px" role="img" aria-labelledby="{name}-title {name}-description">'
     )
-    words = f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-description">{escape(description)}</desc>'
+    words = (
+        f'<title id="{name}-title">{escape(title)}</title><desc '
+        f'id="{name}-description">{escape(description)}</desc>'
+    )
     return opening + words + body.strip()
 
 
@@ -66,10 +84,26 @@ def save_figure(figure: Figure, path: Path) -> None:
     """
     from matplotlib import rc_context
 
-    # Letters as outlines in SVG, which has no fonts; Type 42 fonts in PDF, since many conferences refuse Type 3.
+    # Letters as outlines in SVG, which has no fonts; Type 42 fonts in PDF, since many conferences refuse Type
+    # 3.
     dates = {".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None}}
     with rc_context({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}):
         try:
             figure.savefig(path, metadata=dates.get(path.suffix.lower(), {}))
         except OSError as error:
             raise InputError(f"cannot be written: {error.strerror}", file=path) from None
+
+
+class Album:
+    """The pictures of a page: each becomes two files in a folder, for other papers, and a part of the
+    page."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def add(self, figure: Figure, name: str, caption: str, alt: str) -> Picture:
+        """Writes a picture. name: of its files and ids; caption: below it; alt: what it shows, in words."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for suffix in (".svg", ".pdf"):
+            save_figure(figure, self.folder / f"{name}{suffix}")
+        return Picture(name, caption, alt, inline_svg(figure, name, caption, alt))

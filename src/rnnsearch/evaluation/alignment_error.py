@@ -1,4 +1,5 @@
-"""How good word links are (alignment error rate against gold links) and how sharp soft alignments are (entropy)."""
+"""How good word links are (alignment error rate against gold links) and how sharp soft alignments are
+(entropy)."""
 
 from __future__ import annotations
 
@@ -10,12 +11,16 @@ from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
+from rnnsearch.evaluation.test_set import TestSet
+from rnnsearch.text.links.words import PairWordCounts, given_words, recognise, tokeniser_ranges
+from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.word_links import GoldLinks, Link
 
 
 @dataclass(frozen=True, slots=True)
 class AlignmentScore:
-    """Precision, recall and alignment error rate, each from 0 to 1, with the corpus counts |A|, |S| and |P| behind them."""
+    """Precision, recall and alignment error rate, each from 0 to 1, with the corpus counts |A|, |S| and |P|
+    behind them."""
 
     precision: float
     recall: float
@@ -25,16 +30,20 @@ class AlignmentScore:
     possible: int
 
     def f_measure(self, alpha: float = 0.5) -> float:
-        """F_α = 1 / (α / precision + (1 − α) / recall) (Fraser & Marcu 2007, Eq. 4): 0.5 is balanced, less weighs recall more.
+        """Returns F_α = 1 / (α / precision + (1 − α) / recall) (Fraser & Marcu 2007, Eq. 4): 0.5 is balanced,
+        less weighs recall more.
 
-        Precision and recall are those above, of possible and of sure links, unless the gold links have no possible ones. 0 if either is 0.
+        Precision and recall are those above, of possible and of sure links, unless the gold links have no
+        possible ones. 0 if either is 0.
         """
         if not self.precision * self.recall:
             return 0.0
         return 1.0 / (alpha / self.precision + (1.0 - alpha) / self.recall)
 
     def __str__(self) -> str:
-        rates = f"AER {100 * self.aer:.2f} (precision {100 * self.precision:.2f}, recall {100 * self.recall:.2f}"
+        rates = (
+            f"AER {100 * self.aer:.2f} (precision {100 * self.precision:.2f}, recall {100 * self.recall:.2f}"
+        )
         rates += f", F {100 * self.f_measure():.2f}"
         return f"{rates}; |A| = {self.links}, |S| = {self.sure}, |P| = {self.possible})"
 
@@ -44,8 +53,8 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
 
     precision = |A∩P| / |A|,  recall = |A∩S| / |S|,  AER = 1 − (|A∩S| + |A∩P|) / (|A| + |S|).
 
-    Where a denominator is 0 nothing can be wrong: no links have precision 1, no sure links have recall 1, and with neither AER is 0.
-    A link that occurs twice in a sentence counts once.
+    Where a denominator is 0 nothing can be wrong: no links have precision 1, no sure links have recall 1, and
+    with neither AER is 0. A link that occurs twice in a sentence counts once.
     Raises InputError if there are not as many sentences of links as of gold links, or none.
     """
     if len(links) != len(gold):
@@ -55,14 +64,7 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
         )
     if not gold:
         raise InputError("no sentence to score", remedy="the links and the gold links are empty")
-    found = in_sure = in_possible = 0
-    for sentence, reference in zip(links, gold, strict=True):
-        distinct = frozenset(sentence)
-        found += len(distinct)
-        in_sure += len(distinct & reference.sure)
-        in_possible += len(distinct & reference.possible)
-    sure = sum(len(reference.sure) for reference in gold)
-    possible = sum(len(reference.possible) for reference in gold)
+    found, in_sure, in_possible, sure, possible = _counts(links, gold).sum(axis=0).tolist()
     return AlignmentScore(
         precision=_share(in_possible, found),
         recall=_share(in_sure, sure),
@@ -73,30 +75,102 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
     )
 
 
-def alignment_statistics(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]) -> dict[str, SufficientStatistics]:
-    """aer, precision and recall as `alignment_error` has them, sentence by sentence, for tests of significance."""
-    answers = [frozenset(sentence) for sentence in links]
-    found, sure = [len(answer) for answer in answers], [len(reference.sure) for reference in gold]
-    in_sure = [len(answer & reference.sure) for answer, reference in zip(answers, gold, strict=True)]
-    in_possible = [len(answer & reference.possible) for answer, reference in zip(answers, gold, strict=True)]
-    in_all = [a + s for a, s in zip(found, sure, strict=True)]
-    errors = [whole - s - p for whole, s, p in zip(in_all, in_sure, in_possible, strict=True)]
+def alignment_statistics(
+    links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
+) -> dict[str, SufficientStatistics]:
+    """Returns aer, precision and recall as `alignment_error` has them, sentence by sentence, for tests of
+    significance."""
+    found, in_sure, in_possible, sure, _ = _counts(links, gold).T
+    errors = found + sure - in_sure - in_possible
     return {
-        "aer": ratio("AER", "", errors, in_all, lower_is_better=True),
+        "aer": ratio("AER", "", errors, found + sure, lower_is_better=True),
         "precision": ratio("precision", "", in_possible, found),
         "recall": ratio("recall", "", in_sure, sure),
     }
 
 
+def _counts(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]) -> NDArray[np.int64]:
+    """Returns |A|, |A∩S|, |A∩P|, |S| and |P| of each sentence: (sentences, 5)."""
+    return np.array(
+        [
+            (
+                len(found),
+                *(len(found & some) for some in (reference.sure, reference.possible)),
+                *(len(some) for some in (reference.sure, reference.possible)),
+            )
+            for found, reference in zip(map(frozenset, links), gold, strict=True)
+        ],
+        dtype=np.int64,
+    )
+
+
+def counted_links(
+    test: TestSet, links: Sequence[Sequence[Link]], tokenisers: tuple[Tokeniser, Tokeniser]
+) -> tuple[list[set[Link]], list[GoldLinks]]:
+    """Returns the links in the words that the gold links count, and the gold links.
+
+    links: (source, target) positions among the tokenisers' words. Gold links count what stands between
+    spaces, or the tokenisers' words, told apart as for `prepare`.
+    Raises InputError for gold links outside their sentences.
+    """
+    assert test.gold is not None
+    pairs = [
+        [(given_words(line), tokeniser.words(line)) for line, tokeniser in zip(pair, tokenisers, strict=True)]
+        for pair in test.pairs
+    ]
+    sizes = [tuple((len(source[kind]), len(target[kind])) for kind in (0, 1)) for source, target in pairs]
+    counted = [
+        PairWordCounts(sorted(sentence.possible), *size)
+        for sentence, size in zip(test.gold, sizes, strict=True)
+    ]
+    tokenised = recognise(counted) == "tokenised"
+    for number, (possible, *counts) in enumerate(counted, 1):
+        source, target = counts[tokenised]
+        for j, i in possible:
+            if j >= source or i >= target:
+                what = (
+                    f"sentence {number}: the gold link {j}-{i} (counted from 0) is outside its {source} "
+                    f"source and {target} target words"
+                )
+                remedy = "gold links count what stands between spaces, or the tokeniser's words"
+                raise InputError(what, file=test.gold_file, remedy=remedy)
+    if tokenised:
+        return [set(sentence) for sentence in links], test.gold
+    positions = [[_given_positions(test, *side) for side in pair] for pair in pairs]
+    return [
+        {(left[j], right[i]) for j, i in sentence}
+        for sentence, (left, right) in zip(links, positions, strict=True)
+    ], test.gold
+
+
+def _given_positions(test: TestSet, given: list[str], words: list[str]) -> list[int]:
+    """Returns for each of the tokeniser's words the place of the given word, or first of several, that it is
+    a part of."""
+    ranges = tokeniser_ranges(given, words)
+    if ranges is None:
+        what = (
+            f"the tokeniser changes letters of {' '.join(given)[:60]!r}, so its links cannot be "
+            "compared with gold links"
+        )
+        remedy = 'leave the sentence out, or give data.tokeniser = "space"'
+        raise InputError(what, file=test.gold_file, remedy=remedy)
+    positions = [0] * len(words)
+    for place, (first, after) in reversed(list(enumerate(ranges))):
+        positions[first:after] = [place] * (after - first)
+    return positions
+
+
 def entropy(weights: NDArray[np.floating]) -> float:
-    """Mean over the rows of −Σ_j α_ij ln α_ij, in nats: 0 for hard alignments, ln J for uniform ones over J source words.
+    """Returns the mean over the rows of −Σ_j α_ij ln α_ij, in nats: 0 for hard alignments, ln J for uniform
+    ones over J source words.
 
     weights: (target, source), rows sum to 1 (Eq. 6); 0 ln 0 is 0. Without rows the mean is taken as 0.
     """
     if weights.size == 0:
         return 0.0
     α = weights.astype(np.float64)
-    # Where α is 0 the logarithm is taken of 1, so the product is the limit, 0. The sum with 0.0 turns −0.0 into 0.0.
+    # Where α is 0 the logarithm is taken of 1, so the product is the limit, 0. The sum with 0.0 turns −0.0
+    # into 0.0.
     return float(-(α * np.log(np.where(α > 0, α, 1.0))).sum(axis=1).mean()) + 0.0
 
 

@@ -1,4 +1,5 @@
-"""A page to browse the alignments of a test set: one HTML file with its data, its style and its script, which works offline."""
+"""A page to browse the alignments of a test set: one HTML file with its data, its style and its script, which
+works offline."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from rnnsearch.word_links import GoldLinks, Link
 
 
 class Measure(NamedTuple):
-    """What a page calls a measure, and what it says of its meaning."""
+    """A measure on the page: its name and its meaning."""
 
     name: str
     meaning: str
@@ -25,24 +26,44 @@ MEASURES = {
     "source_words": Measure("source words", "Words of the source sentence, without its end."),
     "target_words": Measure("target words", "Words of the target sentence, without its end."),
     "log_probability": Measure(
-        "log p per word", "Log-probability of the target sentence per word, its end included, in nats; 0 is the best."
+        "log p per word",
+        "Log-probability of the target sentence per word, its end included, in nats; 0 is the best.",
     ),
-    "aer": Measure("AER", "Alignment error rate, 1 − (|A∩S| + |A∩P|) / (|A| + |S|), of the links A, sure S and possible P; 0 is the best."),
-    "precision": Measure("precision", "Share of the links that are possible gold links (sure ones are possible, too)."),
+    "aer": Measure(
+        "AER",
+        "Alignment error rate, 1 − (|A∩S| + |A∩P|) / (|A| + |S|), of the links A, sure S and possible P; 0 "
+        "is the best.",
+    ),
+    "precision": Measure(
+        "precision", "Share of the links that are possible gold links (sure ones are possible, too)."
+    ),
     "recall": Measure("recall", "Share of the sure gold links that were found."),
     "entropy": Measure(
-        "entropy", "Of the weights of a target word, in nats, on average; 0 if every word attends to one source word alone."
+        "entropy",
+        "Of the weights of a target word, in nats, on average; 0 if every word attends to one source word "
+        "alone.",
     ),
-    "under_translated": Measure("under-translated", f"Share of the source words whose weights sum to less than {LEFT_OUT}."),
-    "over_translated": Measure("over-translated", f"Share of the source words whose weights sum to more than {TOO_OFTEN}."),
-    "monotone": Measure("monotone", "Share of the steps from one linked target word to the next that do not go back in the source."),
-    "agreement": Measure("agreement", "2 |A∩B| / (|A| + |B|) of the links A and B of the two directions; 1 if they are the same."),
+    "under_translated": Measure(
+        "under-translated", f"Share of the source words whose weights sum to less than {LEFT_OUT}."
+    ),
+    "over_translated": Measure(
+        "over-translated", f"Share of the source words whose weights sum to more than {TOO_OFTEN}."
+    ),
+    "monotone": Measure(
+        "monotone",
+        "Share of the steps from one linked target word to the next that do not go back in the source.",
+    ),
+    "agreement": Measure(
+        "agreement",
+        "2 |A∩B| / (|A| + |B|) of the links A and B of the two directions; 1 if they are the same.",
+    ),
 }
 """What the page shows and sorts by, if a sentence has it."""
 
 
 class BrowsedRun(NamedTuple):
-    """One run's alignment of a sentence. links: those made of it. measures: values of MEASURES, by their names there."""
+    """One run's alignment of a sentence. links: those made of it. measures: values of MEASURES, by their
+    names there."""
 
     panel: Panel
     links: Sequence[Link]
@@ -58,10 +79,10 @@ class BrowsedSentence(NamedTuple):
 
 
 def alignment_page(sentences: Sequence[BrowsedSentence], title: str, note: str = "") -> str:
-    """The page: a list of the sentences, to sort and to search, and the matrices of one of them.
+    """Returns the page: a list of the sentences, to sort and to search, and the matrices of one of them.
 
-    A weight takes one byte, so a thousand sentences of 25 words make a page of about a megabyte. Raises InputError as `alignment_figure`
-    does.
+    A weight takes one byte, so a thousand sentences of 25 words make a page of about a megabyte.
+    Raises InputError as `alignment_figure` does.
     """
     used = {name for sentence in sentences for run in sentence.runs for name in run.measures}
     names = {key: measure.name for key, measure in MEASURES.items()}
@@ -77,7 +98,9 @@ def alignment_page(sentences: Sequence[BrowsedSentence], title: str, note: str =
 
 def _sentence(sentence: BrowsedSentence) -> dict[str, Any]:
     gold = sentence.gold
-    known = None if gold is None else {"sure": sorted(gold.sure), "possible": sorted(gold.possible - gold.sure)}
+    known = (
+        None if gold is None else {"sure": sorted(gold.sure), "possible": sorted(gold.possible - gold.sure)}
+    )
     return {"number": sentence.number, "gold": known, "runs": [_run(run, gold) for run in sentence.runs]}
 
 
@@ -88,7 +111,9 @@ def _run(run: BrowsedRun, gold: GoldLinks | None) -> dict[str, Any]:
         "title": panel.title,
         "source": list(panel.source_tokens),
         "target": list(panel.target_tokens),
-        "weights": b64encode(np.rint(np.clip(weights, 0.0, 1.0) * 255).astype(np.uint8).tobytes()).decode("ascii"),
+        "weights": b64encode(np.rint(np.clip(weights, 0.0, 1.0) * 255).astype(np.uint8).tobytes()).decode(
+            "ascii"
+        ),
         "links": sorted(run.links),
         "measures": {name: round(float(run.measures[name]), 4) for name in MEASURES if name in run.measures},
     }

@@ -1,4 +1,5 @@
-"""Corpus scores of translations, by sacreBLEU; every score carries the signature that says how it was made."""
+"""Corpus scores of translations, by sacreBLEU; every score carries the signature that says how it was
+made."""
 
 from __future__ import annotations
 
@@ -16,34 +17,47 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 """Called with the sentences done and the sentences in all."""
 
-# White space to str.split(), by which sacreBLEU finds words, but letters to multi-bleu.perl, which reads bytes.
-_LETTERS_TO_PERL = {code: chr(0xF0000 + code) for code in range(0x3001) if chr(code).isspace() and chr(code) not in " \t\n\r\f\v"}
+# White space to str.split(), by which sacreBLEU finds words, but letters to multi-bleu.perl, which reads
+# bytes.
+_LETTERS_TO_PERL = {
+    code: chr(0xF0000 + code)
+    for code in range(0x3001)
+    if chr(code).isspace() and chr(code) not in " \t\n\r\f\v"
+}
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokenise: str = "13a") -> Score:
-    """Cased corpus BLEU (Papineni et al. 2002) of detokenised lines, one reference each; 0 to 100.
+    """Returns cased corpus BLEU (Papineni et al. 2002) of detokenised lines, one reference each; 0 to 100.
 
     tokenise: sacreBLEU's name of the tokenisation inside the metric: 13a, intl, zh, char, none, …
-    Raises InputError for different numbers of lines, no line at all, or a tokenisation that is unknown or not installed.
+    Raises InputError for different numbers of lines, no line at all, or a tokenisation that is unknown or not
+    installed.
     """
     return bleu_statistics(hypotheses, references, tokenise=tokenise).score()
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Corpus chrF2 (Popović 2015) of detokenised lines, one reference each; 0 to 100. Raises InputError as `bleu` does."""
+    """Returns corpus chrF2 (Popović 2015) of detokenised lines, one reference each; 0 to 100.
+
+    Raises InputError as `bleu` does.
+    """
     return chrf_statistics(hypotheses, references).score()
 
 
-def bleu_statistics(hypotheses: Sequence[str], references: Sequence[str], *, tokenise: str = "13a") -> SufficientStatistics:
-    """Of `bleu`: words of the hypothesis and of the reference, matching n-grams, n-grams (1 to 4); in that order."""
+def bleu_statistics(
+    hypotheses: Sequence[str], references: Sequence[str], *, tokenise: str = "13a"
+) -> SufficientStatistics:
+    """Returns the statistics of `bleu`: words of the hypothesis and of the reference, matching n-grams,
+    n-grams (1 to 4); in that order."""
     return _statistics("BLEU", _bleu_metric(tokenise), hypotheses, references)
 
 
 def chrf_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> SufficientStatistics:
-    """Corpus chrF2 (Popović 2015): character 6-grams, cased, spaces ignored; 0 to 100.
+    """Returns the statistics of corpus chrF2 (Popović 2015), over character 6-grams, cased, spaces ignored; 0
+    to 100.
 
-    Of each sentence, for each n: character n-grams of the hypothesis, of the reference, and of both. Raises InputError for different
-    numbers of lines or no line at all.
+    A sentence's row has, for each n, the character n-grams of the hypothesis, of the reference, and of both.
+    Raises InputError for different numbers of lines or no line at all.
     """
     from sacrebleu.metrics.chrf import CHRF
 
@@ -56,39 +70,53 @@ def ter_statistics(
     progress: Progress | None = None,
     found: Sequence[Sequence[float]] | None = None,
 ) -> SufficientStatistics:
-    """Translation edit rate (Snover et al. 2006) in percent, 0 for identity; lowercased and split at spaces, as Tercom does.
+    """Returns the translation edit rate (Snover et al. 2006) in percent, 0 for identity; lowercased and split
+    at spaces, as Tercom does.
 
-    Of each sentence: edits, words of the reference. A search over shifts of phrases: seconds for short sentences, minutes for thousands
-    of long ones. progress: called now and then. found: the `values` of an earlier call with these texts.
+    A sentence's row has edits and words of the reference. The search over shifts of phrases takes seconds for
+    short sentences, minutes for thousands of long ones. progress: called now and then. found: the `values` of
+    an earlier call with these texts.
     Raises InputError as `chrf_statistics` does.
     """
     from sacrebleu.metrics.ter import TER
 
-    return _statistics("TER", TER(), hypotheses, references, lower_is_better=True, progress=progress, found=found)
+    return _statistics(
+        "TER", TER(), hypotheses, references, lower_is_better=True, progress=progress, found=found
+    )
 
 
-def multi_bleu_statistics(hypotheses: Sequence[str], references: Sequence[str], tokeniser: Tokeniser | None = None) -> SufficientStatistics:
-    """BLEU of tokenised text as Moses's multi-bleu.perl computes it, with which the paper was measured (Sec. 5.1): not smoothed.
+def multi_bleu_statistics(
+    hypotheses: Sequence[str], references: Sequence[str], tokeniser: Tokeniser | None = None
+) -> SufficientStatistics:
+    """Returns BLEU of tokenised text as Moses's multi-bleu.perl computes it, with which the paper was
+    measured (Sec. 5.1): not smoothed.
 
-    tokeniser: what makes words of the lines, cased unless it says otherwise; without one they are tokenised already. The script fails
-    where all hypotheses are empty; this is 0. Scores depend on the tokeniser: compare within one only.
-    Of each sentence: as `bleu_statistics`. Raises InputError as `chrf_statistics` does.
+    tokeniser: makes words of the lines, cased unless it says otherwise; without one they are tokenised
+    already. The script fails where all hypotheses are empty; this is 0. Scores depend on the tokeniser:
+    compare within one only. Rows are as in `bleu_statistics`.
+    Raises InputError as `chrf_statistics` does.
     """
     from sacrebleu.metrics.bleu import BLEU
 
-    metric = BLEU(tokenize="none", smooth_method="none", force=True, lowercase=tokeniser is not None and tokeniser.lowercase)
+    metric = BLEU(
+        tokenize="none",
+        smooth_method="none",
+        force=True,
+        lowercase=tokeniser is not None and tokeniser.lowercase,
+    )
     if tokeniser is not None and tokeniser.kind == "moses":
         metric.tokenizer_signature = f"moses-{tokeniser.language}"
     return _statistics("multi-BLEU", metric, _words(hypotheses, tokeniser), _words(references, tokeniser))
 
 
 def length_ratio_statistics(statistics: SufficientStatistics) -> SufficientStatistics:
-    """Words of the hypotheses / words of the references, from the statistics of BLEU or multi-BLEU."""
-    return ratio("length ratio", statistics.signature, statistics.values[:, 0].tolist(), statistics.values[:, 1].tolist())
+    """Returns words of the hypotheses / words of the references, from the statistics of BLEU or
+    multi-BLEU."""
+    return ratio("length ratio", statistics.signature, *statistics.values.T[:2])
 
 
 def lengths(lines: Sequence[str], tokenise: str = "13a") -> list[int]:
-    """Words of every line, as sacreBLEU's tokenisation counts them. Raises InputError as `bleu` does."""
+    """Counts the words of every line by sacreBLEU's tokenisation. Raises InputError as `bleu` does."""
     metric = _bleu_metric(tokenise)
     return [len(metric.tokenizer(line.rstrip()).split()) for line in lines]
 
@@ -97,10 +125,15 @@ def _bleu_metric(tokenise: str) -> Any:
     from sacrebleu.metrics.bleu import BLEU
 
     if tokenise not in BLEU.TOKENIZERS:
-        raise InputError(f"there is no BLEU tokenisation {tokenise!r}", remedy=f"use one of {', '.join(BLEU.TOKENIZERS)}")
+        raise InputError(
+            f"there is no BLEU tokenisation {tokenise!r}", remedy=f"use one of {', '.join(BLEU.TOKENIZERS)}"
+        )
     try:
         return BLEU(tokenize=tokenise)
-    except (ImportError, RuntimeError) as error:  # how sacreBLEU reports a tokeniser whose package is not installed
+    except (
+        ImportError,
+        RuntimeError,
+    ) as error:  # how sacreBLEU reports a tokeniser whose package is not installed
         raise InputError(f"BLEU tokenisation {tokenise!r} cannot be used: {error}") from None
 
 
@@ -122,7 +155,9 @@ def _statistics(
         if progress:
             progress(len(rows), len(hypotheses))
     signature = str(metric.get_signature())
-    return SufficientStatistics(name, signature, np.array(rows, np.float64), _of_sums(metric), lower_is_better)
+    return SufficientStatistics(
+        name, signature, np.array(rows, np.float64), _of_sums(metric), lower_is_better
+    )
 
 
 def _of_sums(metric: Any) -> Callable[[Sequence[float]], float]:
@@ -130,7 +165,7 @@ def _of_sums(metric: Any) -> Callable[[Sequence[float]], float]:
 
 
 def _words(lines: Sequence[str], tokeniser: Tokeniser | None) -> list[str]:
-    """The lines, with one space between words as multi-bleu.perl finds them."""
+    """Writes the lines with one space between words as multi-bleu.perl finds them."""
     if tokeniser is not None and tokeniser.kind == "moses":
         lines = [" ".join(tokeniser.moses_words(line)) for line in lines]
     return [line.translate(_LETTERS_TO_PERL) for line in lines]

@@ -1,4 +1,4 @@
-"""Word links in files: Pharaoh lines and the NAACL 2003 gold format, with sure and possible links."""
+"""Gold links: Pharaoh lines and the NAACL 2003 format."""
 
 from __future__ import annotations
 
@@ -15,21 +15,26 @@ _NAACL_LINE = re.compile(rf"{_POSITION}\s+{_POSITION}\s+{_POSITION}(?:\s+([SP]))
 
 
 def read_pharaoh(path: str | Path) -> list[set[Link]]:
-    """Links of a Pharaoh file, one sentence per line: `i-j`, source-target, 0-based. An empty line is a sentence without links.
+    """Reads the links of a Pharaoh file, one sentence per line: `i-j`, source-target, 0-based. An empty line
+    is a sentence without links.
 
     Possible links, written `i?j` or `ipj` in gold files, count as links here; `read_gold` tells them apart.
     Raises InputError with file and line for anything else.
     """
-    return [set(parse_gold_links(line, path, number).possible) for number, line in enumerate(read_lines(path), 1)]
+    return [
+        set(parse_gold_links(line, path, number).possible) for number, line in enumerate(read_lines(path), 1)
+    ]
 
 
 def read_gold(path: str | Path) -> list[GoldLinks]:
-    """Gold links in sentence order, from a NAACL file (named .wa or .wa.gz, or recognised by its first line) or a Pharaoh file.
+    """Reads gold links in sentence order, from a NAACL file (named .wa or .wa.gz, or recognised by its first
+    line) or a Pharaoh file.
 
-    A NAACL line is `sentence source_position target_position [S|P] [confidence]`, 1-based; without a letter the link is sure. Position 0 is
-    the empty word: such a line says that a word has no link, so it adds none, but its sentence exists. Blank lines are skipped.
-    Raises InputError with file and line for a malformed link, and for a NAACL file that leaves out a sentence: the n-th
-    entry must belong to the n-th line of the text.
+    A NAACL line is `sentence source_position target_position [S|P] [confidence]`, 1-based; without a letter
+    the link is sure. Position 0 is the empty word: such a line adds no link, but its sentence exists. Blank
+    lines are skipped.
+    Raises InputError with file and line for a malformed link, and for a NAACL file that leaves out a
+    sentence: the n-th entry must belong to the n-th line of the text.
     """
     lines = list(read_lines(path))
     if not _is_naacl(lines, path):
@@ -61,10 +66,15 @@ def _parse_naacl(lines: Sequence[str], path: str | Path) -> dict[int, GoldLinks]
         match = _NAACL_LINE.fullmatch(line.strip())
         if match is None or int(match[1]) == 0:
             remedy = "write a line as: sentence source_position target_position [S|P], counted from 1"
-            raise InputError(f"{line.strip()!r} is not a NAACL link", file=path, line=line_number, remedy=remedy)
+            raise InputError(
+                f"{line.strip()!r} is not a NAACL link", file=path, line=line_number, remedy=remedy
+            )
         sentence, source, target = int(match[1]), int(match[2]), int(match[3])
         links = (possible if match[4] == "P" else sure).setdefault(sentence, set())
         if source > 0 and target > 0:
             links.add((source - 1, target - 1))
     numbers = sorted(sure.keys() | possible.keys())
-    return {number: GoldLinks(frozenset(sure.get(number, ())), frozenset(possible.get(number, ()))) for number in numbers}
+    return {
+        number: GoldLinks(frozenset(sure.get(number, ())), frozenset(possible.get(number, ())))
+        for number in numbers
+    }

@@ -9,6 +9,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_behaviour import jumps
 from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error, alignment_statistics
 from rnnsearch.evaluation.gold_links import read_pharaoh
+from rnnsearch.evaluation.score_tables import text_table
 from rnnsearch.evaluation.significance import Comparison, comparisons, p_statement
 from rnnsearch.word_links import GoldLinks, Link
 
@@ -22,12 +23,15 @@ class ScoredLinks(NamedTuple):
 
 
 def read_systems(names: Sequence[str], gold: Sequence[GoldLinks], swapped: bool = False) -> list[ScoredLinks]:
-    """Reads and scores link files. swapped: they say target-source. Raises InputError as `read_pharaoh` and `alignment_error` do."""
+    """Reads and scores link files. swapped: they say target-source. Raises InputError as `read_pharaoh` and
+    `alignment_error` do."""
     if len(set(names)) < len(names):
         raise InputError("the same link file is given twice", remedy="give each file once")
     systems = []
     for name in names:
-        links = [{link[::-1] for link in sentence} if swapped else sentence for sentence in read_pharaoh(name)]
+        links = [
+            {link[::-1] for link in sentence} if swapped else sentence for sentence in read_pharaoh(name)
+        ]
         try:
             systems.append(ScoredLinks(name, links, alignment_error(links, gold)))
         except InputError as error:
@@ -36,49 +40,74 @@ def read_systems(names: Sequence[str], gold: Sequence[GoldLinks], swapped: bool 
 
 
 def differences(systems: Sequence[ScoredLinks], gold: Sequence[GoldLinks]) -> list[Comparison]:
-    """Of the alignment error rates of each two systems, by sentence; none without sure links, where a system may have no error rate."""
+    """Compares the alignment error rates of each two systems, by sentence; none without sure links, where a
+    system may have no error rate."""
     if not any(reference.sure for reference in gold):
         return []
     return comparisons({system.name: alignment_statistics(system.links, gold)["aer"] for system in systems})
 
 
 def as_table(systems: Sequence[ScoredLinks], differences: Sequence[Comparison], alpha: float) -> str:
-    """One line for a system by itself; for several a table, how far each two agree, and whether chance makes such differences."""
+    """Returns one line for a system by itself; for several a table, how far each two agree, and whether
+    chance makes such differences."""
     if len(systems) == 1 and alpha == 0.5:
         return str(systems[0].score)
-    width = max(len("system"), *(len(system.name) for system in systems))
-    lines = [f"{'system':{width}}     AER  precision  recall  {f'F({alpha:g})':>7}    links"]
-    for name, _, score in systems:
-        rates = f"{100 * score.aer:6.2f}  {100 * score.precision:9.2f}  {100 * score.recall:6.2f}  {100 * score.f_measure(alpha):7.2f}"
-        lines.append(f"{name:{width}}  {rates}  {score.links:7,}")
-    lines.append(f"gold: {systems[0].score.sure:,} sure and {systems[0].score.possible:,} possible links, the sure ones among them")
+    rows = [
+        [
+            name,
+            *(
+                f"{100 * rate:.2f}"
+                for rate in (score.aer, score.precision, score.recall, score.f_measure(alpha))
+            ),
+            f"{score.links:,}",
+        ]
+        for name, _, score in systems
+    ]
+    lines = [text_table(["system", "AER", "precision", "recall", f"F({alpha:g})", "links"], rows)]
+    lines.append(
+        f"gold: {systems[0].score.sure:,} sure and {systems[0].score.possible:,} possible links, the sure "
+        "ones among them"
+    )
     for place, one in enumerate(systems):
         for other in systems[place + 1 :]:
             lines.append(f"agreement {100 * _agreement(one, other):.2f}: {one.name}, {other.name}")
     for found in differences:
         lines.append(
-            f"difference {100 * found.difference:+.2f} ({p_statement(found.p_randomisation)}): AER of {found.other} - {found.system}"
+            f"difference {100 * found.difference:+.2f} ({p_statement(found.p_randomisation)}): AER of "
+            f"{found.other} - {found.system}"
         )
     return "\n".join(lines)
 
 
-def as_json(systems: Sequence[ScoredLinks], differences: Sequence[Comparison], gold: str, alpha: float) -> dict[str, Any]:
-    """Rates from 0 to 1, counts, the share of jumps that do not go back, the agreement of each two systems and their difference in AER."""
+def as_json(
+    systems: Sequence[ScoredLinks], differences: Sequence[Comparison], gold: str, alpha: float
+) -> dict[str, Any]:
+    """Returns rates from 0 to 1, counts, the share of jumps that do not go back, the agreement of each two
+    systems and their difference in AER."""
     return {
         "gold": gold,
         "sentences": len(systems[0].links),
         "alpha": alpha,
-        "systems": [{"name": name, **_rates(score, alpha), "monotone": _monotone(links)} for name, links, score in systems],
+        "systems": [
+            {"name": name, **_rates(score, alpha), "monotone": _monotone(links)}
+            for name, links, score in systems
+        ],
         "agreement": [[round(_agreement(one, other), 6) for other in systems] for one in systems],
         "differences": [
-            {"system": found.system, "other": found.other, "aer": round(found.difference, 6), "p": found.p_randomisation}
+            {
+                "system": found.system,
+                "other": found.other,
+                "aer": round(found.difference, 6),
+                "p": found.p_randomisation,
+            }
             for found in differences
         ],
     }
 
 
 def sentence_table(systems: Sequence[ScoredLinks], gold: Sequence[GoldLinks]) -> Iterator[str]:
-    """Lines of TSV: a line for each sentence of each system; a rate that nothing could miss is 1, an error rate 0."""
+    """Yields lines of TSV, one for each sentence of each system; a rate that nothing could miss is 1, an
+    error rate 0."""
     columns = ("aer", "precision", "recall", "f_measure", "links", "sure", "possible")
     yield "\t".join(["system", "sentence", *columns])
     for name, links, _ in systems:
@@ -88,7 +117,12 @@ def sentence_table(systems: Sequence[ScoredLinks], gold: Sequence[GoldLinks]) ->
 
 
 def _rates(score: AlignmentScore, alpha: float) -> dict[str, float]:
-    rates = {"aer": score.aer, "precision": score.precision, "recall": score.recall, "f_measure": score.f_measure(alpha)}
+    rates = {
+        "aer": score.aer,
+        "precision": score.precision,
+        "recall": score.recall,
+        "f_measure": score.f_measure(alpha),
+    }
     counts = {"links": score.links, "sure": score.sure, "possible": score.possible}
     return {name: round(rate, 6) for name, rate in rates.items()} | counts
 

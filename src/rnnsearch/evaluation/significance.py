@@ -21,12 +21,12 @@ SMALLEST = 0.001
 
 
 def p_number(p: float) -> str:
-    """A p-value for a person: `0.042`, or `< 0.001`; never 0.000."""
+    """Writes a p-value for a person: `0.042`, or `< 0.001`; never 0.000."""
     return f"< {SMALLEST}" if p < SMALLEST else f"{p:.3f}"
 
 
 def p_statement(p: float) -> str:
-    """`p = 0.042`, or `p < 0.001`."""
+    """Writes `p = 0.042`, or `p < 0.001`."""
     return f"p {p_number(p)}" if p < SMALLEST else f"p = {p_number(p)}"
 
 
@@ -34,12 +34,13 @@ def p_statement(p: float) -> str:
 class Comparison:
     """Two systems by one metric, on the same sentences.
 
-    difference: the score of `other` minus that of `system`.
-    p_randomisation: approximate randomisation (Riezler & Maxwell 2005), two-sided: how often the systems differ by more after
-    their translations were exchanged, sentence by sentence, at random. It asks what the null hypothesis asks: the one to quote.
-    p_bootstrap: paired bootstrap (Koehn 2004), two-sided: how often the difference on resampled sentences exceeds its mean by more than
-    the systems differ. Riezler & Maxwell find that it takes luck for a difference more often.
-    share_better: the share of the resamples in which `other` is better, ties counted half: the figure that Koehn gives.
+    difference: the score of `other` minus that of `system`. p_randomisation: approximate randomisation
+    (Riezler & Maxwell 2005), two-sided: how often the systems differ by more after their translations were
+    exchanged, sentence by sentence, at random. It asks what the null hypothesis asks: the one to quote.
+    p_bootstrap: paired bootstrap (Koehn 2004), two-sided: how often the difference on resampled sentences
+    exceeds its mean by more than the systems differ. Riezler & Maxwell find that it takes luck for a
+    difference more often. share_better: the share of the resamples in which `other` is better, ties counted
+    half: the figure that Koehn gives.
     """
 
     metric: str
@@ -52,17 +53,33 @@ class Comparison:
 
 
 def comparisons(
-    systems: Mapping[str, SufficientStatistics], *, resamples: int = RESAMPLES, trials: int = TRIALS, seed: int = SEED
+    systems: Mapping[str, SufficientStatistics],
+    *,
+    resamples: int = RESAMPLES,
+    trials: int = TRIALS,
+    seed: int = SEED,
 ) -> list[Comparison]:
-    """Every two systems, in their order. systems: name → statistics of one metric. Raises InputError as `compare` does."""
-    return [compare(first, second, resamples=resamples, trials=trials, seed=seed) for first, second in combinations(systems.items(), 2)]
+    """Compares every two systems, in their order. systems: name → statistics of one metric. Raises InputError
+    as `compare` does."""
+    return [
+        compare(first, second, resamples=resamples, trials=trials, seed=seed)
+        for first, second in combinations(systems.items(), 2)
+    ]
 
 
-def compare(system: Named, other: Named, *, resamples: int = RESAMPLES, trials: int = TRIALS, seed: int = SEED) -> Comparison:
-    """(name, statistics) of two systems. Raises InputError if they are of different metrics or of different numbers of sentences."""
+def compare(
+    system: Named, other: Named, *, resamples: int = RESAMPLES, trials: int = TRIALS, seed: int = SEED
+) -> Comparison:
+    """Compares two systems, each given as (name, statistics).
+
+    Raises InputError if they are of different metrics or of different numbers of sentences.
+    """
     (name, ours), (other_name, theirs) = system, other
     if len(ours) != len(theirs) or ours.name != theirs.name:
-        what = f"{name} has {ours.name} of {len(ours):,} sentences and {other_name} has {theirs.name} of {len(theirs):,}"
+        what = (
+            f"{name} has {ours.name} of {len(ours):,} sentences and {other_name} has {theirs.name} of "
+            f"{len(theirs):,}"
+        )
         raise InputError(what, remedy="compare one metric on one test set")
     difference = theirs.score().value - ours.score().value
     resampled = theirs.bootstrap(samples=resamples, seed=seed) - ours.bootstrap(samples=resamples, seed=seed)
@@ -78,12 +95,17 @@ def compare(system: Named, other: Named, *, resamples: int = RESAMPLES, trials: 
     )
 
 
-def exchanged_differences(ours: SufficientStatistics, theirs: SufficientStatistics, trials: int, seed: int) -> NDArray[np.float64]:
-    """(trials,): the differences of the scores after each sentence's two translations were exchanged with probability ½."""
+def exchanged_differences(
+    ours: SufficientStatistics, theirs: SufficientStatistics, trials: int, seed: int
+) -> NDArray[np.float64]:
+    """Returns the differences of the scores, (trials,), after each sentence's two translations were exchanged
+    with probability ½."""
     random = np.random.default_rng(seed)
     sentences = len(ours)
     both, gain = ours.values.sum(axis=0) + theirs.values.sum(axis=0), ours.values - theirs.values
-    block = max(32, DRAWN_AT_ONCE // sentences // 32 * 32)  # numpy draws truth values by 32: so their order is that of a single draw
+    block = max(
+        32, DRAWN_AT_ONCE // sentences // 32 * 32
+    )  # numpy draws truth values by 32: so their order is that of a single draw
     differences: list[float] = []
     for begin in range(0, trials, block):
         kept = random.integers(2, size=(min(block, trials - begin), sentences), dtype=bool)
@@ -94,9 +116,11 @@ def exchanged_differences(ours: SufficientStatistics, theirs: SufficientStatisti
 
 
 def _share_beyond(chance: NDArray[np.float64], difference: float) -> float:
-    """The p-value: the share of chance's differences that are larger, the observed one counted among them.
+    """Returns the p-value: the share of chance's differences that are larger, the observed one counted among
+    them.
 
-    Where there is no difference there is nothing to explain: 1, though a strict inequality alone would call equal systems different.
+    Where there is no difference there is nothing to explain: 1, though a strict inequality alone would call
+    equal systems different.
     """
     if difference == 0:
         return 1.0

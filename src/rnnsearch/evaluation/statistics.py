@@ -1,6 +1,8 @@
-"""Sufficient statistics: a row of numbers for each sentence, whose sums over any set of sentences give the corpus score of that set.
+"""Sufficient statistics: a row of numbers for each sentence, whose sums over any set of sentences give the
+corpus score of that set.
 
-Whatever is asked of a system, on parts of the test set or on thousands of resamples, its text is compared with the references only once.
+Whatever is asked of a system, on parts of the test set or on thousands of resamples, its text is compared
+with the references only once.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rnnsearch.errors import InputError
 
@@ -22,7 +24,8 @@ Subset = NDArray[np.bool_] | NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A corpus score: `value` in percent for BLEU, chrF and TER, and the `signature` that says how it was computed."""
+    """A corpus score: `value` in percent for BLEU, chrF and TER, and the `signature` that says how it was
+    computed."""
 
     name: str
     value: float
@@ -36,8 +39,8 @@ class Score:
 class SufficientStatistics:
     """One metric of one system on one test set.
 
-    values: (sentences, numbers), for BLEU for example lengths, matching n-grams and n-grams. of_sums: their sums → the score.
-    lower_is_better: as for TER and the negative log-likelihood.
+    values: (sentences, numbers), for BLEU for example lengths, matching n-grams and n-grams. of_sums: their
+    sums → the score. lower_is_better: as for TER and the negative log-likelihood.
     """
 
     name: str
@@ -47,20 +50,24 @@ class SufficientStatistics:
     lower_is_better: bool = False
 
     def __len__(self) -> int:
-        """Sentences."""
+        """Returns the number of sentences."""
         return len(self.values)
 
     def score(self, subset: Subset | None = None) -> Score:
-        """Of all sentences or of some. Raises InputError if there is none."""
+        """Returns the score of all sentences or of some. Raises InputError if there is none."""
         values = self.values if subset is None else self.values[subset]
         if not len(values):
             raise InputError(f"no sentence to compute {self.name} of")
         return Score(self.name, self.of_sums(values.sum(axis=0).tolist()), self.signature)
 
-    def bootstrap(self, subset: Subset | None = None, *, samples: int = 1000, seed: int = 1) -> NDArray[np.float64]:
-        """The scores of `samples` resamples of the sentences, drawn with replacement (Efron 1979; Koehn 2004): (samples,).
+    def bootstrap(
+        self, subset: Subset | None = None, *, samples: int = 1000, seed: int = 1
+    ) -> NDArray[np.float64]:
+        """Returns the scores of `samples` resamples of the sentences, drawn with replacement (Efron 1979;
+        Koehn 2004): (samples,).
 
-        Systems of one test set get the same resamples from the same seed: their scores are paired. Raises InputError for no sentence.
+        Systems of one test set get the same resamples from the same seed: their scores are paired.
+        Raises InputError for no sentence.
         """
         values = self.values if subset is None else self.values[subset]
         if not len(values):
@@ -70,14 +77,17 @@ class SufficientStatistics:
     def interval(
         self, subset: Subset | None = None, *, samples: int = 1000, seed: int = 1, confidence: float = 0.95
     ) -> tuple[float, float]:
-        """The percentile interval of the bootstrap (Efron & Tibshirani 1993, Chapter 13)."""
+        """Returns the percentile interval of the bootstrap (Efron & Tibshirani 1993, Chapter 13)."""
         outside = 50 * (1 - confidence)
-        low, high = np.percentile(self.bootstrap(subset, samples=samples, seed=seed), (outside, 100 - outside))
+        low, high = np.percentile(
+            self.bootstrap(subset, samples=samples, seed=seed), (outside, 100 - outside)
+        )
         return float(low), float(high)
 
 
 def resampled_sums(values: NDArray[np.float64], samples: int, seed: int) -> NDArray[np.float64]:
-    """values: (sentences, numbers) → (samples, numbers): their sums over resamples of as many sentences, drawn with replacement."""
+    """Sums the rows of resamples of as many sentences, drawn with replacement: (sentences, numbers) →
+    (samples, numbers)."""
     sentences = len(values)
     random = np.random.default_rng(seed)
     block = max(1, DRAWN_AT_ONCE // sentences)
@@ -91,8 +101,16 @@ def resampled_sums(values: NDArray[np.float64], samples: int, seed: int) -> NDAr
 
 
 def ratio(
-    name: str, signature: str, numerators: Sequence[float], denominators: Sequence[float], *, lower_is_better: bool = False
+    name: str,
+    signature: str,
+    numerators: ArrayLike,
+    denominators: ArrayLike,
+    *,
+    lower_is_better: bool = False,
 ) -> SufficientStatistics:
-    """The statistics of Σ numerators / Σ denominators, one of each per sentence; not a number where the latter sum to 0."""
+    """Returns the statistics of Σ numerators / Σ denominators, one of each per sentence; not a number where
+    the latter sum to 0."""
     values = np.stack([np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)], axis=1)
-    return SufficientStatistics(name, signature, values, lambda sums: sums[0] / sums[1] if sums[1] else float("nan"), lower_is_better)
+    return SufficientStatistics(
+        name, signature, values, lambda sums: sums[0] / sums[1] if sums[1] else float("nan"), lower_is_better
+    )

@@ -1,19 +1,28 @@
-"""A test set: source and reference line by line, and its gold word links where they are known."""
+"""A test set, and what systems make of it: our runs, and any file of translations, whoever made it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, did_you_mean, one_line
 from rnnsearch.evaluation.gold_links import read_gold
+from rnnsearch.records import Translation
+from rnnsearch.system.files import file_name
+from rnnsearch.text.codec import Codec
 from rnnsearch.text.formats.lines import read_lines, read_pairs
-from rnnsearch.word_links import GoldLinks
+from rnnsearch.text.nbest import is_nbest, parse_nbest
+from rnnsearch.word_links import GoldLinks, Link
 
 
 @dataclass(frozen=True)
 class TestSet:
-    """source, reference: line n of one translates line n of the other. gold: links of every pair. files, gold_file: where they are from."""
+    """source, reference: line n of one translates line n of the other. gold: links of every pair. files,
+    gold_file: where they are from."""
 
     name: str
     source: list[str]
@@ -27,31 +36,157 @@ class TestSet:
         return list(zip(self.source, self.reference, strict=True))
 
     def first(self, pairs: int) -> TestSet:
-        """The beginning of it."""
+        """Returns its first pairs."""
         gold = None if self.gold is None else self.gold[:pairs]
         return replace(self, source=self.source[:pairs], reference=self.reference[:pairs], gold=gold)
 
     def with_gold(self, file: str | Path) -> TestSet:
-        """With the links of a Pharaoh or NAACL file. Raises InputError if they are not of as many sentences."""
+        """Adds the links of a Pharaoh or NAACL file. Raises InputError if they are not of as many
+        sentences."""
         links = read_gold(file)
         require_lines(file, len(links), self)
         return replace(self, gold=links, gold_file=str(file))
 
 
-def read_test_set(name: str, source: str | Path | None, reference: str | Path, gold: str | Path | None = None) -> TestSet:
-    """source: None if nobody will look at it; its lines are then empty.
+def read_test_set(
+    name: str, source: str | Path | None, reference: str | Path, gold: str | Path | None = None
+) -> TestSet:
+    """Reads a test set. source: None if nobody will look at it; its lines are then empty.
 
-    Raises InputError for files that cannot be read, are not parallel or hold no line, and for gold links that do not fit.
+    Raises InputError for files that cannot be read, are not parallel or hold no line, and for gold links that
+    do not fit.
     """
-    pairs = [("", line) for line in read_lines(reference)] if source is None else list(read_pairs(source, reference))
+    pairs = (
+        [("", line) for line in read_lines(reference)]
+        if source is None
+        else list(read_pairs(source, reference))
+    )
     if not pairs:
         raise InputError("is empty", file=reference, remedy="a test set has at least one pair")
-    test = TestSet(name, [pair[0] for pair in pairs], [pair[1] for pair in pairs], (str(source), str(reference)))
+    test = TestSet(
+        name, [pair[0] for pair in pairs], [pair[1] for pair in pairs], (str(source), str(reference))
+    )
     return test if gold is None else test.with_gold(gold)
 
 
+def sacrebleu_files(name: str, languages: str) -> tuple[str, str]:
+    """Returns source and reference of one of sacreBLEU's test sets, which it downloads at the first use.
+
+    languages: a pair such as en-fr. Of several references the first is taken.
+    Raises InputError for a set or a pair that sacreBLEU does not have, and with its reason if it cannot get
+    them.
+    """
+    from sacrebleu import utils
+
+    known = utils.get_available_testsets()
+    if name not in known:
+        hint = did_you_mean(name, known)
+        remedy = f"{hint} `sacrebleu --list` names them".strip()
+        raise InputError(f"sacreBLEU has no test set {name!r}", remedy=remedy)
+    pairs = utils.get_langpairs_for_testset(name)
+    if languages not in pairs:
+        remedy = f"-l with one of {', '.join(sorted(pairs))}"
+        raise InputError(f"the test set {name} has no language pair {languages!r}", remedy=remedy)
+    try:
+        return utils.get_source_file(name, languages), utils.get_reference_files(name, languages)[0]
+    except (Exception, SystemExit) as error:  # it raises, or logs and exits
+        remedy = "it is downloaded once: try again with a connection"
+        raise InputError(f"sacreBLEU cannot get {name}: {one_line(str(error))}", remedy=remedy) from None
+
+
 def require_lines(file: str | Path, lines: int, test: TestSet) -> None:
-    """Raises InputError for a file that has not one line, or one sentence's links, for each pair of the test set."""
+    """Raises InputError for a file that has not one line, or one sentence's links, for each pair of the test
+    set."""
     if lines != len(test.source):
         remedy = "line n must belong to line n of the test set"
-        raise InputError(f"has {lines:,} sentences, and test set {test.name} has {len(test.source):,}", file=file, remedy=remedy)
+        raise InputError(
+            f"has {lines:,} sentences, and test set {test.name} has {len(test.source):,}",
+            file=file,
+            remedy=remedy,
+        )
+
+
+@dataclass(frozen=True)
+class RunAnswers:
+    """Everything that a run says of a test set; `translation/outputs.py` makes it, once.
+
+    source, target: how the run turns text into ids. attends: false where α says nothing (RNNencdec).
+    references: the references in forced decoding. posterior: their links by the alignment posterior.
+    translations, seconds: of every source line. without_unk: number of a pair whose words the run knows, from
+    0 → its translation without UNK; None if nobody asked.
+    """
+
+    path: Path
+    source: Codec
+    target: Codec
+    attends: bool = True
+    references: Sequence[Translation] = ()
+    posterior: Sequence[Sequence[Link]] | None = None
+    translations: Sequence[Translation] = ()
+    seconds: Sequence[float] = ()
+    without_unk: dict[int, str] | None = None
+    search: dict[str, Any] = field(default_factory=dict)
+    hardware: str = ""
+    parameters: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A system's translations of a test set: one detokenised line per sentence.
+
+    candidates: lines of the n-best list that they were read from. run: for one of our runs, what it says.
+    """
+
+    name: str
+    texts: Sequence[str]
+    candidates: int | None = None
+    run: RunAnswers | None = None
+
+
+def read_system(argument: str, lines: int) -> System:
+    """Reads `NAME=FILE`: translations of `lines` sentences, as plain lines or as a Moses n-best list.
+
+    Raises InputError for a missing name or file, another number of lines, an empty file, or sentences that an
+    n-best list leaves out.
+    """
+    name, separator, file = argument.partition("=")
+    if not (separator and name.strip() and file):
+        raise InputError(f"{argument!r} is not NAME=FILE", remedy="for example moses=moses.out")
+    return read_hypotheses(file, lines, name.strip())
+
+
+def read_hypotheses(file: str | Path, lines: int, name: str = "") -> System:
+    """Reads a file as `read_system` does; without a name, the system is called as the file, without
+    suffixes."""
+    text, candidates = list(read_lines(file)), None
+    if text and is_nbest(text[0]):
+        candidates = len(text)
+        text = _first_candidates(text, lines, file)
+    if not text:
+        remedy = f"give one line for each of the {lines:,} sentences"
+        raise InputError("has no translations", file=file, remedy=remedy)
+    if len(text) != lines:
+        counted = "1 line" if len(text) == 1 else f"{len(text):,} lines"
+        remedy = "line N must translate line N of the source"
+        raise InputError(f"has {counted}, but there are {lines:,} references", file=file, remedy=remedy)
+    stem = Path(file).name.split(".")[0] or str(file) if str(file) != "-" else "stdin"
+    return System(name or stem, text, candidates)
+
+
+def require_different(names: Sequence[str], what: str, remedy: str) -> None:
+    """Raises InputError if two names are the same, or would name the same file."""
+    twice = next((name for name, count in Counter(map(file_name, names)).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(f"two {what} are called {twice}", remedy=remedy)
+
+
+def _first_candidates(text: list[str], lines: int, file: str | Path) -> list[str]:
+    """Returns the first candidate of every sentence of an n-best list."""
+    groups = groupby(parse_nbest(text, lines, file), key=lambda candidate: candidate.sentence)
+    found = {sentence: next(group).text for sentence, group in groups}
+    for expected in range(lines):
+        if expected not in found:
+            remedy = f"every sentence from 0 to {lines - 1} needs at least one line"
+            what = f"the n-best list has no candidate for sentence {expected}"
+            raise InputError(what, file=file, remedy=remedy)
+    return list(found.values())

@@ -1,1 +1,25 @@
-"""A trained model in other forms: a page that translates in the browser."""
+"""A trained model in other forms: a page that translates in the browser, and ONNX."""
+
+from __future__ import annotations
+
+from rnnsearch.errors import InputError
+from rnnsearch.run import Run
+
+PARTS = {
+    "cell": ("gated",),
+    "encoder": ("bidirectional",),
+    "alignment": ("additive",),
+    "readout": ("maxout",),
+    "decoder": ("forward",),
+}
+"""Parts of a network that the other engines have, by setting; any decoder variant and sizes."""
+
+
+def check_parts(run: Run, engine: str) -> None:
+    """Raises InputError for a network with another part, naming the first setting that `engine` does not
+    know."""
+    for setting, known in PARTS.items():
+        value = getattr(run.settings.model, setting)
+        if value not in known:
+            what = f'model.{setting} = "{value}": {engine} has only {", ".join(known)}'
+            raise InputError(what, file=run.path, remedy="export a model with the parts of recipe multi30k")

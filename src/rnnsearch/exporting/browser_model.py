@@ -1,24 +1,26 @@
-"""A run as the engine of the page reads it (page/engine): `text.json` and `model.safetensors` with int8 matrices."""
+"""A run as the engine of the page reads it (page/engine): `text.json` and `model.safetensors` with int8
+matrices."""
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
 
 from rnnsearch.errors import InputError
-from rnnsearch.exporting.parts import check_parts
-from rnnsearch.model.int8_weights import quantise
+from rnnsearch.exporting import check_parts
 from rnnsearch.run import Run
 from rnnsearch.system.files import write_text
-from rnnsearch.system.tensors import save_tensors
+from rnnsearch.system.tensors import quantise, save_tensors
 from rnnsearch.text.codec import Codec, Side
 from rnnsearch.text.vocabulary import SPECIALS
 
 TEXT, WEIGHTS = "text.json", "model.safetensors"
 SEARCH = (
     *("beam", "normalise", "length_alpha", "coverage_beta", "no_unk"),
-    *("min_length_ratio", "max_length_ratio", "max_source_length"),
+    *("min_length_ratio", "max_length_ratio", "max_source_length", "faithful"),
+    "confidence",
 )
 """The settings of a search that the engine reads."""
 NO_DETOKENISER = ("cs", "fi", "ko", "zh", "ja", "cjk")
@@ -26,18 +28,27 @@ NO_DETOKENISER = ("cs", "fi", "ko", "zh", "ja", "cjk")
 
 
 def check_exportable(run: Run) -> None:
-    """Raises InputError for a model that the engine of the page cannot run, naming the first setting that it does not know."""
+    """Raises InputError for a model that the engine of the page cannot run, naming the first setting that it
+    does not know."""
     check_parts(run, "the engine of the page")
     data = run.settings.data
     if data.subwords == "unigram":
-        raise InputError('data.subwords = "unigram": the engine of the page has only bpe and none', file=run.path)
-    if data.tokeniser == "moses" and (data.target_language in NO_DETOKENISER or data.source_language in ("ko", "zh", "ja", "cjk")):
-        what = f"the engine of the page has no rules for the words of {data.source_language} and {data.target_language} together"
+        raise InputError(
+            'data.subwords = "unigram": the engine of the page has only bpe and none', file=run.path
+        )
+    if data.tokeniser == "moses" and (
+        data.target_language in NO_DETOKENISER or data.source_language in ("ko", "zh", "ja", "cjk")
+    ):
+        what = (
+            f"the engine of the page has no rules for the words of {data.source_language} and "
+            f"{data.target_language} together"
+        )
         raise InputError(what, file=run.path, remedy="the tokeniser `space` works for every language")
 
 
 def write_browser_model(run: Run, folder: Path) -> int:
-    """Writes both files into `folder`, which it makes. Returns their bytes. Raises InputError as `check_exportable`."""
+    """Writes both files into `folder`, which it makes. Returns their bytes. Raises InputError as
+    `check_exportable`."""
     check_exportable(run)
     network = run.load_network()
     search = run.settings.search.model_dump(include=set(SEARCH))
@@ -59,6 +70,8 @@ def _side(codec: Codec, side: Side) -> dict[str, Any]:
     words = [codec.vocabulary.word(number) for number in range(len(codec.vocabulary))]
     result: dict[str, Any] = {"words": words, "subwords": "none", "pieces": None}
     result |= {"tokeniser": tokeniser.kind, "language": tokeniser.language, "lowercase": tokeniser.lowercase}
+    if codec.known is not None:
+        result["known"] = base64.b64encode(codec.known.bits.tobytes()).decode()
     if codec.subwords is not None:
         pieces = codec.subwords.vocabulary()
         # They are the vocabulary itself, unless a subword is spelt like one of its specials.
@@ -67,14 +80,20 @@ def _side(codec: Codec, side: Side) -> dict[str, Any]:
 
 
 def moses_rules(language: str, side: Side) -> dict[str, Any]:
-    """The lists that Moses's rules read: sets of characters as [first, last, …], and words whose full stop ends no sentence."""
+    """Returns the lists that Moses's rules read: sets of characters as [first, last, …], and words whose full
+    stop ends no sentence."""
     from sacremoses import MosesDetokenizer, MosesTokenizer
     from sacremoses.util import CJKChars
 
     from rnnsearch.text.moses.reference import ranges
 
     tokeniser, detokeniser = MosesTokenizer(language), MosesDetokenizer(language)
-    sets = {"alnum": tokeniser.IsAlnum, "alpha": tokeniser.IsAlpha, "numbers": tokeniser.IsN, "lower": tokeniser.IsLower}
+    sets = {
+        "alnum": tokeniser.IsAlnum,
+        "alpha": tokeniser.IsAlpha,
+        "numbers": tokeniser.IsN,
+        "lower": tokeniser.IsLower,
+    }
     if side == "target":
         sets["alpha"] = detokeniser.IsAlpha
     return {

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rnnsearch.errors import InputError
 from rnnsearch.exporting.browser_model import check_exportable, write_browser_model
+from rnnsearch.installed import model_names
 from rnnsearch.page import page_files
+from rnnsearch.pretrained.card import examples_of
 from rnnsearch.run import Run
 from rnnsearch.system.files import file_name
 from rnnsearch.system.folders import whole_folder
+from rnnsearch.training.alignment_loss import needs_links
 
 CONFIG, MODELS = "config.json", "models"
 
@@ -27,32 +29,38 @@ class StaticPage:
 
 
 def export_page(runs: Sequence[str | Path], out: str | Path) -> StaticPage:
-    """Writes the folder, whole or not at all. The models appear in the page in the order of `runs`; the first is chosen.
+    """Writes the folder, whole or not at all. The models appear in the page in the order of `runs`; the first
+    is chosen.
 
-    Raises InputError for a run that cannot be opened or that the page's engine cannot run, for two of one name, and for a folder that
-    is there and was not made by this function.
+    Raises InputError for a run that cannot be opened or that the page's engine cannot run, and for a folder
+    that is there and was not made by this function.
     """
     out = Path(out)
     opened = [Run.open(run) for run in runs]
     for run in opened:
         check_exportable(run)
-    names = model_names(opened)
+    languages = [(run.settings.data.source_language, run.settings.data.target_language) for run in opened]
+    folders = [run.path for run in opened]
+    named = model_names([""] * len(opened), ["-".join(pair) for pair in languages], folders)
+    names = [file_name(name) for name in named]
     files = page_files()
     with whole_folder(out, made_here) as folder:
         sizes, models = {}, []
-        for name, run in zip(names, opened, strict=True):
+        for name, run, (source, target) in zip(names, opened, languages, strict=True):
             sizes[name] = write_browser_model(run, folder / MODELS / name)
-            data = run.settings.data
             models.append(
                 {
                     "name": name,
-                    "source": data.source_language,
-                    "target": data.target_language,
+                    "source": source,
+                    "target": target,
+                    "taught_links": needs_links(run.settings.training),
                     "folder": f"{MODELS}/{name}",
                     "bytes": sizes[name],
                 }
             )
-        config = json.dumps({"engine": "local", "models": models}, ensure_ascii=False, indent=1).encode()
+        examples = {name: examples_of(path) for name, path in zip(names, folders, strict=True)}
+        described = {"engine": "local", "models": models, "examples": examples}
+        config = json.dumps(described, ensure_ascii=False, indent=1).encode()
         for path, content in {**files, CONFIG: config}.items():
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -60,16 +68,6 @@ def export_page(runs: Sequence[str | Path], out: str | Path) -> StaticPage:
     return StaticPage(out, sum(map(len, files.values())), sizes)
 
 
-def model_names(runs: Sequence[Run]) -> list[str]:
-    """What the page calls them: `en-fr`, or the names of their folders where languages are the same. Two of one name raise InputError."""
-    pairs = [f"{run.settings.data.source_language}-{run.settings.data.target_language}" for run in runs]
-    names = [file_name(pair if pairs.count(pair) == 1 else run.path.resolve().name) for pair, run in zip(pairs, runs, strict=True)]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"there are two models called {name}", remedy="rename the folder of one of them")
-    return names
-
-
 def made_here(folder: Path) -> bool:
-    """Whether the folder is such a page, which a new one may replace."""
+    """Tells whether the folder is such a page, which a new one may replace."""
     return (folder / CONFIG).is_file() and (folder / "engine" / "worker.js").is_file()

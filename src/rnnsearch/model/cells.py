@@ -1,7 +1,7 @@
 """The activation f of a recurrent network (Sec. 3.1; A.1.1): (input, state, context) → state.
 
-A cell's state is one tensor (..., state_size). What depends on the input word alone leaves the time loop: `project` maps the words
-of a whole sentence at once, and the cell takes one projected word per step.
+A cell's state is one tensor (..., state_size). What depends on the input word alone leaves the time loop:
+`project` maps the words of a whole sentence at once, and the cell takes one projected word per step.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rnnsearch.model.initialise import orthogonal
-from rnnsearch.model.linear import Linear
-from rnnsearch.model.tanh import tanh, tanh_
+from rnnsearch.model.layers import Linear, tanh
 
 
 class Cell(nn.Module):
-    """What every cell offers. context_size 0: no context, as in the encoder (footnote 8)."""
+    """The interface of a cell. context_size 0: no context, as in the encoder (footnote 8)."""
 
     input_size: int
     hidden_size: int
@@ -28,7 +27,7 @@ class Cell(nn.Module):
         self.input_size, self.hidden_size, self.context_size = input_size, hidden_size, context_size
 
     def project(self, inputs: Float[Tensor, "*rest input"]) -> Float[Tensor, "*rest projected"]:
-        """The part of the pre-activations that the input word alone decides, its bias included."""
+        """Returns the part of the pre-activations that the input word alone decides, its bias included."""
         raise NotImplementedError
 
     def forward(
@@ -38,15 +37,16 @@ class Cell(nn.Module):
         context: Float[Tensor, "*rest context"] | None = None,
         keep: Float[Tensor, "*#rest hidden"] | None = None,
     ) -> Float[Tensor, "*rest state"]:
-        """One step. keep: a dropout mask of the previous state as the recurrent matrices see it, the same for a whole sequence."""
+        """Computes one step. keep: a dropout mask of the previous state as the recurrent matrices see it, the
+        same for a whole sequence."""
         raise NotImplementedError
 
     def begin(self, hidden: Float[Tensor, "*rest hidden"]) -> Float[Tensor, "*rest state"]:
-        """The state whose output is `hidden`."""
+        """Returns the state whose output is `hidden`."""
         return hidden
 
     def hidden(self, state: Float[Tensor, "*rest state"]) -> Float[Tensor, "*rest hidden"]:
-        """The part of the state that the rest of the network sees."""
+        """Returns the part of the state that the rest of the network sees."""
         return state
 
 
@@ -72,19 +72,23 @@ class GatedCell(Cell):
         context: Float[Tensor, "*rest context"] | None = None,
         keep: Float[Tensor, "*#rest hidden"] | None = None,
     ) -> Float[Tensor, "*rest state"]:
-        """s' = (1 − z)∘s + z∘s̃ with s̃ = tanh(W e + U[r∘s] + C c), z = σ(W_z e + U_z s + C_z c), r = σ(W_r e + U_r s + C_r c)."""
+        """Computes s' = (1 − z)∘s + z∘s̃ with s̃ = tanh(W e + U[r∘s] + C c).
+
+        z = σ(W_z e + U_z s + C_z c), r = σ(W_r e + U_r s + C_r c).
+        """
         n = self.hidden_size
         if self.C is not None:
             projected = projected + self.C(context)
         inner, gates = projected.split((n, 2 * n), -1)
         seen = state if keep is None else state * keep
         z, r = torch.sigmoid(gates + self.U_zr(seen)).chunk(2, -1)
-        candidate = tanh_(inner + self.U(r * seen))
+        candidate = tanh(inner + self.U(r * seen))
         return torch.lerp(state, candidate, z)
 
 
 class LSTMCell(Cell):
-    """Long short-term memory (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000). State: [hidden; memory]."""
+    """Long short-term memory (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000).
+    State: [hidden; memory]."""
 
     def __init__(self, input_size: int, hidden_size: int, context_size: int = 0) -> None:
         super().__init__(input_size, hidden_size, context_size)
@@ -106,7 +110,7 @@ class LSTMCell(Cell):
         context: Float[Tensor, "*rest context"] | None = None,
         keep: Float[Tensor, "*#rest hidden"] | None = None,
     ) -> Float[Tensor, "*rest state"]:
-        """m' = f∘m + i∘tanh(g), h' = o∘tanh(m'); gates i, f, o = σ(W e + U h + C c)."""
+        """Computes m' = f∘m + i∘tanh(g), h' = o∘tanh(m'); gates i, f, o = σ(W e + U h + C c)."""
         hidden, memory = state.chunk(2, -1)
         seen = hidden if keep is None else hidden * keep
         sums = projected + self.U(seen)
@@ -145,7 +149,7 @@ class TanhCell(Cell):
         keep: Float[Tensor, "*#rest hidden"] | None = None,
     ) -> Float[Tensor, "*rest state"]:
         sums = projected + self.U(state if keep is None else state * keep)
-        return tanh_(sums if self.C is None else sums + self.C(context))
+        return tanh(sums if self.C is None else sums + self.C(context))
 
 
 CELLS: dict[str, type[Cell]] = {"gated": GatedCell, "lstm": LSTMCell, "tanh": TanhCell}

@@ -1,7 +1,8 @@
 """The decoder: one step, from s_{i−1} and y_{i−1} to what p(y_i) is read from (Sec. 3.1; A.2.2).
 
-Training and search call the same `step`: teacher forcing loops over it, the beam asks it once per word. Hypotheses of one sentence
-share its annotations: states are (batch, hypotheses, …), annotations (batch, source, …); training has one hypothesis per sentence.
+Training and search call the same `step`: teacher forcing loops over it, the beam asks it once per word.
+Hypotheses of one sentence share its annotations: states are (batch, hypotheses, …), annotations (batch,
+source, …); training has one hypothesis per sentence.
 """
 
 from __future__ import annotations
@@ -15,16 +16,15 @@ from torch import Tensor, nn
 
 from rnnsearch.model.alignment import Alignment
 from rnnsearch.model.cells import Cell
-from rnnsearch.model.deferred_gradients import linear_product
 from rnnsearch.model.dropout import recurrent_dropout
 from rnnsearch.model.encoder import Encoded
-from rnnsearch.model.linear import Linear
-from rnnsearch.model.tanh import tanh
+from rnnsearch.model.layers import Linear, tanh
+from rnnsearch.system.twins import plain
 
 
 @dataclass(frozen=True)
 class Source:
-    """What every step reads of a batch of sentences."""
+    """The sentences of a batch as every step reads them."""
 
     annotations: Float[Tensor, "batch source annotation"]
     keys: Float[Tensor, "batch source key"]
@@ -33,35 +33,33 @@ class Source:
     """The decoder's recurrent dropout mask."""
 
     def select(self, sentences: Int[Tensor, " kept"]) -> Source:
-        """The rows of the sentences that stay in the search."""
+        """Returns the rows of the sentences that stay in the search."""
         return Source(self.annotations[sentences], self.keys[sentences], self.mask[sentences])
 
-
-class SourceReader:
-    """A Source as the steps of one sequence read it; the gradient of the annotations in its contexts is formed once at the end."""
-
-    def __init__(self, source: Source) -> None:
-        self.keys, self.mask, self.keep = source.keys, source.mask, source.keep
-        self._weighted_sum = linear_product(source.annotations.mT)
-
-    def context(self, weights: Float[Tensor, "batch hypotheses source"]) -> Float[Tensor, "batch hypotheses annotation"]:
-        """c_i = Σ_j α_ij h_j (Eq. 5)."""
-        return self._weighted_sum(weights)
+    @plain
+    def context(
+        self, weights: Float[Tensor, "batch hypotheses source"]
+    ) -> Float[Tensor, "batch hypotheses annotation"]:
+        """Returns c_i = Σ_j α_ij h_j (Eq. 5)."""
+        return weights @ self.annotations
 
 
 @dataclass(frozen=True)
 class DecoderState:
-    """What one hypothesis carries from step to step."""
+    """The state that one hypothesis carries from step to step."""
 
     cell: Float[Tensor, "batch hypotheses state"]
     context: Float[Tensor, "batch hypotheses annotation"]
     weights: Float[Tensor, "batch hypotheses source"]
-    """α_i of the alignment model, also where the context was made of a known alignment instead; zeros while no context has been made."""
+    """α_i of the alignment model, also where the context was made of a known alignment instead; zeros while
+    no context has been made."""
     memory: Float[Tensor, "batch hypotheses *memory"] | None
     """The alignment model's own."""
 
-    def select(self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]) -> DecoderState:
-        """The rows that go on: `hypotheses` of each of the `sentences` (None: of all)."""
+    def select(
+        self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]
+    ) -> DecoderState:
+        """Returns the rows that go on: `hypotheses` of each of the `sentences` (None: of all)."""
         rows = torch.arange(hypotheses.shape[0], device=hypotheses.device) if sentences is None else sentences
         chosen = (rows.unsqueeze(1), hypotheses)
         memory = None if self.memory is None else self.memory[chosen]
@@ -69,10 +67,12 @@ class DecoderState:
 
 
 Word = Float[Tensor, "batch hypotheses projected"] | None
-"""E y_{i−1} as the cell's `project` maps it; None at the first step: there is no y_0, and no embedding for it."""
+"""E y_{i−1} as the cell's `project` maps it; None at the first step: there is no y_0, and no embedding for
+it."""
 
 Known = Float[Tensor, "batch hypotheses source"] | None
-"""The known alignment of the word whose context a step makes, in teacher forcing: a row of zeros leaves the model its own α."""
+"""The known alignment of the word whose context a step makes, in teacher forcing: a row of zeros leaves the
+model its own α."""
 
 Step = tuple[DecoderState, DecoderState]
 """(what p(y_i) is read from, the state for the next step)."""
@@ -87,26 +87,36 @@ class Decoder(nn.Module):
         self.W_s = Linear(summary_size, cell.hidden_size, bias=True)
 
     def start(
-        self, encoded: Encoded, lengths: Int[Tensor, " batch"], mask: Bool[Tensor, "batch source"], dropout: float = 0.0
+        self,
+        encoded: Encoded,
+        lengths: Int[Tensor, " batch"],
+        mask: Bool[Tensor, "batch source"],
+        dropout: float = 0.0,
     ) -> tuple[Source, DecoderState]:
-        """s_0 = tanh(W_s ←h_1 + b) (A.2.2), c_0 = 0, and the keys U_a h_j of every sentence."""
+        """Returns s_0 = tanh(W_s ←h_1 + b) (A.2.2), c_0 = 0, and the keys U_a h_j of every sentence."""
         hidden = tanh(self.W_s(encoded.summary)).unsqueeze(1)  # (batch, 1, n)
         keys = self.alignment.keys(encoded.annotations)
         source = Source(encoded.annotations, keys, mask.unsqueeze(1), recurrent_dropout(hidden, dropout))
-        nothing = torch.zeros_like(source.mask, dtype=hidden.dtype)  # the row of a word that read no context (variant `appendix`)
+        nothing = torch.zeros_like(
+            source.mask, dtype=hidden.dtype
+        )  # the row of a word that read no context (variant `appendix`)
         context = torch.zeros_like(encoded.annotations[:, :1])
-        return source, DecoderState(self.cell.begin(hidden), context, nothing, self.alignment.start(keys, lengths))
+        return source, DecoderState(
+            self.cell.begin(hidden), context, nothing, self.alignment.start(keys, lengths)
+        )
 
     @property
     def first_attended(self) -> int:
-        """0 if the context of step i is read by p(y_i), 1 if by p(y_{i+1}): p(y_1) then reads none, and its row is 0."""
+        """Returns 0 if the context of step i is read by p(y_i), 1 if by p(y_{i+1}): p(y_1) then reads none,
+        and its row is 0."""
         return int(self.wiring == "appendix")
 
-    def step(self, word: Word, state: DecoderState, source: SourceReader, known: Known = None) -> Step:
+    def step(self, word: Word, state: DecoderState, source: Source, known: Known = None) -> Step:
         return WIRINGS[self.wiring](self, word, state, source, known)
 
-    def attend(self, state: DecoderState, source: SourceReader, known: Known) -> DecoderState:
-        """α_i and c_i, the query being the state as it stands (Eq. 5, Eq. 6); c_i is that of the known alignment where there is one."""
+    def attend(self, state: DecoderState, source: Source, known: Known) -> DecoderState:
+        """Returns α_i and c_i, the query being the state as it stands (Eq. 5, Eq. 6); c_i is that of the
+        known alignment where there is one."""
         query, keys = self.cell.hidden(state.cell), source.keys
         energies, memory = self.alignment.energies(query, keys, state.memory)
         weights = torch.softmax(energies.masked_fill(~source.mask, -torch.inf), -1)  # Eq. 6
@@ -114,25 +124,29 @@ class Decoder(nn.Module):
         memory = self.alignment.attended(query, keys, memory, read)
         return DecoderState(state.cell, source.context(read), weights, memory)
 
-    def advance(self, word: Word, state: DecoderState, source: SourceReader) -> DecoderState:
-        """f(s, y, c): the cell's new state from the word and the context as they stand."""
+    def advance(self, word: Word, state: DecoderState, source: Source) -> DecoderState:
+        """Computes f(s, y, c): the cell's new state from the word and the context as they stand."""
         if word is None:
             word = self.cell.project(state.cell.new_zeros(*state.cell.shape[:2], self.cell.input_size))
         cell = self.cell(word, state.cell, state.context, source.keep)
         return DecoderState(cell, state.context, state.weights, state.memory)
 
 
-def eq4(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader, known: Known) -> Step:
-    """c_i from s_{i−1}; s_i = f(s_{i−1}, y_{i−1}, c_i); p(y_i) from s_i, y_{i−1}, c_i (Sec. 3.1, Eq. 4, Fig. 1)."""
+def eq4(decoder: Decoder, word: Word, state: DecoderState, source: Source, known: Known) -> Step:
+    """Computes c_i from s_{i−1} and s_i = f(s_{i−1}, y_{i−1}, c_i).
+
+    p(y_i) is read from s_i, y_{i−1}, c_i (Sec. 3.1, Eq. 4, Fig. 1).
+    """
     state = decoder.attend(state, source, known)
     state = decoder.advance(word, state, source)
     return state, state
 
 
-def appendix(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader, known: Known) -> Step:
-    """p(y_i) from s_{i−1}, y_{i−1}, c_{i−1} (A.2.2 read literally, c_0 = 0); then c_i and s_i as in eq4.
+def appendix(decoder: Decoder, word: Word, state: DecoderState, source: Source, known: Known) -> Step:
+    """Computes c_i and s_i as `eq4`, after p(y_i) is read from s_{i−1}, y_{i−1}, c_{i−1}.
 
-    The alignment of y_i is therefore α_{i−1}, the weights of the context that it was read from; y_1 has none, and a row of zeros.
+    That is A.2.2 read literally, with c_0 = 0. The alignment of y_i is therefore α_{i−1}, the weights of the
+    context that it was read from; y_1 has none, and a row of zeros.
     """
     seen = state
     state = decoder.attend(state, source, known)
@@ -140,15 +154,18 @@ def appendix(decoder: Decoder, word: Word, state: DecoderState, source: SourceRe
     return seen, state
 
 
-def released(decoder: Decoder, word: Word, state: DecoderState, source: SourceReader, known: Known) -> Step:
-    """s_{i−1} = f(s_{i−2}, y_{i−1}, c_{i−1}); c_i from s_{i−1}; p(y_i) from s_{i−1}, y_{i−1}, c_i (the authors' implementation)."""
+def released(decoder: Decoder, word: Word, state: DecoderState, source: Source, known: Known) -> Step:
+    """Computes s_{i−1} = f(s_{i−2}, y_{i−1}, c_{i−1}) and c_i from s_{i−1}.
+
+    p(y_i) is read from s_{i−1}, y_{i−1}, c_i, as in the authors' implementation.
+    """
     if word is not None:
         state = decoder.advance(word, state, source)
     state = decoder.attend(state, source, known)
     return state, state
 
 
-WIRINGS: dict[str, Callable[[Decoder, Word, DecoderState, SourceReader, Known], Step]] = {
+WIRINGS: dict[str, Callable[[Decoder, Word, DecoderState, Source, Known], Step]] = {
     "eq4": eq4,
     "appendix": appendix,
     "released": released,

@@ -1,4 +1,5 @@
-"""The encoder: embedded source words → annotations h_1 … h_Tx (Sec. 3.2; A.2.1). Padding never changes a state."""
+"""The encoder: embedded source words → annotations h_1 … h_Tx (Sec. 3.2; A.2.1). Padding never changes a
+state."""
 
 from __future__ import annotations
 
@@ -11,17 +12,19 @@ from torch import Tensor, nn
 
 from rnnsearch.model.cells import Cell
 from rnnsearch.model.dropout import recurrent_dropout
+from rnnsearch.model.layers import where_real
 
 
 class Encoded(NamedTuple):
-    """annotations: h_j, one per source position, the end of sentence included. summary: what s_0 is made of."""
+    """annotations: h_j, one per source position, the end of sentence included. summary: what s_0 is made
+    of."""
 
     annotations: Float[Tensor, "batch source annotation"]
     summary: Float[Tensor, "batch summary"]
 
 
 class Encoder(nn.Module):
-    """What every encoder offers: sizes, and (embedded, mask) → Encoded."""
+    """The interface of an encoder: sizes, and (embedded, mask) → Encoded."""
 
     annotation_size: int
     summary_size: int
@@ -35,12 +38,14 @@ class Encoder(nn.Module):
         mask: Bool[Tensor, "batch source"],
         dropout: float = 0.0,
     ) -> Encoded:
-        """mask: True on real positions. dropout: of the states inside the recurrence, one mask for the whole sentence."""
+        """Encodes the words. mask: True on real positions. dropout: of the states inside the recurrence, one
+        mask for the whole sentence."""
         raise NotImplementedError
 
 
 class BidirectionalEncoder(Encoder):
-    """h_j = [→h_j; ←h_j] (Eq. 7); the two directions share the embeddings and nothing else. The summary is ←h_1."""
+    """h_j = [→h_j; ←h_j] (Eq. 7); the two directions share the embeddings and nothing else. The summary is
+    ←h_1."""
 
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
         super().__init__(embedding_size, encoder_size, cell)
@@ -60,7 +65,8 @@ class BidirectionalEncoder(Encoder):
 
 
 class ForwardEncoder(Encoder):
-    """h_j = →h_j: the encoder of RNNencdec. The summary is →h_Tx, which is also every context of the `fixed` alignment."""
+    """h_j = →h_j: the encoder of RNNencdec. The summary is →h_Tx, which is also every context of the `fixed`
+    alignment."""
 
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
         super().__init__(embedding_size, encoder_size, cell)
@@ -78,7 +84,8 @@ class ForwardEncoder(Encoder):
 
 
 class EmbeddingEncoder(Encoder):
-    """No hidden units: h_j = E x_j (the proposal, part 4). The summary is the mean of the real annotations."""
+    """No hidden units: h_j = E x_j (the proposal, part 4). The summary is the mean of the real
+    annotations."""
 
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
         super().__init__(embedding_size, encoder_size, cell)
@@ -95,7 +102,8 @@ class EmbeddingEncoder(Encoder):
 
 
 class PositionedEmbeddingEncoder(EmbeddingEncoder):
-    """h_j = E x_j + λ p_j with the sinusoids p_j of Vaswani et al. 2017; λ is learned, and begins at an embedding's standard deviation."""
+    """h_j = E x_j + λ p_j with the sinusoids p_j of Vaswani et al. 2017; λ is learned, and begins at an
+    embedding's standard deviation."""
 
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
         super().__init__(embedding_size, encoder_size, cell)
@@ -111,10 +119,12 @@ class PositionedEmbeddingEncoder(EmbeddingEncoder):
 
 
 def sinusoids(like: Float[Tensor, "batch source embedding"]) -> Float[Tensor, "source embedding"]:
-    """p_j = [sin(j ω); cos(j ω)] for geometrically spaced frequencies ω."""
+    """Returns p_j = [sin(j ω); cos(j ω)] for geometrically spaced frequencies ω."""
     positions, size = like.shape[1], like.shape[2]
     half = (size + 1) // 2
-    frequencies = torch.exp(torch.arange(half, device=like.device, dtype=like.dtype) * (-math.log(10_000.0) / max(1, half)))
+    frequencies = torch.exp(
+        torch.arange(half, device=like.device, dtype=like.dtype) * (-math.log(10_000.0) / max(1, half))
+    )
     angles = torch.arange(positions, device=like.device, dtype=like.dtype).unsqueeze(1) * frequencies
     return torch.cat((angles.sin(), angles.cos()), -1)[:, :size]
 
@@ -126,17 +136,15 @@ def read(
     dropout: float = 0.0,
     reverse: bool = False,
 ) -> Float[Tensor, "batch source hidden"]:
-    """Runs a cell over a sentence, from the zero state, left to right or right to left; the state passes unchanged over padding."""
+    """Runs a cell over a sentence, from the zero state, left to right or right to left; the state passes
+    unchanged over padding."""
     words = cell.project(embedded).unbind(1)
     batch, positions, _ = embedded.shape
     state = embedded.new_zeros(batch, cell.state_size)
     keep = recurrent_dropout(state[:, : cell.hidden_size], dropout)
-    # One look at the mask for all steps, since most need no masking; elsewhere than on the CPU it would wait for the device.
-    whole = mask.all(0).tolist() if mask.device.type == "cpu" else [False] * positions
     hidden = [state] * positions
     for j in reversed(range(positions)) if reverse else range(positions):
-        new = cell(words[j], state, None, keep)
-        state = new if whole[j] else torch.where(mask[:, j].unsqueeze(-1), new, state)
+        state = where_real(mask[:, j], cell(words[j], state, None, keep), state)
         hidden[j] = cell.hidden(state)
     return torch.stack(hidden, 1)
 

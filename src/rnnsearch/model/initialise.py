@@ -1,4 +1,5 @@
-"""How parameters begin: as appendix B.1 says, or with the variances of Glorot & Bengio 2010, from which small networks learn sooner."""
+"""Initial weights: as appendix B.1 says, or with the variances of Glorot & Bengio 2010, from which small
+networks learn sooner."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ _initialising: ContextVar[bool] = ContextVar("initialising", default=True)
 
 @contextmanager
 def skip_initialisation() -> Iterator[None]:
-    """Parameters made meanwhile hold anything: for those that are read from a file next. At the paper's size drawing them takes seconds."""
+    """Lets parameters made meanwhile hold anything: for those that are read from a file next. At the paper's
+    size drawing them takes seconds."""
     token = _initialising.set(False)
     try:
         yield
@@ -27,18 +29,19 @@ def skip_initialisation() -> Iterator[None]:
 
 
 def initialising() -> bool:
-    """Whether parameters are to be drawn."""
+    """Tells whether parameters are to be initialised."""
     return _initialising.get()
 
 
 def zeros(parameter: Tensor) -> None:
-    """v_a and every bias."""
+    """Sets v_a and every bias to 0."""
     if initialising():
         nn.init.zeros_(parameter)
 
 
 def gaussian(deviation: float) -> Initialiser:
-    """N(0, deviation²): 0.001 for W_a and U_a, 0.01 for every other matrix that is not recurrent."""
+    """Returns what draws from N(0, deviation²): 0.001 for W_a and U_a, 0.01 for every other matrix that is
+    not recurrent."""
     return partial(_gaussian, deviation=deviation)
 
 
@@ -48,7 +51,8 @@ def _gaussian(parameter: Tensor, deviation: float) -> None:
 
 
 def orthogonal(parameter: Tensor) -> None:
-    """Recurrent matrices: every square block of (blocks · n, n) is a random orthogonal matrix of its own."""
+    """Draws recurrent matrices: every square block of (blocks · n, n) is a random orthogonal matrix of its
+    own."""
     if not initialising():
         return
     size = parameter.shape[1]

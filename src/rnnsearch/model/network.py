@@ -13,18 +13,18 @@ from rnnsearch.config import ModelSettings
 from rnnsearch.errors import InputError
 from rnnsearch.model.alignment import ALIGNMENTS, Alignment
 from rnnsearch.model.cells import CELLS, Cell
-from rnnsearch.model.decoder import Decoder, DecoderState, Source, SourceReader
+from rnnsearch.model.decoder import Decoder, DecoderState, Known, Source
 from rnnsearch.model.dropout import Dropout, dropped
-from rnnsearch.model.embedding import WordEmbedding
 from rnnsearch.model.encoder import ENCODERS, Encoder, PositionedEmbeddingEncoder
 from rnnsearch.model.initialise import initialising, orthogonal
-from rnnsearch.model.linear import Linear, LinearCache, sequence
+from rnnsearch.model.layers import Linear, WordEmbedding, linear_cache
 from rnnsearch.model.readout import READOUTS, OutputLayer, Readout, log_probabilities
 from rnnsearch.model.resolve import resolve
 
 
 class Direction(NamedTuple):
-    """What one reading order of the target has for itself. backward: y_{Ty−1} … y_1 and then the end of sentence, not y_1 … y_Ty."""
+    """The parts that one reading order of the target has for itself. backward: y_{Ty−1} … y_1 and then the
+    end of sentence, not y_1 … y_Ty."""
 
     decoder: Decoder
     readout: Readout
@@ -33,11 +33,15 @@ class Direction(NamedTuple):
 
 
 class TeacherForced(NamedTuple):
-    """features: what W_o multiplies, for every target position. Row i belongs to y_i whatever the direction that the decoder reads in.
+    """features: what W_o multiplies, for every target position. Row i belongs to y_i whatever the direction
+    that the decoder reads in.
 
-    weights: row i is the α (Eq. 6) of the context that p(y_i) was read from, whichever step of the decoder variant made it.
-    attended: False where it was read from none (the first word read, in the variant `appendix`); its row is then 0, no alignment.
-    hidden, previous: the state and E y_{i−1} (0 for the first word read) that `features` were read from, beside the context.
+    weights: row i is the α (Eq. 6) of the context that p(y_i) was read from, whichever step of the decoder
+    variant made it.
+    attended: False where it was read from none (the first word read, in the variant `appendix`); its row is
+    then 0, no alignment.
+    hidden, previous: the state and E y_{i−1} (0 for the first word read) that `features` were read from,
+    beside the context.
     """
 
     features: Float[Tensor, "batch target feature"]
@@ -50,9 +54,10 @@ class TeacherForced(NamedTuple):
 class TranslationNetwork(nn.Module):
     """p(y | x) of RNNsearch, or of a relative that `settings` names. source_words, target_words: K_x, K_y.
 
-    `directions` are its decoders: one, or one from each end of the target over the same annotations, which share its embeddings too.
-    product_dtype: of the matrix products in training; bfloat16 halves their cost where the CPU has it, and parameters,
-    states, softmax and gradients stay float32.
+    `directions` are its decoders: one, or one from each end of the target over the same annotations, which
+    share its embeddings too.
+    product_dtype: of the matrix products in training; bfloat16 halves their cost where the CPU has it, and
+    parameters, states, softmax and gradients stay float32.
     """
 
     def __init__(
@@ -97,16 +102,21 @@ class TranslationNetwork(nn.Module):
 
     @property
     def directions(self) -> list[Direction]:
-        """The decoder that `model.decoder` names; of a bidirectional one the left-to-right half, then the other."""
+        """Returns the decoder that `model.decoder` names; of a bidirectional one the left-to-right half, then
+        the other."""
         first = Direction(self.decoder, self.readout, self.output, self.reading == "backward")
         if self.reading != "bidirectional":
             return [first]
         return [first, Direction(self.backward_decoder, self.backward_readout, self.backward_output, True)]
 
     def begin(
-        self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"], dropout: Dropout | None = None
+        self,
+        source: Int[Tensor, "batch source"],
+        lengths: Int[Tensor, " batch"],
+        dropout: Dropout | None = None,
     ) -> list[tuple[Source, DecoderState]]:
-        """What each direction reads of a batch of sentences, and its s_0: the annotations are computed once.
+        """Returns each direction's source and s_0 for a batch of sentences; the annotations are computed
+        once.
 
         lengths: real positions of each sentence, the end of sentence included.
         """
@@ -114,12 +124,18 @@ class TranslationNetwork(nn.Module):
         mask = source_mask(lengths, source.shape[1])
         embedded = dropped(self.source_embedding(source), dropout.embedding)
         encoded = self.encoder(embedded, mask, dropout.recurrent)
-        return [direction.decoder.start(encoded, lengths, mask, dropout.recurrent) for direction in self.directions]
+        return [
+            direction.decoder.start(encoded, lengths, mask, dropout.recurrent)
+            for direction in self.directions
+        ]
 
     def encode(
-        self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"], dropout: Dropout | None = None
+        self,
+        source: Int[Tensor, "batch source"],
+        lengths: Int[Tensor, " batch"],
+        dropout: Dropout | None = None,
     ) -> tuple[Source, DecoderState]:
-        """As `begin`, for the first direction."""
+        """Does as `begin`, for the first direction."""
         return self.begin(source, lengths, dropout)[0]
 
     def forward(
@@ -131,7 +147,7 @@ class TranslationNetwork(nn.Module):
         known: Float[Tensor, "batch target source"] | None = None,
         target_lengths: Int[Tensor, " batch"] | None = None,
     ) -> TeacherForced:
-        """As `teacher_forced`, the first direction's."""
+        """Returns `teacher_forced` of the first direction."""
         return self.teacher_forced(source, lengths, target, dropout, known, target_lengths)[0]
 
     def teacher_forced(
@@ -145,24 +161,33 @@ class TranslationNetwork(nn.Module):
     ) -> list[TeacherForced]:
         """Reads the source, then walks every decoder along the given target words (teacher forcing).
 
-        target: y_1 … y_Ty, the end of sentence last; step i sees y_{i−1}. Positions after a sentence's own length are computed too:
-        whoever sums over them masks them.
-        known: row i replaces α in the context that p(y_i) is read from, unless it is zero; `weights` are the model's own all the same.
+        target: y_1 … y_Ty, the end of sentence last; step i sees y_{i−1}. Positions after a sentence's own
+        length are computed too: whoever sums over them masks them.
+        known: row i replaces α in the context that p(y_i) is read from, unless it is zero; `weights` are the
+        model's own all the same.
         target_lengths: the end of sentence included; a decoder that reads from there must be told.
         """
         dropout = dropout or Dropout()
-        with sequence(LinearCache(self.product_dtype)):
+        with linear_cache(self.product_dtype)():
             results = []
-            for direction, (encoded, state) in zip(self.directions, self.begin(source, lengths, dropout), strict=True):
+            for direction, (encoded, state) in zip(
+                self.directions, self.begin(source, lengths, dropout), strict=True
+            ):
                 if not direction.backward:
                     results.append(self._follow(direction, encoded, state, target, dropout, known))
                     continue
                 if target_lengths is None:
-                    raise ValueError("a decoder that reads from right to left needs the lengths of the targets")
+                    raise ValueError(
+                        "a decoder that reads from right to left needs the lengths of the targets"
+                    )
                 order = right_to_left(target_lengths, target.shape[1])
                 turned = None if known is None else reordered(known, order)
                 decoded = self._follow(direction, encoded, state, target.gather(1, order), dropout, turned)
-                rows = {name: reordered(each, order) for name, each in decoded._asdict().items() if name != "attended"}
+                rows = {
+                    name: reordered(each, order)
+                    for name, each in decoded._asdict().items()
+                    if name != "attended"
+                }
                 results.append(TeacherForced(attended=decoded.attended.gather(1, order), **rows))
             return results
 
@@ -175,14 +200,20 @@ class TranslationNetwork(nn.Module):
         dropout: Dropout,
         known: Float[Tensor, "batch target source"] | None,
     ) -> TeacherForced:
-        """One decoder along the target words as it reads them."""
-        decoder, reader = direction.decoder, SourceReader(encoded)
+        """Walks one decoder along the target words as it reads them."""
+        decoder = direction.decoder
         embedded = dropped(self.target_embedding(target[:, :-1]), dropout.embedding)  # E y_1 … E y_{Ty−1}
-        words = decoder.cell.project(embedded).split(1, 1)  # each (batch, 1, projected): no state in it, so outside the loop
-        rows = [None] * target.shape[1] if known is None else [*known.split(1, 1), None][decoder.first_attended :]
+        words = decoder.cell.project(embedded).split(
+            1, 1
+        )  # each (batch, 1, projected): no state in it, so outside the loop
+        rows = (
+            [None] * target.shape[1]
+            if known is None
+            else [*known.split(1, 1), None][decoder.first_attended :]
+        )
         seen: list[DecoderState] = []
         for i in range(target.shape[1]):
-            read, state = decoder.step(words[i - 1] if i else None, state, reader, rows[i])
+            read, state = decoder.step(words[i - 1] if i else None, state, encoded, rows[i])
             seen.append(read)
         hidden = decoder.cell.hidden(torch.cat([state.cell for state in seen], 1))  # (batch, target, n)
         context = torch.cat([state.context for state in seen], 1)  # (batch, target, 2n)
@@ -190,48 +221,61 @@ class TranslationNetwork(nn.Module):
         previous = torch.cat((no_word, embedded), 1)  # (batch, target, m)
         readout = direction.readout(hidden, previous, context)
         features = direction.output.features(dropped(readout, dropout.readout))
-        attended = (torch.arange(target.shape[1], device=target.device) >= decoder.first_attended).expand(target.shape)
-        return TeacherForced(features, torch.cat([state.weights for state in seen], 1), attended, hidden, previous)
+        attended = (torch.arange(target.shape[1], device=target.device) >= decoder.first_attended).expand(
+            target.shape
+        )
+        return TeacherForced(
+            features, torch.cat([state.weights for state in seen], 1), attended, hidden, previous
+        )
 
     def step(
         self,
         previous: Int[Tensor, "batch hypotheses"] | None,
         state: DecoderState,
-        source: SourceReader,
+        source: Source,
         output: Callable[[Tensor], Tensor] | None = None,
         direction: int = 0,
+        known: Known = None,
     ) -> tuple[Float[Tensor, "batch hypotheses words"], DecoderState, DecoderState]:
-        """One word of search: (log p(y_i | y_<i, x), the state it was read from, the state for the next step).
+        """Does one word of search: returns (log p(y_i | y_<i, x), the state it was read from, the state for
+        the next step).
 
-        previous: y_{i−1} of every hypothesis; None at the first step. output: `output.of_words(…)`, where p shall be over those words only.
-        direction: which of `directions`; y_<i are the words that it has read, which stand after y_i if it reads backward.
+        previous: y_{i−1} of every hypothesis; None at the first step. output: `output.of_words(…)`, where p
+        shall be over those words only.
+        direction: which of `directions`; y_<i are the words that it has read, which stand after y_i if it
+        reads backward. known: weights that make the context in place of α.
         """
         decoder, readout, whole_output, _ = self.directions[direction]
         embedded = None if previous is None else self.target_embedding(previous)
         word = None if embedded is None else decoder.cell.project(embedded)
-        seen, state = decoder.step(word, state, source)
+        seen, state = decoder.step(word, state, source, known)
         read = readout(decoder.cell.hidden(seen.cell), embedded, seen.context)
         return log_probabilities(output or whole_output, read), seen, state
 
 
 def initialise_glorot(network: TranslationNetwork) -> None:
-    """Draws every matrix that is not recurrent anew, v_a included: layers from U(±√(6/(in + out))), embeddings from N(0, 1/m)."""
+    """Draws every matrix that is not recurrent anew, v_a included: layers from U(±√(6/(in + out))),
+    embeddings from N(0, 1/m)."""
     for module in network.modules():
         if isinstance(module, OutputLayer) or (isinstance(module, Linear) and module.init is not orthogonal):
             nn.init.xavier_uniform_(module.weight)
-    for embedding in (network.source_embedding, network.target_embedding):  # after the output layer, which may share one
+    for embedding in (
+        network.source_embedding,
+        network.target_embedding,
+    ):  # after the output layer, which may share one
         nn.init.normal_(embedding.weight, 0.0, embedding.weight.shape[1] ** -0.5)
     if isinstance(network.encoder, PositionedEmbeddingEncoder):
         nn.init.constant_(network.encoder.scale, network.encoder.annotation_size**-0.5)
 
 
 def source_mask(lengths: Int[Tensor, " batch"], positions: int) -> Bool[Tensor, "batch positions"]:
-    """True on the real positions of each sentence."""
+    """Returns True on the real positions of each sentence."""
     return torch.arange(positions, device=lengths.device) < lengths.unsqueeze(1)
 
 
 def right_to_left(lengths: Int[Tensor, " batch"], positions: int) -> Int[Tensor, "batch positions"]:
-    """The position that comes at each place when the words are read from their end; the end of sentence and padding stay in place.
+    """Returns the position that comes at each place when the words are read from their end; the end of
+    sentence and padding stay in place.
 
     It is its own inverse.
     """
@@ -239,7 +283,9 @@ def right_to_left(lengths: Int[Tensor, " batch"], positions: int) -> Int[Tensor,
     return torch.where(place < end, end - 1 - place, place)
 
 
-def reordered(rows: Float[Tensor, "batch target width"], order: Int[Tensor, "batch target"]) -> Float[Tensor, "batch target width"]:
-    """Each sentence's rows in this order."""
+def reordered(
+    rows: Float[Tensor, "batch target width"], order: Int[Tensor, "batch target"]
+) -> Float[Tensor, "batch target width"]:
+    """Returns each sentence's rows in this order."""
     sentence = torch.arange(len(rows), device=rows.device).unsqueeze(1)
     return rows.flatten(0, 1).index_select(0, (sentence * rows.shape[1] + order).flatten()).view(rows.shape)

@@ -1,4 +1,5 @@
-"""From state, previous word and context to the distribution over words (Eq. 4; A.2.2): a deep output with one hidden layer."""
+"""From state, previous word and context to the distribution over words (Eq. 4; A.2.2): a deep output with one
+hidden layer."""
 
 from __future__ import annotations
 
@@ -8,14 +9,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from rnnsearch.model.chosen_rows import chosen_rows
 from rnnsearch.model.initialise import gaussian, zeros
-from rnnsearch.model.linear import Linear, linear, selected
-from rnnsearch.model.tanh import tanh
+from rnnsearch.model.layers import Linear, linear, linear_of_rows, tanh
+from rnnsearch.system.twins import plain
 
 
 class Readout(nn.Module):
-    """t_i, the hidden layer of the output. Its layers do not depend on later states: training calls it once for all steps."""
+    """t_i, the hidden layer of the output. Its layers do not depend on later states: training calls it once
+    for all steps."""
 
     layer_size: int
     """Units of t̃ for each unit of t."""
@@ -36,7 +37,8 @@ class Readout(nn.Module):
         previous: Float[Tensor, "batch rows embedding"] | None,
         context: Float[Tensor, "batch rows context"],
     ) -> Float[Tensor, "batch rows readout"]:
-        """rows: target positions in training, hypotheses in search. previous: E y_{i−1}, None where there is no y_0."""
+        """Computes t_i. rows: target positions in training, hypotheses in search. previous: E y_{i−1}, None
+        where there is no y_0."""
         layer = self.U_o(hidden) + self.C_o(context)
         return self.activation(layer if previous is None else layer + self.V_o(previous))
 
@@ -66,15 +68,22 @@ READOUTS: dict[str, type[Readout]] = {"maxout": MaxoutReadout, "tanh": TanhReado
 
 
 class OutputLayer(nn.Module):
-    """p(y_i) ∝ exp(y_iᵀ W_o t_i) (A.2.2): W_o is (K, l); factored, as released, it is (K, m) after a map l → m.
+    """p(y_i) ∝ exp(y_iᵀ W_o t_i) (A.2.2): W_o is (K, l); factored, as released, it is (K, m) after a map l →
+    m.
 
     `tied` is the target embedding matrix (K, m), if W_o shall be that one.
     """
 
-    def __init__(self, readout_size: int, embedding_size: int, words: int, factored: bool, tied: nn.Parameter | None) -> None:
+    def __init__(
+        self, readout_size: int, embedding_size: int, words: int, factored: bool, tied: nn.Parameter | None
+    ) -> None:
         super().__init__()
         self.factor = Linear(readout_size, embedding_size) if factored else None
-        self.weight = tied if tied is not None else nn.Parameter(torch.empty(words, embedding_size if factored else readout_size))
+        self.weight = (
+            tied
+            if tied is not None
+            else nn.Parameter(torch.empty(words, embedding_size if factored else readout_size))
+        )
         self.bias = nn.Parameter(torch.empty(words))
         self.sparse_gradient = False
         """Whether the gradients of W_o and b hold only the rows that `parameters_of_words` has given."""
@@ -83,36 +92,39 @@ class OutputLayer(nn.Module):
         zeros(self.bias)
 
     def features(self, readout: Float[Tensor, "*rest readout"]) -> Float[Tensor, "*rest feature"]:
-        """What W_o multiplies: t_i itself, or its l → m factor."""
+        """Returns what W_o multiplies: t_i itself, or its l → m factor."""
         return readout if self.factor is None else self.factor(readout)
 
     def forward(self, readout: Float[Tensor, "*rest readout"]) -> Float[Tensor, "*rest words"]:
-        """The logits, all K of them: for search and for tests. Training's loss takes `features` and never holds all logits at once."""
+        """Returns the logits, all K of them: for search and for tests. Training's loss takes `features` and
+        never holds all logits at once."""
         return linear(self, self.features(readout))
 
     def of_words(self, ids: Int[Tensor, " shortlist"]) -> Callable[[Tensor], Tensor]:
-        """The layer for some words only: (*rest, readout) → (*rest, shortlist). Their rows of W_o are selected here, once."""
-        rows = selected(self, ids)
+        """Returns the layer for some words only: (*rest, readout) → (*rest, shortlist). Their rows of W_o are
+        selected here, once."""
+        rows = linear_of_rows(self, ids)
         return lambda readout: rows(self.features(readout))
 
-    def parameters_of_words(self, ids: Int[Tensor, " subset"]) -> tuple[Float[Tensor, "subset feature"], Float[Tensor, " subset"]]:
-        """The rows of W_o and b of different words: for a loss over these words only."""
-        return chosen_rows(self.weight, ids, sparse=self.sparse_gradient), chosen_rows(self.bias, ids, sparse=self.sparse_gradient)
+    def parameters_of_words(
+        self, ids: Int[Tensor, " subset"]
+    ) -> tuple[Float[Tensor, "subset feature"], Float[Tensor, " subset"]]:
+        """Returns the rows of W_o and b of different words: for a loss over these words only."""
+        sparse = self.sparse_gradient
+        return rows_of(self.weight, ids, sparse), rows_of(self.bias, ids, sparse)
 
 
-ROWS_AT_ONCE = 128
-"""Hypotheses whose logits a CPU holds at once: with some ten thousand words they stay in its cache."""
+@plain
+def rows_of(
+    matrix: Float[Tensor, "rows ..."], chosen: Int[Tensor, " chosen"], sparse: bool
+) -> Float[Tensor, "chosen ..."]:
+    """Returns different rows of a matrix. sparse: the gradient may hold these rows alone."""
+    return matrix[chosen]
 
 
-def log_probabilities(output: Callable[[Tensor], Tensor], readout: Float[Tensor, "*rest readout"]) -> Float[Tensor, "*rest words"]:
-    """log p(y_i) over the words of the layer `output`, for search: on a CPU without a tensor of all logits beside it."""
-    rows = readout.flatten(0, -2)
-    if len(rows) <= ROWS_AT_ONCE or rows.device.type != "cpu" or torch.is_grad_enabled():
-        return torch.log_softmax(output(readout), -1)
-    first, *others = rows.split(ROWS_AT_ONCE)
-    logits = output(first)
-    found = logits.new_empty(len(rows), logits.shape[-1])
-    torch.log_softmax(logits, -1, out=found[:ROWS_AT_ONCE])
-    for part, place in zip(others, found[ROWS_AT_ONCE:].split(ROWS_AT_ONCE), strict=True):
-        torch.log_softmax(output(part), -1, out=place)
-    return found.view(*readout.shape[:-1], -1)
+@plain
+def log_probabilities(
+    output: Callable[[Tensor], Tensor], readout: Float[Tensor, "*rest readout"]
+) -> Float[Tensor, "*rest words"]:
+    """Returns log p(y_i) over the words of the layer `output`, for search."""
+    return torch.log_softmax(output(readout), -1)

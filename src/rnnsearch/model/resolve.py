@@ -1,4 +1,5 @@
-"""From the name of a part in a recipe to its class: a built-in name, or the user's own `package.module:Class`."""
+"""From the name of a part in a recipe to its class: a built-in name, or the user's own
+`package.module:Class`."""
 
 from __future__ import annotations
 
@@ -15,20 +16,27 @@ from rnnsearch.errors import InputError
 Part = TypeVar("Part", bound=nn.Module)
 
 
-def resolve(setting: str, name: str, built_in: Mapping[str, type[Part]], base: type[Part], trust_code: bool) -> type[Part]:
-    """The class that `setting` names.
+def resolve(
+    setting: str, name: str, built_in: Mapping[str, type[Part]], base: type[Part], trust_code: bool
+) -> type[Part]:
+    """Returns the class that `setting` names.
 
-    Code of the user's own is imported only with `trust_code`; it is looked for in the current directory as well.
-    Raises InputError for a name that is neither built in nor importable, and for foreign code without consent.
+    Code of the user's own is imported only with `trust_code`; it is looked for in the current directory as
+    well. Raises InputError for a name that is neither built in nor importable, and for foreign code without
+    consent.
     """
     if name in built_in:
         return built_in[name]
     module_name, colon, class_name = name.partition(":")
     if not colon or not module_name or module_name.startswith("."):
-        raise InputError(f"{setting} = {name!r} is unknown", remedy=f"use one of {', '.join(built_in)}, or package.module:Class")
+        raise InputError(
+            f"{setting} = {name!r} is unknown",
+            remedy=f"use one of {', '.join(built_in)}, or package.module:Class",
+        )
     if not trust_code:
         raise InputError(
-            f"{setting} = {name!r} names code outside rnnsearch", remedy="add --trust-code if you trust the author of this run"
+            f"{setting} = {name!r} names code outside rnnsearch",
+            remedy="add --trust-code if you trust the author of this run",
         )
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
@@ -37,7 +45,9 @@ def resolve(setting: str, name: str, built_in: Mapping[str, type[Part]], base: t
     except (ImportError, AttributeError) as error:
         raise InputError(f"{setting} = {name!r} cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:  # it is not our code: anything may happen
-        raise InputError(f"{setting} = {name!r} cannot be imported: it raised {type(error).__name__}: {error}") from error
+        raise InputError(
+            f"{setting} = {name!r} cannot be imported: it raised {type(error).__name__}: {error}"
+        ) from error
     if not (isinstance(part, type) and issubclass(part, base)):
         raise InputError(f"{setting} = {name!r} is not a subclass of {base.__module__}:{base.__name__}")
     return part

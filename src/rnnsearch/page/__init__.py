@@ -1,8 +1,11 @@
-"""The page that translates: one source for the static export and for the service. `page_files` has all of it but `config.json`.
+"""The page that translates: one source for the static export and for the service. `page_files` has all of it
+but `config.json`.
 
 `config.json` says which models there are and what runs them:
 {"engine": "local" or "http", "models": [{"name", "source", "target", …}], …}; with "local" each model
-also has "folder" and "bytes". "examples": {name: [texts]} replaces the examples of a model.
+also has "folder" and "bytes". "examples": {name: [texts]} are offered for each model. "first":
+{"model", "text", "result"}, if there, is a translation to begin with: no model is loaded before the visitor
+asks.
 """
 
 from __future__ import annotations
@@ -10,8 +13,12 @@ from __future__ import annotations
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-POLICY = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; base-uri 'none'; form-action 'none'; object-src 'none'"
-"""Content-Security-Policy of the page; in its own `meta` element too, since a static host sends none."""
+POLICY = (
+    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; img-src 'self' blob:; "
+    "base-uri 'none'; form-action 'none'; object-src 'none'"
+)
+"""Content-Security-Policy of the page; in its own `meta` element too, since a static host sends none. A
+figure is a blob on its way to a PNG file."""
 KINDS = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",

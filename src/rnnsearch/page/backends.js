@@ -1,5 +1,6 @@
 // Two ways to a translation, one interface: translate(text, {model, beam, nbest, key}, onWords, signal) → {text, sentences}, load(model,
-// onProgress). onWords gets {sentence, source_tokens, tokens, alignment} after each word. Errors are Errors with a message for the visitor.
+// onProgress). Only the engine in the browser has weights, and `ask`. onWords gets {sentence, source_tokens, tokens, alignment} after each
+// word. Errors are Errors with a message for the visitor.
 
 export function makeBackend(config) {
   return config.engine === "http" ? new HttpBackend() : new LocalBackend(config.models);
@@ -32,6 +33,14 @@ class LocalBackend {
     this.loads.set(name, one);
     this.worker.postMessage({ kind: "load", model: this.models.get(name) });
     return one.promise;
+  }
+
+  /** kind: "inside", of a step (engine/inside.js), or "tree", of a search (engine/tree.js). */
+  ask(kind, name, question) {
+    return new Promise((resolve, reject) => {
+      this.pending.set(++this.request, { resolve, reject });
+      this.worker.postMessage({ kind, request: this.request, model: this.models.get(name), question });
+    });
   }
 
   translate(text, { model, beam, nbest }, onWords, signal) {

@@ -29,7 +29,16 @@ export function strongest(row) {
   return order.filter(([, weight], place) => weight >= 0.05 || !place).slice(0, 3);
 }
 
-/** "zone 62 %, European 20 %" */
+/** “zone” 62 %, “European” 20 % */
 export function said(row, words) {
-  return strongest(row).map(([place, weight]) => `${words[place]} ${percent(weight)}`).join(", ");
+  return strongest(row).map(([place, weight]) => `“${words[place]}” ${percent(weight)}`).join(", ");
+}
+
+const UNSURE = 0.4; // as evaluation/confidence.py has it
+
+/** A word of a translation; shaded if the network is unsure of it. confidence: undefined where nobody knows it. */
+export function confidentWord(word, confidence = 1) {
+  const made = element("span", { textContent: word });
+  if (confidence < UNSURE) Object.assign(made, { className: "unsure", title: `unsure (${percent(confidence)})` });
+  return made;
 }

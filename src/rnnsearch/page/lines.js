@@ -46,7 +46,7 @@ export class Lines {
 
   label() {
     const { sourceTokens, tokens, alignment } = this.shown;
-    tokens.forEach((word, i) => this.target.children[i].firstChild.setAttribute("aria-label", `${word}, looked at ${said(alignment[i], sourceTokens)}`));
+    tokens.forEach((word, i) => this.target.children[i].firstChild.setAttribute("aria-label", `“${word}” looked at ${said(alignment[i], sourceTokens)}`));
     sourceTokens.forEach((word, j) => {
       const column = alignment.map((row) => row[j]);
       const readers = column.some((weight) => weight >= 0.05) ? `read by ${said(column, tokens)}` : "hardly read";

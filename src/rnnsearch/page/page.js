@@ -1,28 +1,33 @@
 // The page: the form, the models, and what is shown when.
 
 import { makeBackend } from "./backends.js";
+import { Beside } from "./beside.js";
 import { element, find } from "./elements.js";
+import { copied, linesFigure, matrixFigure, offerFiles } from "./figures.js";
+import { Inside } from "./inside.js";
 import { ResultView } from "./result.js";
+import { copyAddress, readState, writeState } from "./state.js";
+import { Tree } from "./tree.js";
 
 const LONGEST = 5000; // characters of a text
-const EXAMPLES = {
-  en: [
-    "The agreement on the European Economic Area was signed in August 1992.",
-    "It should be noted that the marine environment is the least known of environments.",
-    "The committee has not yet given its opinion on this proposal.",
-  ],
-  fr: [
-    "L'accord sur la zone économique européenne a été signé en août 1992.",
-    "Il convient de noter que l'environnement marin est le moins connu de l'environnement.",
-    "La commission n'a pas encore donné son avis sur cette proposition.",
-  ],
-};
+const TAUGHT =
+  "This network was also shown word links while it learned: a statistical aligner had found which words belong together.";
+const FOUND = "Nobody told this network which words belong together while it learned to translate; it found out by itself.";
 
 class Page {
   constructor(config) {
     this.config = config;
     this.backend = makeBackend(config);
-    this.view = new ResultView();
+    const local = config.engine === "local";
+    const ask = (question) => this.backend.ask("inside", this.view.result.model, question);
+    this.beside = new Beside((text) => this.aside(text), ask, () => inside.word.line);
+    const inside = local ? new Inside(find("inside"), ask, [this.beside.opener]) : null;
+    this.view = new ResultView(inside, { onChange: () => this.remember(), translated: () => this.again() });
+    this.tree = new Tree(find("tree"));
+    find("grow").hidden = !local;
+    find("look-inside").textContent = local
+      ? "Choose a word of the translation to look inside the step that wrote it."
+      : "This service keeps its weights: a page made by rnnsearch export also shows the inside of each step.";
     this.running = null;
     const names = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
     const called = (code) => (code ? names.of(code) : "?");
@@ -40,7 +45,47 @@ class Page {
     find("key-field").hidden = !config.keys;
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) find("slowly").checked = false;
     this.listen();
-    this.chosen();
+    this.begin();
+  }
+
+  /** With what the address says, or with the translation that the page brought, or with an example. */
+  begin() {
+    const { first } = this.config;
+    if (readState()) return this.restore();
+    if (!first) return this.chosen();
+    find("model").value = first.model;
+    find("text").value = first.text;
+    this.chosen(false);
+    this.view.finish({ ...first.result, brought: true, beam: 5, model: first.model }, false);
+    this.text = find("text").value;
+  }
+
+  /** Translates here what the page brought: its engine then knows every step. */
+  again() {
+    const { model, text } = this.config.first;
+    find("model").value = model;
+    find("text").value = text;
+    this.chosen(false);
+    return this.translate({ slowly: false });
+  }
+
+  async restore() {
+    const { model, beam, text, sentence, step } = readState();
+    if (this.config.models.some((one) => one.name === model)) find("model").value = model;
+    document.querySelector(`input[name=beam][value="${beam}"]`).checked = true;
+    find("text").value = text;
+    this.chosen(false);
+    await this.translate({ slowly: false });
+    const { result } = this.view;
+    if (!result?.sentences.length) return;
+    if (sentence > 0) this.view.choose(Math.min(sentence, result.sentences.length - 1), 0);
+    if (step >= 0) this.view.goTo(step);
+  }
+
+  /** Puts what is shown into the address. */
+  remember({ brought = false } = {}) {
+    const { result, sentence, step } = this.view;
+    if (result && (brought || !result.brought) && this.text) writeState({ model: result.model, beam: result.beam, text: this.text, sentence, step });
   }
 
   listen() {
@@ -58,6 +103,14 @@ class Page {
     find("stop").addEventListener("click", () => this.running?.abort());
     find("model").addEventListener("change", () => this.chosen());
     find("compare").addEventListener("click", () => this.compare());
+    find("grow").addEventListener("click", () => this.search());
+    find("link").addEventListener("click", () => this.share());
+    addEventListener("hashchange", () => readState() && this.restore());
+    for (const place of document.querySelectorAll(".save")) {
+      const { figure } = place.dataset;
+      const draw = { lines: () => linesFigure(this.view.shown), matrix: () => matrixFigure(this.view.shown), tree: () => copied(this.tree.whole()) }[figure];
+      offerFiles(place, draw, `attention-${figure}`, (error) => this.complain(error.message));
+    }
   }
 
   get model() {
@@ -70,9 +123,10 @@ class Page {
   }
 
   /** Another model: its examples, and its file. */
-  async chosen() {
-    const { name, source, target } = this.model;
-    const own = this.config.examples?.[name] ?? EXAMPLES[source] ?? [];
+  async chosen(load = true) {
+    const { name, source, target, taught_links } = this.model;
+    find("taught").textContent = taught_links ? TAUGHT : FOUND;
+    const own = this.config.examples?.[name] ?? [];
     find("text").lang = source;
     find("output").lang = target;
     find("examples").hidden = !own.length;
@@ -87,17 +141,16 @@ class Page {
         return button;
       }),
     );
-    if (!find("text").value) find("text").value = own[0] ?? "";
+    const examples = Object.values(this.config.examples ?? {}).flat();
+    if (!find("text").value || (!own.includes(find("text").value) && examples.includes(find("text").value))) find("text").value = own[0] ?? "";
     this.count();
-    await this.load().catch((error) => this.complain(error.message));
+    if (load && !this.config.first) await this.load().catch((error) => this.complain(error.message));
   }
 
-  async load() {
-    const { name } = this.model;
+  async load(name = this.model.name) {
     const shown = setTimeout(() => (find("loading").hidden = false), 150); // what is there at once needs no bar
     try {
       await this.backend.load(name, (loaded, bytes) => {
-        if (this.model.name !== name) return;
         Object.assign(find("progress"), { max: bytes, value: Math.min(loaded, bytes) });
         find("loaded").textContent = `Loading the network: ${(loaded / 1e6).toFixed(1)} of ${(bytes / 1e6).toFixed(1)} MB`;
       });
@@ -125,27 +178,30 @@ class Page {
     if (text) find("status").textContent = "";
   }
 
-  async translate() {
+  async translate({ slowly = find("slowly").checked } = {}) {
     const text = find("text").value;
     this.running?.abort();
     this.complain("");
     this.view.clear();
+    this.beside.close();
+    this.tree.close();
+    document.querySelector("[data-figure=tree]").hidden = true;
     find("compared").hidden = true;
     if (!text.trim()) return this.complain("There is no text yet. Type a sentence, or choose an example.");
     if (this.count()) return this.complain(`The text is too long: ${LONGEST.toLocaleString("en")} characters are the most. Translate it in parts.`);
-    const slowly = find("slowly").checked;
     const running = new AbortController();
     this.running = running;
     find("stop").hidden = false;
     find("status").textContent = "Translating";
     try {
       await this.load();
+      const { beam, model } = this.options;
       const grow = (words) => running === this.running && this.view.grow(words, slowly);
       const result = await this.backend.translate(text, this.options, grow, running.signal);
       if (running !== this.running) return;
       if (!result.text.trim()) this.complain("The network found nothing to write for this text.");
-      this.view.finish(result, slowly);
       this.text = text;
+      this.view.finish({ ...result, beam, model }, slowly);
       find("status").textContent = `Translation: ${result.text}`;
     } catch (error) {
       if (running !== this.running) return;
@@ -159,11 +215,39 @@ class Page {
     }
   }
 
+  /** Translates a text with the model and the beam of what is shown, and shows nothing. */
+  async aside(text) {
+    const { model, beam } = this.view.result;
+    const result = await this.backend.translate(text, { model, beam, nbest: 1, key: this.options.key }, () => {});
+    return { ...result, beam };
+  }
+
+  /** The search for the chosen sentence, as a tree. */
+  async search() {
+    try {
+      const { model, sentences } = this.view.result;
+      await this.load(model);
+      this.tree.show(await this.backend.ask("tree", model, { line: sentences[this.view.sentence].source, beam: 5 }));
+      document.querySelector("[data-figure=tree]").hidden = false;
+    } catch (error) {
+      this.complain(error.message);
+    }
+  }
+
+  /** Copies the address of what is shown, the step and all. */
+  share() {
+    this.remember({ brought: true });
+    return copyAddress(find("link"));
+  }
+
   /** The same text, greedily and with a beam of five. */
   async compare() {
     const found = [];
     try {
-      for (const beam of [1, 5]) found.push(await this.backend.translate(this.text, { model: this.model.name, beam, nbest: 1 }, () => {}));
+      const { model } = this.view.result;
+      await this.load(model);
+      const { key } = this.options;
+      for (const beam of [1, 5]) found.push(await this.backend.translate(this.text, { model, beam, nbest: 1, key }, () => {}));
     } catch (error) {
       return this.complain(error.message);
     }
@@ -183,7 +267,7 @@ class Page {
 async function start() {
   const message = find("message");
   try {
-    const answer = await fetch("config.json");
+    const answer = await fetch(new URL("config.json", import.meta.url));
     if (!answer.ok) throw new Error();
     new Page(await answer.json());
   } catch (error) {

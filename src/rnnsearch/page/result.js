@@ -1,6 +1,6 @@
 // One translation on the page: its words as they come, the steps, lines and matrix, the n-best list.
 
-import { element, find, percent, said, strongest } from "./elements.js";
+import { confidentWord, element, find, percent, said, strongest } from "./elements.js";
 import { Lines } from "./lines.js";
 import { Matrix } from "./matrix.js";
 
@@ -8,7 +8,11 @@ const PACE = 260; // milliseconds from word to word when it goes slowly
 const NOTHING = { sourceTokens: [], tokens: [], alignment: [] };
 
 export class ResultView {
-  constructor() {
+  /** inside: the panel that opens below a word, an Inside; null where nothing can look inside. onChange(): something else is shown.
+   *  translated(): translates the same text again, here. */
+  constructor(inside, { onChange, translated }) {
+    Object.assign(this, { inside, onChange, translated });
+    find("output").addEventListener("keydown", (event) => this.moved(event));
     this.lines = new Lines(find("lines"), (i) => this.goTo(i));
     this.matrix = new Matrix(find("matrix"), find("value"), (i) => this.goTo(i));
     this.range = find("step");
@@ -24,7 +28,11 @@ export class ResultView {
     clearTimeout(this.timer);
     Object.assign(this, { result: null, sentence: 0, rank: 0, step: -1, latest: null, playing: false, slowly: false, timer: 0 });
     for (const id of ["translation", "others"]) find(id).hidden = true;
+    this.inside?.close(false);
+    this.written = "";
     find("output").textContent = "";
+    find("look-inside").hidden = true;
+    find("unsure").hidden = true;
   }
 
   /** Words of a sentence that is being translated, and its alignment so far. */
@@ -80,7 +88,9 @@ export class ResultView {
   stop() {
     clearTimeout(this.timer);
     this.playing = false;
-    if (this.result) this.draw(this.shown);
+    if (!this.result) return;
+    this.draw(this.shown);
+    this.onChange();
   }
 
   replay() {
@@ -96,6 +106,7 @@ export class ResultView {
     this.playing = false;
     this.step = Math.min(Math.max(step, 0), last);
     this.draw(this.shown);
+    if (this.result) this.onChange();
   }
 
   draw(shown) {
@@ -120,15 +131,76 @@ export class ResultView {
   }
 
   /** The words up to `until`, the one of `step` marked; the whole text once it is there. */
-  output({ tokens, text }, until, step) {
+  output(shown, until, step) {
     const output = find("output");
     if (this.result && !this.playing) {
-      const several = this.result.sentences.length > 1;
-      output.textContent = several && this.rank === 0 ? this.result.text : text;
+      const several = this.result.sentences.length > 1 && this.rank === 0;
+      const hypotheses = several ? this.result.sentences.map((one) => one.hypotheses[0]) : [shown];
+      const key = JSON.stringify([several, this.sentence, this.rank, shown.text]);
+      if (key === this.written) return; // its words may have the focus, and a panel
+      this.written = key;
+      this.inside?.close(false);
+      output.replaceChildren(...this.words(several ? this.result.text : shown.text, hypotheses, several));
+      find("look-inside").hidden = !shown.tokens.length;
     } else {
-      const words = tokens.slice(0, until + 1).map((word, i) => element("span", { textContent: word, className: i === step ? "now" : "" }));
+      this.written = "";
+      const words = shown.tokens.slice(0, until + 1).map((word, i) => confidentWord(word, shown.confidence?.[i]));
+      words[step]?.classList.add("now");
       output.replaceChildren(...words.flatMap((word) => [word, " "]));
     }
+    find("unsure").hidden = !output.querySelector(".unsure");
+  }
+
+  /** The words of a text where they stand in it, and what is between them. */
+  words(text, hypotheses, several) {
+    const found = [];
+    let end = 0;
+    for (const [place, hypothesis] of hypotheses.entries()) {
+      const { tokens, confidence } = hypothesis;
+      tokens.forEach((word, i) => {
+        const begin = text.indexOf(word, end);
+        if (begin < 0) return; // the rules of the language have joined it with another one
+        const made = confidentWord(word, confidence?.[i]);
+        if (this.inside) this.opens(made, several ? place : this.sentence, hypothesis, i, !found.length);
+        found.push(text.slice(end, begin), made);
+        end = begin + word.length;
+      });
+    }
+    return [...found, text.slice(end)];
+  }
+
+  /** Makes a word a button that opens the inside of its step; one of them is a stop of the Tab key, the arrow keys go on. */
+  opens(word, sentence, hypothesis, token, first) {
+    word.classList.add("word");
+    for (const [name, value] of Object.entries({ role: "button", tabindex: first ? 0 : -1, "aria-expanded": false, "aria-controls": "inside" })) word.setAttribute(name, value);
+    word.addEventListener("click", async () => {
+      if (this.result.brought) return this.openAgain([...find("output").querySelectorAll(".word")].indexOf(word));
+      if (word.getAttribute("aria-expanded") === "true") return this.inside.close();
+      if (sentence === this.sentence) this.goTo(token);
+      this.inside.open({ line: this.result.sentences[sentence].source, hypothesis, token, beam: this.result.beam ?? 5 }, word);
+    });
+    word.addEventListener("focus", () => {
+      find("output").querySelectorAll("[tabindex='0']").forEach((one) => (one.tabIndex = -1));
+      word.tabIndex = 0;
+    });
+  }
+
+  /** The page brought this translation, and no engine knows its steps: translates it here, and opens the same word. */
+  async openAgain(place) {
+    await this.translated();
+    find("output").querySelectorAll(".word")[place]?.click();
+  }
+
+  moved(event) {
+    const words = [...find("output").querySelectorAll(".word")];
+    const at = words.indexOf(document.activeElement);
+    if (at < 0) return;
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: words.length - 1 }[event.key];
+    if (to !== undefined) words[to]?.focus();
+    else if (event.key === "Enter" || event.key === " ") words[at].click();
+    else if (event.key === "Escape") this.inside.close();
+    else return;
+    event.preventDefault();
   }
 
   bars(row, words) {

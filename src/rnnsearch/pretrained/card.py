@@ -1,17 +1,27 @@
-"""What a model says of itself: kept in its config.toml, and shown by its README.md and by `rnnsearch models`."""
+"""The card of a model, kept in its config.toml and shown by its README.md, and the installed models by their
+cards. Neither torch nor any weight is loaded."""
 
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rnnsearch.config import Settings, first_fault
+from rnnsearch.config import DataSettings, Settings, first_fault
 from rnnsearch.errors import InputError
-from rnnsearch.system.parsing import read_toml
+from rnnsearch.installed import installed_models
+from rnnsearch.system.parsing import read_json, read_toml
+
+EXAMPLES = "log/examples.json"
+"""Sentences of the development text in a run's folder."""
+LONGEST_EXAMPLE = 300
+"""Characters of an example: a longer one is left out."""
+_MARKUP = re.compile(r"([\\`<>\[\]|])")
 
 
 class _Record(BaseModel):
@@ -19,7 +29,8 @@ class _Record(BaseModel):
 
 
 class CardScore(_Record):
-    """One figure: `CardScore(test="newstest2013", metric="BLEU", value=24.1, signature="nrefs:1|case:mixed|…")`."""
+    """One figure: `CardScore(test="newstest2013", metric="BLEU", value=24.1,
+    signature="nrefs:1|case:mixed|…")`."""
 
     test: str
     metric: str
@@ -28,7 +39,11 @@ class CardScore(_Record):
 
 
 class ModelCard(_Record):
-    """licence: an SPDX name in lowercase, as the hub spells it. data: corpora it was trained on. limits: what it should not be used for."""
+    """The description of a model by its makers.
+
+    licence: an SPDX name in lowercase, as the hub spells it. data: corpora it was trained on. limits: uses
+    that it is not fit for. examples: sentences of its development text, which a page offers.
+    """
 
     name: str = Field("", pattern=r"^[\w.-]{0,80}$")
     description: str = ""
@@ -37,10 +52,11 @@ class ModelCard(_Record):
     training: str = ""
     scores: list[CardScore] = []
     limits: list[str] = []
+    examples: list[str] = []
 
 
 def checked_card(table: dict[str, Any], file: Path | str) -> ModelCard:
-    """A card from a table. Raises InputError, naming `file`, for unknown keys and wrong values."""
+    """Returns the card of a table. Raises InputError, naming `file`, for unknown keys and wrong values."""
     try:
         return ModelCard.model_validate(table)
     except ValidationError as error:
@@ -48,13 +64,25 @@ def checked_card(table: dict[str, Any], file: Path | str) -> ModelCard:
 
 
 def card_of(model: Path) -> ModelCard:
-    """That of a model's folder. Raises InputError if it has a fault, OSError or ValueError if its config.toml cannot be read."""
+    """Returns the card of a model's folder. Raises InputError if it has a fault, OSError or ValueError if its
+    config.toml cannot be read."""
     file = model / "config.toml"
     return checked_card(read_toml(file).get("run", {}).get("card", {}), file)
 
 
+def examples_of(model: Path) -> list[str]:
+    """Returns sentences that a page may offer: those of its card, or those that its training showed last."""
+    try:
+        found = card_of(model).examples or read_json(model / EXAMPLES)
+    except (OSError, ValueError):
+        return []
+    some = found if isinstance(found, list) else []
+    return [line for line in some if isinstance(line, str) and 0 < len(line) <= LONGEST_EXAMPLE][:3]
+
+
 def read_card(path: str | Path) -> ModelCard:
-    """A card written as a TOML file, for `save_pretrained`. Raises InputError if it cannot be read or has a fault."""
+    """Reads a card from a TOML file, for `save_pretrained`. Raises InputError if it cannot be read or has a
+    fault."""
     try:
         return checked_card(read_toml(Path(path)), path)
     except OSError as error:
@@ -64,11 +92,66 @@ def read_card(path: str | Path) -> ModelCard:
 
 
 def card_markdown(card: ModelCard, settings: Settings, size: int) -> str:
-    """README.md of a model's folder: the hub's metadata in front, then prose. size: bytes of the weights."""
+    """Returns README.md of a model's folder: the hub's metadata in front, then prose. size: bytes of the
+    weights."""
     from jinja2 import Environment, StrictUndefined
 
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False)
-    environment.filters["yaml"] = lambda value: json.dumps(value, ensure_ascii=False)  # JSON is YAML, and quotes what needs it
-    environment.filters["line"] = lambda text: " ".join(str(text).split()).replace("|", "\\|")
+    environment = Environment(
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    # JSON is YAML, and quotes what needs it
+    environment.filters["yaml"] = lambda value: json.dumps(value, ensure_ascii=False)
+    environment.filters["line"] = _plain_line
     template = resources.files("rnnsearch.pretrained").joinpath("card.md.jinja").read_text(encoding="utf-8")
-    return environment.from_string(template).render(card=card, data=settings.data, model=settings.model, megabytes=f"{size / 1e6:.1f}")
+    return environment.from_string(template).render(
+        card=card, data=settings.data, model=settings.model, megabytes=f"{size / 1e6:.1f}"
+    )
+
+
+def _plain_line(text: str) -> str:
+    """Returns the text on one line of Markdown, in which it is no table, HTML, code or link."""
+    return _MARKUP.sub(r"\\\1", " ".join(str(text).split()))
+
+
+@dataclass(frozen=True)
+class ListedModel:
+    """size: bytes of the whole folder. fault: what is wrong with it, or nothing."""
+
+    name: str
+    folder: Path
+    source: str
+    target: str
+    size: int
+    card: ModelCard
+    fault: str = ""
+
+
+def listed_models() -> list[ListedModel]:
+    """Returns the installed models by name; one that is damaged is listed with its fault."""
+    return [_listed(name, folder) for name, folder in installed_models().items()]
+
+
+def opposite_model(data: DataSettings) -> str:
+    """Returns the name of an installed model from the target language of these settings to their source
+    language, or the empty string."""
+    wanted = data.target_language, data.source_language
+    names = (one.name for one in listed_models() if (one.source, one.target) == wanted and not one.fault)
+    return next(names, "")
+
+
+def _listed(name: str, folder: Path) -> ListedModel:
+    size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    file = folder / "config.toml"
+    try:
+        table = read_toml(file)
+        run, data = table.get("run", {}), table.get("data", {})
+        card = checked_card(run.get("card", {}), file)
+        return ListedModel(
+            name, folder, str(data["source_language"]), str(data["target_language"]), size, card
+        )
+    except (InputError, OSError, ValueError, KeyError, AttributeError) as error:
+        return ListedModel(name, folder, "", "", size, ModelCard(), fault=f"damaged: {error}")

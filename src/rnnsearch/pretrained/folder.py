@@ -1,28 +1,33 @@
-"""The folder of a model: what a run needs for use, without checkpoints and logs, and a README.md that describes it."""
+"""The folder of a model: what a run needs for use, without checkpoints and logs, and a README.md that
+describes it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import tomli_w
-
 from rnnsearch.config import Settings
-from rnnsearch.model.int8_weights import quantise
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.pretrained.card import ModelCard, card_markdown
-from rnnsearch.run import FORMAT
+from rnnsearch.run import write_config
 from rnnsearch.system.folders import whole_folder
-from rnnsearch.system.tensors import save_tensors
-from rnnsearch.system.version import package_version
+from rnnsearch.system.tensors import quantise, save_tensors
 from rnnsearch.text.codec import Codec
 
 WEIGHTS = "model.safetensors"
 
 
 def save_model(
-    out: Path, settings: Settings, source: Codec, target: Codec, network: TranslationNetwork, *, int8: bool, card: ModelCard | None
+    out: Path,
+    settings: Settings,
+    source: Codec,
+    target: Codec,
+    network: TranslationNetwork,
+    *,
+    int8: bool,
+    card: ModelCard | None,
 ) -> None:
-    """Writes the folder, whole or not at all. int8: with 8-bit weights, a quarter of the size; it is then searched in int8, too.
+    """Writes the folder, whole or not at all. int8: with 8-bit weights, a quarter of the size; it is then
+    searched in int8, too.
 
     Raises InputError if the folder is there and is no model that this function made.
     """
@@ -30,7 +35,9 @@ def save_model(
     if not card.name:
         card = card.model_copy(update={"name": out.resolve().name if out.resolve().name.isascii() else ""})
     if int8:
-        settings = settings.model_copy(update={"search": settings.search.model_copy(update={"precision": "int8"})})
+        settings = settings.model_copy(
+            update={"search": settings.search.model_copy(update={"precision": "int8"})}
+        )
     tensors = network.state_dict()
     with whole_folder(out, is_model) as folder:
         save_tensors(folder / WEIGHTS, quantise(tensors, tied=network.tied) if int8 else tensors, {})
@@ -38,10 +45,14 @@ def save_model(
         target.save(folder, "target")
         text = card_markdown(card, settings, (folder / WEIGHTS).stat().st_size)
         (folder / "README.md").write_text(text, encoding="utf-8")
-        header = {"format": FORMAT, "rnnsearch": package_version(), "card": card.model_dump()}
-        (folder / "config.toml").write_text(tomli_w.dumps({"run": header, **settings.model_dump(exclude_none=True)}), encoding="utf-8")
+        write_config(folder, settings, card=card.model_dump())
 
 
 def is_model(folder: Path) -> bool:
-    """Whether `save_model` made the folder: a run that was trained has checkpoints, and is never replaced."""
-    return (folder / "config.toml").is_file() and (folder / "README.md").is_file() and not (folder / "checkpoints").exists()
+    """Tells whether `save_model` made the folder: a run that was trained has checkpoints, and is never
+    replaced."""
+    return (
+        (folder / "config.toml").is_file()
+        and (folder / "README.md").is_file()
+        and not (folder / "checkpoints").exists()
+    )

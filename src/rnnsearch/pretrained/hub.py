@@ -1,39 +1,99 @@
-"""Models from a hub of Hugging Face's kind, by `huggingface_hub` (the extra `hub`): `owner/name` becomes a folder in its cache."""
+"""Models from a hub of Hugging Face's kind, by `huggingface_hub` (the extra `hub`): `owner/name` becomes a
+folder in its cache."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 from rnnsearch.errors import InputError
+from rnnsearch.system.files import make_parents
+from rnnsearch.system.folders import whole_folder
 
-FILES = ["config.toml", "model.safetensors", "vocabulary.source.txt", "vocabulary.target.txt", "subwords.*.model", "README.md"]
+SECONDS = 60
+"""After so long without a byte a download is given up."""
+FILES = re.compile(
+    r"config\.toml|model\.safetensors|vocabulary\.(source|target)\.txt|subwords\.\w+\.model"
+    r"|words\.\w+\.bloom|README\.md"
+)
 """All that is fetched: whatever else lies in the repository stays there."""
+COMMIT = re.compile("[0-9a-f]{40,64}")
+"""A commit as a hub names it. It becomes a folder's name, so nothing else is accepted for one."""
 ENDPOINT: str | None = None
 CACHE: str | None = None
-"""Where the hub is and where files are kept; None: as $HF_ENDPOINT and $HF_HOME say."""
+"""Address of the hub and folder of the cache; None: as $HF_ENDPOINT and $HF_HOME say."""
 
 
 def is_hub_name(word: str | Path) -> bool:
-    """Whether the word is `owner/name`, and no folder is called so."""
-    return isinstance(word, str) and re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", word) is not None and not Path(word).exists()
+    """Tells whether the word is `owner/name`, and no folder is called so."""
+    return (
+        isinstance(word, str)
+        and re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", word) is not None
+        and not Path(word).exists()
+    )
 
 
 def fetched(name: str, revision: str | None = None) -> Path:
-    """The folder of a model of the hub, which is fetched unless it is in the cache already.
+    """Returns the folder of a model of the hub, which is fetched unless it is in the cache already.
 
-    Raises InputError without the extra, for a name that the hub does not know, and if it cannot be reached.
+    Nothing that the hub says becomes part of a path but a checked commit and the names in `FILES`:
+    huggingface_hub's own downloads name files by headers of the answers. If the hub cannot be reached, the
+    commit that the revision last stood for is taken.
+
+    Raises InputError without the extra, for a name that the hub does not know, for an answer that is no
+    hub's, and if the hub cannot be reached.
     """
     try:
-        from huggingface_hub import snapshot_download
+        from huggingface_hub import HfApi, constants
     except ImportError:
         what = f"there is no folder {name!r}, and models of a hub need the package huggingface_hub"
-        raise InputError(what, remedy="pip install 'rnnsearch[hub]', or name a folder that is there") from None
+        remedy = "pip install 'rnnsearch[hub]', or name a folder that is there"
+        raise InputError(what, remedy=remedy) from None
+    cache = Path(CACHE or constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}"
+    latest = cache / "refs" / quote(revision or "main", safe="")
     try:
-        folder = Path(snapshot_download(name, revision=revision, allow_patterns=FILES, endpoint=ENDPOINT, cache_dir=CACHE))
+        about = HfApi(endpoint=ENDPOINT).model_info(name, revision=revision)
+        commit, files = str(about.sha), sorted(file.rfilename for file in about.siblings or [])
     except Exception as error:  # the library's own, its HTTP client's, and the system's
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(f"model {name!r} cannot be fetched: {said}", remedy="check its name and the connection") from None
-    if not (folder / "config.toml").is_file():
-        raise InputError(f"{name!r} is no model of rnnsearch: it has no config.toml", remedy="name one whose library is rnnsearch")
+        commit = latest.read_text() if latest.is_file() else ""
+        folder = cache / "snapshots" / commit
+        if COMMIT.fullmatch(commit) and (folder / "config.toml").is_file():
+            return folder
+        raise _not_fetched(name, error) from None
+    if not COMMIT.fullmatch(commit):
+        raise InputError(f"model {name!r} cannot be fetched: the hub calls its commit {commit[:80]!r}")
+    if "config.toml" not in files:
+        what = f"{name!r} is no model of rnnsearch: it has no config.toml"
+        raise InputError(what, remedy="name one whose library is rnnsearch")
+    folder, wanted = cache / "snapshots" / commit, [file for file in files if FILES.fullmatch(file)]
+    if not all((folder / file).is_file() for file in wanted):
+        with whole_folder(folder, lambda _: True) as made:
+            for file in wanted:
+                try:
+                    _download(name, commit, made / file)
+                except Exception as error:
+                    raise _not_fetched(name, error) from None
+    make_parents(latest)
+    latest.write_text(commit)
     return folder
+
+
+def _download(name: str, commit: str, place: Path) -> None:
+    """Writes the hub's file of the same name to `place`."""
+    from huggingface_hub import get_session, hf_hub_url, hf_raise_for_status
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+
+    url = hf_hub_url(name, place.name, revision=commit, endpoint=ENDPOINT)
+    with (
+        get_session().stream("GET", url, headers=build_hf_headers(), timeout=SECONDS) as response,
+        place.open("wb") as file,
+    ):
+        hf_raise_for_status(response)
+        for part in response.iter_bytes():
+            file.write(part)
+
+
+def _not_fetched(name: str, error: Exception) -> InputError:
+    said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return InputError(f"model {name!r} cannot be fetched: {said}", remedy="check its name and the connection")

@@ -1,17 +1,22 @@
-"""The models of a service: what each is called, which languages it translates, and which one a request means."""
+"""The models of a service: their names and languages, and the choice of one for a request."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from rnnsearch.config import changed
 from rnnsearch.errors import InputError
+from rnnsearch.installed import folder_of, model_names
+from rnnsearch.pretrained.card import examples_of
+from rnnsearch.pretrained.hub import FILES
 from rnnsearch.run import Run
-from rnnsearch.serving.refusal import RefusalError
+from rnnsearch.serving.limits import RefusalError
+from rnnsearch.training.alignment_loss import needs_links
 from rnnsearch.translation.translator import Translator
 
 _PAIR = re.compile("([a-z]{2,3})-([a-z]{2,3})")
@@ -19,21 +24,44 @@ _NAME = re.compile(r"[\w.-]{1,80}")
 
 
 class ModelPlace(NamedTuple):
-    """One word of the command line. name: given before `=`, or empty. runs: several are an ensemble."""
+    """One word of the command line.
+
+    name: given before `=`, or empty. runs: several are an ensemble. checksum: of the files of the runs as
+    they were when the service began; empty for any.
+    """
 
     name: str
     runs: tuple[str, ...]
+    checksum: str = ""
+
+    def with_checksum(self) -> ModelPlace:
+        """Returns the place with the checksum of the files as they are now."""
+        made = sha256()
+        for folder in map(folder_of, self.runs):
+            for file in sorted(folder.glob("*")):
+                if FILES.fullmatch(file.name):
+                    with file.open("rb") as opened:
+                        made.update(file_digest(opened, "sha256").digest())
+        return self._replace(checksum=made.hexdigest())
 
 
 @dataclass(frozen=True)
 class ServedModel:
-    """name: unique in the service. source, target: language codes, empty if nobody said them. parameters: of all its networks."""
+    """A model of the service.
+
+    name: unique in the service. source, target: language codes, empty if nobody said them. parameters: of all
+    its networks. default: whether requests for its languages mean it. examples: sentences that the page
+    offers. taught_links: whether word links taught the attention of any of its networks.
+    """
 
     name: str
     source: str
     target: str
     parameters: int
     translator: Translator
+    default: bool
+    examples: list[str]
+    taught_links: bool
 
     def to_dict(self) -> dict[str, object]:
         codecs = {"source": self.translator.source, "target": self.translator.target}
@@ -42,55 +70,86 @@ class ServedModel:
             "name": self.name,
             "source": self.source,
             "target": self.target,
+            "default": self.default,
             "sizes": {"parameters": self.parameters, "networks": len(self.translator.networks), **sizes},
             "beam": self.translator.search.beam,
             "words_as_they_come": self.grows,
+            "taught_links": self.taught_links,
         }
 
     @property
+    def described(self) -> str:
+        """Describes the model in a list for people."""
+        languages = f"{self.source or '?'} to {self.target or '?'}"
+        return f"{self.name} ({languages}{'' if self.default else ', by its name only'})"
+
+    @property
     def grows(self) -> bool:
-        """Whether greedy search writes the words in the order of the translation: then they can be streamed."""
+        """Tells whether greedy search writes the words in the order of the translation: then they can be
+        streamed."""
         decoders = self.translator.networks[0].directions
         return len(decoders) == 1 and not decoders[0].backward
 
 
 def model_place(word: str) -> ModelPlace:
-    """`RUN`, `NAME=RUN` or `SRC-TGT=RUN`; `RUN+RUN` is an ensemble. Raises InputError for a name that cannot be one."""
+    """Reads `RUN`, `NAME=RUN` or `SRC-TGT=RUN`; `RUN+RUN` is an ensemble. Raises InputError for a name that
+    cannot be one."""
     name, equals, runs = word.partition("=")
     if not equals or Path(word).exists():  # a folder's own name may have the sign
         name, runs = "", word
     elif not _NAME.fullmatch(name):
-        raise InputError(f"{name!r} cannot be the name of a model", remedy="use letters, digits, points and hyphens, as in en-fr=RUN")
+        raise InputError(
+            f"{name!r} cannot be the name of a model",
+            remedy="use letters, digits, points and hyphens, as in en-fr=RUN",
+        )
     places = (runs,) if Path(runs).exists() else tuple(runs.split("+"))
     if not all(places):
         raise InputError(f"{word!r} names no run", remedy="write RUN, NAME=RUN or SRC-TGT=RUN")
     return ModelPlace(name, places)
 
 
-def load_models(places: Sequence[ModelPlace], *, device: str = "cpu", precision: str | None = None) -> list[ServedModel]:
-    """Opens the runs; code that one of them names is never executed. Raises InputError for what cannot be served.
+def load_models(
+    places: Sequence[ModelPlace], *, device: str = "cpu", precision: str | None = None
+) -> list[ServedModel]:
+    """Opens the runs; code that one of them names is never executed. Raises InputError for what cannot be
+    served.
 
     precision: of the products, in place of that of the runs' settings.
     """
-    models: list[ServedModel] = []
+    translators, languages, given, taught = [], [], [], []
     for place in places:
+        if place.checksum not in ("", place.with_checksum().checksum):
+            what = "has changed since the service began"
+            raise InputError(what, file=place.runs[0], remedy="restart the service: all workers load it then")
         translator = Translator.load(*place.runs, device=device, trust_code=False)
         if precision is not None:
             translator.search = changed(translator.search, {"precision": precision})
-        data = Run.open(Path(place.runs[0])).settings.data
+        settings = [Run.open(run).settings for run in place.runs]
+        data = settings[0].data
         pair = _PAIR.fullmatch(place.name)
-        source, target = (pair[1], pair[2]) if pair else (data.source_language, data.target_language)
-        name = place.name or (f"{source}-{target}" if source and target else Path(place.runs[0]).resolve().name)
-        if any(model.name == name for model in models):
-            what = f"two models would be called {name!r}"
-            raise InputError(what, remedy=f"name one of them, as in other={place.runs[0]}")
-        parameters = sum(tensor.numel() for network in translator.networks for tensor in network.parameters())
-        models.append(ServedModel(name, source, target, parameters, translator))
-    return models
+        translators.append(translator)
+        languages.append((pair[1], pair[2]) if pair else (data.source_language, data.target_language))
+        given.append("" if pair else place.name)
+        taught.append(any(needs_links(each.training) for each in settings))
+    folders = [folder_of(place.runs[0]) for place in places]
+    names = model_names(given, ["-".join(pair) if all(pair) else "" for pair in languages], folders)
+    return [
+        ServedModel(
+            names[number],
+            source,
+            target,
+            sum(tensor.numel() for network in translator.networks for tensor in network.parameters()),
+            translator,
+            default=(source, target) not in languages[:number],
+            examples=examples_of(folders[number]),
+            taught_links=taught[number],
+        )
+        for number, (translator, (source, target)) in enumerate(zip(translators, languages, strict=True))
+    ]
 
 
 class Models:
-    """Those that are served, in the order of the command line."""
+    """The models that are served, in the order of the command line."""
 
     def __init__(self, models: Sequence[ServedModel]) -> None:
         self._models = list(models)
@@ -107,28 +166,37 @@ class Models:
         return sorted({code for model in self for code in (model.source, model.target) if code})
 
     def choose(self, name: str | None, source: str | None, target: str | None) -> ServedModel:
-        """The model that a request means, by its name or by its languages; one that is alone need not be named. Raises RefusalError."""
+        """Returns the model that a request means.
+
+        It is the one of that name, or the first of those languages on the command line; `en-fr` is a name of
+        the first one that translates so. One that is alone need not be named. Raises RefusalError.
+        """
+        fitting = [
+            model for model in self if source in (None, model.source) and target in (None, model.target)
+        ]
         if name is not None:
-            fitting = [model for model in self if model.name == name]
-            what = f"there is no model {_shown(name)}"
-        else:
-            fitting = [model for model in self if source in (None, model.source) and target in (None, model.target)]
-            what = f"there is no model from {_shown(source)} to {_shown(target)}"
+            pair = [model for model in self if f"{model.source}-{model.target}" == name]
+            named = [model for model in self if model.name == name] or pair[:1]
+            if named and named[0] not in fitting:
+                what = f"model {name} translates from {_shown(named[0].source)} to {_shown(named[0].target)}"
+                raise RefusalError(404, f"{what}, not from {_shown(source)} to {_shown(target)}")
+            fitting = named
         if not fitting:
-            raise RefusalError(404, f"{what}; there are {self._listed(self._models)}")
-        model = fitting[0]
-        if source not in (None, model.source) or target not in (None, model.target):
-            pair = f"from {_shown(model.source)} to {_shown(model.target)}"
-            raise RefusalError(404, f"model {model.name} translates {pair}, not from {_shown(source)} to {_shown(target)}")
-        if name is None and len(fitting) > 1 and len({(model.source, model.target) for model in fitting}) > 1:
+            what = _shown(name) if name is not None else f"from {_shown(source)} to {_shown(target)}"
+            raise RefusalError(404, f"there is no model {what}; there are {self._listed(self._models)}")
+        if len({(model.source, model.target) for model in fitting}) > 1:
             raise RefusalError(400, f"several models would do: name one of {self._listed(fitting)}")
-        return model
+        return fitting[0]
+
+    def targets(self, source: str) -> list[str]:
+        """Returns the languages that the source is translated to, each once, in the order of the models."""
+        return list(dict.fromkeys(model.target for model in self if model.source == source))
 
     @staticmethod
     def _listed(models: Sequence[ServedModel]) -> str:
-        return ", ".join(f"{model.name} ({model.source or '?'} to {model.target or '?'})" for model in models)
+        return ", ".join(model.described for model in models)
 
 
 def _shown(value: str | None) -> str:
-    """What a client sent, as it is quoted back to it."""
+    """Returns a word of a client, as it is quoted back to it."""
     return "any language" if value is None else repr(value if len(value) <= 40 else value[:39] + "…")

@@ -1,4 +1,8 @@
-"""One process of the service: models loaded, socket served, everything finished at the end."""
+"""The processes of the service: they load the models, serve a socket, and finish everything at the end.
+
+Several are uvicorn's own workers behind one socket: one that dies is replaced, and only its own requests are
+lost.
+"""
 
 from __future__ import annotations
 
@@ -11,40 +15,53 @@ import resource
 import signal
 import socket
 import sys
+import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from ipaddress import ip_address
 from typing import Any, cast
 
+import h11
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.supervisors import Multiprocess
 
 from rnnsearch.errors import InputError, printed
 from rnnsearch.serving.app import AppOptions, make_app
-from rnnsearch.serving.connection import Connection
-from rnnsearch.serving.guard import App
-from rnnsearch.serving.languages import check_identifier
-from rnnsearch.serving.limits import IDLE_SECONDS, SHUTDOWN_SECONDS, Limits
-from rnnsearch.serving.metrics import Metrics
-from rnnsearch.serving.paragraphs import check_splitter
+from rnnsearch.serving.guard import Guard
+from rnnsearch.serving.limits import (
+    HEAD_BYTES,
+    IDLE_SECONDS,
+    REQUEST_SECONDS,
+    SHUTDOWN_SECONDS,
+    WRITE_SECONDS,
+    Limits,
+)
+from rnnsearch.serving.metrics import SHARED, Metrics
 from rnnsearch.serving.served_models import ModelPlace, Models, load_models
 from rnnsearch.serving.service import Service
 from rnnsearch.system.machine import set_up_cpu
-from rnnsearch.system.progress import is_quiet
-from rnnsearch.system.streams import LastingStream
+from rnnsearch.system.progress import LastingStream, is_quiet
+from rnnsearch.system.workers import end_with_parent
 
-SPARE_FILES = 64
-"""Descriptors that connections leave to models, logs and libraries."""
+HEALTH_SECONDS = 60
+"""A worker that does not answer its supervisor for so many seconds is replaced."""
+SPARE_FILES = 128
+"""File descriptors that are left for models, logs and libraries."""
 BACKLOG = 2_048
 """Connections that the system keeps until they are accepted."""
 M_ARENA_MAX = -8
 SWITCH_SECONDS = 0.0005
-"""After which a thread lets another one run; Python's own is 0.005."""
+"""Seconds after which a thread lets another one run; Python's default is 0.005."""
 
 
 @dataclass(frozen=True)
 class ProcessOptions:
-    """What a process of the service is told; it can be pickled. threads: CPU threads of the models, 0 = all cores over `workers`."""
+    """The settings of a process of the service; they can be pickled. threads: CPU threads of the models, 0 =
+    all cores over `workers`."""
 
     places: tuple[ModelPlace, ...]
     limits: Limits
@@ -55,20 +72,56 @@ class ProcessOptions:
     workers: int = 1
 
 
+class Connection(H11Protocol):
+    """A connection that ends if the head of its request does not arrive in REQUEST_SECONDS.
+
+    uvicorn would wait for ever, and a service may have no proxy in front of it. All other limits are those of
+    uvicorn, h11 and the system.
+    """
+
+    _clock: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_head(True)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._wait_for_head(False)
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        self._wait_for_head(self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0]))
+
+    def send_400_response(self, msg: str) -> None:
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:  # an answer is on its way
+            self.transport.close()
+
+    def _wait_for_head(self, wait: bool) -> None:
+        if wait and self._clock is None:
+            self._clock = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+        elif self._clock is not None and not wait:
+            self._clock.cancel()
+            self._clock = None
+
+
 def bound_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens there. Raises InputError if that cannot be."""
-    bound: socket.socket | None = None
+    """Returns a socket that listens there. Raises InputError if that cannot be.
+
+    The system ends its connections whose clients read nothing of their answers for WRITE_SECONDS.
+    """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
-        bound = socket.socket(family, socket.SOCK_STREAM)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind((host, port))
-        bound.listen(BACKLOG)
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()  # `::` is IPv4, too
+        bound = socket.create_server((host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
     except (OSError, OverflowError, UnicodeError) as error:
-        if bound is not None:
-            bound.close()
         what = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot listen at {host} port {port}: {what}", remedy="name another --host or --port") from None
+        remedy = "name another --host or --port"
+        raise InputError(f"cannot listen at {host} port {port}: {what}", remedy=remedy) from None
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # of Linux
+        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * WRITE_SECONDS))
     return bound
 
 
@@ -77,37 +130,88 @@ def address(bound: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
+def allowed_hosts(bound: socket.socket, host: str, more: Sequence[str]) -> frozenset[str]:
+    """Returns the names in a Host header that are answered; empty for any.
+
+    A socket that only this machine reaches answers no other names, unless `more` has them: a page elsewhere
+    whose name is made to stand for this machine could otherwise ask. Elsewhere `more` decides alone.
+    """
+    if not (more or ip_address(bound.getsockname()[0]).is_loopback):
+        return frozenset()
+    names = {"localhost", "127.0.0.1", "[::1]", f"[{host}]" if ":" in host else host, *more}
+    return frozenset(name.lower() for name in names)
+
+
+def serve(bound: socket.socket, options: ProcessOptions, say: Callable[[str], None]) -> None:
+    """Answers until SIGTERM or SIGINT; what is running then is finished.
+
+    The models are loaded in this process first, so that an error is one line. say: receives a line about what
+    is served. Raises InputError for what cannot be served, or if a worker cannot begin any more.
+    """
+    set_up_log(logging.INFO if options.workers > 1 else logging.ERROR)
+    options = replace(options, places=tuple(place.with_checksum() for place in options.places))
+    service = make_service(options)
+    listed = ", ".join(model.described for model in service.models)
+    runs = ", ".join("+".join(place.runs) for place in options.places)
+    say(f"loaded {runs}, and the model that tells languages apart")
+    say(f"serving {listed} at {address(bound)} (Ctrl-C to end)")
+    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn handles them, and raises them again at its end
+        signal.signal(number, lambda *_: None)
+    if options.workers == 1:
+        make_server(prepared_app(service, options)).run([bound])
+        return
+    del service
+    with tempfile.TemporaryDirectory(prefix="rnnsearch-metrics-") as folder:
+        os.environ[SHARED] = folder
+        config = make_config(partial(worker_app, options), factory=True, workers=options.workers)
+        supervisor = Multiprocess(config, [bound])
+        supervisor.run()
+        os.environ.pop(SHARED)
+    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
+        raise InputError("the service has ended: a worker could not begin", remedy="its log says why")
+
+
+def worker_app(options: ProcessOptions) -> Guard:
+    """Makes the application in a process that uvicorn has begun. A worker that cannot begin ends the
+    service: the others could only answer differently, or not for long."""
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    set_up_log()
+    try:
+        return prepared_app(make_service(options), options)
+    except InputError as error:
+        logging.getLogger("rnnsearch.serving").error("%s", error)
+        sys.exit(STARTUP_FAILURE)
+
+
 def make_service(options: ProcessOptions) -> Service:
     """Loads the models. Raises InputError for what cannot be served."""
-    check_splitter()
-    check_identifier()
     if platform.libc_ver()[0] == "glibc":
-        # The thread of the models shares the arena of the main thread: an arena of its own would keep what it frees as well, and
-        # would give large tensors back to the system after each step.
+        # The thread of the models shares the arena of the main thread: one of its own would keep what it
+        # frees as well, and would give large tensors back to the system after each step.
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
     set_up_cpu(options.threads, options.workers)
-    service = Service(Models(load_models(options.places, device=options.device, precision=options.precision)), options.limits, Metrics())
+    models = Models(load_models(options.places, device=options.device, precision=options.precision))
+    service = Service(models, options.limits, Metrics())
     service.warm_up()
     return service
 
 
-def serve(bound: socket.socket, options: ProcessOptions, ready: Callable[[], None] = lambda: None) -> None:
-    """Answers until SIGTERM or SIGINT; what is running then is finished. ready: called once the models are loaded."""
-    set_up_log()
-    service = make_service(options)
-    Connection.most = allowed_connections()
-    server = make_server(make_app(service, options.app))
-    # While requests are read and written, the thread of the models waits so long after each of its products for its turn.
+def prepared_app(service: Service, options: ProcessOptions) -> Guard:
+    """Makes the application, and sets up this process for it."""
+    # While requests are read and written, the models' thread waits for its turn after each product, at most
+    # for this time.
     sys.setswitchinterval(SWITCH_SECONDS)
-    ready()
-    asyncio.run(server.serve(sockets=[bound]))
+    return make_app(service, options.app)
 
 
-def make_server(app: App) -> Server:
-    """uvicorn with our connections, and nothing that the service does not use."""
-    config = uvicorn.Config(
-        cast(Any, app),
+def make_config(app: Any, **options: Any) -> uvicorn.Config:
+    """Returns uvicorn's settings: our limits, and nothing that the service does not use."""
+    return uvicorn.Config(
+        app,
         http=Connection,
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        limit_concurrency=allowed_connections(),
+        loop="asyncio",
         ws="none",
         lifespan="on",
         log_config=None,
@@ -117,46 +221,40 @@ def make_server(app: App) -> Server:
         backlog=BACKLOG,
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_worker_healthcheck=HEALTH_SECONDS,
+        **options,
     )
-    return Server(config)
 
 
-class Server(uvicorn.Server):
-    """Ends at the first signal when all is finished, and at the second at once; it does not raise them again."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        if threading.current_thread() is threading.main_thread():
-            for each in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(each, self._told_to_end)
-        yield
-
-    def _told_to_end(self, number: int, frame: object) -> None:
-        self.force_exit = self.should_exit
-        self.should_exit = True
+def make_server(app: Guard) -> uvicorn.Server:
+    """Returns uvicorn's server for this process."""
+    return uvicorn.Server(make_config(app))
 
 
-def set_up_log() -> None:
-    """One line on stderr for what happens; a closed or full stderr ends nothing."""
+def set_up_log(of_uvicorn: int = logging.ERROR) -> None:
+    """Sets up one line on stderr for what happens; a closed or full stderr ends nothing."""
     handler = logging.StreamHandler(cast(Any, LastingStream(sys.stderr)))
     handler.setFormatter(_OneLine("%(asctime)s %(process)d %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
-    for name, level in (("rnnsearch.serving", logging.INFO), ("uvicorn", logging.ERROR), ("asyncio", logging.ERROR)):
+    levels = {"rnnsearch.serving": logging.INFO, "uvicorn": of_uvicorn, "asyncio": logging.ERROR}
+    for name, level in levels.items():
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(logging.ERROR if is_quiet() else level)
 
 
 class _OneLine(logging.Formatter):
-    """Nothing that a client sends can begin a line of its own, or tell the terminal anything. A traceback of ours keeps its lines."""
+    """Escapes control characters, so that a client can neither begin a line nor control the terminal. The
+    service's own tracebacks keep their lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         return "\n".join(printed(line) for line in super().format(record).split("\n"))
 
 
 def allowed_connections() -> int:
-    """As many as the system allows this process to have open, some descriptors left over; asks for all that it may."""
+    """Raises this process's limit of open files to the highest that the system allows. Returns how many
+    connections fit into it beside SPARE_FILES."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
     if soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    return max(16, most - SPARE_FILES - len(os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ()))
+    return max(16, most - SPARE_FILES)

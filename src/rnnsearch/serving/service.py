@@ -1,24 +1,31 @@
-"""What the service does, without HTTP: texts and pairs in, results out, within the limits."""
+"""The work of the service, without HTTP: texts and pairs in, results out, within the limits."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
+from rnnsearch.config import changed
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
-from rnnsearch.serving.limits import Limits
+from rnnsearch.serving.languages import Identifier, Paragraphs, split
+from rnnsearch.serving.limits import Limits, RefusalError, busy, check_limit
 from rnnsearch.serving.metrics import Metrics
-from rnnsearch.serving.paragraphs import Paragraphs, split
-from rnnsearch.serving.refusal import RefusalError, busy
 from rnnsearch.serving.served_models import Models, ServedModel
-from rnnsearch.serving.work_queue import Task, WorkQueue
+from rnnsearch.serving.work_queue import USUAL_WORDS, Task, WorkQueue
+from rnnsearch.text.codec import EncodedSentence
+from rnnsearch.translation.long_lines import joined
+
+LONGEST_PART = 128
+"""Subwords of a part of a sentence, at most: a batch takes as many steps as its longest part, and is not
+interrupted while a client waits for any of it."""
 
 
 class Search(NamedTuple):
-    """What sentences must have in common to be searched together."""
+    """The settings that sentences must share to be searched together."""
 
     model: str
     beam: int
@@ -26,7 +33,7 @@ class Search(NamedTuple):
 
 
 class Forcing(NamedTuple):
-    """The same, of pairs that are scored and aligned."""
+    """The settings that pairs must share to be scored and aligned together."""
 
     model: str
     posterior: bool
@@ -39,31 +46,62 @@ class Place(NamedTuple):
     sentence: int
 
 
-class Begun(NamedTuple):
-    """Texts whose sentences wait in the queue. futures: of all sentences, in order; places: where each belongs."""
+Listener = Callable[[Place, Translation], None]
 
-    paragraphs: list[Paragraphs]
-    places: list[Place]
-    futures: list[asyncio.Future[Translation]]
 
-    def by_text(self, results: Sequence[Any]) -> list[list[Any]]:
-        """One list for each text."""
-        every: list[list[Any]] = [[] for _ in self.paragraphs]
-        for place, result in zip(self.places, results, strict=True):
-            every[place.text].append(result)
-        return every
+class Begun:
+    """Texts whose sentences wait in the queue. places: of each sentence. parts: the futures of its parts,
+    mostly one."""
+
+    def __init__(self, model: ServedModel, texts: Sequence[str]) -> None:
+        self.model = model
+        self.paragraphs: list[Paragraphs] = [split(text, model.source) for text in texts]
+        self.places = [
+            Place(number, n) for number, one in enumerate(self.paragraphs) for n in range(len(one.sentences))
+        ]
+        self.parts: list[list[asyncio.Future[Translation]]] = []
+
+    @cached_property
+    def sources(self) -> list[str]:
+        return [sentence for one in self.paragraphs for sentence in one.sentences]
+
+    @property
+    def futures(self) -> list[asyncio.Future[Translation]]:
+        return [future for parts in self.parts for future in parts]
+
+    def done(self) -> list[int]:
+        """Returns the numbers of the sentences whose parts are all done."""
+        return [number for number, parts in enumerate(self.parts) if all(part.done() for part in parts)]
+
+    def result(self, number: int) -> Translation:
+        """Returns the translation of a sentence that is done."""
+        return joined([future.result() for future in self.parts[number]], self.model.translator.target.text)
+
+    def by_text(self, values: Sequence[Any]) -> list[list[Any]]:
+        """Returns the values of the sentences of each text."""
+        rest = iter(values)
+        return [[next(rest) for _ in one.sentences] for one in self.paragraphs]
+
+    def joined(self, sentences: Sequence[str]) -> list[str]:
+        """Returns each text with these in place of its sentences."""
+        lines = self.by_text(sentences)
+        return [one.joined(some) for one, some in zip(self.paragraphs, lines, strict=True)]
 
 
 class Service:
-    """models: those that are served. The queue must be begun in the event loop, and ended."""
+    """The models behind a queue, which must be begun in the event loop, and ended."""
 
     def __init__(self, models: Models, limits: Limits, metrics: Metrics) -> None:
         self.models, self.limits, self.metrics = models, limits, metrics
+        self.identifier = Identifier(models.languages)
         self._by_name = {model.name: model for model in models}
         self.queue = WorkQueue(self._work, batch=limits.batch, capacity=limits.queue, observer=metrics)
 
     def warm_up(self) -> None:
-        """Translates and scores a word with each model: weights are converted and libraries loaded before the first request."""
+        """Translates and scores a word with each model, and tells its language: weights are converted and
+        libraries loaded before the first request."""
+        split("a.", "en")
+        self.identifier.rank("a", self.models.languages)
         for model in self.models:
             for beam in {1, model.translator.search.beam}:
                 model.translator.translate(["a"], beam=beam, nbest=1)
@@ -75,39 +113,56 @@ class Service:
         texts: Sequence[str],
         beam: int | None,
         nbest: int | None,
-        listener: Callable[[Place, Translation], None] | None = None,
+        listener: Listener | None = None,
     ) -> Begun:
-        """Puts the sentences into the queue. listener: is told, by another thread, what greedy search has written. Raises RefusalError."""
-        self._check_texts(texts)
+        """Puts the sentences into the queue. listener: is told, by another thread, what greedy search has
+        written. Raises RefusalError."""
+        check_limit("the request", len(texts), "texts", self.limits.texts)
+        check_limit("the request", sum(map(len, texts)), "characters", self.limits.characters)
         search = self._search(model, beam, nbest)
-        paragraphs = [split(text, model.source) for text in texts]
-        places = [Place(number, n) for number, one in enumerate(paragraphs) for n in range(len(one.sentences))]
-        if len(places) > self.limits.sentences:
-            raise RefusalError(413, f"the request has {len(places):,} sentences, and {self.limits.sentences:,} are the most")
-        tasks = [
-            Task(search, line, len(line), None if listener is None else _told(listener, place))
-            for place in places
-            for line in [paragraphs[place.text].sentences[place.sentence]]
-        ]
-        return Begun(paragraphs, places, self.queue.submit(tasks))
+        begun = Begun(model, texts)
+        check_limit("the request", len(begun.places), "sentences", self.limits.sentences)
+        tasks = []
+        for place, source in zip(begun.places, begun.sources, strict=True):
+            parts = self._parts(model, source, place, len(texts))
+            told = partial(listener, place) if listener and len(parts) == 1 else None
+            tasks.append([Task(search, part, len(part.ids), told) for part in parts])
+        futures = iter(self.queue.submit([task for some in tasks for task in some]))
+        begun.parts = [[next(futures) for _ in some] for some in tasks]
+        return begun
 
     def begin_forcing(
         self, model: ServedModel, sources: Sequence[str], targets: Sequence[str], *, posterior: bool
     ) -> list[asyncio.Future[Translation]]:
         """Puts the pairs into the queue. Raises RefusalError."""
-        self._check_texts([*sources, *targets], pairs=True)
-        pairs = zip(sources, targets, strict=True)
-        return self.queue.submit([Task(Forcing(model.name, posterior), pair, len(pair[1])) for pair in pairs])
+        check_limit("the request", len(sources), "pairs", self.limits.sentences)
+        characters = sum(map(len, [*sources, *targets]))
+        check_limit("the request", characters, "characters", 2 * self.limits.characters)
+        group = Forcing(model.name, posterior)
+        codecs = model.translator.source, model.translator.target
+        tasks = []
+        for number, pair in enumerate(zip(sources, targets, strict=True), 1):
+            sizes = [len(codec.encode(text).ids) for codec, text in zip(codecs, pair, strict=True)]
+            check_limit(f"a line of pair {number}", max(sizes), "words or subwords", self.limits.words)
+            tasks.append(Task(group, pair, max(sizes[1], sizes[0] * sizes[1] // USUAL_WORDS)))
+        return self.queue.submit(tasks)
+
+    async def translated(self, begun: Begun) -> list[Translation]:
+        """Returns the translation of each sentence. Raises RefusalError as `finished` does."""
+        await self.finished(begun.futures)
+        return [begun.result(number) for number in range(len(begun.places))]
 
     async def finished(self, futures: Sequence[asyncio.Future[Translation]]) -> list[Translation]:
-        """Their results. Raises RefusalError where the input cannot be worked on, or the deadline has passed."""
+        """Returns their results. Raises RefusalError where the input cannot be worked on, or the deadline has
+        passed."""
         with self.places_of(futures):
             async with asyncio.timeout(self.limits.deadline):
                 return list(await asyncio.gather(*futures))
 
     @contextmanager
     def places_of(self, futures: Sequence[asyncio.Future[Translation]]) -> Iterator[None]:
-        """However it is left, none of the futures keeps a place in the queue. What went wrong becomes a RefusalError."""
+        """Frees the places of the futures in the queue, however it is left. What went wrong becomes a
+        RefusalError."""
         try:
             yield
         except TimeoutError:
@@ -130,28 +185,37 @@ class Service:
             raise RefusalError(422, f"nbest = {nbest} is more than beam = {beam}")
         return Search(model.name, beam or max(usual.beam, nbest), nbest)
 
-    def _check_texts(self, texts: Sequence[str], pairs: bool = False) -> None:
-        factor = 2 if pairs else 1
-        if len(texts) > factor * (self.limits.sentences if pairs else self.limits.texts):
-            most = self.limits.sentences if pairs else self.limits.texts
-            what = "pairs" if pairs else "texts"
-            raise RefusalError(413, f"the request has {len(texts) // factor:,} {what}, and {most:,} are the most")
-        characters = sum(map(len, texts))
-        if characters > factor * self.limits.characters:
-            raise RefusalError(413, f"the request has {characters:,} characters, and {factor * self.limits.characters:,} are the most")
+    def _parts(
+        self, model: ServedModel, sentence: str, place: Place, texts: int
+    ) -> Sequence[EncodedSentence]:
+        """Encodes a sentence, so that nothing too long gets into the queue. Raises RefusalError."""
+        where = f"sentence {place.sentence + 1}" + (f" of text {place.text + 1}" if texts > 1 else "")
+        try:
+            usual = model.translator.search
+            most = min(usual.max_source_length, LONGEST_PART)
+            parts = model.translator.parts(sentence, settings=changed(usual, {"max_source_length": most}))
+        except InputError as error:
+            raise RefusalError(413, f"{where}: {error}") from None
+        remedy = "divide it by full stops or line breaks"
+        words = sum(len(part.words) for part in parts)
+        check_limit(where, words, "words", self.limits.words, remedy=remedy)
+        subwords = sum(len(part.ids) for part in parts)
+        check_limit(where, subwords, "subwords", 2 * self.limits.words, remedy=remedy)
+        return parts
 
     def _work(self, group: Search | Forcing, tasks: Sequence[Task]) -> list[Translation]:
-        """In the thread of the models."""
-        model = self._by_name[group.model]
+        """Does a batch, in the thread of the models. Raises SearchStoppedError once nobody waits for it."""
+        translator = self._by_name[group.model].translator
+        items = [task.item for task in tasks]
         if isinstance(group, Forcing):
-            return list(model.translator.force([task.item for task in tasks], len(tasks), posterior=group.posterior))
-        listeners = {number: task.listener for number, task in enumerate(tasks) if task.listener is not None}
-        results = model.translator.translate(
-            [task.item for task in tasks], listeners=listeners, beam=group.beam, nbest=group.nbest, batch_size=len(tasks)
+            return list(translator.force(items, len(tasks), posterior=group.posterior))
+        results = translator.translate_parts(
+            items,
+            listeners={n: task.listener for n, task in enumerate(tasks) if task.listener is not None},
+            cancelled=lambda: all(task.future.done() for task in tasks),
+            beam=group.beam,
+            nbest=group.nbest,
+            batch_size=len(tasks),
         )
-        self.metrics.words.labels(model.name).inc(sum(len(result.tokens) for result in results))
+        self.metrics.words.labels(group.model).inc(sum(len(result.tokens) for result in results))
         return results
-
-
-def _told(listener: Callable[[Place, Translation], None], place: Place) -> Callable[[Translation], None]:
-    return lambda so_far: listener(place, so_far)

@@ -1,4 +1,5 @@
-"""The queue in front of the models: requests that wait together are worked on together, by one thread that never blocks the event loop."""
+"""The queue in front of the models: one thread works on the requests that wait together, and never blocks the
+event loop."""
 
 from __future__ import annotations
 
@@ -9,19 +10,31 @@ import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from itertools import accumulate
+from typing import Any
 
-from rnnsearch.serving.refusal import busy
+from rnnsearch.errors import SearchStoppedError
+from rnnsearch.serving.limits import busy
+from rnnsearch.serving.metrics import Metrics
 
-FAIR_SECONDS = 0.01
-"""A sentence waits as if it had come so much later for each sentence before it in its request: long requests let short ones pass."""
+FAIR_SECONDS = 0.05
+"""A task counts as if it had come later by so many seconds for every USUAL_WORDS before it in its request, so
+that short requests overtake long ones."""
+USUAL_WORDS = 25
+"""Words of a usual sentence. A batch has at most as many words as a full batch of usual sentences, so that
+long sentences do not make others wait longer."""
 COLLECT_SECONDS = 0.005
-"""A batch that would not be full waits so long for others, if it follows another at once. A request that finds no work never waits."""
+"""A batch that follows another directly and is not full waits so many seconds for further tasks. A request to
+an idle service never waits."""
 
 
 @dataclass(eq=False, slots=True)
 class Task:
-    """One sentence, or one pair. group: only tasks of one group are worked on together. size: its length, in any unit."""
+    """A sentence, a part of a long one, or a pair.
+
+    group: only tasks of one group are worked on together. size: its length in words; of a pair that of a
+    sentence which takes as long.
+    """
 
     group: Hashable
     item: Any
@@ -36,18 +49,14 @@ Work = Callable[[Any, Sequence[Task]], Sequence[Any]]
 """(group, its tasks) → a result for each."""
 
 
-class Observer(Protocol):
-    """Is told what happens, by any thread."""
-
-    def waiting(self, tasks: int) -> None: ...
-
-    def batch(self, tasks: Sequence[Task], begun: float, seconds: float) -> None: ...
-
-
 class WorkQueue:
-    """Holds `capacity` tasks at most. `begin` and `submit` are called in the event loop that waits for the results."""
+    """A queue of `capacity` tasks at most.
 
-    def __init__(self, work: Work, *, batch: int, capacity: int, observer: Observer | None = None) -> None:
+    `begin` and `submit` are called in the event loop that waits for the results. observer: is told by any
+    thread what happens.
+    """
+
+    def __init__(self, work: Work, *, batch: int, capacity: int, observer: Metrics | None = None) -> None:
         self._work, self._batch, self.capacity, self._observer = work, batch, capacity, observer
         self._waiting: list[Task] = []
         self._changed = threading.Condition()
@@ -61,13 +70,13 @@ class WorkQueue:
         self._thread = threading.Thread(target=self._run, name="models", daemon=True)
         self._thread.start()
 
-    async def end(self) -> None:
-        """Finishes what waits."""
+    async def end(self, seconds: float | None = None) -> None:
+        """Finishes what waits, in so many seconds at most; a batch that takes longer is left to itself."""
         with self._changed:
             self._ended = True
             self._changed.notify()
         if self._thread is not None:
-            await asyncio.to_thread(self._thread.join)
+            await asyncio.to_thread(self._thread.join, seconds)
 
     @property
     def alive(self) -> bool:
@@ -77,10 +86,12 @@ class WorkQueue:
         return len(self._waiting)
 
     def submit(self, tasks: Sequence[Task]) -> list[asyncio.Future[Any]]:
-        """Their futures; one that is cancelled gives its place up. Raises RefusalError (503) if there is no room for all."""
-        now = time.monotonic()
-        for index, task in enumerate(tasks):
-            task.arrived, task.due = now, now + index * FAIR_SECONDS
+        """Returns a future for each task; one that is cancelled gives its place up. Raises RefusalError (503)
+        if there is no room for all."""
+        now = due = time.monotonic()
+        for task in tasks:
+            task.arrived, task.due = now, due
+            due += FAIR_SECONDS * task.size / USUAL_WORDS
             task.future = asyncio.get_running_loop().create_future()
             task.future.add_done_callback(self._given_up)
         with self._changed:
@@ -99,7 +110,8 @@ class WorkQueue:
                 self._observer.waiting(len(self._waiting))
 
     def _seconds_to_clear(self) -> float:
-        """About how long half of the queue will take, by the speed of the latest batches; at most half a minute."""
+        """Estimates how long half of the queue will take, by the speed of the latest batches: at most half a
+        minute."""
         if len(self._finished) < 2:
             return 2.0
         elapsed = time.monotonic() - self._finished[0][0]
@@ -122,14 +134,17 @@ class WorkQueue:
             results = self._results(tasks)
             self._finished.append((time.monotonic(), len(tasks)))
             assert self._loop is not None
-            self._loop.call_soon_threadsafe(_deliver, tasks, results)
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the service did not wait any longer
+                self._loop.call_soon_threadsafe(_deliver, tasks, results)
             if self._observer is not None:
                 with contextlib.suppress(Exception):  # numbers that cannot be written end no work
-                    self._observer.batch(tasks, begun, time.monotonic() - begun)
+                    waits = [begun - task.arrived for task in tasks]
+                    self._observer.batch(waits, time.monotonic() - begun)
                 self._tell()
 
     def _next(self, follows: bool) -> tuple[list[Task], bool]:
-        """The next batch, waited for; none at the end. And whether the batch after it will follow at once."""
+        """Waits for the next batch and returns it; none at the end. Tells also whether the batch after it
+        will follow at once."""
         with self._changed:
             if not self._waiting:
                 follows = False
@@ -137,7 +152,12 @@ class WorkQueue:
                 self._changed.wait()
             chosen = self._chosen()
             latest = time.monotonic() + COLLECT_SECONDS
-            while follows and not self._ended and len(chosen) < self._batch and (left := latest - time.monotonic()) > 0:
+            while (
+                follows
+                and not self._ended
+                and len(chosen) < self._batch
+                and (left := latest - time.monotonic()) > 0
+            ):
                 self._changed.wait(left)
                 chosen = self._chosen()
             taken = set(map(id, chosen))
@@ -147,25 +167,30 @@ class WorkQueue:
         return chosen, True
 
     def _chosen(self) -> list[Task]:
-        """Of the waiting the first that is due, and those of its group that are nearest to it in length: they search side by side."""
+        """Returns the first that is due, and those of its group that are nearest to it in length: they are
+        searched side by side. Together they have the words of a batch of usual sentences."""
         if not self._waiting:
             return []
         first = min(self._waiting, key=lambda task: task.due)
         alike = [task for task in self._waiting if task.group == first.group]
-        return sorted(alike, key=lambda task: (abs(task.size - first.size), task.due))[: self._batch]
+        alike.sort(key=lambda task: (task is not first, abs(task.size - first.size), task.due))
+        words = accumulate(task.size for task in alike[: self._batch])
+        fitting = sum(used <= USUAL_WORDS * self._batch for used in words)
+        return alike[: max(1, fitting)]
 
     def _results(self, tasks: Sequence[Task]) -> list[Any]:
-        """A result, or the exception that it brought, for each: what one task brings about is no fault of the others."""
+        """Returns a result for each task, or the exception that it brought: one task's fault does not touch
+        the others."""
         try:
             return list(self._work(tasks[0].group, tasks))
         except Exception as error:
-            if len(tasks) == 1:
-                return [error]
+            if len(tasks) == 1 or isinstance(error, SearchStoppedError):
+                return [error] * len(tasks)
         return [result for task in tasks for result in self._results([task])]
 
 
 def _deliver(tasks: Sequence[Task], results: Sequence[Any]) -> None:
-    """In the event loop."""
+    """Hands the results over, in the event loop."""
     for task, result in zip(tasks, results, strict=True):
         if task.future.done():  # nobody waits for it any more
             continue

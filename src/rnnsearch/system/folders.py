@@ -12,22 +12,28 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import make_parents
+from rnnsearch.system.files import PARTIAL, fsync, make_parents
 from rnnsearch.system.locks import is_abandoned, lock
 
-PARTIAL, ASIDE, FINISHED = ".partial", ".old", ".finished"
+ASIDE, FINISHED = ".old", ".finished"
 
 _TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
 
 @contextmanager
 def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
-    """A new folder to write into, which becomes `out` at the end, on disk to the last byte; on any exception nothing is left of it.
+    """Yields a new folder to write into, which becomes `out` at the end, on disk to the last byte; on any
+    exception nothing is left of it.
 
-    After a kill -9 or a power cut its remains stay beside `out` under a hidden name; the next one that makes `out` removes them.
-    replaceable: whether an `out` that is there, and not empty, may be replaced. Only the one that is there at the beginning ever is.
-    Raises InputError if it may not; if something else has taken its place meanwhile, and then the finished folder is kept beside it,
-    under the name that the message gives; and for every fault of the file system on the way, a full disk above all.
+    After a kill -9 or a power cut its remains stay beside `out` under a hidden name; the next one that makes
+    `out` removes them.
+
+    replaceable: whether an `out` that is there, and not empty, may be replaced. Only the folder that is there
+    at the beginning is ever replaced.
+
+    Raises InputError if it may not be replaced, and for every fault of the file system, such as a full disk.
+    If something else has taken the place of `out` meanwhile, the finished folder is kept beside it, under the
+    name in the message of the InputError.
     """
     out = out.resolve()
     try:
@@ -38,13 +44,21 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
         folder = out.with_name(f".{out.name}.{unique}{PARTIAL}")
         folder.mkdir()
         handle = os.open(folder, os.O_RDONLY)
-        # While it is open, its number is nobody else's: at the end it tells whether `out` is still the folder that may be replaced.
+        # While it is open, its number is nobody else's: at the end it tells whether `out` is still the folder
+        # that may be replaced.
         before = os.open(out, os.O_RDONLY) if out.exists() else None
         try:
             lock(handle)  # as long as this process lives
             yield folder
-            _flush(folder)
-            _replace(out, folder, before, aside=out.with_name(f".{out.name}.{unique}{ASIDE}"), kept=f"{out.name}.{unique}{FINISHED}")
+            for path in [*folder.rglob("*"), folder]:
+                fsync(path)
+            _replace(
+                out,
+                folder,
+                before,
+                aside=out.with_name(f".{out.name}.{unique}{ASIDE}"),
+                kept=f"{out.name}.{unique}{FINISHED}",
+            )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             os.close(handle)
@@ -52,8 +66,12 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
                 os.close(before)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise InputError("no space left on the disk", file=out, remedy="free some, or write to another disk") from None
-        raise InputError(f"cannot be written: {error.strerror or error}", file=out, remedy="check path and permissions") from None
+            raise InputError(
+                "no space left on the disk", file=out, remedy="free some, or write to another disk"
+            ) from None
+        raise InputError(
+            f"cannot be written: {error.strerror or error}", file=out, remedy="check path and permissions"
+        ) from None
 
 
 def _check(out: Path, replaceable: Callable[[Path], bool]) -> None:
@@ -62,7 +80,9 @@ def _check(out: Path, replaceable: Callable[[Path], bool]) -> None:
     if not out.is_dir():
         raise InputError("is a file, not a folder", file=out, remedy="name another folder")
     if any(out.iterdir()) and not replaceable(out):
-        raise InputError("exists and is not empty", file=out, remedy="name another folder, or remove this one")
+        raise InputError(
+            "exists and is not empty", file=out, remedy="name another folder, or remove this one"
+        )
 
 
 def _clear_left_behind(out: Path) -> None:
@@ -80,27 +100,20 @@ def _clear_left_behind(out: Path) -> None:
 
 
 def _beside(out: Path, ending: str) -> list[Path]:
-    """The hidden folders `.NAME.UNIQUE` + ending of this `out`, and not of one whose name goes on after NAME."""
+    """Returns the hidden folders `.NAME.UNIQUE` + ending of this `out`, and not of one whose name goes on
+    after NAME."""
     form = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]+{re.escape(ending)}")
-    return [path for path in out.parent.glob(".*") if form.fullmatch(path.name)]  # none where the parent may not be listed
-
-
-def _flush(folder: Path) -> None:
-    for path in [*folder.rglob("*"), folder]:
-        _fsync(path)
-
-
-def _fsync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    return [
+        path for path in out.parent.glob(".*") if form.fullmatch(path.name)
+    ]  # none where the parent may not be listed
 
 
 def _replace(out: Path, folder: Path, before: int | None, aside: Path, kept: str) -> None:
-    """before: the folder that was `out` at the beginning, open; it goes aside, and is removed once the new one is there."""
-    if before is not None and _is(out, before) and any(out.iterdir()):  # a rename replaces an empty folder only
+    """before: the folder that was `out` at the beginning, open; it goes aside, and is removed once the new
+    one is there."""
+    if (
+        before is not None and _is(out, before) and any(out.iterdir())
+    ):  # a rename replaces an empty folder only
         out.rename(aside)
         if not _is(aside, before):  # another process was faster by a moment: what it made goes back
             aside.rename(out if not out.exists() else out.with_name(f"{kept}.other"))
@@ -113,10 +126,13 @@ def _replace(out: Path, folder: Path, before: int | None, aside: Path, kept: str
             raise
         place = out.with_name(kept)
         folder.rename(place)
-        _fsync(out.parent)
-        what = f"appeared, or was replaced, while this was at work: it is left as it is, and what was made here is whole in {place}"
+        fsync(out.parent)
+        what = (
+            "appeared, or was replaced, while this was at work: it is left as it is, and what was made here "
+            f"is whole in {place}"
+        )
         raise InputError(what, file=out, remedy="keep one of the two, and rename it if need be") from None
-    _fsync(out.parent)
+    fsync(out.parent)
     shutil.rmtree(aside, ignore_errors=True)
 
 

@@ -1,4 +1,5 @@
-"""Locks that the kernel takes back when a process ends, however it ends: so what is locked by nobody is abandoned."""
+"""Locks that the kernel releases when a process ends, however it ends: what nobody has locked is
+abandoned."""
 
 from __future__ import annotations
 
@@ -14,15 +15,16 @@ from rnnsearch.errors import InputError
 
 try:
     import fcntl
-except ImportError:  # no such locks on this system: nothing is then taken for abandoned, and nothing is refused
+except ImportError:  # a system without such locks: nothing counts as abandoned, and nothing is refused
     fcntl = None  # type: ignore[assignment]
 
 NEW = 60
-"""Seconds."""
+"""Seconds for which a new and empty file or folder does not count as abandoned."""
 
 
 def lock(handle: int) -> bool:
-    """Locks an open file or folder for as long as the handle is open. False if another process has locked it."""
+    """Locks an open file or folder for as long as the handle is open. False if another process has locked
+    it."""
     if fcntl is None:
         return True
     try:
@@ -35,9 +37,10 @@ def lock(handle: int) -> bool:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Whether no process has locked the file or folder at `path`; False too where that cannot be known.
+    """Returns True if no process has locked the file or folder at `path`, and False where that is unknown.
 
-    A new and empty one may be about to be locked: it is left alone for a minute.
+    A new and empty one may be about to be locked: it is left alone for a minute. One that is dated in the
+    future, by a clock that was set back, is not new.
     """
     if fcntl is None:
         return False
@@ -48,7 +51,7 @@ def is_abandoned(path: Path) -> bool:
     try:
         status = os.fstat(handle)
         empty = not os.listdir(handle) if stat.S_ISDIR(status.st_mode) else not status.st_size
-        if empty and time.time() - status.st_mtime < NEW:
+        if empty and abs(time.time() - status.st_mtime) < NEW:
             return False
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:  # another process is at work in it
@@ -60,7 +63,8 @@ def is_abandoned(path: Path) -> bool:
 
 @contextmanager
 def only_one(folder: Path, doing: str) -> Iterator[None]:
-    """Keeps every other process from doing the same in `folder`, by a file `.lock` in it, which is there meanwhile; the folder is made.
+    """Keeps every other process from doing the same in `folder`, by a file `.lock` in it, which is there
+    meanwhile; the folder is made.
 
     Raises InputError if another process is at it, and OSError if the folder cannot be written.
     """
@@ -72,7 +76,8 @@ def only_one(folder: Path, doing: str) -> Iterator[None]:
         os.write(handle, f"{os.getpid()}\n".encode())
         yield
     finally:
-        with contextlib.suppress(OSError):  # first the name, then the lock: whoever waits at the old file looks for the new one
+        # First the name, then the lock: a process that waits at the old file then looks for the new one.
+        with contextlib.suppress(OSError):
             path.unlink()
         os.close(handle)
         with contextlib.suppress(OSError):  # a mistake leaves nothing behind
@@ -81,7 +86,7 @@ def only_one(folder: Path, doing: str) -> Iterator[None]:
 
 
 def _made(folder: Path) -> list[Path]:
-    """Makes the folder; what was made of its path, the innermost first."""
+    """Makes the folder. Returns the folders that were made, the innermost first."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     return missing
@@ -94,7 +99,9 @@ def _locked(path: Path, folder: Path, doing: str) -> int:
             number = os.read(handle, 20).decode("ascii", "replace").strip()
             os.close(handle)
             who = f"another process ({number})" if number.isdecimal() else "another process"
-            raise InputError(f"{who} is {doing} here", file=folder, remedy="wait for it or end it, or name another folder")
+            raise InputError(
+                f"{who} is {doing} here", file=folder, remedy="wait for it or end it, or name another folder"
+            )
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 return handle

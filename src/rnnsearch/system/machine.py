@@ -19,26 +19,29 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT_ALLOCATION, KEPT_IN_ALL = 256 << 20, 512 << 20
-"""Bytes. Freed allocations up to the first are kept for the next ones, as long as no more than the second lies idle at the heap's end."""
+"""Bytes. Freed allocations up to the first are kept for the next ones, as long as no more than the second
+lies idle at the heap's end."""
 SHAPES_KEPT = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64"}
 """How many shapes of bfloat16 products oneDNN and torch's interface to it (ideep) each keep prepared."""
 
 
 def set_up_cpu(threads: int, processes: int = 1) -> int:
-    """Sets the number of threads (0: the cores that this process may use, over `processes`), keeps freed memory at hand, and bounds
-    what is kept for every shape of a product, unless the environment says how much.
+    """Sets the number of threads (0: the cores that this process may use, over `processes`), keeps freed
+    memory at hand, and bounds what is kept for every shape of a product, unless the environment says how
+    much.
 
-    Returns the number. Call it before the first product in bfloat16: how many shapes to keep is read then, once.
+    Returns the number. Call it before the first product in bfloat16: how many shapes to keep is read then,
+    once.
     """
     chosen = threads or max(1, core_count() // processes)
     torch.set_num_threads(chosen)
     for variable, shapes in SHAPES_KEPT.items():
-        # Each shape costs half a MiB in the two caches together, and real sentences bring new ones with every batch. By default a
-        # thousand are kept; those that come back within an update, its time steps, are few.
+        # Each shape takes half a MiB in the two caches together, and every batch of real sentences has new
+        # shapes. A thousand are kept by default. Few come back: those of the time steps of an update.
         os.environ.setdefault(variable, shapes)
     if platform.libc_ver()[0] == "glibc":
-        # By default every large tensor goes back to the system when it is freed, and its successor comes page by faulting page:
-        # a fifth of the time of an update.
+        # By default the memory of every large tensor goes back to the system when it is freed. Faulting in
+        # the pages of the next one takes a fifth of the time of an update.
         libc = ctypes.CDLL(None)
         libc.mallopt(M_MMAP_THRESHOLD, KEPT_ALLOCATION)
         libc.mallopt(M_TRIM_THRESHOLD, KEPT_IN_ALL)
@@ -46,7 +49,7 @@ def set_up_cpu(threads: int, processes: int = 1) -> int:
 
 
 def hardware(device: str) -> str:
-    """Its name, for the learning statistics."""
+    """Returns the name of the device, for the learning statistics."""
     if device.startswith("cuda") and torch.cuda.is_available():
         return torch.cuda.get_device_name(device)
     try:
@@ -59,7 +62,8 @@ def hardware(device: str) -> str:
 
 
 def memory() -> int:
-    """Bytes that processes of this machine, or of this container, may use; swap space is not counted. 0 if nobody knows."""
+    """Returns the bytes of memory that this machine or container may use, without swap space; 0 if
+    unknown."""
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
@@ -71,7 +75,8 @@ def memory() -> int:
 
 
 def check_memory(needed: int, what: str) -> None:
-    """Raises InputError if `needed` bytes are more than the machine has: else the system would end the process without a word."""
+    """Raises InputError if `needed` bytes are more than the machine has: else the system would end the
+    process without a word."""
     there = memory()
     if there and needed > there:
         line = f"{what} need {needed / 1e9:,.1f} GB of memory, and this machine has {there / 1e9:,.1f}"
@@ -79,12 +84,15 @@ def check_memory(needed: int, what: str) -> None:
 
 
 def usable_device(name: str) -> torch.device:
-    """Raises InputError for a device that this machine, or this torch, does not have, and for kinds that rnnsearch is not made for."""
+    """Returns the device. Raises InputError for one that this machine or this torch does not have, and for
+    kinds of devices that rnnsearch does not support."""
     if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", name):
         raise InputError(f"device {name!r} cannot be used", remedy="cpu, cuda or cuda:N")
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:  # the latter from a torch built for CPUs only
-        raise InputError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}", remedy="cpu, cuda or cuda:N") from None
+        raise InputError(
+            f"device {name!r} cannot be used: {str(error).splitlines()[0]}", remedy="cpu, cuda or cuda:N"
+        ) from None
     return device

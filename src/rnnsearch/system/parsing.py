@@ -1,4 +1,5 @@
-"""Small files, TOML and JSON from anywhere: whatever is wrong with them is an OSError or a ValueError, and nobody waits for a pipe."""
+"""Small files, TOML and JSON from anywhere: whatever is wrong with them is an OSError or a ValueError, and
+nobody waits for a pipe."""
 
 from __future__ import annotations
 
@@ -7,42 +8,49 @@ import json
 import os
 import stat
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from rnnsearch.errors import InputError
 
 LARGEST = 1 << 28
 """Bytes. A larger file is none of settings, results or notes."""
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The table. Raises ValueError with a plain line."""
+    """Returns the table of a text. Raises ValueError with a plain line."""
     table: dict[str, Any] = _parsed(tomllib.loads, text)
     return table
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value. Raises ValueError with a plain line."""
+    """Returns the value of a text. Raises ValueError with a plain line."""
     return _parsed(json.loads, text)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The table in a file. Raises OSError if it cannot be read, and ValueError with a plain line if it is not TOML."""
+    """Returns the table in a file. Raises OSError if it cannot be read, and ValueError with a plain line if
+    it is not TOML."""
     return parse_toml(read_text(path))
 
 
 def read_json(path: Path) -> Any:
-    """The value in a file. Raises OSError if it cannot be read, and ValueError with a plain line if it is not JSON."""
+    """Returns the value in a file. Raises OSError if it cannot be read, and ValueError with a plain line if
+    it is not JSON."""
     return parse_json(read_text(path))
 
 
 def read_text(path: Path) -> str:
-    """The text of a regular file in UTF-8. Raises OSError if it cannot be read, and ValueError if it is not UTF-8 or far too large."""
+    """Returns the text of a regular file in UTF-8. Raises OSError if it cannot be read, and ValueError if it
+    is not UTF-8 or far too large."""
     return read_bytes(path).decode("utf-8")
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a regular file. Raises OSError if it cannot be read, and ValueError if it is far too large."""
+    """Returns the content of a regular file. Raises OSError if it cannot be read, and ValueError if it is far
+    too large."""
     check_regular(path)
     with path.open("rb") as file:
         content = file.read(LARGEST + 1)
@@ -51,8 +59,19 @@ def read_bytes(path: Path) -> bytes:
     return content
 
 
+@contextmanager
+def reading(file: Path, remedy: str = "") -> Iterator[None]:
+    """Turns the errors of the functions above into an InputError that names the file."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        what = (isinstance(error, OSError) and error.strerror) or error
+        raise InputError(f"cannot be read: {what}", file=file, remedy=remedy) from None
+
+
 def check_regular(path: Path) -> None:
-    """Raises OSError if nothing is there, and for a folder, a pipe, a device or a socket: whoever read one would wait or fail."""
+    """Raises OSError if nothing is there, and for a folder, a pipe, a device or a socket: whoever read one
+    would wait or fail."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

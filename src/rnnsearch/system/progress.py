@@ -1,38 +1,61 @@
-"""How long work says what it has done, on stderr and only if it may: a callback, the bar that is one, and notes."""
+"""The progress of long work, on stderr unless it is unwanted: a callback, a progress bar, and notes."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Self, TextIO, cast
-
-from rnnsearch.system.streams import LastingStream
+from typing import TYPE_CHECKING, Any, Self, TextIO, cast
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichBar
     from rich.progress import TaskID
 
 Progress = Callable[[str, int, int | None], None]
-"""Told what is being done, how many are done, and of how many, or None where that is not known."""
+"""Called with what is being done, how many are done, and of how many, or None if that is unknown."""
 
 QUIET = "RNNSEARCH_QUIET"
 """The environment variable that `--quiet` sets."""
 
 
+class LastingStream:
+    """A text stream whose reader may go and whose disk may fill: what cannot be written is lost, and the
+    writer never learns of it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except (OSError, ValueError):  # the latter of a closed stream, or of letters that its encoding lacks
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except (OSError, ValueError):
+            return
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def is_quiet() -> bool:
-    """Whether progress, warnings and notes are unwanted. Results and errors are always shown."""
+    """Tells whether progress, warnings and notes are unwanted. Results and errors are always shown."""
     return bool(os.environ.get(QUIET))
 
 
 def note(text: str) -> None:
-    """Prints a warning or a note to stderr, unless they are unwanted. If nobody can be told, the work goes on."""
+    """Prints a warning or a note to stderr, unless they are unwanted. If nobody can be told, the work goes
+    on."""
     if not is_quiet():
         print(text, file=cast(TextIO, LastingStream(sys.stderr)))
 
 
 class ProgressBar:
-    """Called with (what is being done, how many are done, of how many or None) and a note; shows nothing without a terminal or if unwanted.
+    """Called with (what is being done, how many are done, of how many or None) and a note; shows nothing
+    without a terminal or if unwanted.
 
     shown: False to show nothing anywhere.
     """

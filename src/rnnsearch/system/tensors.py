@@ -6,15 +6,14 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.checksums import checksum
-from rnnsearch.system.files import written_whole
+from rnnsearch.system.files import checksum, written_whole
 from rnnsearch.system.parsing import check_regular, parse_json
 
 DTYPES = {
@@ -31,14 +30,27 @@ DTYPES = {
 }
 """What the format calls them."""
 
-_UNREADABLE = (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, AttributeError)  # from a header that was made up
+LARGEST_HEADER = 1 << 24
+"""Bytes of names, shapes and notes before the numbers."""
+MOST_TENSORS = 50_000
+"""More JSON objects than this are no header of a network: it is refused before it is parsed."""
+
+_UNREADABLE = (
+    SafetensorError,
+    KeyError,
+    TypeError,
+    ValueError,
+    RuntimeError,
+    AttributeError,
+)  # from a header that was made up
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: dict[str, Any]) -> None:
-    """Writes tensors and JSON notes into one safetensors file, whole or not at all. Tensors that share memory are written each.
+    """Writes tensors and JSON notes into one safetensors file, whole or not at all. Tensors that share memory
+    are written each.
 
-    With them goes their SHA-256, which `load_tensors` compares. No second copy of a tensor is made, unless it is on a GPU.
-    Raises OSError if the disk is full.
+    With them goes their SHA-256, which `load_tensors` compares. No second copy of a tensor is made, unless it
+    is on a GPU. Raises OSError if the disk is full.
     """
     # The format wants large numbers first, so that each lies where its size divides.
     order = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
@@ -46,7 +58,11 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: dict[str, Any
     end = 0
     for name in order:
         start, end = end, end + tensors[name].numel() * tensors[name].element_size()
-        header[name] = {"dtype": DTYPES[tensors[name].dtype], "shape": list(tensors[name].shape), "data_offsets": [start, end]}
+        header[name] = {
+            "dtype": DTYPES[tensors[name].dtype],
+            "shape": list(tensors[name].shape),
+            "data_offsets": [start, end],
+        }
     header["__metadata__"]["sha256"] = _checksum(tensors, header["__metadata__"]["notes"])
     packed = json.dumps(header, separators=(",", ":")).encode()
     packed += b" " * (-len(packed) % 8)
@@ -57,7 +73,8 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: dict[str, Any
 
 
 def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What `save_tensors` wrote. Raises InputError for a file that is missing or damaged: one bit is enough.
+    """Reads what `save_tensors` wrote. Raises InputError for a file that is missing or damaged: one bit is
+    enough.
 
     Files of earlier versions have no checksum, and are read as they are.
     """
@@ -72,18 +89,19 @@ def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, 
 
 
 def load_notes(path: Path, remedy: str = "") -> dict[str, Any]:
-    """The notes of a file that `save_tensors` wrote; no tensor is read. Raises InputError if it is missing or damaged."""
+    """Returns the notes of a file that `save_tensors` wrote; no tensor is read. Raises InputError if it is
+    missing or damaged."""
     with _opened(path, remedy) as file:
         return _notes(file.metadata())
 
 
 def tensor_bytes(tensors: Mapping[str, Tensor]) -> int:
-    """The memory that they take, or would take."""
+    """Returns the bytes of memory that the tensors take, or would take."""
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
 
 
 def difference(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str:
-    """The first difference in names, shapes and types, in words; "" if there is none."""
+    """Returns the first difference in names, shapes and types, in words; "" if there is none."""
     for name in [*expected, *found]:
         if name not in found:
             return f"there is no tensor {name}"
@@ -102,6 +120,7 @@ def _opened(path: Path, remedy: str) -> Iterator[Any]:
     try:
         check_regular(path)
         with path.open("rb") as named:
+            _check_header(named)
             # The library takes no name that is not UTF-8.
             place = str(path) if str(path).isprintable() else f"/proc/self/fd/{named.fileno()}"
             with safe_open(place, framework="pt") as file:
@@ -114,6 +133,15 @@ def _opened(path: Path, remedy: str) -> Iterator[Any]:
         raise InputError(f"is damaged: {error}", file=path) from None
 
 
+def _check_header(file: BinaryIO) -> None:
+    """Raises ValueError for a header that would take long to parse."""
+    length = int.from_bytes(file.read(8), "little")
+    if length > LARGEST_HEADER:
+        raise ValueError(f"its header is longer than {LARGEST_HEADER:,} bytes")
+    if file.read(length).count(b"{") > MOST_TENSORS:
+        raise ValueError(f"its header lists more than {MOST_TENSORS:,} tensors")
+
+
 def _notes(metadata: dict[str, str]) -> dict[str, Any]:
     if strange := metadata.keys() - {"notes", "sha256"}:
         raise ValueError(f"its metadata has {min(strange)!r}")
@@ -124,7 +152,8 @@ def _notes(metadata: dict[str, str]) -> dict[str, Any]:
 
 
 def _checksum(tensors: Mapping[str, Tensor], notes: str) -> str:
-    """Of the notes and, in the order of their names, of each tensor's name, type, shape and numbers."""
+    """Returns the checksum of the notes and, in the order of their names, of each tensor's name, type, shape
+    and numbers."""
     parts: list[str | memoryview] = [notes]
     for name in sorted(tensors):
         parts += [name, str(tensors[name].dtype), str(list(tensors[name].shape)), _bytes(tensors[name])]
@@ -133,3 +162,71 @@ def _checksum(tensors: Mapping[str, Tensor], notes: str) -> str:
 
 def _bytes(tensor: Tensor) -> memoryview:
     return tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data
+
+
+# Weights stored in a quarter of the space: every matrix as 8-bit integers with a scale for each row. A search
+# in int8 makes the same integers and scales of a matrix; only the embeddings, which it reads as they are, are
+# rounded too.
+
+WEIGHT_LIMIT = 127
+"""Largest absolute value of the 8-bit integers that stand for the weights of a row."""
+FEWEST_OUTPUTS = 16
+"""Layers with fewer outputs, such as v_a, stay in float32: there is little to read, and quantising their
+input would take the time."""
+SCALE = ".scale"
+"""Ends the name of the scales of a matrix."""
+OUTPUT, EMBEDDING = "output.weight", "target_embedding.weight"
+
+
+def scales_of(rows: Tensor, limit: int) -> Tensor:
+    """Returns (rows, 1), what one integer step stands for in each row: no quantised value is above the
+    limit."""
+    return (rows.abs().amax(1, keepdim=True) / limit).clamp_min(torch.finfo(torch.float32).tiny)
+
+
+def quantised(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns (the integers of a matrix (out, in) as int8, their scales (out,))."""
+    weights = matrix.detach().float()
+    scales = scales_of(weights, WEIGHT_LIMIT)
+    return (weights / scales).round_().to(torch.int8), scales.squeeze(1)
+
+
+def quantise(tensors: Mapping[str, Tensor], *, tied: bool) -> dict[str, Tensor]:
+    """Returns float32 tensors as int8 matrices with their scales; vectors and matrices of few rows stay as
+    they are.
+
+    tied: W_o is the target embedding, and `output.weight` is left out.
+    """
+    kept: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        if tied and name == OUTPUT:
+            continue
+        if tensor.dim() != 2 or tensor.shape[0] < FEWEST_OUTPUTS:
+            kept[name] = tensor
+            continue
+        kept[name], kept[name + SCALE] = quantised(tensor)
+    return kept
+
+
+def dequantise(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Returns float32 tensors from what `quantise` made; without an int8 matrix they stay as they are. Wrong
+    scales raise InputError."""
+    if not any(tensor.dtype == torch.int8 for tensor in tensors.values()):
+        return dict(tensors)
+    whole: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        if tensor.dtype == torch.int8:
+            scales = tensors.get(name + SCALE)
+            if (
+                scales is None
+                or tensor.dim() != 2
+                or scales.shape != tensor.shape[:1]
+                or scales.dtype != torch.float32
+            ):
+                raise InputError(f"does not hold the scales of the int8 matrix {name}")
+            whole[name] = tensor.float() * scales.unsqueeze(1)
+        elif not (name.endswith(SCALE) and name.removesuffix(SCALE) in tensors):
+            whole[name] = tensor
+    if OUTPUT not in whole and EMBEDDING in whole:
+        whole[OUTPUT] = whole[EMBEDDING]
+    return whole

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -19,14 +20,18 @@ Result = TypeVar("Result")
 
 
 def core_count() -> int:
-    """Cores that this process may use."""
+    """Returns the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[tuple[Item, Result]]:
-    """(item, function(item)) in the order of the items. With more than one worker, function, items and results must be picklable.
+def ordered_map(
+    function: Callable[[Item], Result], items: Iterable[Item], workers: int
+) -> Iterator[tuple[Item, Result]]:
+    """Yields (item, function(item)) in the order of the items. With more than one worker, function, items and
+    results must be picklable.
 
-    At most 2 × workers + 1 items are held. The workers end with this process, however it ends. Raises InputError if a worker dies.
+    At most 2 × workers + 1 items are held. The workers end with this process, however it ends. Raises
+    InputError if a worker dies.
     """
     if workers <= 1:
         yield from ((item, function(item)) for item in items)
@@ -52,9 +57,27 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], worke
 
 
 def _begin_worker() -> None:
-    """Leaves Ctrl-C to the parent, and ends with it: after a kill -9 nobody else would tell the worker that no work will come."""
+    """Leaves Ctrl-C to the parent, and ends with it: after a kill -9 nobody else would tell the worker that
+    no work will come."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+def end_with_launcher() -> None:
+    """Ends this process when torchrun, which has started it, is gone: by SIGTERM at first, and 20 seconds
+    later at once. Does nothing without torchrun."""
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return
+    launcher = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == launcher:
+            time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(20.0)
+        os._exit(2)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def end_with_parent() -> None:

@@ -1,29 +1,37 @@
-"""One side's way from a line to ids and back. It remembers the word of every id, so that alignments can be shown in words."""
+"""One side's way from a line to ids and back. It remembers the word of every id, so that alignments can be
+shown in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Literal
 
 from rnnsearch.config import DataSettings
+from rnnsearch.errors import InputError
+from rnnsearch.system.parsing import read_bytes, reading
+from rnnsearch.text.formats.repairs import Repair
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokenise import Tokeniser
-from rnnsearch.text.vocabulary import EOS, Vocabulary
+from rnnsearch.text.vocabulary import EOS, Vocabulary, WordFilter
 
 Side = Literal["source", "target"]
 
 SIDES: tuple[Side, Side] = ("source", "target")
+WORDS = "words.{side}.bloom"
+FILES = ("vocabulary.{side}.txt", "subwords.{side}.model", WORDS)
+"""The files of one side's codec; the last two where it has such a part."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedSentence:
     """A sentence as the network reads it.
 
-    words: its words. ids: the ids of the words or of their subwords, with EOS as the last.
-    word_of: ids[k] encodes words[word_of[k]] or a part of it; the last entry, that of EOS, is len(words).
+    words: its words. ids: the ids of the words or of their subwords, with EOS as the last. word_of: ids[k]
+    encodes words[word_of[k]] or a part of it; the last entry, that of EOS, is len(words).
     """
 
     words: list[str]
@@ -33,7 +41,8 @@ class EncodedSentence:
 
 @dataclass(frozen=True, slots=True)
 class DecodedSentence:
-    """The words that the network wrote, without the end of sentence. word_of: ids[k] became words[word_of[k]] or a part of it."""
+    """The words that the network wrote, without the end of sentence. word_of: ids[k] became words[word_of[k]]
+    or a part of it."""
 
     words: list[str]
     word_of: list[int]
@@ -41,18 +50,22 @@ class DecodedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """Tokeniser and vocabulary of one side, and its subwords if there are any."""
+    """Tokeniser and vocabulary of one side, and its subwords if there are any.
+
+    known: the words that this side of training's text held, if that is known.
+    """
 
     tokeniser: Tokeniser
     vocabulary: Vocabulary
     subwords: Subwords | None = None
+    known: WordFilter | None = None
 
     def encode(self, line: str) -> EncodedSentence:
-        """An empty line gives the end of sentence alone."""
+        """Encodes a line; an empty one gives the end of sentence alone."""
         return self.encode_words(self.tokeniser.words(line))
 
     def encode_words(self, words: Sequence[str]) -> EncodedSentence:
-        """As `encode`, for a sentence whose words are known already."""
+        """Encodes a sentence whose words are known already."""
         if self.subwords is None:
             tokens, word_of = list(words), list(range(len(words)))
         else:
@@ -60,38 +73,85 @@ class Codec:
         return EncodedSentence(list(words), [*self.vocabulary.ids(tokens), EOS], [*word_of, len(words)])
 
     def word_ids(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """(ids of all the words end to end, number of ids of each word): one id for a word, or one for each of its subwords."""
+        """Returns the ids of all the words end to end, and the number of ids of each: one for a word, or one
+        for each of its subwords."""
         if self.subwords is None:
             return self.vocabulary.ids(words), [1] * len(words)
         subwords = self.subwords.split_each(words)
         return self.vocabulary.ids(chain.from_iterable(subwords)), [len(own) for own in subwords]
 
     def decode(self, ids: Sequence[int]) -> DecodedSentence:
-        """Words of the ids before the first EOS; an unknown word is spelt `<unk>`."""
+        """Returns words of the ids before the first EOS; an unknown word is spelt `<unk>`."""
         written = list(ids)
-        tokens = [self.vocabulary.word(number) for number in (written[: written.index(EOS)] if EOS in written else written)]
+        tokens = [
+            self.vocabulary.word(number)
+            for number in (written[: written.index(EOS)] if EOS in written else written)
+        ]
         if self.subwords is None:
             return DecodedSentence(tokens, list(range(len(tokens))))
         return DecodedSentence(*self.subwords.join(tokens))
 
     def text(self, words: Sequence[str]) -> str:
-        """The line that these words make."""
+        """Returns the line that these words make."""
         return self.tokeniser.text(words)
 
     def save(self, folder: Path, side: Side) -> None:
-        """Writes vocabulary.<side>.txt and, with subwords, subwords.<side>.model."""
+        """Writes vocabulary.<side>.txt and, where there are any, subwords.<side>.model and
+        words.<side>.bloom."""
         self.vocabulary.save(folder / f"vocabulary.{side}.txt")
         if self.subwords is not None:
             self.subwords.save(folder / f"subwords.{side}.model")
+        if self.known is not None:
+            self.known.save(folder / WORDS.format(side=side))
 
     @classmethod
     def load(cls, folder: Path, side: Side, settings: DataSettings) -> Codec:
         """Reads what `save` wrote. Raises InputError if a file is missing or damaged."""
         subwords = None if settings.subwords == "none" else Subwords.load(folder / f"subwords.{side}.model")
-        return cls(side_tokeniser(side, settings), Vocabulary.load(folder / f"vocabulary.{side}.txt"), subwords)
+        words = folder / WORDS.format(side=side)
+        return cls(
+            side_tokeniser(side, settings),
+            Vocabulary.load(folder / f"vocabulary.{side}.txt"),
+            subwords,
+            WordFilter.load(words) if words.exists() else None,
+        )
+
+
+def side_language(side: Side, settings: DataSettings) -> str:
+    """Returns the language code of a side."""
+    return settings.source_language if side == "source" else settings.target_language
 
 
 def side_tokeniser(side: Side, settings: DataSettings) -> Tokeniser:
-    """The tokeniser that these settings ask for."""
-    language = settings.source_language if side == "source" else settings.target_language
-    return Tokeniser(settings.tokeniser, language, settings.lowercase)
+    """Returns the tokeniser that these settings ask for."""
+    return Tokeniser(settings.tokeniser, side_language(side, settings), settings.lowercase)
+
+
+def side_repair(side: Side, settings: DataSettings) -> Repair:
+    """Returns what these settings repair in the training lines of a side."""
+    french = settings.french_elisions and side_language(side, settings).split("-")[0] == "fr"
+    return Repair(entities=settings.entities == "resolve", french=french)
+
+
+def codec_checksums(folder: Path) -> dict[str, str]:
+    """Returns the SHA-256 of each file of both sides' codecs in this folder, by its name."""
+    names = [name for side in SIDES for form in FILES if (folder / (name := form.format(side=side))).exists()]
+    return {name: _sha256(folder / name) for name in names}
+
+
+def check_codecs(folder: Path, expected: Mapping[str, str]) -> None:
+    """Raises InputError unless the codecs' files are those of which `codec_checksums` returned `expected`."""
+    found = codec_checksums(folder)
+    for name in sorted(expected.keys() | found.keys()):
+        if name not in expected:
+            what = "does not belong to this run or model: config.toml has no checksum of it"
+            raise InputError(what, file=folder / name, remedy="remove it, or copy the whole folder again")
+        if found.get(name) != expected[name]:
+            what = "is not what was written: its checksum differs" if name in found else "is missing"
+            remedy = "copy it again; to keep a change of your own, delete [run.checksums] from config.toml"
+            raise InputError(what, file=folder / name, remedy=remedy)
+
+
+def _sha256(path: Path) -> str:
+    with reading(path):
+        return hashlib.sha256(read_bytes(path)).hexdigest()

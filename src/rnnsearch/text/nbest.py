@@ -1,9 +1,10 @@
-"""Lines of Moses n-best lists: `id ||| hypothesis ||| features ||| score`."""
+"""Moses n-best lists, `id ||| hypothesis ||| features ||| score`, read and put in a model's order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from rnnsearch.errors import InputError
@@ -13,7 +14,8 @@ SEPARATOR = " ||| "
 
 @dataclass(frozen=True, slots=True)
 class NbestEntry:
-    """One line of an n-best list. sentence: 0-based line of the source. rest: features and scores of whoever made the list."""
+    """One line of an n-best list. sentence: 0-based line of the source. rest: features and scores of whoever
+    made the list."""
 
     sentence: int
     text: str
@@ -21,20 +23,57 @@ class NbestEntry:
 
 
 def is_nbest(line: str) -> bool:
-    """Whether a line is one of an n-best list."""
+    """Returns True if a line is one of an n-best list."""
     number, separator, _ = line.partition(SEPARATOR)
     return bool(separator) and number.strip().isdecimal()
 
 
 def parse_nbest(lines: Iterable[str], sentences: int, file: str | Path) -> Iterator[NbestEntry]:
-    """The candidates, whose numbers must rise and name one of the `sentences` source lines. Raises InputError with the line."""
+    """Yields the candidates, whose numbers must rise and name one of the `sentences` source lines. Raises
+    InputError with the line."""
     before = -1
     for number, line in enumerate(lines, 1):
         if not is_nbest(line):
-            raise InputError("is not a line of an n-best list", file=file, line=number, remedy="write id ||| hypothesis ||| …")
+            raise InputError(
+                "is not a line of an n-best list",
+                file=file,
+                line=number,
+                remedy="write id ||| hypothesis ||| …",
+            )
         sentence, text, *rest = (field.strip() for field in line.split("|||"))
         if not before <= int(sentence) < sentences:
-            what = f"sentence {sentence} of {sentences}" + (f" comes after sentence {before}" if int(sentence) < before else "")
-            raise InputError(what, file=file, line=number, remedy="numbers start at 0, in the order of the source lines")
+            what = f"sentence {sentence} of {sentences}" + (
+                f" comes after sentence {before}" if int(sentence) < before else ""
+            )
+            raise InputError(
+                what, file=file, line=number, remedy="numbers start at 0, in the order of the source lines"
+            )
         before = int(sentence)
         yield NbestEntry(before, text, tuple(rest))
+
+
+def not_nbest(pairs: Iterable[tuple[str, str]], file: str | Path) -> Iterator[tuple[str, str]]:
+    """Yields pairs of source lines and translations. Raises InputError if the latter are an n-best list."""
+    for number, (source, target) in enumerate(pairs, 1):
+        if number == 1 and is_nbest(target):
+            remedy = "write it to a file first"
+            raise InputError("an n-best list cannot come through a pipe", file=file, line=1, remedy=remedy)
+        yield source, target
+
+
+def rerank(
+    score: Callable[[list[tuple[str, str]]], Sequence[float]],
+    source: Sequence[str],
+    candidates: Iterable[NbestEntry],
+) -> Iterator[str]:
+    """Yields the list again, each sentence's candidates by falling score: `id ||| hypothesis ||| features
+    rnnsearch= s ||| s`.
+
+    score: gives log p(y | x) of pairs of a source line and a translation.
+    """
+    for sentence, group in groupby(candidates, key=lambda candidate: candidate.sentence):
+        mine = list(group)
+        scores = score([(source[sentence], candidate.text) for candidate in mine])
+        for value, candidate in sorted(zip(scores, mine, strict=True), key=lambda pair: -pair[0]):
+            features = " ".join((*candidate.rest[:1], f"rnnsearch= {value:.4f}"))
+            yield SEPARATOR.join((str(sentence), candidate.text, features, f"{value:.4f}"))

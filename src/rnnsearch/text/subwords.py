@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.parsing import read_bytes
+from rnnsearch.system.parsing import read_bytes, reading
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -25,7 +25,8 @@ _RUNNING_WORDS = 4_000_000  # sentencepiece takes some 150 bytes for each
 
 
 class Subwords:
-    """A sentencepiece model of one language. It sees single words, so every subword belongs to exactly one word."""
+    """A sentencepiece model of one language. It sees single words, so every subword belongs to exactly one
+    word."""
 
     def __init__(self, model: bytes) -> None:
         self._model = model
@@ -33,26 +34,23 @@ class Subwords:
         self._cache: dict[str, list[str]] = {}
 
     @classmethod
-    def train(cls, counts: Mapping[str, int], kind: Literal["unigram", "bpe"], size: int, path: Path) -> Subwords:
-        """Trains on words and their frequencies and writes the model to `path`.
+    def train(cls, counts: Mapping[str, int], kind: Literal["unigram", "bpe"], size: int) -> Subwords:
+        """Trains on words and their frequencies; the result depends on nothing but the arguments.
 
-        No subword crosses a word boundary, so that word frequencies are enough, and a corpus of any size fits into memory: bpe counts
-        every word as often as it occurs; unigram, which looks for subwords in running text, reads at most a few million words, an even
-        share of each.
-        size: number of subwords wanted; a small corpus may give fewer. The result depends on nothing but the arguments.
-        Raises InputError if there are no words, or too few to train on.
+        No subword crosses a word boundary, so that word frequencies are enough, and a corpus of any size fits
+        into memory: bpe counts every word as often as it occurs; unigram, which looks for subwords in running
+        text, reads at most a few million words, an even share of each. size: number of subwords wanted; a
+        small corpus may give fewer. Raises InputError if there are no words, or too few to train on.
         """
-        model = _train(counts, kind, size)
-        path.write_bytes(model)
-        return cls(model)
+        return cls(_train(counts, kind, size))
 
     @classmethod
     def load(cls, path: Path) -> Subwords:
-        """Reads what `train` wrote. Raises InputError if the file cannot be read or is not such a model."""
+        """Reads what `save` wrote. Raises InputError if the file cannot be read or is not such a model."""
+        with reading(path):
+            content = read_bytes(path)
         try:
-            return cls(read_bytes(path))
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+            return cls(content)
         except (RuntimeError, ValueError):
             raise InputError("is not a sentencepiece model", file=path) from None
 
@@ -60,9 +58,13 @@ class Subwords:
         path.write_bytes(self._model)
 
     def vocabulary(self) -> list[str]:
-        """All subwords, best first, without sentencepiece's own unknown symbol."""
+        """Returns all subwords, best first, without sentencepiece's own unknown symbol."""
         processor = self._processor
-        return [processor.id_to_piece(number) for number in range(len(processor)) if not processor.is_unknown(number)]
+        return [
+            processor.id_to_piece(number)
+            for number in range(len(processor))
+            if not processor.is_unknown(number)
+        ]
 
     def split(self, words: Sequence[str]) -> tuple[list[str], list[int]]:
         """Splits words into subwords: (subwords, word_of), where subword k belongs to words[word_of[k]].
@@ -76,7 +78,7 @@ class Subwords:
         return subwords, word_of
 
     def split_each(self, words: Sequence[str]) -> list[list[str]]:
-        """The subwords of each word, at least one; they do not depend on the other words.
+        """Returns the subwords of each word, at least one; they do not depend on the other words.
 
         Raises InputError if the model, damaged or somebody else's, marks another subword than a word's first.
         """
@@ -92,8 +94,9 @@ class Subwords:
     def join(self, subwords: Sequence[str]) -> tuple[list[str], list[int]]:
         """Joins subwords to words: (words, word_of), where subword k became a part of words[word_of[k]].
 
-        Takes any sequence, as a model may write any: a first subword without a word start begins a word all the same, and a bare
-        word start belongs to the word after it. No word is empty unless nothing but word starts were given.
+        Takes any sequence, as a model may write any: a first subword without a word start begins a word all
+        the same, and a bare word start belongs to the word after it. No word is empty unless nothing but word
+        starts were given.
         """
         words: list[str] = []
         word_of: list[int] = []
@@ -117,11 +120,16 @@ def _spelt(word: str) -> str:
 
 
 def _beginning_a_word(subwords: list[str]) -> list[str]:
-    """The subwords of a word: the first must have a word start, and no other may."""
+    """Returns the subwords of a word: the first must have a word start, and no other may."""
     first, others = subwords[:1], subwords[1:]
-    if not first or not first[0].startswith(WORD_START) or any(WORD_START in subword[1:] or subword == WORD_START for subword in others):
+    if (
+        not first
+        or not first[0].startswith(WORD_START)
+        or any(WORD_START in subword[1:] or subword == WORD_START for subword in others)
+    ):
         raise InputError(
-            f"the sentencepiece model cuts a word into {subwords}: only the first must begin a word", remedy="restore its file"
+            f"the sentencepiece model cuts a word into {subwords}: only the first must begin a word",
+            remedy="restore its file",
         )
     return subwords
 
@@ -153,7 +161,8 @@ def _train(counts: Mapping[str, int], kind: str, size: int) -> bytes:
             eos_id=-1,
             pad_id=-1,
             normalization_rule_name="identity",  # a subword must spell the word as it stands
-            character_coverage=0.99999,  # one unknown character in some 700 sentences, and no subword for every stray character
+            # one unknown character in some 700 sentences, and no subword for every stray character
+            character_coverage=0.99999,
             num_threads=1,  # sums in one order: the same text gives the same model
             minloglevel=2,
         )
@@ -164,13 +173,14 @@ def _train(counts: Mapping[str, int], kind: str, size: int) -> bytes:
 
 
 def _frequencies(counts: Mapping[str, int]) -> Iterator[str]:
-    """word TAB frequency."""
+    """Yields lines of a word, a TAB and its frequency."""
     for word, count in _ordered(counts):
         yield f"{word}\t{count}"
 
 
 def _running_text(counts: Mapping[str, int]) -> Iterator[str]:
-    """Lines of words in random order, each as often as it occurs, or every n-th occurrence if that is too much."""
+    """Yields lines of words in random order, each as often as it occurs, or every n-th occurrence if that is
+    too much."""
     ordered = _ordered(counts)
     words, before = [word for word, _ in ordered], np.cumsum([0, *(count for _, count in ordered)])
     every = max(1, -(-int(before[-1]) // _RUNNING_WORDS))
@@ -181,5 +191,9 @@ def _running_text(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _ordered(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Words as they are spelt, the frequent first: in an order that does not depend on that of the text."""
-    return [(_spelt(word), count) for word, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))]
+    """Returns words as they are spelt, the frequent first: in an order that does not depend on that of the
+    text."""
+    return [
+        (_spelt(word), count)
+        for word, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    ]

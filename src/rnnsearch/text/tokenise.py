@@ -8,28 +8,60 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from rnnsearch.text.moses.detokeniser import Detokeniser
-    from rnnsearch.text.moses.tokeniser import FastMoses
+    from rnnsearch.text.moses import Detokeniser, FastMoses
 
 # All control characters and all Unicode separators, and the zero-width space.
-_BLANKS = [*range(0x20), *range(0x7F, 0xA1), 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
-_INVISIBLE = [0xAD, 0x2060, 0xFEFF]  # soft hyphen, word joiner, byte order mark: Moses would make words of them
-_SURROGATES = range(0xD800, 0xE000)  # no UTF-8 file holds one, but a caller's string may, and no file could be written with it
+_BLANKS = [
+    *range(0x20),
+    *range(0x7F, 0xA1),
+    0x1680,
+    *range(0x2000, 0x200C),
+    0x2028,
+    0x2029,
+    0x202F,
+    0x205F,
+    0x3000,
+]
+# Soft hyphen, word joiner, byte order mark: Moses would make words of them.
+_INVISIBLE = [
+    0xAD,
+    0x2060,
+    0xFEFF,
+]
+# No UTF-8 file holds one, but a caller's string may, and no file could be written with it.
+_SURROGATES = range(0xD800, 0xE000)
 _PLAIN = dict.fromkeys(_BLANKS, " ") | dict.fromkeys(_INVISIBLE, "") | dict.fromkeys(_SURROGATES, "\ufffd")
 
-# What tokenizer.perl makes of a line before it cuts it: a space of Perl's white space, nothing of the other ASCII control characters.
-# All else it keeps, and cuts off as words: soft hyphens, joiners, byte order marks, zero-width spaces, the control characters above ASCII.
-_PERL_SPACE = [*range(0x09, 0x0E), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
-_MOSES = dict.fromkeys(range(0x20), "") | dict.fromkeys(_PERL_SPACE, " ") | dict.fromkeys(_SURROGATES, "\ufffd")
+# What tokenizer.perl makes of a line before it cuts it: a space of Perl's white space, nothing of the other
+# ASCII control characters.
+# All else it keeps, and cuts off as words: soft hyphens, joiners, byte order marks, zero-width spaces, the
+# control characters above ASCII.
+_PERL_SPACE = [
+    *range(0x09, 0x0E),
+    0x20,
+    0x85,
+    0xA0,
+    0x1680,
+    *range(0x2000, 0x200B),
+    0x2028,
+    0x2029,
+    0x202F,
+    0x205F,
+    0x3000,
+]
+_MOSES = (
+    dict.fromkeys(range(0x20), "") | dict.fromkeys(_PERL_SPACE, " ") | dict.fromkeys(_SURROGATES, "\ufffd")
+)
 
 
 @dataclass(frozen=True)
 class Tokeniser:
     """Cuts a line into words and joins words to a line; a plain value that can be sent to another process.
 
-    kind: "moses" (as sacremoses, cased, XML left alone) or "space". language: code of the language, for "moses" only.
-    lowercase: words are lowercased after the line is split, so that the split does not change.
-    No word is empty or contains a space; tabs, control characters and every Unicode separator count as spaces.
+    kind: "moses" (as sacremoses, cased, XML left alone) or "space". language: code of the language, for
+    "moses" only. lowercase: words are lowercased after the line is split, so that the split does not change.
+    No word is empty or contains a space; tabs, control characters and every Unicode separator count as
+    spaces.
     """
 
     kind: Literal["moses", "space"]
@@ -37,22 +69,24 @@ class Tokeniser:
     lowercase: bool = False
 
     def words(self, line: str) -> list[str]:
-        """The words of a line; none if it is empty."""
+        """Returns the words of a line; none if it is empty."""
         plain = line if line.isprintable() else line.translate(_PLAIN)
         words = plain.split() if self.kind == "space" else _moses(self.language).words(plain)
         return [word.lower() for word in words] if self.lowercase else words
 
     def moses_words(self, line: str) -> list[str]:
-        """The words of a line as Moses's tokenizer.perl -no-escape cuts it, character for character: for scores that say they are its.
+        """Returns the words of a line as Moses's tokenizer.perl -no-escape cuts it, character for character:
+        for scores that say they are its.
 
-        `words` repairs a line first: it drops invisible characters, which are words here. The script is that of early 2018, which leaves
-        the full stop of an abbreviation at the end of a line where it is, as sacremoses does.
+        `words` repairs a line first: it drops invisible characters, which are words here. The script is that
+        of early 2018, which leaves the full stop of an abbreviation at the end of a line where it is, as
+        sacremoses does.
         """
         words = _moses(self.language).words(line if line.isprintable() else line.translate(_MOSES))
         return [word.lower() for word in words] if self.lowercase else words
 
     def text(self, words: Sequence[str]) -> str:
-        """The line that these words make."""
+        """Returns the line that these words make."""
         if self.kind == "space":
             return " ".join(words)
         return _moses_back(self.language).line(words)
@@ -60,13 +94,13 @@ class Tokeniser:
 
 @functools.cache
 def _moses(language: str) -> FastMoses:
-    from rnnsearch.text.moses.tokeniser import FastMoses
+    from rnnsearch.text.moses import FastMoses
 
     return FastMoses(language)
 
 
 @functools.cache
 def _moses_back(language: str) -> Detokeniser:
-    from rnnsearch.text.moses.detokeniser import Detokeniser
+    from rnnsearch.text.moses import Detokeniser
 
     return Detokeniser(language)

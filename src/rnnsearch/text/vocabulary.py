@@ -1,15 +1,19 @@
-"""The shortlist of one language (Sec. 4.1): words to ids and back."""
+"""The shortlist of one language (Sec. 4.1), words to ids and back, and a set of words in a few bits each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rnnsearch.errors import InputError
-from rnnsearch.system.parsing import read_text
+from rnnsearch.system.parsing import read_bytes, reading
 
 EOS = 0
-"""Id of the end of sentence, in both languages; it pads batches too, where only lengths tell it from the real one."""
+"""Id of the end of sentence, in both languages; it pads batches too, where only lengths tell it from the real
+one."""
 UNK = 1
 """Id of every word outside the shortlist."""
 
@@ -30,7 +34,8 @@ class Vocabulary:
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], size: int, minimum_count: int = 1) -> Vocabulary:
-        """The `size` most frequent words that occur at least `minimum_count` times; the two specials are added.
+        """Returns the `size` most frequent words that occur at least `minimum_count` times; the two specials
+        are added.
 
         Equally frequent words are ordered by their spelling, so the order of the text does not matter.
         """
@@ -40,10 +45,10 @@ class Vocabulary:
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
         """Reads what `save` wrote. Raises InputError if the file cannot be read or is not a vocabulary."""
+        with reading(path):
+            content = read_bytes(path)
         try:
-            lines = read_text(path).split("\n")
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+            lines = content.decode("utf-8").split("\n")
         except ValueError:
             raise InputError("is not UTF-8, so it is not a vocabulary", file=path) from None
         if tuple(lines[:2]) != SPECIALS or lines[-1] != "":
@@ -54,15 +59,15 @@ class Vocabulary:
         return cls(words)
 
     def save(self, path: Path) -> None:
-        """One word per line, in the order of the ids: the first line is id 0."""
+        """Writes one word per line, in the order of the ids: the first line is id 0."""
         path.write_bytes("".join(f"{word}\n" for word in self._words).encode("utf-8"))
 
     def __len__(self) -> int:
-        """K, the specials included."""
+        """Counts the words, the specials included: K."""
         return len(self._words)
 
     def __contains__(self, word: object) -> bool:
-        """Whether the word has an id of its own; the specials are no words of the text."""
+        """Returns True if the word has an id of its own; the specials are no words of the text."""
         return word in self._ids
 
     def __eq__(self, other: object) -> bool:
@@ -72,12 +77,12 @@ class Vocabulary:
         return f"Vocabulary({len(self)} entries)"
 
     def ids(self, words: Iterable[str]) -> list[int]:
-        """The id of every word, UNK for those outside; no end of sentence is added."""
+        """Returns the id of every word, UNK for those outside; no end of sentence is added."""
         get = self._ids.get
         return [get(word, UNK) for word in words]
 
     def word(self, number: int) -> str:
-        """The word of an id. Raises IndexError for an id that does not exist."""
+        """Returns the word of an id. Raises IndexError for an id that does not exist."""
         if number < 0:
             raise IndexError(number)
         return self._words[number]
@@ -89,5 +94,71 @@ def _check(words: list[str], path: Path) -> None:
         if not word:
             raise InputError("the line is empty", file=path, line=number, remedy="write one word per line")
         if word in first:
-            raise InputError(f"the word {word!r} is already in line {first[word]}", file=path, line=number, remedy="remove one of them")
+            raise InputError(
+                f"the word {word!r} is already in line {first[word]}",
+                file=path,
+                line=number,
+                remedy="remove one of them",
+            )
         first[word] = number
+
+
+BITS_PER_WORD = 16
+HASHES = 7
+_SEEDS = (0x811C9DC5, 0x2545F491)
+_MASK = 0xFFFFFFFF
+
+
+class WordFilter:
+    """A Bloom filter: `word in words` is True for each of its words, and for some 0.1 % of all others.
+
+    bits: (bytes,) uint8. page/engine/faithful.js asks the same bytes with the same hashes.
+    """
+
+    def __init__(self, bits: NDArray[np.uint8]) -> None:
+        self.bits = bits
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> WordFilter:
+        """Builds the filter of these words."""
+        distinct = set(words)
+        return cls(np.zeros(max(1, len(distinct) * BITS_PER_WORD // 8), dtype=np.uint8)).with_words(distinct)
+
+    def with_words(self, words: Iterable[str]) -> WordFilter:
+        """Returns a filter of as many bits that holds these words, too."""
+        bits = self.bits.copy()
+        places = np.fromiter((place for word in words for place in self._places(word)), dtype=np.int64)
+        np.bitwise_or.at(bits, places >> 3, (1 << (places & 7)).astype(np.uint8))
+        return WordFilter(bits)
+
+    @classmethod
+    def load(cls, path: Path) -> WordFilter:
+        """Reads what `save` wrote. Raises InputError if the file cannot be read or is empty."""
+        with reading(path):
+            bits = np.fromfile(path, dtype=np.uint8)
+        if not len(bits):
+            raise InputError("is empty", file=path, remedy="copy the model again")
+        return cls(bits)
+
+    def save(self, path: Path) -> None:
+        """Writes the bits as they are."""
+        path.write_bytes(self.bits.tobytes())
+
+    def __contains__(self, word: str) -> bool:
+        return all(self.bits[place >> 3] >> (place & 7) & 1 for place in self._places(word))
+
+    def _places(self, word: str) -> list[int]:
+        """Returns the bits of a word, by double hashing (Kirsch & Mitzenmacher 2006)."""
+        data = word.encode("utf-8", "surrogatepass")
+        first, second = (_hashed(data, seed) for seed in _SEEDS)
+        return [(first + k * second) % (8 * len(self.bits)) for k in range(HASHES)]
+
+
+def _hashed(data: bytes, seed: int) -> int:
+    """Returns FNV-1a of the bytes in 32 bits, mixed as MurmurHash3 ends."""
+    value = seed
+    for byte in data:
+        value = (value ^ byte) * 0x01000193 & _MASK
+    value = (value ^ value >> 16) * 0x85EBCA6B & _MASK
+    value = (value ^ value >> 13) * 0xC2B2AE35 & _MASK
+    return value ^ value >> 16

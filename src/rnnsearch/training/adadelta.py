@@ -1,4 +1,5 @@
-"""Adadelta (Zeiler 2012, Algorithm 1), in one pass over memory, and only over the rows of an embedding that a batch has touched."""
+"""Adadelta (Zeiler 2012, Algorithm 1) in one pass over memory; of an embedding it updates only the rows that
+a batch has touched."""
 
 from __future__ import annotations
 
@@ -11,36 +12,49 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 CHUNK = 1 << 15
-"""Elements worked on at a time by each thread: what one step reads is then still in the cache when the next one needs it."""
+"""Elements that each thread processes at a time, so that they are still in the cache when the next step needs
+them."""
 
 ROWS_TOGETHER = 64
-"""Rows of a sparse gradient are worked on in multiples of so many: vector instructions then meet the same ones however long a chunk is."""
+"""Rows of a sparse gradient are processed in multiples of this number: then vector instructions treat each
+row alike, whatever the size of a chunk."""
 
 
 class Adadelta(torch.optim.Optimizer):
-    """E[g²] ← ρ E[g²] + (1 − ρ) g²; Δx = −√(E[Δx²] + ε) / √(E[g²] + ε) · g; E[Δx²] ← ρ E[Δx²] + (1 − ρ) Δx²; x ← x + lr · Δx.
+    """E[g²] ← ρ E[g²] + (1 − ρ) g²; Δx = −√(E[Δx²] + ε) / √(E[g²] + ε) · g; E[Δx²] ← ρ E[Δx²] + (1 − ρ) Δx²;
+    x ← x + lr · Δx.
 
-    A row that a sparse gradient leaves out has g = 0: its x stays, and both averages only shrink by ρ. They are shrunk by ρ^k when the
-    row is touched again, k updates later, which is the same. state: square_avg and acc_delta like the parameter; for sparse gradients
-    also the updates so far, and per row the last update that touched it (`step`). `match_gradients` turns the one form into the other.
-    The learning rate of a group may be a tensor of one number, where the parameters are.
+    A row that a sparse gradient leaves out has g = 0: its x stays, and both averages only shrink by ρ. They
+    are shrunk by ρ^k when the row is touched again, k updates later, which is the same.
+
+    state: square_avg and acc_delta, like the parameter. For sparse gradients also the updates so far, and per
+    row the last update that touched it (`step`). `match_gradients` turns one form into the other.
     """
 
     def __init__(
-        self, parameters: Iterable[nn.Parameter], lr: float = 1.0, rho: float = 0.95, eps: float = 1e-6, weight_decay: float = 0.0
+        self,
+        parameters: Iterable[nn.Parameter],
+        lr: float = 1.0,
+        rho: float = 0.95,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
     ):
         super().__init__(parameters, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay})
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """One update of every parameter that has a gradient. Raises ValueError for weight decay of a parameter with a sparse gradient."""
+        """Moves every parameter that has a gradient. Raises ValueError for weight decay of one with a sparse
+        gradient."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is None:
                     continue
                 state = self.state[parameter]
                 if "square_avg" not in state:
-                    state["square_avg"], state["acc_delta"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
+                    state["square_avg"], state["acc_delta"] = (
+                        torch.zeros_like(parameter),
+                        torch.zeros_like(parameter),
+                    )
                 if parameter.grad.is_sparse:
                     _step_rows(parameter, state, group)
                 else:
@@ -48,16 +62,19 @@ class Adadelta(torch.optim.Optimizer):
 
     @torch.no_grad()
     def match_gradients(self, sparse: Collection[nn.Parameter]) -> None:
-        """Gives every state the form that the gradients to come need, whichever form it was saved in.
+        """Converts every state to the form that later gradients need, whichever form it was saved in.
 
-        sparse: a set of the parameters whose gradients will be sparse. Rows become whole averages when each is shrunk by the updates that
-        it missed; whole averages become rows when updates are counted from here on. The averages stay what they are: no rounding but ρ^k's.
+        sparse: the parameters whose gradients will be sparse. From rows to whole averages, each row is
+        multiplied by ρ^k for the k updates that it missed. From whole averages to rows, updates are counted
+        from now on. Only ρ^k is rounded.
         """
         for group in self.param_groups:
             for parameter in group["params"]:
                 state = self.state.get(parameter)
                 if state and "step" in state and parameter not in sparse:
-                    missed = (state.pop("updates").to(parameter.device) - state.pop("step").to(parameter.device)).to(parameter.dtype)
+                    missed = (
+                        state.pop("updates").to(parameter.device) - state.pop("step").to(parameter.device)
+                    ).to(parameter.dtype)
                     for average in (state["square_avg"], state["acc_delta"]):
                         average.mul_(_decay(missed, average, group))
                 elif state and "step" not in state and parameter in sparse:
@@ -68,7 +85,7 @@ def _step_whole(parameter: nn.Parameter, state: dict[str, Tensor], group: dict[s
     assert parameter.grad is not None
     if "step" in state:
         raise ValueError("a parameter whose gradients were sparse has got a dense one")
-    # Elsewhere than on a CPU every chunk would cost a dozen launches.
+    # On a GPU every chunk would cost a dozen kernel launches.
     chunk = CHUNK * torch.get_num_threads() if parameter.device.type == "cpu" else max(1, parameter.numel())
     flat = (tensor.view(-1).split(chunk) for tensor in (parameter, state["square_avg"], state["acc_delta"]))
     for x, square, delta, g in zip(*flat, parameter.grad.reshape(-1).split(chunk), strict=True):
@@ -86,7 +103,9 @@ def _step_rows(parameter: nn.Parameter, state: dict[str, Tensor], group: dict[st
     state["updates"] += 1
     now = int(state["updates"])
     gradient = parameter.grad.coalesce()
-    rows_of_chunk = CHUNK * torch.get_num_threads() // math.prod(parameter.shape[1:])  # sparse gradients are a CPU's
+    rows_of_chunk = (
+        CHUNK * torch.get_num_threads() // math.prod(parameter.shape[1:])
+    )  # sparse gradients are a CPU's
     at_once = max(ROWS_TOGETHER, rows_of_chunk - rows_of_chunk % ROWS_TOGETHER)
     for rows, g in zip(gradient.indices()[0].split(at_once), gradient.values().split(at_once), strict=True):
         past = _decay((now - 1 - state["step"][rows]).to(g.dtype), g, group)
@@ -100,15 +119,20 @@ def _count_updates(parameter: nn.Parameter, state: dict[str, Tensor]) -> None:
     state["step"] = torch.zeros(len(parameter), dtype=torch.int64, device=parameter.device)
 
 
-def _decay(missed: Float[Tensor, " rows"], average: Float[Tensor, "rows ..."], group: dict[str, Any]) -> Float[Tensor, "rows ..."]:
-    """ρ^(updates missed), to be multiplied with such an average."""
+def _decay(
+    missed: Float[Tensor, " rows"], average: Float[Tensor, "rows ..."], group: dict[str, Any]
+) -> Float[Tensor, "rows ..."]:
+    """Returns ρ^(updates missed) of each row, in a shape to multiply the average with."""
     return torch.pow(group["rho"], missed).view(-1, *[1] * (average.dim() - 1))
 
 
 def _change(
-    g: Float[Tensor, "*shape"], square: Float[Tensor, "*shape"], delta: Float[Tensor, "*shape"], group: dict[str, Any]
+    g: Float[Tensor, "*shape"],
+    square: Float[Tensor, "*shape"],
+    delta: Float[Tensor, "*shape"],
+    group: dict[str, Any],
 ) -> Float[Tensor, "*shape"]:
-    """lr · Δx; E[g²] and E[Δx²], both of the update before, are brought up to this one in place."""
+    """Returns lr · Δx. Brings E[g²] and E[Δx²] from the update before to this one, in place."""
     rho, epsilon = float(group["rho"]), float(group["eps"])
     square.mul_(rho).addcmul_(g, g, value=1 - rho)
     change = (delta + epsilon).div_(square + epsilon).sqrt_().mul_(g).neg_()

@@ -1,8 +1,9 @@
-"""Training with known alignments (the proposal, part 1): a loss that pulls α_i towards them, and contexts that are made of them.
+"""Training with known alignments (the proposal, part 1): a loss that pulls α_i towards them, and contexts
+that are made of them.
 
-a_ij is the known alignment of target word i (`text/store/batches.py:known_alignment`), its row summing to 1, α_ij the network's (Eq. 6).
-The losses are those that Liu et al. 2016 (Neural Machine Translation with Supervised Attention) compare; Marian's guided alignment
-is the first of them (Chen et al. 2016).
+a_ij is the known alignment of target word i (`text/store/batches.py:known_alignment`), its row summing to 1,
+α_ij the network's (Eq. 6). The losses are those that Liu et al. 2016 (Neural Machine Translation with
+Supervised Attention) compare; Marian's guided alignment is the first of them (Chen et al. 2016).
 """
 
 from __future__ import annotations
@@ -29,17 +30,18 @@ class AlignmentLoss(NamedTuple):
 
 
 def cross_entropy(weights: Rows, known: Rows) -> RowLosses:
-    """−Σ_j a_ij log α_ij of each row; least, ln k, where α is the k links' shares."""
+    """Returns −Σ_j a_ij log α_ij of each row. It is least, ln k, where α is the k links' shares."""
     return -(known * _log(weights)).sum(-1)
 
 
 def squared_error(weights: Rows, known: Rows) -> RowLosses:
-    """Σ_j (a_ij − α_ij)² of each row."""
+    """Returns Σ_j (a_ij − α_ij)² of each row."""
     return (known - weights).square().sum(-1)
 
 
 def product(weights: Rows, known: Rows) -> RowLosses:
-    """−log Σ_j a_ij α_ij of each row; least, ln k, where all of α lies on the k links, however it is spread over them."""
+    """Returns −log Σ_j a_ij α_ij of each row. It is least, ln k, where all of α lies on the k links, however
+    it is spread over them."""
     return -_log((known * weights).sum(-1))
 
 
@@ -50,10 +52,12 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 
 
-def alignment_loss(weights: Float[Tensor, "batch target source"], known: Float[Tensor, "batch target source"], form: str) -> AlignmentLoss:
-    """weights: α. known: zero in rows without links, which carry no loss.
+def alignment_loss(
+    weights: Float[Tensor, "batch target source"], known: Float[Tensor, "batch target source"], form: str
+) -> AlignmentLoss:
+    """Returns the loss of a batch, summed over rows as the NLL is over words.
 
-    form: a key of LOSSES. The sum over rows stands beside the NLL, which is summed over words.
+    weights: α. known: zero in rows without links, which carry no loss. form: a key of LOSSES.
     """
     linked = known.any(-1)
     rows = LOSSES[form](weights, known.to(weights.dtype))
@@ -61,17 +65,21 @@ def alignment_loss(weights: Float[Tensor, "batch target source"], known: Float[T
 
 
 def alignment_weight(settings: TrainingSettings, update: int) -> float:
-    """λ of update 1, 2, …: constant, or on a line from `alignment_weight` at the first to `alignment_final_weight` after the annealing."""
+    """Returns λ of update 1, 2, …: constant, or on a line from `alignment_weight` at the first to
+    `alignment_final_weight` after the annealing."""
     if not settings.alignment_annealing:
         return settings.alignment_weight
     share = min(1.0, (update - 1) / settings.alignment_annealing)
     return (1.0 - share) * settings.alignment_weight + share * settings.alignment_final_weight
 
 
-def forced(known: Float[Tensor, "batch target source"], settings: TrainingSettings) -> Float[Tensor, "batch target source"] | None:
-    """The rows that replace α in the contexts of this batch: all, none, or those of sentences that are drawn anew each time.
+def forced(
+    known: Float[Tensor, "batch target source"], settings: TrainingSettings, drawn: Float[Tensor, " batch"]
+) -> Float[Tensor, "batch target source"] | None:
+    """Returns the rows that replace α in the contexts of this batch: none, all, or those of some sentences.
 
-    A sentence is drawn whole, so that what is left to the network's own α is the very computation that search will do.
+    drawn: a number from [0, 1) for each sentence. A sentence uses its links whole or not at all, so that what
+    is left to the network's own α is the very computation that search will do.
     """
     match settings.alignment_forcing:
         case "none":
@@ -79,15 +87,16 @@ def forced(known: Float[Tensor, "batch target source"], settings: TrainingSettin
         case "known":
             return known
         case "mixed":
-            drawn = torch.rand(len(known)) < settings.alignment_forcing_probability  # on the CPU: one stream on all machines
-            return known * drawn.to(known.device).view(-1, 1, 1)
+            chosen = drawn < settings.alignment_forcing_probability
+            return known * chosen.to(known.device).view(-1, 1, 1)
 
 
 def needs_links(settings: TrainingSettings) -> bool:
-    """Whether batches must carry their known alignment."""
+    """Returns whether batches must carry their known alignment."""
     return settings.alignment_loss != "none" or settings.alignment_forcing != "none"
 
 
 def _log(share: Tensor) -> Tensor:
-    """log, of the smallest normal number where the softmax has come to 0: finite, and without a gradient there."""
+    """Returns log; where the softmax has come to 0, that of the smallest normal number, without a
+    gradient."""
     return share.clamp(min=torch.finfo(share.dtype).tiny).log()

@@ -1,70 +1,179 @@
-"""All that resuming needs, in one file: weights, optimiser, averages, random state, data position and progress."""
+"""All that resuming needs, in one file: weights, optimiser, average, random state and progress."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Annotated, Any
 
 import torch
-from torch import Tensor, nn
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from torch import Tensor
 
+from rnnsearch.config import first_fault
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import difference, load_notes, load_tensors, save_tensors
-from rnnsearch.training.optimiser import WeightAverage, match_gradients
-from rnnsearch.training.optimiser_state import check_state, stateless
-from rnnsearch.training.progress import TrainingProgress, checked_progress
+from rnnsearch.text.store.order import Position
+from rnnsearch.training.optimiser import LIKE, NUMBER, ROWS, SLOTS, SPARSE_SLOTS, match_gradients
+from rnnsearch.training.trainer import Trainer, Update
 
-OTHERS = {"random.cpu", "random.cuda"}
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Saved = tuple[dict[str, Tensor], dict[str, Any]]
+"""The tensors of a file by name, and its notes."""
 
 
-def save_checkpoint(
-    path: Path, network: nn.Module, optimiser: torch.optim.Optimizer, average: WeightAverage | None, progress: TrainingProgress
-) -> None:
-    """Writes the state whole or not at all. Raises OSError if the disk is full; the previous checkpoint is then still there."""
-    tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
-    state = optimiser.state_dict()["state"]
-    parameters = optimiser.param_groups[0]["params"]
-    for index, values in state.items():
-        for slot, value in values.items():
-            tensors[f"optimiser.{index}.{slot}"] = value
-    if average is not None:
-        tensors |= {f"average.{name}": tensor for name, tensor in average.weights.items()}
-    tensors["random.cpu"] = torch.get_rng_state()
-    if parameters[0].is_cuda:  # elsewhere its numbers are not drawn, and asking for them would start the driver
-        tensors["random.cuda"] = torch.cuda.get_rng_state(parameters[0].device)
-    save_tensors(path, tensors, {"progress": asdict(progress), "stateless": stateless(state, parameters, type(optimiser).__name__)})
+@dataclass
+class TrainingProgress:
+    """Where a training stands. Everything is counted, nothing is sampled: it is the same after resuming."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # for `checked_progress`
+
+    corpus_pairs: Count = 0
+    begun_from: str = ""
+    """The run or model whose weights were the first ones; "" for new weights."""
+    threads: Count = 0
+    """CPU threads of the last session; 0 if nobody has written them down."""
+    update: Count = 0
+    epochs: Amount = 0.0
+    """Passes over the corpus, with the begun one's part."""
+    epoch: Count = 0
+    batch: Count = 0
+    """Batches of this epoch that are done."""
+    pairs: Count = 0
+    target_tokens: Count = 0
+    """With the ends of sentences, over all updates."""
+    seconds: Amount = 0.0
+    """Training time of all sessions, validation included."""
+    skipped: Count = 0
+    """Updates skipped for a non-finite gradient, in all."""
+    skipped_in_a_row: Count = 0
+    best_score: float | None = None
+    best_update: Count = 0
+    unsaved_update: Count = 0
+    """The update whose weights are better but could not be saved; 0 if there is none."""
+    validations_since_best: Count = 0
+    finished: str = ""
+    """Why training ended, if it did."""
+    nll_sum: float = 0.0
+    nll_pairs: Count = 0
+    nll_tokens: Count = 0
+    """Training NLL since the last validation."""
+    alignment_sum: float = 0.0
+    linked_rows: Count = 0
+    """Alignment loss since the last validation, and the target positions with word links that it is summed
+    over."""
+    validations: list[dict[str, int | float]] = field(default_factory=list)
+    """A row for each, with at least `update`."""
+
+    def count(self, update: Update, position: Position, batches: int) -> None:
+        """Counts an update. position: after it. batches: of an epoch."""
+        self.update += 1
+        self.epoch, self.batch = position
+        self.epochs = position.epoch + position.batch / batches
+        self.skipped_in_a_row = 0 if update.applied else self.skipped_in_a_row + 1
+        self.skipped += not update.applied
+        self.pairs += update.pairs
+        self.target_tokens += update.target_tokens
+        if update.applied:
+            self.nll_sum += update.nll
+            self.nll_pairs += update.pairs
+            self.nll_tokens += update.target_tokens
+            self.alignment_sum += update.alignment_loss
+            self.linked_rows += update.linked_rows
+
+    def since_last_validation(self) -> dict[str, float]:
+        """Returns the row of a validation that is made now, but for what it finds, and counts anew."""
+        row: dict[str, float] = {
+            "update": self.update,
+            "epochs": self.epochs,
+            "seconds": self.seconds,
+            "train_nll": self.nll_sum / max(1, self.nll_pairs),
+            "train_nll_per_word": self.nll_sum / max(1, self.nll_tokens),
+        }
+        if self.linked_rows:
+            row["train_alignment_loss"] = self.alignment_sum / self.linked_rows
+        self.nll_sum, self.nll_pairs, self.nll_tokens = 0.0, 0, 0
+        self.alignment_sum, self.linked_rows = 0.0, 0
+        return row
 
 
 def read_progress(path: Path) -> TrainingProgress:
-    """Where the training stands that wrote this checkpoint; no tensor is read. Raises InputError if it is missing or damaged."""
+    """Reads where the training stands that wrote this checkpoint, and no tensor. Raises InputError if it is
+    missing or damaged."""
     return checked_progress(load_notes(path, "train it first, or wait for its first checkpoint"), path)
 
 
-def load_checkpoint(path: Path, network: nn.Module, optimiser: torch.optim.Optimizer, average: WeightAverage | None) -> TrainingProgress:
-    """Puts the state back where `save_checkpoint` took it from. Raises InputError if the file is missing, damaged or of other settings."""
-    tensors, notes = load_tensors(path, "nothing to resume from: start again without --resume, in another folder")
-    progress = checked_progress(notes, path)
+def checked_progress(notes: dict[str, Any], path: Path) -> TrainingProgress:
+    """Returns what a checkpoint's notes say. Raises InputError for anything that a training would not have
+    written."""
     try:
-        _compare(_under("network.", tensors), network.state_dict())
-        _compare(_under("average.", tensors), {} if average is None else average.weights)
+        progress = TypeAdapter(TrainingProgress).validate_python(notes.get("progress"))
+    except ValidationError as error:
+        raise InputError(f"is damaged: progress: {first_fault(error)}", file=path) from None
+    for what, wrong in {
+        "a validation without its update": any("update" not in row for row in progress.validations),
+        "more updates skipped than there were": progress.skipped > progress.update,
+        "a best update that is yet to come": progress.best_update > progress.update,
+    }.items():
+        if wrong:
+            raise InputError(f"is damaged: progress: {what}", file=path)
+    return progress
+
+
+def save_checkpoint(path: Path, trainer: Trainer, progress: TrainingProgress) -> None:
+    """Writes the state whole or not at all. Raises OSError if the disk is full; the previous checkpoint is
+    then still there."""
+    optimiser, device = trainer.optimiser, trainer.parameters[0].device
+    state = optimiser.state_dict()["state"]
+    tensors = {f"network.{name}": tensor for name, tensor in trainer.network.state_dict().items()}
+    tensors |= {
+        f"optimiser.{index}.{slot}": value for index, of in state.items() for slot, value in of.items()
+    }
+    if trainer.average is not None:
+        tensors |= {f"average.{name}": tensor for name, tensor in trainer.average.weights.items()}
+    tensors["random.cpu"] = torch.get_rng_state()
+    if device.type == "cuda":  # otherwise nothing is drawn there, and asking would start the driver
+        tensors["random.cuda"] = torch.cuda.get_rng_state(device)
+    # Parameters that no loss depends on: the optimiser has updated others without them.
+    without = [index for index in range(len(trainer.parameters)) if index not in state]
+    stateless = without if state and SLOTS[type(optimiser).__name__.lower()] else []
+    save_tensors(path, tensors, {"progress": asdict(progress), "stateless": stateless})
+
+
+def load_checkpoint(
+    path: Path, trainer: Trainer, read: Callable[[Callable[[], Saved]], Saved] = lambda load: load()
+) -> TrainingProgress:
+    """Puts the state back where `save_checkpoint` took it from. Raises InputError if the file is missing,
+    damaged or of other settings. read: gives every process what the first one loads."""
+    hint = "nothing to resume from: start again without --resume, in another folder"
+    tensors, notes = read(lambda: load_tensors(path, hint))
+    progress = checked_progress(notes, path)
+    average = {} if trainer.average is None else trainer.average.weights
+    parts: dict[str, dict[str, Tensor]] = {"network": {}, "average": {}, "optimiser": {}, "random": {}}
+    try:
+        for name, tensor in tensors.items():
+            part, _, key = name.partition(".")
+            if part not in parts:
+                raise InputError(f"there is a tensor {name}, which does not belong to a checkpoint")
+            parts[part][key] = tensor
+        refuse_misfit(parts["network"], trainer.network.state_dict())
+        refuse_misfit(parts["average"], average)
+        if parts["optimiser"] or progress.update > progress.skipped:
+            check_state(parts["optimiser"], trainer.optimiser, notes.get("stateless", []))
         state: dict[int, dict[str, Tensor]] = {}
-        for key, tensor in _under("optimiser.", tensors).items():
+        for key, tensor in parts["optimiser"].items():
             index, slot = key.split(".")
             state.setdefault(int(index), {})[slot] = tensor
-        if strange := [name for name in tensors if name not in OTHERS and not name.startswith(("network.", "average.", "optimiser."))]:
-            raise InputError(f"there is a tensor {strange[0]}, which does not belong to a checkpoint")
-        if state or progress.update > progress.skipped:
-            check_state(state, optimiser.param_groups[0]["params"], type(optimiser).__name__, notes.get("stateless", []))
-        network.load_state_dict(_under("network.", tensors))
-        optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
-        match_gradients(optimiser, network)
-        if average is not None:
-            weights = _under("average.", tensors)
-            for name, tensor in average.weights.items():
-                tensor.copy_(weights[name])
+        trainer.network.load_state_dict(parts["network"])
+        groups = trainer.optimiser.state_dict()["param_groups"]
+        trainer.optimiser.load_state_dict({"state": state, "param_groups": groups})
+        match_gradients(trainer.optimiser, trainer.network)
+        for name, tensor in average.items():
+            tensor.copy_(parts["average"][name])
         torch.set_rng_state(tensors["random.cpu"])
-        device = optimiser.param_groups[0]["params"][0].device
+        device = trainer.parameters[0].device
         if device.type == "cuda" and "random.cuda" in tensors:
             torch.cuda.set_rng_state(tensors["random.cuda"], device)
     except (InputError, RuntimeError, KeyError, TypeError, ValueError) as error:
@@ -72,10 +181,29 @@ def load_checkpoint(path: Path, network: nn.Module, optimiser: torch.optim.Optim
     return progress
 
 
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def _compare(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+def refuse_misfit(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    """Raises InputError for another name, shape or type."""
     if misfit := difference(found, expected):
         raise InputError(misfit)
+
+
+def check_state(
+    found: dict[str, Tensor], optimiser: torch.optim.Optimizer, without: Collection[int] = ()
+) -> None:
+    """Raises InputError unless this is what the optimiser remembers of its parameters after an update.
+
+    found: by "<number of the parameter>.<slot>". without: parameters of which it may remember nothing.
+    """
+    name, expected = type(optimiser).__name__, {}
+    slots, sparse = SLOTS[name.lower()], SPARSE_SLOTS.get(name.lower(), {})
+    for index, parameter in enumerate(optimiser.param_groups[0]["params"]):
+        own = {key.partition(".")[2] for key in found if key.startswith(f"{index}.")}
+        if not own and index in without:
+            continue
+        for slot, like in (slots | (sparse if sparse.keys() & own else {})).items():
+            key = f"{index}.{slot}"
+            shape = {LIKE: parameter.shape, ROWS: parameter.shape[:1], NUMBER: ()}[like]
+            dtype = (parameter if like == LIKE else found.get(key, parameter)).dtype
+            expected[key] = torch.empty(shape, dtype=dtype, device="meta")
+    if misfit := difference(found, expected):
+        raise InputError(f"{name}'s state of parameters: {misfit}")

@@ -13,32 +13,40 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
 from rnnsearch.drawing.characters import printable, shorten
-from rnnsearch.system.progress import is_quiet
-from rnnsearch.system.streams import LastingStream
+from rnnsearch.system.progress import LastingStream, is_quiet
 
 PLAIN_INTERVAL = 30.0
 """Seconds between progress lines where there is no terminal."""
 WIDE = 100
 """Columns of a terminal that has room for a bar beside the numbers."""
 BAR = 20
+LEFT_OVER = 600.0
+"""The time left is estimated from the speed of the last so many seconds: other programs on the machine start
+and end."""
 
 
 class Display:
-    """total: updates in all, 0 if unknown. Everything goes to `stream`, which is stderr unless a caller says otherwise.
+    """The progress of a training, on stderr or another `stream`.
 
-    quiet: show nothing; what `--quiet` says if not given.
+    total: updates in all, 0 if unknown. quiet: show nothing; by default as `--quiet` says.
     """
 
-    def __init__(self, total: int, done: int = 0, stream: TextIO | None = None, quiet: bool | None = None) -> None:
+    def __init__(self, total: int = 0, stream: TextIO | None = None, quiet: bool | None = None) -> None:
         quiet = is_quiet() if quiet is None else quiet
         lasting = cast(TextIO, LastingStream(stream or sys.stderr))  # training outlives whoever watches it
         self.console = Console(file=lasting, highlight=False, soft_wrap=True, quiet=quiet)
         self.total, self.started, self.last_line = total, time.monotonic(), time.monotonic()
-        self.done_before = done
-        bar = [BarColumn(bar_width=BAR, table_column=Column(no_wrap=True))] if self.console.width >= WIDE else []
-        columns = (*bar, TextColumn("{task.description}", markup=False))
-        self.live = Progress(*columns, console=self.console, transient=True, disable=not self.console.is_terminal)
-        self.task = self.live.add_task("training begins", total=total or None, completed=done)
+        bar = BarColumn(bar_width=BAR, table_column=Column(no_wrap=True))
+        self.live = Progress(
+            *([bar] if self.console.width >= WIDE else []),
+            TextColumn("{task.description}", markup=False),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+            speed_estimate_period=LEFT_OVER,
+            get_time=lambda: time.monotonic(),
+        )
+        self.task = self.live.add_task("training begins", total=total or None)
 
     def __enter__(self) -> Self:
         self.live.start()
@@ -47,28 +55,39 @@ class Display:
     def __exit__(self, *_: object) -> None:
         self.live.stop()
 
+    def begin(self, total: int, done: int) -> None:
+        """Sets the number of updates in all, 0 if unknown, and the number of those that are done."""
+        self.total = total
+        self.live.reset(self.task, total=total or None, completed=done)
+
     def update(self, update: int, epochs: float, nll_per_word: float, tokens_per_second: float) -> None:
+        """Shows how far training is; where there is no terminal, now and then only."""
+        self.live.update(self.task, completed=update)
         rates = [f"epoch {epochs:.2f}", f"nll/word {nll_per_word:.3f}", f"{tokens_per_second:,.0f} tokens/s"]
         if self.console.is_terminal:
-            self.live.update(self.task, completed=update, description=self._live_line(update, rates))
+            self.live.update(self.task, description=self._live_line(update, rates))
         elif time.monotonic() - self.last_line > PLAIN_INTERVAL:
             self.last_line = time.monotonic()
-            left = [] if (seconds := self._seconds_left(update)) is None else [f"{seconds / 60:.0f} min left"]
-            self.say("  ".join([f"update {update}{f' of {self.total}' if self.total else ''}", *rates, *left]))
+            left = [] if (seconds := self.seconds_left) is None else [f"{seconds / 60:.0f} min left"]
+            self.say(
+                "  ".join([f"update {update}{f' of {self.total}' if self.total else ''}", *rates, *left])
+            )
 
     def say(self, text: str) -> None:
+        """Writes a line."""
         self.console.print(text, markup=False)
 
     def samples(self, triples: Sequence[tuple[str, str, str]]) -> None:
-        """Development sentences: (source, reference, translation). On a terminal each takes one line, and a long one loses its end."""
+        """Shows development sentences: (source, reference, translation). On a terminal each takes one line,
+        and a long one loses its end."""
         for triple in triples:
             for name, text in zip(("source", "reference", "translation"), triple, strict=True):
                 line = f"  {name:11}  {text}"
                 self.say(shorten(printable(line), self.console.width) if self.console.is_terminal else line)
 
     def _live_line(self, update: int, rates: list[str]) -> str:
-        """What fits beside the bar: how far training is and the time left always, of the rates the first that there is room for."""
-        seconds = self._seconds_left(update)
+        """Returns how far training is, the time left, and as many of the rates as fit beside the bar."""
+        seconds = self.seconds_left
         elapsed = timedelta(seconds=int(time.monotonic() - self.started))
         line = f"{update:,}/{self.total:,}" if self.total else f"{update:,} updates"
         line += f"  {elapsed} elapsed" if seconds is None else f"  {timedelta(seconds=int(seconds))} left"
@@ -78,8 +97,7 @@ class Display:
                 line += f"  {rate}"
         return line
 
-    def _seconds_left(self, update: int) -> float | None:
-        """None while nobody can know."""
-        if not self.total or update <= self.done_before:
-            return None
-        return (time.monotonic() - self.started) / (update - self.done_before) * (self.total - update)
+    @property
+    def seconds_left(self) -> float | None:
+        """Returns the time that the updates to come take at the recent speed; None while nobody can know."""
+        return self.live.tasks[0].time_remaining

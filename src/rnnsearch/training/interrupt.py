@@ -1,4 +1,5 @@
-"""Ctrl-C while training: the first ends it after the update at hand, with a checkpoint; the second ends it at once."""
+"""Ctrl-C while training: the first ends it after the update at hand, with a checkpoint; the second ends it at
+once."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class TrainingInterrupted(KeyboardInterrupt):
-    """Training was ended by a signal, and has saved what it needs to go on. run: as far as it is trained; signal: the number."""
+    """Training was ended by a signal, and has saved what it needs to go on. run: as far as it is trained;
+    signal: the number."""
 
     def __init__(self, run: Run, number: int) -> None:
         super().__init__()
@@ -23,7 +25,7 @@ class TrainingInterrupted(KeyboardInterrupt):
 
 
 class Interrupt:
-    """signal: the number of the one by which somebody wants training to end; 0 while nobody does."""
+    """signal: the number of the signal that asked training to end; 0 if there was none."""
 
     signal = 0
 
@@ -32,7 +34,8 @@ class Interrupt:
 def interruptible(insisting: bool = True) -> Iterator[Interrupt]:
     """Catches SIGINT and SIGTERM in the main thread; elsewhere the caller's own arrangements stay.
 
-    insisting: whether a second signal is a person's who cannot wait. A launcher sends one after the other, and kills if it cannot wait.
+    insisting: whether a second signal ends training at once, because a person cannot wait. A launcher sends
+    several signals, and kills the process if it cannot wait.
     """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():

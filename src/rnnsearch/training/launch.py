@@ -1,43 +1,55 @@
-"""Where ranks come from: a launcher such as torchrun has started them, or this process starts the others on its machine."""
+"""How several processes come to train together: torchrun has started them, or `launched` does as torchrun
+would."""
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
+import logging
+import multiprocessing
 import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from types import FrameType
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
-from torch import distributed, multiprocessing
+from torch import distributed
 
+from rnnsearch.config import Settings, TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.system.files import file_checksum
+from rnnsearch.system.version import package_version
 from rnnsearch.system.workers import end_with_parent
-from rnnsearch.training.ranks import SHORTEST_START, RankLostError, Ranks
+from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.store.store import CHECKSUMS
+from rnnsearch.training.interrupt import Interrupt
+from rnnsearch.training.processes import DistributedProcesses, Processes, RankLostError
 
-ELASTIC = "TORCHELASTIC_RUN_ID"
-"""The environment variable by which torchrun shows itself."""
-BAD_END = 2
-"""Exit code of a rank that has ended for a reason that rank 0 tells."""
-LAUNCHERS_STORE = "TORCHELASTIC_USE_AGENT_STORE"
-"""`True` in the environment if the ranks meet at a launcher's own store, which is there before they are."""
+SHORTEST_START = 120.0
+"""Seconds that ranks wait at least for each other at the start, when each imports what it needs."""
 CONNECTING = 30.0
-"""Seconds in which such a store must answer, so that ranks whose launcher was killed while they imported do not wait for it for long."""
-PATIENCE = 20.0
-"""Seconds that a rank may take to end when it is told to; then it is killed."""
+"""Seconds in which the store of a launcher, which is there before its ranks, must answer."""
+MAY_DIFFER = {"training.threads", "training.processes"}
+"""Settings that every machine may have its own way."""
+LAUNCHERS_STORE = "TORCHELASTIC_USE_AGENT_STORE"
+ENDED: list[Any] = []
+"""Process groups that are not used any more. A group's destructor waits for its threads with the interpreter
+locked, and a thread that drops its last tensor needs that lock: groups live until the process ends."""
 
 
 class Launch(NamedTuple):
-    """What a launcher has put into the environment. on_host: ranks on this machine. restarts: how often it has started them again."""
+    """The environment that a launcher has made. on_host: ranks on this machine. restarts: how often it has
+    started them again."""
 
     rank: int
     world: int
@@ -46,82 +58,105 @@ class Launch(NamedTuple):
     restarts: int
 
 
-def launched() -> Launch | None:
-    """None if this process was started alone."""
+def launch_of_environment() -> Launch | None:
+    """Returns None if this process was started alone. Raises InputError for numbers that do not fit."""
     names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
     if any(name not in os.environ for name in names):
         return None
     try:
         rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-        local, on_host = int(os.environ.get("LOCAL_RANK", rank)), int(os.environ.get("LOCAL_WORLD_SIZE", world))
+        local = int(os.environ.get("LOCAL_RANK", rank))
+        on_host = int(os.environ.get("LOCAL_WORLD_SIZE", world))
         restarts = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0))
     except ValueError:
-        raise InputError("RANK, WORLD_SIZE or LOCAL_RANK in the environment is no number", remedy="start with torchrun") from None
+        raise InputError(
+            "RANK, WORLD_SIZE or LOCAL_RANK in the environment is not a number", remedy="start with torchrun"
+        ) from None
     if not 0 <= rank < world:
-        raise InputError(f"RANK = {rank} and WORLD_SIZE = {world} in the environment do not fit", remedy="start with torchrun")
+        raise InputError(
+            f"RANK = {rank} and WORLD_SIZE = {world} in the environment do not fit",
+            remedy="start with torchrun",
+        )
     return Launch(rank, world, local, on_host, restarts) if world > 1 else None
 
 
-def is_elastic() -> bool:
-    return ELASTIC in os.environ
+@contextmanager
+def joined(
+    launch: Launch | None, training: TrainingSettings, interrupt: Interrupt, *, all_speak: bool = False
+) -> Iterator[Processes]:
+    """Gives the processes that train together, this one alone if there was no launch. Raises RankLostError if
+    the others cannot be met, or one of them is lost.
+
+    Of the ranks of a machine one raises what all find wrong; the others exit with code 2, unless `all_speak`.
+    """
+    if launch is None:
+        yield Processes()
+        return
+    use_device(training.device, launch)
+    store = met(launch, training.exchange_timeout, interrupt)
+    timeout, device = training.exchange_timeout, training.device
+    processes = DistributedProcesses(launch.rank, launch.world, store, timeout, device)
+    try:
+        with processes.explained():
+            yield processes
+    except Exception:
+        if all_speak or processes.speaks():
+            raise
+        sys.exit(2)
+    finally:
+        ENDED.extend((processes.group, distributed.group.WORLD))
+        distributed.destroy_process_group()
 
 
 def use_device(name: str, launch: Launch) -> None:
-    """Makes `cuda` this rank's own GPU. Raises InputError if there are not as many as ranks on this machine."""
+    """Makes `cuda` this rank's own GPU. Raises InputError if there are fewer than ranks on this machine."""
     if name == "cpu":
         return
     if name != "cuda":
-        raise InputError(f"training.device = {name!r} is one GPU for {launch.on_host} processes", remedy='set training.device = "cuda"')
+        raise InputError(
+            f"training.device = {name!r} is one GPU for {launch.on_host} processes",
+            remedy='set training.device = "cuda"',
+        )
     if launch.local_rank >= torch.cuda.device_count():
         what = f"{launch.on_host} processes on a machine with {torch.cuda.device_count()} GPUs"
         raise InputError(what, remedy="torchrun --nproc-per-node is the number of GPUs")
     torch.cuda.set_device(launch.local_rank)
 
 
-@contextmanager
-def joined(launch: Launch, timeout: float, device: str, alarmed: Callable[[], bool]) -> Iterator[Ranks]:
-    """The ranks that a launcher has started, this one among them. Raises RankLostError if there is no meeting point, or none any more.
+def met(launch: Launch, timeout: float, interrupt: Interrupt) -> distributed.Store:
+    """Returns the part of the launcher's store that is this training's alone, once all ranks are there.
 
-    alarmed: whether this process has been told to end. Before all have met there is nothing to save: then it raises KeyboardInterrupt.
+    Raises RankLostError if there is no meeting point, and KeyboardInterrupt after a signal: there is nothing
+    to save yet.
     """
-    started = timedelta(seconds=max(timeout, SHORTEST_START))
-    if is_elastic():
-        threading.Thread(target=_end_after_launcher, args=(os.getppid(),), daemon=True).start()
-    launchers = os.environ.get(LAUNCHERS_STORE) == "True"
+    patience = max(timeout, SHORTEST_START)
+    address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    of_launcher = os.environ.get(LAUNCHERS_STORE) == "True"
     try:
-        store, rank, world = next(distributed.rendezvous("env://", timeout=timedelta(seconds=CONNECTING) if launchers else started))
-    except (RuntimeError, ValueError) as error:
-        where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
-        line = str(error).splitlines()[0]
+        if of_launcher:  # it was there before this process: if nobody listens, it was killed
+            socket.create_connection((address, port), CONNECTING).close()
+        limit = timedelta(seconds=CONNECTING if of_launcher else patience)
+        store, rank, world = next(distributed.rendezvous("env://", timeout=limit))
+    except (OSError, RuntimeError, ValueError) as error:
         raise RankLostError(
-            f"no meeting point of the ranks at {where}: {line}", remedy="is that machine reachable, and rank 0 started?"
+            f"no meeting point of the ranks at {address}:{port}: {str(error).splitlines()[0]}",
+            remedy="is that machine reachable, and rank 0 started?",
         ) from None
     try:
-        store.set_timeout(started)
-        ours = _meeting(store, rank, world, started.total_seconds(), alarmed)
+        store.set_timeout(timedelta(seconds=patience))
+        name = _meet(distributed.PrefixStore("rnnsearch", store), rank, world, patience, interrupt)
     except RuntimeError:
-        raise RankLostError(f"{'the launcher of rank 0' if launchers else 'rank 0'} has ended", remedy="go on with --resume") from None
-    ranks = None
-    try:
-        make = _gloo(ours, rank, world, timeout) if device == "cpu" else _gloo_and_nccl(ours, rank, world, timeout)
-        ranks = Ranks(rank, world, ours, make, timeout, torch.device(device), keeper=None if is_elastic() else 0, alarmed=alarmed)
-        yield ranks
-    finally:
-        if ranks is not None:
-            ranks.close()
-        if distributed.is_initialized() and device != "cpu":
-            distributed.destroy_process_group()
+        who = "the launcher of rank 0" if of_launcher else "rank 0"
+        raise RankLostError(f"{who} has ended", remedy="go on with --resume") from None
+    return distributed.PrefixStore(name, store)
 
 
-def _meeting(store: distributed.Store, rank: int, world: int, patience: float, alarmed: Callable[[], bool]) -> distributed.Store:
-    """The part of the launcher's store that is this training's alone."""
-    return distributed.PrefixStore(_meet(distributed.PrefixStore("rnnsearch", store), rank, world, patience, alarmed), store)
+def _meet(store: distributed.Store, rank: int, world: int, patience: float, interrupt: Interrupt) -> str:
+    """Returns a name of this training alone. A launcher's store outlives its ranks: what those of before have
+    written must not be taken for new.
 
-
-def _meet(store: distributed.Store, rank: int, world: int, patience: float, alarmed: Callable[[], bool]) -> str:
-    """A name of this training alone. A launcher's store outlives its ranks: what those of before have written must not be taken for new.
-
-    Rank 0 makes the name up; whoever reads it leaves a sign that is new too, and goes on when rank 0 has confirmed that sign.
+    Rank 0 makes the name up; whoever reads it leaves a sign that is new too, and goes on when rank 0 has
+    confirmed that sign.
     """
     sign, name = uuid.uuid4().hex, uuid.uuid4().hex
     deadline = time.monotonic() + patience
@@ -137,124 +172,132 @@ def _meet(store: distributed.Store, rank: int, world: int, patience: float, alar
             store.set(f"{name}/sign/{rank}", sign)
             if store.check([f"{name}/met"]) and sign in json.loads(store.get(f"{name}/met")):
                 return name
-        if alarmed():
+        if interrupt.signal:
             raise KeyboardInterrupt("the other processes had not come yet")
         if time.monotonic() > deadline:
-            missing = [str(other) for other, one in enumerate(signs, 1) if not rank and not store.check([one])]
-            who = f"rank {', '.join(missing)}" if missing else "rank 0"
-            raise InputError(f"{who} did not come within {patience:g} seconds", remedy="were all ranks started, and what do they say?")
+            missing = [str(n) for n, one in enumerate(signs, 1) if not rank and not store.check([one])]
+            raise InputError(
+                f"rank {', '.join(missing) or 0} did not connect within {patience:g} seconds",
+                remedy="were all ranks started, and what do they say?",
+            )
         time.sleep(0.05)
 
 
-@contextmanager
-def started(world: int, timeout: float, work: Callable[..., int], *arguments: Any) -> Iterator[Ranks]:
-    """The other ranks as processes of their own on this machine, each of which does work(ranks, *arguments); this process is rank 0.
+def check_agreement(processes: Processes, settings: Settings, corpus: Corpus) -> None:
+    """Raises InputError, in every rank, if versions, settings or prepared datasets differ."""
+    if processes.world == 1:
+        return
+    first, *others = processes.said_by_all(_facts(settings, corpus))
+    for rank, facts in enumerate(others, 1):
+        for name, value in first.items():
+            if facts.get(name) != value:
+                raise InputError(
+                    f"{name} is {facts.get(name)} in {processes.name(rank)}, and {value} in "
+                    f"{processes.name(0)}",
+                    remedy="start all ranks with the same versions, settings and prepared dataset",
+                )
 
-    They end with this process, however it ends, and when the context is left: each is waited for, or killed if it was left by an error.
+
+def _facts(settings: Settings, corpus: Corpus) -> dict[str, Any]:
+    """Returns what must be the same in all ranks, in words for a person."""
+    facts: dict[str, Any] = {
+        "the version of rnnsearch": package_version(),
+        "the version of torch": torch.__version__.partition("+")[0],
+        # Minor versions of Python and numpy do not change the order of pairs.
+        "the version of numpy": np.__version__.partition(".")[0],
+        "the checksum of the prepared dataset": file_checksum(corpus.path / CHECKSUMS)[:16],
+    }
+    if settings.training.device == "cpu":  # all ranks update all parameters: they must round alike
+        facts["torch's CPU capability (ATEN_CPU_CAPABILITY)"] = torch.backends.cpu.get_cpu_capability()
+    sections = settings.model_copy(update={"data": corpus.settings}).model_dump(mode="json")
+    for section, values in sections.items():
+        named = {f"{section}.{key}": value for key, value in values.items()}
+        facts |= {name: value for name, value in named.items() if name not in MAY_DIFFER}
+    return facts
+
+
+def launched(count: int, work: Callable[..., Any], *arguments: Any) -> Any:
+    """Starts `count` processes as torchrun does, each of which calls work(*arguments). Returns what rank 0's
+    returns.
+
+    They end with this process, however it ends. A signal is passed on to them; after a second one they are
+    killed. Raises InputError with the line of the first that fails.
     """
-    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # rank 0 says what is wrong
-    with socket.socket() as meeting:
-        meeting.bind(("127.0.0.1", 0))  # torch's own would listen on every interface
-        meeting.listen(2 * world)
-        port = meeting.getsockname()[1]
-        limit = timedelta(seconds=max(timeout, SHORTEST_START))
-        store = distributed.TCPStore("127.0.0.1", port, None, True, limit, False, master_listen_fd=meeting.detach())
-    context = multiprocessing.get_context("spawn")
-    target = (_rank, world, port, timeout, work, arguments)
-    children = {rank: context.Process(target=target[0], args=(rank, *target[1:]), daemon=True) for rank in range(1, world)}
+    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    def kill() -> None:
-        for child in children.values():
-            if child.pid is not None:
-                child.kill()
-
-    def ended() -> dict[int, str]:
-        codes = {rank: child.exitcode for rank, child in children.items()}
-        return {rank: _how(code) for rank, code in codes.items() if code is not None and code != BAD_END}
-
-    atexit.register(kill)  # before multiprocessing asks them to end, which they ignore
-    ranks, done = None, False
-    try:
-        for child in children.values():
-            child.start()
-        with _loopback():
-            ranks = Ranks(0, world, store, _gloo(store, 0, world, timeout), timeout, ended=ended, share_memory=True)
-        yield ranks
-        done = True
-    finally:
-        deadline = time.monotonic() + PATIENCE
-        while done and any(child.is_alive() for child in children.values()) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        kill()
-        if ranks is not None:
-            ranks.close()
-        for child in children.values():
-            if child.pid is not None:
-                child.join()
-        atexit.unregister(kill)
-
-
-def _rank(rank: int, world: int, port: int, timeout: float, work: Callable[..., int], arguments: tuple[Any, ...]) -> None:
-    """The life of a rank that `started` has started."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # sent to all processes, they are for the first, which ends after the update at hand
-        signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    code = BAD_END
-    with contextlib.suppress(RuntimeError, RankLostError):  # rank 0 has gone, or tells
-        limit = timedelta(seconds=max(timeout, SHORTEST_START))
-        store = distributed.TCPStore("127.0.0.1", port, None, False, limit, False)
-        with _loopback():
-            ranks = Ranks(rank, world, store, _gloo(store, rank, world, timeout), timeout, share_memory=True)
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # the line below says what is wrong
+    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
+    logging.getLogger("torch.multiprocessing").setLevel(logging.CRITICAL)
+    with tempfile.TemporaryDirectory(prefix="rnnsearch") as folder, _passing_signals_on() as interrupt:
+        config = LaunchConfig(
+            min_nodes=1,
+            max_nodes=1,
+            nproc_per_node=count,
+            run_id=uuid.uuid4().hex,
+            rdzv_backend="c10d",
+            rdzv_endpoint="127.0.0.1:0",
+            local_addr="127.0.0.1",
+            max_restarts=0,
+            signals_to_handle="SIGQUIT",
+            logs_specs=DefaultLogsSpecs(log_dir=folder),
+        )
         try:
-            code = work(ranks, *arguments)
-        except RankLostError:
-            raise
-        except Exception as error:
-            ranks.fault(error)
-    sys.stderr.flush()
-    os._exit(code)  # at once: torch's threads may wait for what never comes
+            return elastic_launch(config, _rank)(work, *arguments)[0]
+        except ChildFailedError as failed:
+            rank, failure = failed.get_first_failure()
+            said = failure.error_file_data.get("message")
+            said = said if isinstance(said, dict) else {"message": str(failure.message)}
+            kind, _, line = said["message"].partition(": ")
+            if kind in ("InputError", "RankLostError"):
+                raise InputError(line) from None
+            if interrupt.signal:
+                raise KeyboardInterrupt from None
+            if failure.exitcode < 0:
+                raise RankLostError(
+                    f"rank {rank} (process {failure.pid} on {socket.gethostname()}) was ended by "
+                    f"{signal.Signals(-failure.exitcode).name}",
+                    remedy="its own output may say why; go on with --resume, with fewer processes if memory "
+                    "is short",
+                ) from None
+            trace = said.get("extraInfo", {}).get("py_callstack", "")
+            raise RuntimeError(f"{said['message']}\n{trace}") from None
 
 
-def _gloo(store: distributed.Store, rank: int, world: int, timeout: float) -> Callable[[], Any]:
-    # An object of its own: a script may have a default process group for other things.
-    return lambda: distributed.ProcessGroupGloo(distributed.PrefixStore("gloo", store), rank, world, timedelta(seconds=timeout))
-
-
-def _gloo_and_nccl(store: distributed.Store, rank: int, world: int, timeout: float) -> Callable[[], Any]:
-    def make() -> Any:
-        limit = timedelta(seconds=timeout)
-        distributed.init_process_group("cpu:gloo,cuda:nccl", store=store, rank=rank, world_size=world, timeout=limit)
-        return distributed.group.WORLD
-
-    return make
+def _rank(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Runs in each process that `launched` has started."""
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    if own := [name for _, name in socket.if_nameindex() if name in ("lo", "lo0")]:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", own[0])  # whatever this machine's name resolves to
+    try:
+        return work(*arguments)
+    except KeyboardInterrupt:  # torch would take it for an end without a result, and wait for that
+        sys.exit(128 + signal.SIGINT)
 
 
 @contextmanager
-def _loopback() -> Iterator[None]:
-    """gloo talks through this machine's own interface, whatever its name resolves to."""
-    name = "GLOO_SOCKET_IFNAME"
-    before = os.environ.get(name)
-    own = [interface for _, interface in socket.if_nameindex() if interface in ("lo", "lo0")]
-    if own and before is None:
-        os.environ[name] = own[0]
+def _passing_signals_on() -> Iterator[Interrupt]:
+    """Passes SIGINT and SIGTERM on to the processes started meanwhile; a second one kills them."""
+    before = set(multiprocessing.active_children())
+    interrupt = Interrupt()
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        children = set(multiprocessing.active_children()) - before
+        for child in children:
+            with contextlib.suppress(OSError, ValueError):
+                os.kill(child.pid or 0, signal.SIGKILL if interrupt.signal else number)
+        if interrupt.signal or not children:
+            raise KeyboardInterrupt
+        interrupt.signal = number
+
+    in_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
+    handlers = {number: signal.signal(number, pass_on) for number in numbers}
     try:
-        yield
+        yield interrupt
     finally:
-        if before is None:
-            os.environ.pop(name, None)
-
-
-def _end_after_launcher(launcher: int) -> None:
-    """Nobody else would end a rank whose launcher was killed: as after SIGTERM, it saves what it has, if the others let it."""
-    while os.getppid() == launcher:
-        time.sleep(0.5)
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(PATIENCE)
-    os._exit(BAD_END)
-
-
-def _how(code: int) -> str:
-    if code < 0:
-        with contextlib.suppress(ValueError):
-            return signal.Signals(-code).name
-    return f"exit code {code}"
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for child in set(multiprocessing.active_children()) - before:
+            child.kill()

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
+import os
+import socket
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,46 +19,68 @@ from rnnsearch.system.files import write_text
 from rnnsearch.system.machine import hardware
 from rnnsearch.system.parsing import read_json
 from rnnsearch.system.version import package_version
-from rnnsearch.training.curves import Curves
-from rnnsearch.training.progress import TrainingProgress
+from rnnsearch.training.checkpoint import TrainingProgress
 from rnnsearch.training.trainer import Update
 from rnnsearch.training.validation import Validation
 
+FLUSH_EVERY = 30.0
+"""Seconds."""
+
+_numbers = itertools.count()
+
 
 class Log:
-    """Writes into RUN/log. What an interrupted session wrote after its last checkpoint is purged when it is resumed.
+    """The folder RUN/log. What an interrupted session wrote after its last checkpoint is purged when it is
+    resumed.
 
-    Whatever goes wrong costs curves or statistics, never the training: `warn` is told, once for the curves.
+    An error here loses curves or statistics, and never ends the training. `warn` receives a line about it,
+    for the curves only once.
     """
 
     def __init__(self, run: Run, progress: TrainingProgress, warn: Callable[[str], None]) -> None:
-        self.run, self.warn = run, warn
+        self.run, self.progress, self.warn = run, progress, warn
         self._purge_from = progress.update + 1 if progress.update else None
         self._curves: Curves | None = None
         self._refused = False
 
-    def update(self, update: Update, progress: TrainingProgress, tokens_per_second: float) -> None:
+    def update(self, update: Update, tokens_per_second: float) -> None:
+        """Draws an update, unless it was skipped."""
         if not update.applied:
             return
-        scalars = {"train/nll_per_word": update.nll / update.target_tokens, "train/gradient_norm": update.gradient_norm}
-        scalars |= {"train/learning_rate": update.learning_rate, "train/target_tokens_per_second": tokens_per_second}
-        scalars |= {"train/alignment_loss": update.alignment_loss / update.linked_rows} if update.linked_rows else {}
-        self._draw(lambda curves: curves.scalars(scalars, progress.update))
+        scalars = {
+            "train/nll_per_word": update.nll / update.target_tokens,
+            "train/gradient_norm": update.gradient_norm,
+            "train/learning_rate": update.learning_rate,
+            "train/target_tokens_per_second": tokens_per_second,
+        }
+        if update.linked_rows:
+            scalars["train/alignment_loss"] = update.alignment_loss / update.linked_rows
+        self._draw(lambda curves: curves.scalars(scalars, self.progress.update))
 
-    def validation(self, validation: Validation, progress: TrainingProgress) -> None:
-        scalars = {"dev/nll": validation.nll} | ({} if validation.bleu is None else {"dev/bleu": validation.bleu})
-        lines = (f"{source}  \n{reference}  \n**{translation}**" for source, reference, translation in validation.samples)
-        texts = {f"dev/sample_{number}": text for number, text in enumerate(lines)}
-        self._draw(lambda curves: curves.scalars(scalars, progress.update))
-        self._draw(lambda curves: curves.texts(texts, progress.update))
+    def validation(self, validation: Validation) -> None:
+        """Draws a validation, and keeps the sources of its samples, which a page offers as examples."""
+        scalars = {"dev/nll": validation.nll}
+        scalars |= {} if validation.bleu is None else {"dev/bleu": validation.bleu}
+        texts = {
+            f"dev/sample_{number}": f"{source}  \n{reference}  \n**{translation}**"
+            for number, (source, reference, translation) in enumerate(validation.samples)
+        }
+        self._draw(lambda curves: curves.scalars(scalars, self.progress.update))
+        self._draw(lambda curves: curves.texts(texts, self.progress.update))
+        examples = json.dumps([source for source, _, _ in validation.samples], ensure_ascii=False)
+        with suppress(Exception):
+            write_text(self.run.log_path / "examples.json", examples + "\n")
 
-    def statistics(self, progress: TrainingProgress) -> None:
+    def statistics(self) -> None:
+        """Writes the learning statistics so far."""
+        path = self.run.log_path / "statistics.json"
         try:
-            write_text(self.run.log_path / "statistics.json", json.dumps(statistics(self.run, progress), indent=2) + "\n")
+            write_text(path, json.dumps(statistics(self.run, self.progress), indent=2) + "\n")
         except Exception as error:
-            self.warn(one_line(f"warning: {self.run.log_path / 'statistics.json'}: {_reason(error)}; training goes on"))
+            self.warn(one_line(f"warning: {path}: {_reason(error)}; training goes on"))
 
     def close(self) -> None:
+        """Ends the curves, if there are any."""
         if self._curves is not None:
             self._draw(lambda curves: curves.close())
 
@@ -64,7 +92,8 @@ class Log:
             what(self._curves)
         except Exception as error:
             self._refused = True
-            self.warn(one_line(f"warning: {self.run.log_path}: {_reason(error)}; no more curves for TensorBoard, training goes on"))
+            lost = "no more curves for TensorBoard, training goes on"
+            self.warn(one_line(f"warning: {self.run.log_path}: {_reason(error)}; {lost}"))
 
 
 def _reason(error: Exception) -> str:
@@ -72,13 +101,14 @@ def _reason(error: Exception) -> str:
 
 
 def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
-    """The columns of Table 2 and how they came about. NLL: mean −log p(y | x) of a sentence, in nats."""
+    """Returns the columns of Table 2 and the conditions of the training. NLL: mean −log p(y | x) of a
+    sentence, in nats."""
     best = next((row for row in progress.validations if row["update"] == progress.best_update), None)
     last = progress.validations[-1] if progress.validations else None
     return {
         "updates": progress.update,
         "epochs": round(progress.epochs, 3),
-        "hours": round(progress.seconds / 3600, 4),
+        "hours": round(progress.seconds / 3600, 8),
         "hardware": hardware(run.settings.training.device),
         "train_nll": last and last["train_nll"],
         "dev_nll": best and best.get("dev_nll"),
@@ -88,6 +118,7 @@ def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
         "target_tokens_seen": progress.target_tokens,
         "skipped_updates": progress.skipped,
         "ended_because": progress.finished,
+        "begun_from": progress.begun_from,
         "seed": run.settings.training.seed,
         "rnnsearch": package_version(),
         "validations": progress.validations,
@@ -95,10 +126,73 @@ def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
 
 
 def read_statistics(run: str | Path) -> dict[str, Any]:
-    """Of a run folder; empty if it has none yet."""
+    """Reads those of a run folder; empty if it has none yet."""
     path = Path(run) / "log" / "statistics.json"
     try:
         found: dict[str, Any] = read_json(path) if path.exists() else {}
     except (OSError, ValueError) as error:
-        raise InputError(f"is damaged: {error}", file=path, remedy="remove it: the next checkpoint writes it again") from None
+        remedy = "remove it: the next checkpoint writes it again"
+        raise InputError(f"is damaged: {error}", file=path, remedy=remedy) from None
     return found
+
+
+class Curves:
+    """An event file in `folder`. purge_from: TensorBoard then hides what earlier files say of this update and
+    later ones.
+
+    torch's SummaryWriter writes in a thread of its own, which ends with a traceback when the disk is full,
+    and training does not learn of it. The constructor and every method raise OSError if the file cannot be
+    written.
+    """
+
+    def __init__(self, folder: Path, purge_from: int | None) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        self._event: Any = Event
+        self._waiting = io.BytesIO()
+        self._records = RecordWriter(self._waiting)
+        of_process = f"{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
+        name = f"events.out.tfevents.{int(time.time()):010d}.{of_process}"
+        self._file = (folder / name).open("ab", buffering=0)
+        self._flushed = time.monotonic()
+        self._add(file_version="brain.Event:2")
+        if purge_from is not None:
+            self._add(step=purge_from, session_log=SessionLog(status=SessionLog.START))
+        self.flush()
+
+    def scalars(self, values: dict[str, float], step: int) -> None:
+        """Adds numbers by name."""
+        from torch.utils.tensorboard.summary import scalar
+
+        for name, value in values.items():
+            self._add(step=step, summary=scalar(name, value))
+        if time.monotonic() - self._flushed > FLUSH_EVERY:
+            self.flush()
+
+    def texts(self, texts: dict[str, str], step: int) -> None:
+        """Adds texts by name, in Markdown."""
+        from torch.utils.tensorboard.summary import text
+
+        for name, content in texts.items():
+            self._add(step=step, summary=text(name, content))
+        self.flush()
+
+    def flush(self) -> None:
+        """Writes what waits."""
+        content = memoryview(self._waiting.getvalue())
+        while content:
+            content = content[self._file.write(content) :]
+        self._waiting.seek(0)
+        self._waiting.truncate()
+        self._flushed = time.monotonic()
+
+    def close(self) -> None:
+        """Writes what waits, and closes the file."""
+        try:
+            self.flush()
+        finally:
+            self._file.close()
+
+    def _add(self, **content: Any) -> None:
+        self._records.write(self._event(wall_time=time.time(), **content).SerializeToString())

@@ -1,28 +1,33 @@
-"""Negative log-likelihood of target words, with the output layer, softmax and gradient formed a few rows at a time.
+"""The negative log-likelihood of target words, over all words or over a subset V' of them.
 
-Half of the arithmetic is here, and all logits of a batch at once would be gigabytes (80 × 50 positions × 30,000 words). Only those of a
-group of rows exist at any time: enough rows for dense products with W_o. Within a group the softmax takes a chunk of rows at a time, few
-enough for a core's own cache. On a GPU a chunk is a whole group: it has no such cache, and every chunk costs a dozen launches.
+The softmax over V' is that of Jean, Cho, Memisevic & Bengio 2015, Sec. 3. With energies E(k) = w_k · t + b_k
+the gradient of log p(y) is ∇E(y) − Σ_{k ∈ V} p(k) ∇E(k). The second term is an expectation over all K words.
+It is estimated by importance sampling with words from a distribution Q:
+
+    Σ_{k ∈ V'} ω_k ∇E(k) / Σ_{k ∈ V'} ω_k,    ω_k = exp(E(k) − log Q(k))
+
+Q is uniform on the V' of a partition (`text/store/order.py`), so that Q(k) cancels. What is left is the
+gradient of an ordinary softmax over V'. The words of a partition's targets are all in V': the first term is
+exact.
+
+For V' drawn uniformly among the subsets of N words, numerator and denominator, each multiplied by K / N,
+have the sums over all K words as their means. Their ratio has not: as in the paper, the estimate is biased,
+since V' is finite and holds the targets. The bias falls with N and is 0 for V' = V. Validation and search
+know nothing of V'.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import torch
-from jaxtyping import Bool, Float, Int64
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-CHUNK_ELEMENTS = 300_000
-"""Logits that a core works on at once, in float32."""
-GROUP_ELEMENTS = 32_000_000
-"""Logits, and then their gradients, held at once in the dtype of the products."""
-GROUP_ROWS = 1024
-"""Rows of a group on a CPU, at most: products of more are no denser, and of fewer words all would leave its shared cache."""
+from rnnsearch.model.readout import OutputLayer
+from rnnsearch.system.twins import plain
 
 
+@plain
 def negative_log_likelihood(
     features: Float[Tensor, "rows feature"],
     weight: Float[Tensor, "words feature"],
@@ -32,108 +37,30 @@ def negative_log_likelihood(
     dtype: torch.dtype = torch.float32,
     real: Bool[Tensor, " rows"] | None = None,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Sums of −log p(y_i) over rows, p = softmax(W_o t + b) (A.2.2), without holding all logits.
+    """Returns (the loss to differentiate, −Σ log p(y_i) in nats) with p = softmax(W_o t + b) (A.2.2).
 
-    rows: target positions, of all sentences together. features: what W_o multiplies. weight, bias: W_o and b. targets: ids.
-    smoothing: ε of label smoothing, the reference distribution being (1 − ε) on the target and ε/K on every word.
-    dtype: of the three products of a float32 layer.
+    The two are equal without label smoothing, which takes (1 − ε) on the target and ε/K on every word as the
+    reference distribution.
+
+    rows: target positions, of all sentences together. features: what W_o multiplies. weight, bias: W_o and b.
+    targets: ids.
+    smoothing: ε.
+    dtype: wanted for the three products of a float32 layer.
     real: False for padding, which is not counted and gets no gradient; None where all rows are real.
-    Returns (the loss to differentiate, the plain NLL in nats); equal without smoothing.
     """
-    low = dtype if features.dtype == torch.float32 else features.dtype
-    if not torch.is_grad_enabled():  # inside the function below it always is off
-        features, weight, bias = features.detach(), weight.detach(), bias.detach()
-    loss, nll = _OutputLoss.apply(features, weight, bias, targets, smoothing, low, real)  # type: ignore[no-untyped-call]
-    return loss, nll
+    log_p = torch.log_softmax(F.linear(features, weight, bias), -1)
+    nll, uniform = -log_p.gather(1, targets.unsqueeze(1)).squeeze(1), -log_p.mean(1)
+    if real is not None:
+        nll, uniform = nll.masked_fill(~real, 0.0), uniform.masked_fill(~real, 0.0)
+    return ((1.0 - smoothing) * nll + smoothing * uniform).sum(), nll.detach().sum()
 
 
-class _OutputLoss(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
-        features: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        targets: Tensor,
-        smoothing: float,
-        dtype: torch.dtype,
-        real: Tensor | None,
-    ) -> tuple[Tensor, Tensor]:
-        words, on_cpu = weight.shape[0], weight.device.type == "cpu"
-        group = max(1, min(GROUP_ELEMENTS // words, GROUP_ROWS) if on_cpu else GROUP_ELEMENTS // words)
-        chunk = max(1, CHUNK_ELEMENTS // words) if on_cpu else group
-        low, low_weight = features.to(dtype), weight.to(dtype)
-        by_feature = low_weight.t().contiguous()  # (feature, K): products with it are two to three times as fast
-        gradients = tuple(torch.zeros_like(tensor) for tensor in (features, weight, bias)) if any(ctx.needs_input_grad[:3]) else None
-        loss, nll = features.new_zeros((), dtype=torch.float64), features.new_zeros((), dtype=torch.float64)
-        counted = None if real is None else real.unsqueeze(1).to(features.dtype)
-        for rows in _slices(len(targets), group):
-            deltas = low[rows] @ by_feature  # (rows of the group, K): the logits without b, and then their gradients
-            for part in _slices(len(deltas), chunk):
-                chosen = slice(rows.start + part.start, rows.start + part.stop)
-                logits = deltas[part].to(features.dtype, copy=True).add_(bias)
-                included = None if counted is None else counted[chosen]
-                log_likelihood, uniform = _softmax(logits, targets[chosen].unsqueeze(1), included, smoothing)
-                nll -= log_likelihood
-                loss -= (1.0 - smoothing) * log_likelihood + smoothing * uniform
-                if gradients is not None:
-                    gradients[2].add_(logits.sum(0))
-                    deltas[part] = logits
-            if gradients is not None:
-                constant = None
-                if smoothing:
-                    constant = features.new_full((len(deltas), 1), smoothing / words)
-                    constant = constant if counted is None else constant * counted[rows]
-                _add_gradients(gradients, rows, deltas, low[rows], low_weight, constant)
-        ctx.save_for_backward(*(gradients or ()))
-        nll = nll.to(features.dtype)
-        ctx.mark_non_differentiable(nll)
-        return loss.to(features.dtype), nll
+def over_words(
+    output: OutputLayer, words: Int[Tensor, " subset"], targets: Int[Tensor, "batch target"]
+) -> tuple[Float[Tensor, "subset feature"], Float[Tensor, " subset"], Int[Tensor, "batch target"]]:
+    """Returns (rows of W_o, of b, the targets as places in `words`) for a loss over V'.
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        gradients = tuple(gradient * scale for gradient in ctx.saved_tensors)
-        return (*gradients, None, None, None, None)
-
-
-def _slices(length: int, size: int) -> Iterator[slice]:
-    return (slice(start, min(start + size, length)) for start in range(0, length, size))
-
-
-def _softmax(
-    logits: Float[Tensor, "rows words"], target: Int64[Tensor, "rows 1"], counted: Float[Tensor, "rows 1"] | None, smoothing: float
-) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Σ log p of the targets, and with smoothing Σ of log p's mean over all words; the logits become p − (1 − ε) at the target, in place.
-
-    counted: 0 for a row that is left out of the sums and becomes 0, else 1; None if all are counted.
+    words: V', ascending, with every target, which is not checked here. Label smoothing then means ε/|V'| on
+    every word of V'.
     """
-    log_p = torch.log_softmax(logits, 1, out=logits)
-    of_target = log_p.gather(1, target)
-    mean = log_p.mean(1, keepdim=True) if smoothing else of_target
-    gradient = log_p.exp_()
-    gradient.scatter_add_(1, target, torch.full_like(of_target, smoothing - 1.0))
-    if counted is not None:
-        of_target, mean, _ = of_target * counted, mean * counted, gradient.mul_(counted)
-    return of_target.sum(dtype=torch.float64), mean.sum(dtype=torch.float64)
-
-
-def _add_gradients(
-    gradients: tuple[Tensor, ...],
-    rows: slice,
-    deltas: Float[Tensor, "group words"],
-    features: Float[Tensor, "group feature"],
-    weight: Float[Tensor, "words feature"],
-    constant: Float[Tensor, "group 1"] | None,
-) -> None:
-    """Adds what a group of rows gives to the gradients of (features, W_o, b), b's sum over `deltas` excepted.
-
-    deltas − constant is the gradient of the logits: a uniform part costs no pass over them.
-    """
-    of_features, of_weight, of_bias = gradients
-    of_features[rows] = deltas @ weight
-    of_weight += deltas.t() @ features
-    if constant is not None:
-        of_features[rows] -= constant * weight.sum(0, dtype=of_features.dtype)
-        of_weight -= (constant * features).sum(0, dtype=of_weight.dtype)
-        of_bias -= constant.sum()
+    return *output.parameters_of_words(words), torch.searchsorted(words, targets.contiguous())

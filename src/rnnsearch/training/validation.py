@@ -1,15 +1,23 @@
-"""How good the network is on the development set: NLL, BLEU and a few translations to look at."""
+"""Validation on the development set, and the weights that were the best there."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from torch import Tensor, nn
 
 from rnnsearch.config import Settings
+from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.system.tensors import save_tensors
+from rnnsearch.system.twins import kernels_used
 from rnnsearch.text.store.batches import collate
 from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.training.checkpoint import TrainingProgress
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.translator import Translator
 
@@ -27,28 +35,31 @@ class Validation:
 
 
 def validate(network: TranslationNetwork, corpus: Corpus, settings: Settings) -> Validation | None:
-    """None if the corpus has no development set."""
+    """Returns how good the network is on the development set; None if the corpus has none."""
+    training = settings.training
     if corpus.dev is None or not len(corpus.dev):
         return None
-    nll, words = development_nll(network, corpus, settings.training.batch_size)
-    pairs = len(corpus.dev)
-    bleu, signature = None, ""
-    translated = corpus.dev_source_lines if settings.training.validate_bleu else corpus.dev_source_lines[: settings.training.samples]
+    with kernels_used(training.kernels):
+        nll, words = development_nll(network, corpus, training.batch_size)
+    lines, references = corpus.dev_source_lines, corpus.dev_target_lines
     translator = Translator([network], corpus.source, corpus.target, settings.search)
-    hypotheses = [result.text for result in translator.translate(translated, beam=settings.training.validate_beam, nbest=1)]
-    if settings.training.validate_bleu:
+    translated = lines if training.validate_bleu else lines[: training.samples]
+    results = translator.translate(translated, beam=training.validate_beam, nbest=1)
+    hypotheses = [result.text for result in results]
+    bleu, signature = None, ""
+    if training.validate_bleu:
         from rnnsearch.evaluation.bleu import bleu as corpus_bleu
 
-        score = corpus_bleu(hypotheses, corpus.dev_target_lines)
+        score = corpus_bleu(hypotheses, references)
         bleu, signature = score.value, score.signature
     # sentences spread over the set, the same every time
-    shown = np.linspace(0, len(hypotheses) - 1, min(settings.training.samples, len(hypotheses))).astype(int)
-    samples = [(corpus.dev_source_lines[i], corpus.dev_target_lines[i], hypotheses[i]) for i in shown]
-    return Validation(nll / pairs, nll / words, bleu, signature, samples)
+    shown = np.linspace(0, len(hypotheses) - 1, min(training.samples, len(hypotheses))).astype(int)
+    samples = [(lines[i], references[i], hypotheses[i]) for i in shown]
+    return Validation(nll / len(corpus.dev), nll / words, bleu, signature, samples)
 
 
 def development_nll(network: TranslationNetwork, corpus: Corpus, batch_size: int) -> tuple[float, int]:
-    """(−Σ log p(y | x) in nats, target words with the ends of sentences) over the development set."""
+    """Returns (−Σ log p(y | x) in nats, target words with the ends of sentences) over the development set."""
     assert corpus.dev is not None
     device = network.output.weight.device
     order = np.argsort(np.maximum(corpus.dev.source_lengths, corpus.dev.target_lengths), kind="stable")
@@ -58,3 +69,77 @@ def development_nll(network: TranslationNetwork, corpus: Corpus, batch_size: int
         log_probabilities, _ = forced_decoding([network], batch)
         total -= float(log_probabilities.double().sum())
     return total, int(corpus.dev.target_lengths.sum())
+
+
+class _Waiting(NamedTuple):
+    """Weights that the disk has not taken yet. score: None without a development set."""
+
+    tensors: dict[str, Tensor]
+    notes: dict[str, Any]
+    score: float | None
+    update: int
+
+
+class BestWeights:
+    """The weights of the best validation so far.
+
+    They count as the best, also in `progress`, once they are saved. Weights that cannot be saved stay in
+    memory until it is tried again.
+    """
+
+    def __init__(self, path: Path, progress: TrainingProgress, warn: Callable[[str], None]) -> None:
+        self.path, self.progress, self.warn = path, progress, warn
+        self._waiting: _Waiting | None = None
+        self._refused = ""
+
+    def offer(self, network: nn.Module, score: float | None, notes: dict[str, Any]) -> bool:
+        """Takes the weights if they are the best so far. Returns whether they are.
+
+        score: higher is better; None: the latest are the best.
+        """
+        best = self.progress.best_score if self.path.exists() else None
+        before = self._waiting.score if self._waiting else best
+        if score is not None and before is not None and score <= before:
+            self.progress.validations_since_best += 1
+            return False
+        self._waiting = _Waiting(network.state_dict(), notes, score, self.progress.update)
+        self.progress.validations_since_best = 0
+        self.save()
+        if self._waiting is not None:  # training goes on and changes the weights
+            copies = {name: tensor.clone() for name, tensor in self._waiting.tensors.items()}
+            self._waiting = self._waiting._replace(tensors=copies)
+        return True
+
+    def is_missing(self) -> bool:
+        """Returns whether the current weights should be offered again: an earlier session could not save
+        them, or no weights have been saved at all."""
+        unsaved = self.progress.unsaved_update == self.progress.update
+        return self._waiting is None and (unsaved or not self.path.exists())
+
+    def save(self) -> None:
+        """Saves what waits, if anything does."""
+        if self._waiting is None:
+            return
+        waiting, progress = self._waiting, self.progress
+        progress.unsaved_update = waiting.update
+        try:
+            save_tensors(self.path, waiting.tensors, waiting.notes)
+        except OSError as error:
+            self._refused = error.strerror or str(error)
+            said = f"{self._unsaved()}; they stay in memory until the next checkpoint, training goes on"
+            self.warn(f"warning: {said}")
+            return
+        progress.best_score, progress.best_update, progress.unsaved_update = waiting.score, waiting.update, 0
+        self._waiting = None
+
+    def must_be_saved(self) -> None:
+        """Raises InputError if weights still wait: with the end of the training they are lost."""
+        if self._waiting is not None:
+            best = self.progress.best_update
+            there = f"it holds those of update {best}" if best else "there is no model"
+            remedy = "free some space and go on with --resume"
+            raise InputError(f"{self._unsaved()}; {there}", file=self.path, remedy=remedy)
+
+    def _unsaved(self) -> str:
+        update = self._waiting.update if self._waiting else 0
+        return f"the best weights, of update {update}, could not be saved: {self._refused}"

@@ -1,4 +1,5 @@
-"""What can be said of the alignments of a test set, pair by pair and of all: the columns of `align --measures` and of the page."""
+"""Measures of the alignments of a test set, of each pair and of all together: the columns of `align
+--measures` and of the page."""
 
 from __future__ import annotations
 
@@ -23,43 +24,47 @@ class Measured(NamedTuple):
     gold: Sequence[GoldLinks]
 
     def values(self) -> dict[str, float]:
-        """By the names of MEASURES, those that there are. Log-probability is that of a target word, ends of sentence counted as words."""
+        """Returns the measures that there are, by the names of MEASURES. Log-probability is that of a target
+        word, ends of sentence counted as words."""
         behaviour = self.behaviour
-        values = {
+        return {
             "source_words": behaviour.source_words,
             "target_words": behaviour.target_words,
             "log_probability": self.log_probability / (behaviour.target_words + len(self.links)),
-        } | behaviour.shares()
-        if self.gold:
-            score = alignment_error(self.links, self.gold)
-            values |= {"aer": score.aer, "precision": score.precision, "recall": score.recall}
-        return values
+            **behaviour.shares(),
+            **_rates(self.links, self.gold),
+        }
 
 
 def measured(aligned: Aligned, gold: GoldLinks | None) -> Measured:
-    """One pair, by the links that were made of it; those of the two directions are compared for the agreement."""
+    """Measures one pair by its links; the agreement compares those of the two directions."""
     behaviour = Behaviour.of(aligned.result.alignment, aligned.forward_links, aligned.reverse_links)
     return Measured(behaviour, aligned.result.score, [aligned.links], [gold] if gold else [])
 
 
 def together(pairs: Sequence[Measured]) -> Measured:
-    """All the pairs, which must be some: a long one weighs more than a short one."""
+    """Measures all pairs together, of which there must be one: long pairs weigh more than short ones."""
     behaviour = whole([pair.behaviour for pair in pairs])
     links, gold = [one for pair in pairs for one in pair.links], [one for pair in pairs for one in pair.gold]
     return Measured(behaviour, sum(pair.log_probability for pair in pairs), links, gold)
 
 
 def table(pairs: Sequence[Measured]) -> Iterator[str]:
-    """Lines of TSV: the columns' names, a line for each pair, and `all`. What there is not is left empty."""
+    """Yields lines of TSV: the columns' names, a line for each pair, and `all`. A measure that a pair
+    lacks is left empty."""
     yield "\t".join(["pair", *MEASURES])
-    rows = [*((str(number), pair) for number, pair in enumerate(pairs, 1)), *([("all", together(pairs))] if pairs else [])]
+    rows = [
+        *((str(number), pair) for number, pair in enumerate(pairs, 1)),
+        *([("all", together(pairs))] if pairs else []),
+    ]
     for name, pair in rows:
         values = pair.values()
         yield "\t".join([name, *(_cell(values.get(measure)) for measure in MEASURES)])
 
 
 def panels(aligned: Aligned, titles: Sequence[str]) -> list[Panel]:
-    """The pictures of a pair: the run, the run of the other direction turned round, the further ones. titles: theirs, in this order."""
+    """Returns the pictures of a pair: the run, the run of the other direction turned round, the further ones.
+    titles: theirs, in this order."""
     results = [(one.source_tokens, one.tokens, one.alignment) for one in (aligned.result, *aligned.others)]
     if aligned.reverse is not None:
         reverse = aligned.reverse
@@ -68,11 +73,12 @@ def panels(aligned: Aligned, titles: Sequence[str]) -> list[Panel]:
 
 
 def browsed(number: int, aligned: Aligned, titles: Sequence[str], gold: GoldLinks | None) -> BrowsedSentence:
-    """A pair as the page shows it. The first run has the links that were made of all, the others their own."""
+    """Returns a pair as the page shows it. The first run shows the combined links, the others their own."""
     pictures = panels(aligned, titles)
     runs = [BrowsedRun(pictures.pop(0), aligned.links, measured(aligned, gold).values())]
     if aligned.reverse is not None and aligned.reverse_links is not None:
-        runs.append(BrowsedRun(pictures.pop(0), aligned.reverse_links, _of_links(aligned.reverse_links, gold)))
+        rates = _rates([aligned.reverse_links], [gold] if gold else [])
+        runs.append(BrowsedRun(pictures.pop(0), aligned.reverse_links, rates))
     for picture, result in zip(pictures, aligned.others, strict=True):
         runs.append(BrowsedRun(picture, hard_links(result.alignment), _alone(result, gold)))
     return BrowsedSentence(number, runs, gold)
@@ -83,10 +89,10 @@ def _alone(result: Translation, gold: GoldLinks | None) -> dict[str, float]:
     return measured(Aligned(result, links, links), gold).values()
 
 
-def _of_links(links: Sequence[Link], gold: GoldLinks | None) -> dict[str, float]:
-    if gold is None:
+def _rates(links: Sequence[Sequence[Link]], gold: Sequence[GoldLinks]) -> dict[str, float]:
+    if not gold:
         return {}
-    score = alignment_error([links], [gold])
+    score = alignment_error(links, gold)
     return {"aer": score.aer, "precision": score.precision, "recall": score.recall}
 
 

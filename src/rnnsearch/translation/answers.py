@@ -1,7 +1,7 @@
 """`translate --out`, `align --out`: a file of answers, whole or absent, with a hidden journal beside it.
 
-The same command goes on with the journal. It is an outputs file (translation/outputs_file.py). The text may have
-any length: no more than a block of it is in memory.
+If the command is ended, the same command continues from the journal, which is an outputs file
+(translation/outputs_file.py). The text may have any length: only one block of it is in memory.
 """
 
 from __future__ import annotations
@@ -18,18 +18,28 @@ from rnnsearch.config import SearchSettings
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
-from rnnsearch.system.checksums import checksum
-from rnnsearch.system.files import free, written_whole
+from rnnsearch.system.files import checksum, free, written_whole
 from rnnsearch.system.version import package_version
 from rnnsearch.text.formats.opening import is_on_disk
-from rnnsearch.translation.long_lines import cut
 from rnnsearch.translation.outputs import run_checksum
-from rnnsearch.translation.outputs_file import FORMAT, Header, OutputLine, completed, discard, read_header, read_outputs
-from rnnsearch.translation.translator import END, Translator
+from rnnsearch.translation.outputs_file import (
+    FORMAT,
+    Header,
+    OutputLine,
+    completed,
+    discard,
+    read_header,
+    read_outputs,
+)
+from rnnsearch.translation.sentence_search import END
+from rnnsearch.translation.translator import Translator
+from rnnsearch.translation.word_aligner import Aligned, WordAligner
+
+NO_WEIGHTS = np.zeros((0, 2), dtype=np.float32)
 
 
 class SourceLine(NamedTuple):
-    """number: from 0. words: those that will be its translation's source tokens. ids: how many it has."""
+    """number: counted from 0. words: the source tokens of its translation. ids: how many it has."""
 
     number: int
     text: str
@@ -38,24 +48,35 @@ class SourceLine(NamedTuple):
 
 
 def answers_key(runs: Sequence[Path], search: SearchSettings, form: str, files: Sequence[Path]) -> str:
-    """A checksum of all that answers follow from, but for the text. form: of the answers. files: lexical table and dictionary, if any.
+    """Returns a checksum of everything that the answers depend on, except the text. form: that of the
+    answers. files: lexical table and dictionary, if any.
 
     Raises InputError as `check_files` does.
     """
     check_files(files)
-    return checksum(str(FORMAT), form, search.model_dump_json(), *(run_checksum(Run.open(run)) for run in runs), *files)
+    return checksum(
+        str(FORMAT), form, search.model_dump_json(), *(run_checksum(Run.open(run)) for run in runs), *files
+    )
 
 
 def check_files(files: Sequence[Path]) -> None:
-    """Raises InputError for what is no file on disk: it has been read, and later nothing could tell whether it is the same."""
+    """Raises InputError for a pipe: a later command could not tell whether its content is the same."""
     for file in files:
         if not is_on_disk(file):
-            raise InputError("a pipe cannot be read again to go on with --out", file=file, remedy="write it to a file first")
+            raise InputError(
+                "a pipe cannot be read again to go on with --out",
+                file=file,
+                remedy="write it to a file first",
+            )
 
 
 @dataclass(frozen=True)
 class AnswerFile:
-    """The file at `path`, and its journal. key: of all that the answers follow from, but for the text. work: what makes them, done."""
+    """The file at `path`, and its journal.
+
+    key: checksum of everything that the answers depend on, except the text. work: how messages call what
+    was done with the text.
+    """
 
     path: Path
     key: str
@@ -66,7 +87,8 @@ class AnswerFile:
         return self.path.with_name(f".{self.path.name}.journal")
 
     def begin(self, overwrite: bool, say: Callable[[str], None]) -> None:
-        """Looks at what is there. Raises InputError for a file that is there without a journal that this command goes on with."""
+        """Discards a journal of another key. Raises InputError if the file exists and this command has no
+        journal to continue."""
         before = read_header(self.journal)
         if self.path.exists() and not self.path.is_file():
             raise InputError("is not a regular file", file=self.path, remedy="name another file")
@@ -77,12 +99,15 @@ class AnswerFile:
                 discard(self.journal)
 
     def header(self, about: Header) -> Header:
-        """The journal's. about: what it says beside the key."""
+        """Returns the header of the journal. about: what it says beside the key."""
         return {"format": FORMAT, "key": self.key, **about, "rnnsearch": package_version()}
 
     def finish(self) -> None:
-        """Of a journal with all answers, which this command still has for itself, makes the file."""
-        with written_whole(self.path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        """Writes the file from the complete journal, whose lock must still be held."""
+        with (
+            written_whole(self.path) as temporary,
+            temporary.open("w", encoding="utf-8", newline="\n") as file,
+        ):
             file.writelines(f"{output.answer}\n" for output in read_outputs(self.journal))
         self.journal.unlink()
 
@@ -96,19 +121,24 @@ class AnswerFile:
         aligned: bool,
         done: Callable[[int, int], None],
     ) -> Iterator[Translation]:
-        """The translations in the order of the lines; after the last one the file is there, and the journal is not.
+        """Yields the translations in the order of the lines; after the last one the file is there, and the
+        journal is not.
 
-        answer: what the file gets for a line of this number. aligned: False if nobody asks for the alignments of the translations.
-        done: told after each batch how many lines are translated, and how many words this call has written. Of a journal of other lines
-        what stands before the first block that differs is used.
+        answer: what the file gets for a line of this number. aligned: False leaves the alignments out of the
+        journal. done: told after each batch how many lines are translated, and how many words this call has
+        written. A journal of other lines is used up to the first block that differs.
         """
         lines_done = words_written = 0
 
         def read() -> Iterator[SourceLine]:
             for number, text in enumerate(lines):
-                sentence = translator.source.encode(text)
-                parts = cut(sentence, translator.source, search.max_source_length, number + 1)
-                yield SourceLine(number, text, [*(word for part in parts for word in part.words), END], len(sentence.ids))
+                parts = translator.parts(text, number + 1, search)
+                yield SourceLine(
+                    number,
+                    text,
+                    [*(word for part in parts for word in part.words), END],
+                    sum(len(part.ids) for part in parts),
+                )
 
         def work(batch: Sequence[SourceLine]) -> list[OutputLine]:
             nonlocal lines_done, words_written
@@ -116,15 +146,107 @@ class AnswerFile:
             lines_done += len(batch)
             words_written += sum(len(each.tokens) for each in results)
             done(lines_done, words_written)
-            # Of a journal without links most would be weights that nobody reads.
-            stored = results if aligned else [replace(each, alignment=np.zeros_like(each.alignment)) for each in results]
+            # Most of the journal would be weights, and without links nobody reads them.
+            stored = (
+                results
+                if aligned
+                else [replace(each, alignment=np.zeros_like(each.alignment)) for each in results]
+            )
             made = zip(batch, results, stored, strict=True)
-            return [OutputLine(line.number, each, answer=answer(line.number, result)) for line, result, each in made]
+            return [
+                OutputLine(line.number, each, answer=answer(line.number, result))
+                for line, result, each in made
+            ]
 
         def fits(line: SourceLine, output: OutputLine) -> bool:
             return line.words == output.translation.source_tokens
 
         header = self.header({"kind": "answers", "search": search.model_dump()})
-        for output in completed(self.journal, header, read(), search.batch_size, attrgetter("ids"), work, fits, self.finish):
+        for output in completed(
+            self.journal, header, read(), search.batch_size, attrgetter("ids"), work, fits, self.finish
+        ):
             lines_done = max(lines_done, output.number + 1)
             yield output.translation
+
+
+class NumberedPair(NamedTuple):
+    """number: from 0."""
+
+    number: int
+    source: str
+    target: str
+
+
+def links_key(
+    runs: Sequence[Path], reverse: Sequence[Path], aligner: WordAligner, form: str, files: Sequence[Path]
+) -> str:
+    """Returns a checksum of everything that the links depend on, except the text. form: that of the answers.
+    files: others that they depend on.
+
+    Raises InputError as `check_files` does.
+    """
+    check_files(files)
+    options = (
+        aligner.threshold,
+        aligner.method,
+        aligner.words,
+        aligner.batch_size,
+        aligner.posterior,
+        aligner.exact,
+        aligner.scored,
+    )
+    checksums = [[run_checksum(Run.open(run)) for run in some] for some in (runs, reverse)]
+    return checksum(str(FORMAT), "links", form, repr(options), repr(checksums), *files)
+
+
+def aligned_into(
+    answers: AnswerFile,
+    aligner: WordAligner,
+    pairs: Iterable[tuple[str, str]],
+    answer: Callable[[int, Aligned], str],
+    done: Callable[[int], None],
+) -> Iterator[int]:
+    """Aligns the pairs into the file. Yields the number of each, from 0, once it is on disk.
+
+    answer: what the file gets for a pair of this number.
+    done: told after each batch how many are aligned.
+
+    The journal keeps a pair's two lines and its answer. A journal of other lines is used up to the first
+    block that differs.
+    """
+    count = 0
+
+    def work(batch: Sequence[NumberedPair]) -> list[OutputLine]:
+        nonlocal count
+        try:
+            found = list(aligner.align((pair.source, pair.target) for pair in batch))
+        except InputError:
+            for pair in batch:  # a batch is not in the order of the text: which pair was it?
+                list(aligner.align([(pair.source, pair.target)], first=pair.number + 1))
+            raise
+        count += len(batch)
+        done(count)
+        return [
+            OutputLine(pair.number, _pair_lines(pair), answer=answer(pair.number, one))
+            for pair, one in zip(batch, found, strict=True)
+        ]
+
+    def fits(pair: NumberedPair, output: OutputLine) -> bool:
+        kept = output.translation
+        return (kept.source_tokens, kept.text) == ([pair.source, END], pair.target)
+
+    def length(pair: NumberedPair) -> int:
+        return max(len(pair.source), len(pair.target))
+
+    numbered = (NumberedPair(number, *pair) for number, pair in enumerate(pairs))
+    header = answers.header({"kind": "links"})
+    for output in completed(
+        answers.journal, header, numbered, aligner.batch_size, length, work, fits, answers.finish
+    ):
+        count = max(count, output.number + 1)
+        yield output.number
+
+
+def _pair_lines(pair: NumberedPair) -> Translation:
+    """Returns a pair as the journal keeps it: whole lines instead of words, and no weights."""
+    return Translation(pair.target, [], [pair.source, END], 0.0, [], NO_WEIGHTS)

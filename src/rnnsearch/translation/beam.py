@@ -1,8 +1,8 @@
-"""Beam search for the most probable translation (Sec. 4.2): it knows a step function and an opaque state, never a model or a word.
+"""Beam search for the most probable translation (Sec. 4.2): it knows a step function and an opaque state,
+never a model or a word.
 
-Arrays that follow the hypotheses are small and live on the CPU; only log p and α of the step stay where the model is. On a GPU, where
-to bring them is to wait, `steps_ahead` searches several words ahead and leaves the rest to `Found`.
-Throughout: B sentences still searched, k slots per sentence, J source positions, K target ids.
+Arrays that follow the hypotheses are small and live on the CPU; only log p and α of the step stay where the
+model is. Throughout: B sentences still searched, k slots per sentence, J source positions, K target ids.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from torch import Tensor
 
 from rnnsearch.config import SearchSettings
 from rnnsearch.records import Hypothesis
-from rnnsearch.translation.largest import largest, largest_sums
+from rnnsearch.system.twins import plain
 
 EOS, UNK = 0, 1
-"""End of sentence and unknown word, the ids with which every vocabulary begins: said again here because the search knows no words."""
+"""End of sentence and unknown word, the ids with which every vocabulary begins: said again here because the
+search knows no words."""
 
 IMPOSSIBLE = -math.inf
 SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
@@ -32,27 +33,35 @@ SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
 
 @runtime_checkable
 class SearchState(Protocol):
-    """What a step function must remember: tensors (B, k, …) per hypothesis and (B, …) per sentence, never copied per hypothesis."""
+    """The memory of a step function: tensors (B, k, …) per hypothesis and (B, …) per sentence, never copied
+    per hypothesis."""
 
-    def select(self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]) -> SearchState:
-        """sentences: which of them stay, ascending; None = all. hypotheses: which of its own each of these goes on with."""
+    def select(
+        self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]
+    ) -> SearchState:
+        """Selects the rows that go on. sentences: which of them stay, ascending; None = all. hypotheses:
+        which of its own each of these goes on with."""
         ...
 
 
 @dataclass(slots=True)
 class StepResult:
     log_probabilities: Float[Tensor, "batch hypotheses target"]  # float32: log p(y_i | y_<i, x), normalised
-    weights: Float[Tensor, "batch hypotheses source"]  # float32: α_i (Eq. 6), rows sum to 1 (0: read no context), zero on padding
+    weights: Float[
+        Tensor, "batch hypotheses source"
+    ]  # float32: α_i (Eq. 6), rows sum to 1 (0: read no context), zero on padding
     state: SearchState
 
 
 StepFunction = Callable[[Tensor | None, Any], StepResult]
-"""(previous ids (B, k) int64, its own state) → StepResult; None at the first step (k = 1): there is no beginning-of-sentence word."""
+"""(previous ids (B, k) int64, its own state) → StepResult; None at the first step (k = 1): there is no
+beginning-of-sentence word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """The hypotheses y_1 … y_i of every sentence still searched, all of one length. A slot whose score is −∞ is empty."""
+    """The hypotheses y_1 … y_i of every sentence still searched, all of one length. A slot whose score is −∞
+    is empty."""
 
     sentences: NDArray[np.int64]  # (B,) their numbers in the batch, ascending
     scores: NDArray[np.float32]  # (B, k) log p(y_1 … y_i | x)
@@ -63,25 +72,33 @@ class Beam:
 
     @property
     def filled(self) -> NDArray[np.bool_]:
-        """(B, k): false for an empty slot, and for a NaN that a broken model made."""
+        """Returns (B, k): false for an empty slot, and for a NaN that a broken model made."""
         return self.scores > IMPOSSIBLE
 
     def select(self, rows: NDArray[np.int64], slots: NDArray[np.int64]) -> Beam:
-        """Sentence `rows[b]` with its hypotheses `slots[b]`: (B',) and (B', k')."""
+        """Returns sentence `rows[b]` with its hypotheses `slots[b]`: (B',) and (B', k')."""
         at = (rows[:, None], slots)
-        return Beam(self.sentences[rows], self.scores[at], self.parents[at], self.ids[at], self.log_probabilities[at], self.weights[at])
+        return Beam(
+            self.sentences[rows],
+            self.scores[at],
+            self.parents[at],
+            self.ids[at],
+            self.log_probabilities[at],
+            self.weights[at],
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class LengthLimits:
-    """How many words a translation may have, the end of sentence not counted: both (all sentences,)."""
+    """Fewest and most words of a translation, the end of sentence not counted: both (all sentences,)."""
 
     shortest: NDArray[np.int64]
     longest: NDArray[np.int64]
 
 
 def length_limits(source_lengths: Tensor, settings: SearchSettings) -> LengthLimits:
-    """|x| is the source length without its end of sentence. One word is always allowed, also for an empty source."""
+    """Returns the limits for |x|, the source length without its end of sentence. One word is always allowed,
+    also for an empty source."""
     sizes = [length - 1 for length in source_lengths.tolist()]
     shortest = [math.floor(settings.min_length_ratio * size) for size in sizes]
     longest = [max(1, math.floor(settings.max_length_ratio * size)) for size in sizes]
@@ -96,14 +113,16 @@ def beam_search(
     settings: SearchSettings,
     watch: Callable[[Beam], None] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Searches the most probable translations; a finished hypothesis leaves its sentence's beam and shrinks it by one.
+    """Searches the most probable translations; a finished hypothesis leaves its sentence's beam and shrinks
+    it by one.
 
-    source_lengths: (B,) end of sentence included. Returns, per sentence, at least one and at most `settings.nbest` hypotheses,
-    best first: the finished ones, or the best unfinished ones if none is finished (an empty one if no first word is possible).
-    At the longest allowed length the end of sentence may still be chosen, but no further word.
-    watch: is told, after each word, of the hypotheses that go on.
-    Equal scores are ordered by hypothesis, then by id; at the final choice the one finished first wins. So the other
-    sentences of the batch cannot change a sentence's result, except through the rounding of the step itself.
+    source_lengths: (B,) end of sentence included. Returns, per sentence, at least one and at most
+    `settings.nbest` hypotheses, best first: the finished ones, or the best unfinished ones if none is
+    finished (an empty one if no first word is possible). At the longest allowed length the end of sentence
+    may still be chosen, but no further word.
+    watch: is told, after each word, of the hypotheses that go on. Equal scores are ordered by hypothesis,
+    then by id; at the final choice the one finished first wins. So the other sentences of the batch cannot
+    change a sentence's result, except through the rounding of the step itself.
     """
     found = Found.begin(source_lengths, settings)
     previous: Tensor | None = None
@@ -121,9 +140,11 @@ def beam_search(
 
 @dataclass
 class Found:
-    """A search so far. source_lengths: on the CPU or not. history: a beam for each word, and one before the first.
+    """A search so far. source_lengths: on the CPU or not. history: a beam for each word, and one before the
+    first.
 
-    finished: what each sentence has found. widths: (B,) the beam that each sentence of the last beam has left.
+    finished: what each sentence has found. widths: (B,) the beam that each sentence of the last beam has
+    left.
     """
 
     source_lengths: Int[Tensor, " batch"]
@@ -137,27 +158,29 @@ class Found:
     def begin(cls, source_lengths: Int[Tensor, " batch"], settings: SearchSettings) -> Found:
         size = len(source_lengths)
         limits, widths = length_limits(source_lengths, settings), np.full(size, settings.beam)
-        return cls(source_lengths, settings, limits, [empty_beam(source_lengths)], [[] for _ in range(size)], widths)
+        return cls(
+            source_lengths, settings, limits, [empty_beam(source_lengths)], [[] for _ in range(size)], widths
+        )
 
     @property
     def live(self) -> Beam:
-        """The last beam."""
+        """Returns the last beam."""
         return self.history[-1]
 
     @property
     def words(self) -> int:
-        """That each live hypothesis has."""
+        """Returns the number of words of each live hypothesis."""
         return len(self.history) - 1
 
     def early(self) -> NDArray[np.bool_]:
-        """(B,) where the end of sentence must not come next."""
+        """Returns (B,) where the end of sentence must not come next."""
         return self.words < self.limits.shortest[self.live.sentences]
 
-    def take(self, chosen: Beam, *, together: bool = True) -> NDArray[np.int64]:
+    def take(self, chosen: Beam) -> NDArray[np.int64]:
         """Keeps what one more word has ended, and goes on with the rest.
 
-        chosen: continuations of the last beam, as `best_candidates` gives them. Returns the rows (B',) of the sentences that stay.
-        together: moves hypotheses that go on into the first slots; else every slot stays where it is.
+        chosen: continuations of the last beam, as `best_candidates` gives them. Returns the rows (B',) of the
+        sentences that stay.
         """
         live, settings = self.live, self.settings
         ends = chosen.filled & (chosen.ids == EOS)
@@ -168,52 +191,70 @@ class Found:
         stays = goes.any(axis=1) & ~settled(self.finished, chosen, settings)
         failed = ~stays & np.array([not self.finished[sentence] for sentence in live.sentences])
         self._keep(self.history, live.filled & failed[:, None], finished=False)
-        rows, slots = survivors(stays, goes) if together else (np.flatnonzero(stays), np.arange(goes.shape[1])[None])
+        rows, slots = survivors(stays, goes)
         self.widths = (self.widths - ends.sum(axis=1))[rows]
         if rows.size:
             self.history.append(chosen.select(rows, slots))
         return rows
 
     def _keep(self, history: Sequence[Beam], which: NDArray[np.bool_], *, finished: bool) -> None:
-        for sentence, _, hypothesis in hypotheses(history, which, self.source_lengths, self.settings, finished=finished):
+        for sentence, _, hypothesis in hypotheses(
+            history, which, self.source_lengths, self.settings, finished=finished
+        ):
             self.finished[sentence].append(hypothesis)
 
     def best(self) -> list[list[Hypothesis]]:
-        """Of each sentence, `settings.nbest` at most, best first."""
-        return [sorted(collected, key=lambda hypothesis: -hypothesis.score)[: self.settings.nbest] for collected in self.finished]
+        """Returns the hypotheses of each sentence, `settings.nbest` at most, best first."""
+        return [
+            sorted(collected, key=lambda hypothesis: -hypothesis.score)[: self.settings.nbest]
+            for collected in self.finished
+        ]
 
 
 def empty_beam(source_lengths: Tensor) -> Beam:
-    """Before the first word: one hypothesis per sentence, the empty one, with log p = 0."""
+    """Returns the beam before the first word: one hypothesis per sentence, the empty one, with log p = 0."""
     size, positions = len(source_lengths), max(source_lengths.tolist(), default=0)
     none = np.zeros((size, 1), dtype=np.int64)
     zero = np.zeros((size, 1), dtype=np.float32)
     return Beam(np.arange(size), zero, none, none, zero, np.zeros((size, 1, positions), dtype=np.float32))
 
 
-def best_candidates(result: StepResult, live: Beam, widths: NDArray[np.int64], early: NDArray[np.bool_], no_unk: bool) -> Beam:
-    """The best continuations of each sentence by one id, `widths[b]` at most, best first; `early` (B,) says where it must not end yet."""
-    log_p, wanted = result.log_probabilities, int(widths.max())
+def best_candidates(
+    result: StepResult, live: Beam, widths: NDArray[np.int64], early: NDArray[np.bool_], no_unk: bool
+) -> Beam:
+    """Returns the best continuations of each sentence by one id, `widths[b]` at most, best first; `early`
+    (B,) says where it must not end yet. The step's log p is written into."""
+    log_p = result.log_probabilities
+    forbid(log_p, early, no_unk)
     so_far = torch.from_numpy(live.scores).to(log_p.device)  # (B, k)
-    if log_p.device.type == "cpu":
-        log_p = log_p.contiguous()
-        own = log_p[:, :, :2].clone()  # of EOS and UNK, which may be forbidden for a moment
-        forbid(log_p, early, no_unk)
-        values, indices = largest_sums(so_far, log_p, wanted)  # (B, n)
-        log_p[:, :, :2] = own
-    else:
-        scores = so_far.unsqueeze(2) + log_p  # (B, k, K)
-        forbid(scores, early, no_unk)
-        values, indices = largest(scores.flatten(1), wanted)
+    values, indices = best_sums(so_far, log_p, int(widths.max()))  # (B, n)
     chosen = candidates(result, live.sentences, values, indices // log_p.shape[2], indices % log_p.shape[2])
     beyond = np.arange(values.shape[1]) >= widths[:, None]
     return replace(chosen, scores=np.where(beyond, np.float32(IMPOSSIBLE), chosen.scores))
 
 
-def candidates(result: StepResult, sentences: NDArray[np.int64], scores: Tensor, parents: Tensor, ids: Tensor) -> Beam:
-    """Continuations as a beam, brought to the CPU: scores, parents and ids are (B, n)."""
+@plain
+def best_sums(
+    before: Float[Tensor, "batch hypotheses"], after: Float[Tensor, "batch hypotheses words"], count: int
+) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:
+    """Returns the `count` largest of all sums before + after of each row (fewer if there are no more) and
+    their indices in it, equal ones in the order of their indices."""
+    values, indices = (before.unsqueeze(2) + after).flatten(1).sort(dim=1, descending=True, stable=True)
+    return values[:, :count], indices[:, :count]
+
+
+def candidates(
+    result: StepResult, sentences: NDArray[np.int64], scores: Tensor, parents: Tensor, ids: Tensor
+) -> Beam:
+    """Returns continuations as a beam, brought to the CPU: scores, parents and ids are (B, n)."""
     rows = torch.arange(len(sentences), device=ids.device)[:, None]
-    tensors = (scores, parents, ids, result.log_probabilities[rows, parents, ids], result.weights[rows, parents])
+    tensors = (
+        scores,
+        parents,
+        ids,
+        result.log_probabilities[rows, parents, ids],
+        result.weights[rows, parents],
+    )
     return Beam(sentences, *(tensor.cpu().numpy() for tensor in tensors))
 
 
@@ -226,36 +267,51 @@ def forbid(scores: Tensor, early: NDArray[np.bool_], no_unk: bool) -> None:
 
 
 def settled(found: list[list[Hypothesis]], live: Beam, settings: SearchSettings) -> NDArray[np.bool_]:
-    """(B,) where no live hypothesis can enter the n-best list any more.
+    """Returns (B,) where no live hypothesis can enter the n-best list any more.
 
     Known only without length normalisation: log p can but fall, and the coverage penalty is never above 0.
     """
     if settings.normalise != "none":
         return np.zeros(len(live.sentences), dtype=np.bool_)
-    ranked = [sorted((hypothesis.score for hypothesis in found[sentence]), reverse=True) for sentence in live.sentences]
+    ranked = [
+        sorted((hypothesis.score for hypothesis in found[sentence]), reverse=True)
+        for sentence in live.sentences
+    ]
     last = [scores[settings.nbest - 1] if len(scores) >= settings.nbest else IMPOSSIBLE for scores in ranked]
     reached: NDArray[np.bool_] = np.array(last) >= live.scores.max(axis=1)
     return reached
 
 
-def survivors(stays: NDArray[np.bool_], goes: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows (B',) of the sentences that stay (B,), and slots (B', k') of their hypotheses that go on (B, k), order kept, empty ones last."""
+def survivors(
+    stays: NDArray[np.bool_], goes: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns rows (B',) of the sentences that stay (B,), and slots (B', k') of their hypotheses that go on
+    (B, k), order kept, empty ones last."""
     rows = np.flatnonzero(stays)
     order = np.argsort(~goes[rows], axis=1, kind="stable")
     return rows, order[:, : goes[rows].sum(axis=1).max(initial=0)]
 
 
 def advance(result: StepResult, beam: Beam, rows: NDArray[np.int64]) -> tuple[Tensor, SearchState]:
-    """The next step's previous ids and state, for the sentences `rows` that stay, with the hypotheses of the new beam."""
+    """Returns the next step's previous ids and state, for the sentences `rows` that stay, with the hypotheses
+    of the new beam."""
     device = result.log_probabilities.device
     stay = None if rows.size == len(result.log_probabilities) else torch.from_numpy(rows).to(device)
-    return torch.from_numpy(beam.ids).to(device), result.state.select(stay, torch.from_numpy(beam.parents).to(device))
+    return torch.from_numpy(beam.ids).to(device), result.state.select(
+        stay, torch.from_numpy(beam.parents).to(device)
+    )
 
 
 def hypotheses(
-    history: Sequence[Beam], which: NDArray[np.bool_], source_lengths: Tensor, settings: SearchSettings, *, finished: bool
+    history: Sequence[Beam],
+    which: NDArray[np.bool_],
+    source_lengths: Tensor,
+    settings: SearchSettings,
+    *,
+    finished: bool,
 ) -> Iterator[tuple[int, int, Hypothesis]]:
-    """(sentence, slot, hypothesis) for every mark in `which` (B, k), traced back from the last beam of the history."""
+    """Yields (sentence, slot, hypothesis) for every mark in `which` (B, k), traced back from the last beam of
+    the history."""
     rows, slots = np.nonzero(which)
     if not rows.size:
         return
@@ -264,13 +320,20 @@ def hypotheses(
     for n, (sentence, slot) in enumerate(zip(sentences.tolist(), slots.tolist(), strict=True)):
         alignment = weights[n, :, : lengths[sentence]].copy()
         score = final_score(float(history[-1].scores[rows[n], slot]), alignment, settings)
-        yield sentence, slot, Hypothesis(tuple(ids[n].tolist()), score, tuple(log_probabilities[n].tolist()), alignment, finished)
+        yield (
+            sentence,
+            slot,
+            Hypothesis(
+                tuple(ids[n].tolist()), score, tuple(log_probabilities[n].tolist()), alignment, finished
+            ),
+        )
 
 
 def trace(
     history: Sequence[Beam], sentences: NDArray[np.int64], slots: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
-    """Follows the parents from slots (n,) of the last beam to the first word: ids (n, I), log p (n, I) and α (n, I, J)."""
+    """Follows the parents from slots (n,) of the last beam to the first word: ids (n, I), log p (n, I) and α
+    (n, I, J)."""
     size, words, positions = len(slots), len(history) - 1, history[-1].weights.shape[2]
     ids = np.zeros((size, words), dtype=np.int64)
     log_probabilities = np.zeros((size, words), dtype=np.float32)
@@ -278,17 +341,24 @@ def trace(
     for i in reversed(range(words)):
         beam = history[i + 1]  # the first of the history has no word yet
         at = (np.searchsorted(beam.sentences, sentences), slots)
-        ids[:, i], log_probabilities[:, i], weights[:, i] = beam.ids[at], beam.log_probabilities[at], beam.weights[at]
+        ids[:, i], log_probabilities[:, i], weights[:, i] = (
+            beam.ids[at],
+            beam.log_probabilities[at],
+            beam.weights[at],
+        )
         slots = beam.parents[at]
     return ids, log_probabilities, weights
 
 
 def final_score(log_probability: float, weights: NDArray[np.float32], settings: SearchSettings) -> float:
-    """What the final choice ranks by: log p / penalty(n) + β Σ_j log min(Σ_i α_ij, 1) (GNMT, Wu et al. 2016, Eq. 14).
+    """Returns the score that the final choice ranks by: log p / penalty(n) + β Σ_j log min(Σ_i α_ij, 1)
+    (GNMT, Wu et al. 2016, Eq. 14).
 
     weights: (n, source length) without padding; n counts the end of sentence.
     """
     n = max(len(weights), 1)
-    penalty: float = {"none": 1.0, "length": n, "gnmt": ((5 + n) / 6) ** settings.length_alpha}[settings.normalise]
+    penalty: float = {"none": 1.0, "length": n, "gnmt": ((5 + n) / 6) ** settings.length_alpha}[
+        settings.normalise
+    ]
     covered = np.clip(weights.sum(axis=0, dtype=np.float64), SMALLEST_COVERAGE, 1.0)
     return log_probability / penalty + settings.coverage_beta * float(np.log(covered).sum())

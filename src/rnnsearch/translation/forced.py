@@ -1,4 +1,17 @@
-"""Forced decoding: the probability and the alignment of a translation that is already there."""
+"""Forced decoding: the probability and the alignment of a translation that is already there.
+
+α_ij says where the network looks before it knows y_i. Read as the prior of a hidden alignment a_i, and the
+distribution that the network reads from one annotation alone as what that position says, Bayes' rule gives
+the posterior once y_i is there:
+
+    p(a_i = j | y_≤i, x)
+        = α_ij p(y_i | s_{i−1}, y_{i−1}, c_i = h_j) / Σ_k α_ik p(y_i | s_{i−1}, y_{i−1}, c_i = h_k)
+
+The state that asked stays as it was: made of ordinary contexts at first, then, in the decoder variant
+`released`, of the contexts Σ_j p(a_k = j | y_≤k, x) h_j of the words before. Networks whose contexts were
+made of known alignments while they were trained (`training.alignment_forcing`) have met contexts of one
+annotation; others meet them here for the first time.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +19,36 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
-from rnnsearch.model.network import TeacherForced, TranslationNetwork
+from rnnsearch.model.network import Direction, TeacherForced, TranslationNetwork
+from rnnsearch.model.readout import OutputLayer
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.translation.ensemble import mean_alignment
-from rnnsearch.translation.posterior import alignment_posterior, log_p
+from rnnsearch.translation.joint import mean_alignment
 
+CHUNK_ELEMENTS = 16_000_000
+"""Logits held at once."""
 ROUNDS = 3
-"""How often the posterior is computed, each time with contexts that the one before made. After i rounds i rows of one decoder are final."""
+"""How often the posterior is computed, each time with contexts that the one before made. After i rounds i
+rows of one decoder are final."""
 
 
 @torch.no_grad()
 def forced_decoding(
     networks: Sequence[TranslationNetwork], batch: Batch, *, posterior: bool = False
 ) -> tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]:
-    """(log p(y_i | y_<i, x), 0 beyond the end of a sentence; α).
+    """Returns (log p(y_i | y_<i, x), 0 beyond the end of a sentence; α).
 
-    posterior: in place of α, where the network looks for a word, the `alignment_posterior`, which has seen the word. In the decoder variant
-    `released` the states after a word are then made of the context that its posterior makes, c_i = Σ_j p(a_i = j | y_≤i, x) h_j; in the
-    others the state that asks is made of c_i itself, and would have met y_i before it is asked. log p stays the network's own.
+    posterior: in place of α, where the network looks for a word, the `alignment_posterior`, which has seen
+    the word. In the decoder variant `released` the states after a word are then made of the context that its
+    posterior makes, c_i = Σ_j p(a_i = j | y_≤i, x) h_j; in the others the state that asks is made of c_i
+    itself, and would have met y_i before it is asked. log p stays the network's own.
 
-    Several networks are an ensemble: the mean of their probabilities, and of their alignments. Of a bidirectional decoder the mean of
-    both directions' log p and α; row i belongs to y_i in both. A word that was read from no context (the first one, in the decoder
-    variant `appendix`) has a row of zeros: no alignment, and no link.
+    Several networks are an ensemble: the mean of their probabilities, and of their alignments. Of a
+    bidirectional decoder the mean of both directions' log p and α; row i belongs to y_i in both. A word that
+    was read from no context (the first one, in the decoder variant `appendix`) has a row of zeros: no
+    alignment, and no link.
     """
     given = [_teacher_forced(network, batch, None) for network in networks]
     log_probabilities = _log_probabilities(networks, batch, given)
@@ -45,15 +63,19 @@ def forced_decoding(
     return log_probabilities, weights
 
 
-def _teacher_forced(network: TranslationNetwork, batch: Batch, known: Float[Tensor, "batch target source"] | None) -> list[TeacherForced]:
-    """Of each direction; contexts are made of the alignment `known`, if there is one."""
-    return network.teacher_forced(batch.source, batch.source_lengths, batch.target, known=known, target_lengths=batch.target_lengths)
+def _teacher_forced(
+    network: TranslationNetwork, batch: Batch, known: Float[Tensor, "batch target source"] | None
+) -> list[TeacherForced]:
+    """Returns the result of each direction; contexts are made of the alignment `known`, if there is one."""
+    return network.teacher_forced(
+        batch.source, batch.source_lengths, batch.target, known=known, target_lengths=batch.target_lengths
+    )
 
 
 def _log_probabilities(
     networks: Sequence[TranslationNetwork], batch: Batch, given: Sequence[Sequence[TeacherForced]]
 ) -> Float[Tensor, "batch target"]:
-    """In each direction the logarithm of the networks' mean probability, and the mean of the directions."""
+    """Returns the mean of the directions' logarithms of the networks' mean probability."""
     directions = []
     for number in range(len(given[0])):
         members = [
@@ -71,10 +93,44 @@ def _posterior(
     given: Sequence[Sequence[TeacherForced]],
     annotations: Sequence[Float[Tensor, "batch source _"]],
 ) -> Float[Tensor, "batch target source"]:
-    """The mean of all directions of all networks."""
+    """Returns the mean of all directions of all networks."""
     found = [
         alignment_posterior(direction, one, own, batch.target)
         for network, every, own in zip(networks, given, annotations, strict=True)
         for direction, one in zip(network.directions, every, strict=True)
     ]
     return mean_alignment(found)
+
+
+def alignment_posterior(
+    direction: Direction,
+    given: TeacherForced,
+    annotations: Float[Tensor, "batch source annotation"],
+    targets: Int64[Tensor, "batch target"],
+) -> Float[Tensor, "batch target source"]:
+    """Returns p(a_i = j | y_≤i, x) of the targets; rows sum to 1.
+
+    annotations: h_j. A word that was read from no context (`given.attended`) has a row of zeros, as in α.
+    """
+    explained = []
+    for annotation in annotations.split(1, 1):  # h_j, (batch, 1, 2n): the context of every target word
+        features = direction.readout(
+            given.hidden, given.previous, annotation.expand(-1, targets.shape[1], -1)
+        )
+        explained.append(log_p(direction.output, direction.output.features(features), targets))
+    posterior = torch.softmax(given.weights.log() + torch.stack(explained, -1), -1)
+    return torch.where(given.attended.unsqueeze(-1), posterior, given.weights)
+
+
+def log_p(
+    output: OutputLayer,
+    features: Float[Tensor, "batch target feature"],
+    targets: Int64[Tensor, "batch target"],
+) -> Float[Tensor, "batch target"]:
+    """Returns log p of each target, a chunk of rows at a time."""
+    rows = max(1, CHUNK_ELEMENTS // output.weight.shape[0])
+    found = []
+    for some, words in zip(features.flatten(0, 1).split(rows), targets.flatten().split(rows), strict=True):
+        logits = torch.nn.functional.linear(some, output.weight, output.bias)
+        found.append(logits.gather(1, words.unsqueeze(1)).squeeze(1) - logits.logsumexp(1))
+    return torch.cat(found).view_as(targets)

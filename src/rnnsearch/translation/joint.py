@@ -1,8 +1,9 @@
-"""Search with a bidirectional decoder (the proposal, part 3): each direction searches, and both rank the pooled hypotheses.
+"""Search with a bidirectional decoder (the proposal, part 3): each direction searches, and both rank the
+pooled hypotheses.
 
-As beam search it knows step functions only. A translation is scored by the mean of the two directions' log p(y | x), that is by the
-geometric mean of two probabilities. Over all translations these sum to 1 at most (Cauchy–Schwarz), so that the score is comparable with
-log p(y | x) of one direction.
+As beam search it knows step functions only. A translation is scored by the mean of the two directions' log
+p(y | x), that is by the geometric mean of two probabilities. Over all translations these sum to 1 at most
+(Cauchy–Schwarz), so that the score is comparable with log p(y | x) of one direction.
 """
 
 from __future__ import annotations
@@ -13,24 +14,43 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Int, Int64
+from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
 from rnnsearch.config import SearchSettings
+from rnnsearch.errors import SearchStoppedError
 from rnnsearch.records import Hypothesis
-from rnnsearch.translation.beam import EOS, Beam, SearchState, StepFunction, beam_search, final_score
-from rnnsearch.translation.ensemble import mean_alignment
-from rnnsearch.translation.steps_ahead import search_ahead
+from rnnsearch.translation.beam import (
+    EOS,
+    Beam,
+    SearchState,
+    StepFunction,
+    StepResult,
+    beam_search,
+    final_score,
+)
 
 Ids = tuple[int, ...]
 
 
 class Reader(NamedTuple):
-    """One direction as search knows it. state: before the first step. backward: its first word is the translation's last."""
+    """One direction as search knows it. state: before the first step. backward: its first word is the
+    translation's last."""
 
     step: StepFunction
     state: SearchState
     backward: bool
+
+    def cancelled_by(self, cancelled: Callable[[], bool]) -> Reader:
+        """Returns a reader that asks `cancelled` before every step, and raises SearchStoppedError once it
+        says so."""
+
+        def step(previous: Tensor | None, state: SearchState) -> StepResult:
+            if cancelled():
+                raise SearchStoppedError
+            return self.step(previous, state)
+
+        return self._replace(step=step)
 
 
 def search(
@@ -39,9 +59,9 @@ def search(
     settings: SearchSettings,
     watch: Callable[[Beam], None] | None = None,
 ) -> list[list[Hypothesis]]:
-    """As `beam_search`, in one direction or in both; words stand in the order of the translation.
+    """Does as `beam_search`, in one direction or in both; words stand in the order of the translation.
 
-    watch: is told of hypotheses only where the one direction is that of the translation.
+    watch: called only if there is one direction and it reads from left to right.
     """
     if len(readers) > 1:
         return joint_search(readers, source_lengths, settings)
@@ -49,26 +69,34 @@ def search(
 
 
 def search_one_way(
-    reader: Reader, source_lengths: Int[Tensor, " batch"], settings: SearchSettings, watch: Callable[[Beam], None] | None = None
+    reader: Reader,
+    source_lengths: Int[Tensor, " batch"],
+    settings: SearchSettings,
+    watch: Callable[[Beam], None] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Beam search in one direction. On a GPU the host looks at every word only where somebody watches."""
-    if watch is not None or source_lengths.device.type == "cpu":
-        found = beam_search(reader.step, reader.state, source_lengths, settings, watch)
-    else:
-        found = search_ahead(reader.step, reader.state, source_lengths, settings)
+    """Does a beam search in one direction."""
+    found = beam_search(reader.step, reader.state, source_lengths, settings, watch)
     return [[in_order(hypothesis) for hypothesis in one] for one in found] if reader.backward else found
 
 
-def joint_search(readers: Sequence[Reader], source_lengths: Int[Tensor, " batch"], settings: SearchSettings) -> list[list[Hypothesis]]:
-    """The finished hypotheses that any direction's beam ends with, scored in every direction, best first, `settings.nbest` at most.
+def joint_search(
+    readers: Sequence[Reader], source_lengths: Int[Tensor, " batch"], settings: SearchSettings
+) -> list[list[Hypothesis]]:
+    """Returns the finished hypotheses that any direction's beam ends with, scored in every direction, best
+    first, `settings.nbest` at most.
 
-    A hypothesis has the mean of the directions' log p, of every word and in all, and the mean of their alignments; `final_score`
-    normalises as in beam search. Of a sentence that no direction finished, the result of the first direction is returned.
+    A hypothesis has the mean of the directions' log p, of every word and in all, and the mean of their
+    alignments; `final_score` normalises as in beam search. Of a sentence that no direction finished, the
+    result of the first direction is returned.
     """
     whole_beam = settings.model_copy(update={"nbest": settings.beam})
     found = [search_one_way(reader, source_lengths, whole_beam) for reader in readers]
-    finished = [[{one.ids: one for one in beam if one.finished} for beam in every] for every in found]  # direction, sentence, ids
-    pools = [list(dict.fromkeys(ids for beam in beams for ids in beam)) for beams in zip(*finished, strict=True)]
+    finished = [
+        [{one.ids: one for one in beam if one.finished} for beam in every] for every in found
+    ]  # direction, sentence, ids
+    pools = [
+        list(dict.fromkeys(ids for beam in beams for ids in beam)) for beams in zip(*finished, strict=True)
+    ]
     for reader, known in zip(readers, finished, strict=True):
         missing = [[ids for ids in pool if ids not in beam] for pool, beam in zip(pools, known, strict=True)]
         for beam, scored in zip(known, read(reader, missing, source_lengths), strict=True):
@@ -76,21 +104,29 @@ def joint_search(readers: Sequence[Reader], source_lengths: Int[Tensor, " batch"
     results = []
     for number, pool in enumerate(pools):
         ranked = [mean([known[number][ids] for known in finished], settings) for ids in pool]
-        results.append(sorted(ranked, key=lambda hypothesis: -hypothesis.score)[: settings.nbest] or found[0][number][: settings.nbest])
+        results.append(
+            sorted(ranked, key=lambda hypothesis: -hypothesis.score)[: settings.nbest]
+            or found[0][number][: settings.nbest]
+        )
     return results
 
 
 def mean(readings: Sequence[Hypothesis], settings: SearchSettings) -> Hypothesis:
-    """One translation as all directions together see it."""
+    """Returns the mean of all directions' readings of one translation."""
     log_probabilities = np.mean([reading.log_probabilities for reading in readings], axis=0)
     weights = mean_alignment([torch.from_numpy(reading.weights) for reading in readings]).numpy()
     score = final_score(float(log_probabilities.sum()), weights, settings)
-    return replace(readings[0], score=score, log_probabilities=tuple(log_probabilities.tolist()), weights=weights)
+    return replace(
+        readings[0], score=score, log_probabilities=tuple(log_probabilities.tolist()), weights=weights
+    )
 
 
 @torch.no_grad()
-def read(reader: Reader, given: Sequence[Sequence[Ids]], source_lengths: Int[Tensor, " batch"]) -> list[list[Hypothesis]]:
-    """Forced decoding of whole translations, any number of each sentence: log p and α of every word in one direction.
+def read(
+    reader: Reader, given: Sequence[Sequence[Ids]], source_lengths: Int[Tensor, " batch"]
+) -> list[list[Hypothesis]]:
+    """Forces whole translations, any number of each sentence. Returns log p and α of every word in one
+    direction.
 
     Ids end with the end of sentence. The score is log p(y | x).
     """
@@ -98,9 +134,13 @@ def read(reader: Reader, given: Sequence[Sequence[Ids]], source_lengths: Int[Ten
     results: list[list[Hypothesis]] = [[] for _ in given]
     if not rows:
         return results
-    ids = padded([[reversed_words(ids) if reader.backward else ids for ids in given[row]] for row in rows]).to(source_lengths.device)
+    ids = padded(
+        [[reversed_words(ids) if reader.backward else ids for ids in given[row]] for row in rows]
+    ).to(source_lengths.device)
     none_yet = torch.zeros_like(ids[:, :, 0])
-    state = reader.state.select(torch.tensor(rows, device=ids.device), none_yet)  # the empty hypothesis in every slot
+    state = reader.state.select(
+        torch.tensor(rows, device=ids.device), none_yet
+    )  # the empty hypothesis in every slot
     of_words, alignments = [], []
     for i in range(ids.shape[2]):
         result = reader.step(ids[:, :, i - 1] if i else None, state)
@@ -113,12 +153,16 @@ def read(reader: Reader, given: Sequence[Sequence[Ids]], source_lengths: Int[Ten
         for slot, one in enumerate(given[row]):
             order = list(reversed_words(tuple(range(len(one))))) if reader.backward else slice(len(one))
             words, alpha = log_p[place, slot, order], weights[place, slot, order, : lengths[row]].copy()
-            results[row].append(Hypothesis(one, float(words.sum(dtype=np.float64)), tuple(words.tolist()), alpha, finished=True))
+            results[row].append(
+                Hypothesis(
+                    one, float(words.sum(dtype=np.float64)), tuple(words.tolist()), alpha, finished=True
+                )
+            )
     return results
 
 
 def padded(given: Sequence[Sequence[Ids]]) -> Int64[Tensor, "batch hypotheses target"]:
-    """Filled up with ends of sentences."""
+    """Returns the ids filled up with ends of sentences."""
     ids = np.full((len(given), max(map(len, given)), max(len(ids) for some in given for ids in some)), EOS)
     for row, some in zip(ids, given, strict=True):
         for slot, words in zip(row, some, strict=False):
@@ -127,7 +171,7 @@ def padded(given: Sequence[Sequence[Ids]]) -> Int64[Tensor, "batch hypotheses ta
 
 
 def in_order(hypothesis: Hypothesis) -> Hypothesis:
-    """What was written from right to left, in the order of the translation; the end of sentence stays last."""
+    """Returns a right-to-left hypothesis in the order of the translation; the end of sentence stays last."""
     places = tuple(range(len(hypothesis.ids)))
     order = reversed_words(places) if hypothesis.finished else places[::-1]
     return replace(
@@ -139,5 +183,18 @@ def in_order(hypothesis: Hypothesis) -> Hypothesis:
 
 
 def reversed_words(ids: Ids) -> Ids:
-    """The words before the end of sentence from their last to their first, and the end of sentence."""
+    """Returns the words before the end of sentence from their last to their first, and the end of
+    sentence."""
     return (*reversed(ids[:-1]), *ids[-1:])
+
+
+def mean_alignment(weights: Sequence[Float[Tensor, "*rest source"]]) -> Float[Tensor, "*rest source"]:
+    """Returns the mean of several models' or directions' α of the same words, among those that read a context
+    for the word.
+
+    A row of zeros says that none was read (the first word of the decoder variant `appendix`); it stays 0 if
+    no member read one.
+    """
+    every = torch.stack(list(weights))
+    read = every.any(-1, keepdim=True).sum(0).clamp(min=1)
+    return every.sum(0) / read

@@ -1,14 +1,16 @@
-"""A line that is too long for one search: cut where its sentences end, and its translation put together again."""
+"""A line that is too long for one search: cut where its sentences end, and its translation put together
+again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec, EncodedSentence
+from rnnsearch.text.vocabulary import SPECIALS
 
 MOST_WORDS = 5_000
 """A longer line is refused: the alignment of its words would fill the memory."""
@@ -17,17 +19,28 @@ _ENDS = frozenset(".!?…。！？؟।॥")
 _CLOSING = frozenset("\"'”’»)]}」』")
 
 
-def cut(sentence: EncodedSentence, codec: Codec, limit: int, number: int) -> list[EncodedSentence]:
-    """The sentence itself, or, if it has more than `limit` words or subwords, its parts, each at most so long.
+def cut(
+    sentence: EncodedSentence,
+    codec: Codec,
+    limit: int,
+    number: int,
+    encode: Callable[[Sequence[str]], EncodedSentence] | None = None,
+) -> list[EncodedSentence]:
+    """Returns the sentence itself, or, if it has more than `limit` words or subwords, its parts, each at most
+    so long.
 
-    It is cut after the words that end a sentence and the quotation marks behind them; where none comes in time, at the limit.
-    number: of the line, for the InputError that a line of more than MOST_WORDS words raises.
+    It is cut after the words that end a sentence and the quotation marks behind them; where none comes in
+    time, at the limit.
+    encode: makes a part of words, instead of the codec. number: of the line, for the InputError that a line
+    of more than MOST_WORDS words raises.
     """
     if len(sentence.ids) - 1 <= limit:
         return [sentence]
     _, sizes = codec.word_ids(sentence.words)
     words = [
-        part for word, size in zip(sentence.words, sizes, strict=True) for part in (_cut_word(word, limit) if size > limit else [word])
+        part
+        for word, size in zip(sentence.words, sizes, strict=True)
+        for part in (_cut_word(word, limit) if size > limit else [word])
     ]
     if len(words) > MOST_WORDS:
         what = f"line {number} has {len(words):,} words, and {MOST_WORDS:,} are the most"
@@ -43,13 +56,14 @@ def cut(sentence: EncodedSentence, codec: Codec, limit: int, number: int) -> lis
         parts[-1].append(word)
         used += size
         ended = ends or (ended and word in _CLOSING)
-    return [codec.encode_words(part) for part in parts]
+    return [(encode or codec.encode_words)(part) for part in parts]
 
 
 def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -> Translation:
-    """One translation of a line from those of its parts; so are its alternatives. text: makes a line of words.
+    """Joins the translations of a line's parts into one, and their alternatives rank by rank. text: makes a
+    line of words.
 
-    score: the sum. log_probabilities: each part's with its end of sentence.
+    score: the sum of theirs. log_probabilities: of all parts in order, each with its end of sentence.
     """
     if len(parts) == 1:
         return parts[0]
@@ -58,27 +72,21 @@ def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -
     return _joined(parts, text, alternatives)
 
 
-def long_lines_noted(results: Iterable[Translation], limit: int, note: Callable[[str], None]) -> Iterator[Translation]:
-    """Passes translations on. `note` gets a line about the first that was made in parts, and one about all of them at the end."""
-    cuts = 0
-    for number, result in enumerate(results, 1):
-        if result.parts > 1:
-            cuts += 1
-            if cuts == 1:
-                what = f"line {number} is longer than search.max_source_length = {limit}: it is translated in {result.parts} parts"
-                note(f"warning: {what} (write one sentence on each line)")
-        yield result
-    if cuts > 1:
-        note(f"warning: {cuts:,} lines were translated in parts")
+def nothing() -> Translation:
+    """Returns the translation of an empty line."""
+    return Translation("", [], [SPECIALS[0]], 0.0, [], np.zeros((0, 1), dtype=np.float32))
 
 
 def _cut_word(word: str, limit: int) -> list[str]:
-    """A word of more subwords than may be read at once. A subword has at least one letter, the first perhaps none."""
+    """Cuts a word of more subwords than may be read at once. A subword has at least one letter, the first
+    perhaps none."""
     size = max(1, limit - 1)
     return [word[start : start + size] for start in range(0, len(word), size)]
 
 
-def _joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str], alternatives: list[Translation]) -> Translation:
+def _joined(
+    parts: Sequence[Translation], text: Callable[[Sequence[str]], str], alternatives: list[Translation]
+) -> Translation:
     tokens = [word for part in parts for word in part.tokens]
     source = [word for part in parts for word in part.source_tokens[:-1]] + [parts[-1].source_tokens[-1]]
     alignment = np.zeros((len(tokens), len(source)), dtype=np.float32)
@@ -98,4 +106,5 @@ def _joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str], 
         finished=all(part.finished for part in parts),
         alternatives=alternatives,
         parts=len(parts),
+        confidence=[value for part in parts for value in part.confidence],
     )

@@ -1,7 +1,8 @@
 """The file of outputs: JSON lines, a header and then a line for each sentence, in the order of the input.
 
-It is appended block by block. Wherever it is broken off, the whole blocks stay and the same call goes on after them. Blocks begin at the
-same sentences every time, so batches are the same, and so is every bit of what comes out, but for the times.
+It is appended block by block. Wherever it is broken off, the whole blocks stay and the same call goes on
+after them. Blocks begin at the same sentences every time, so the batches and every bit of the outputs are the
+same, except the times.
 """
 
 from __future__ import annotations
@@ -23,15 +24,14 @@ from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
-from rnnsearch.system.batching import batches
+from rnnsearch.system.batching import READ_AHEAD, batched_by_length, batches
 from rnnsearch.system.locks import lock
 from rnnsearch.system.parsing import parse_json
-from rnnsearch.translation.translator import READ_AHEAD, batched_by_length
 
 FORMAT = 1
 """A part of every key: outputs in another format are made anew."""
 SMALLEST_WEIGHT = 5e-4
-"""Smaller α are left out, but for the largest of a row: in a long sentence a few count, and dozens do not."""
+"""Smaller weights are not written, except the largest of each row: in a long sentence only a few count."""
 PLAIN = ("text", "tokens", "source_tokens", "score", "finished", "parts")
 """Fields of a translation that are written as they are."""
 REMEDY = "remove it; its sentences are then translated again"
@@ -42,10 +42,11 @@ Header = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class OutputLine:
-    """What a run made of one sentence.
+    """The output of a run for one sentence.
 
-    number: of the sentence in the input, from 0. seconds: its share of its batch's time, in proportion to source words.
-    posterior: (target, source) float32, for a reference whose words are known (translation/posterior.py).
+    number: of the sentence in the input, from 0. seconds: its share of its batch's time, in proportion to
+    source words.
+    posterior: (target, source) float32, for a reference whose words are known (translation/forced.py).
     answer: what `translate --out` prints for it.
     """
 
@@ -57,10 +58,13 @@ class OutputLine:
 
 
 def as_line(output: OutputLine) -> str:
-    """One line of JSON, without its line feed. alignment, posterior: for each target word the (source position, weight in millionths)."""
+    """Returns one line of JSON, without its line feed. alignment, posterior: for each target word the (source
+    position, weight in millionths)."""
     translation = output.translation
     fields: dict[str, Any] = {"number": output.number, **{name: getattr(translation, name) for name in PLAIN}}
     fields["log_probabilities"] = [round(value, 5) for value in translation.log_probabilities]
+    if translation.confidence:
+        fields["confidence"] = [round(value, 5) for value in translation.confidence]
     fields |= {"seconds": round(output.seconds, 6), "alignment": _sparse(translation.alignment)}
     if output.posterior is not None:
         fields["posterior"] = _sparse(output.posterior)
@@ -70,11 +74,14 @@ def as_line(output: OutputLine) -> str:
 
 
 def from_line(line: str) -> OutputLine:
-    """What `as_line` wrote, with weights of six digits whose rows sum to 1 again. Raises what damaged JSON raises."""
+    """Reads what `as_line` wrote; weights have six digits, and their rows sum to 1 again. Raises what damaged
+    JSON raises."""
     fields = parse_json(line)
     width = len(fields["source_tokens"])
     plain = {name: fields[name] for name in (*PLAIN, "log_probabilities")}
-    translation = Translation(**plain, alignment=_dense(fields["alignment"], width))
+    translation = Translation(
+        **plain, alignment=_dense(fields["alignment"], width), confidence=fields.get("confidence", [])
+    )
     posterior = _dense(fields["posterior"], width) if "posterior" in fields else None
     return OutputLine(fields["number"], translation, fields["seconds"], posterior, fields.get("answer"))
 
@@ -89,12 +96,15 @@ def completed(
     fits: Callable[[Item, OutputLine], bool],
     finish: Callable[[], None] = lambda: None,
 ) -> Iterator[OutputLine]:
-    """The outputs of all items in their order, as they stand in the file; those that it lacks are made, READ_AHEAD batches at a time.
+    """Yields the outputs of all items in their order, as they stand in the file; those that it lacks are
+    made, READ_AHEAD batches at a time.
 
-    path: None for no file. header: the first line of a file that begins here; its "key" stands for all that the outputs follow from.
-    work: the outputs of a batch; a batch has items of similar length. fits: whether an output in the file is of this item. From the first
-    block with one that is not, all are made anew. finish: called when all are in the file, before another command may write it.
-    Raises InputError for a file with another key, for a damaged one, and while another command writes it.
+    path: None for no file. header: the first line of a file that begins here; its "key" stands for all that
+    the outputs follow from.
+    work: the outputs of a batch; a batch has items of similar length. fits: whether an output in the file is
+    of this item. From the first block with one that does not fit, all are made anew. finish: called when all
+    are in the file and its lock is still held. Raises InputError for a file with another key, for a
+    damaged one, and while another command writes it.
     """
     block = READ_AHEAD * batch_size
     with _opened(path, header) as file:
@@ -102,9 +112,14 @@ def completed(
         for chunk in batches(items, block):
             begin, lines = file.tell(), list(islice(file, block))
             whole = len(lines) == len(chunk) and lines[-1].endswith(b"\n")
-            found = [_output(line, path, number) for number, line in enumerate(lines, done + 2)] if whole else []
+            found = (
+                [_output(line, path, number) for number, line in enumerate(lines, done + 2)] if whole else []
+            )
             if not found or not all(map(fits, chunk, found)):
-                written = [as_line(output) for output in batched_by_length(chunk, length, batch_size, partial(_timed, work))]
+                written = [
+                    as_line(output)
+                    for output in batched_by_length(chunk, length, batch_size, partial(_timed, work))
+                ]
                 _write(file, path, begin, written)
                 found = list(map(from_line, written))
             done += len(chunk)
@@ -116,22 +131,26 @@ def completed(
 
 
 def _timed(work: Callable[[Sequence[Item]], Sequence[OutputLine]], batch: Sequence[Item]) -> list[OutputLine]:
-    """The outputs of a batch, each with its share of the seconds."""
+    """Returns the outputs of a batch, each with its share of the seconds."""
     begun = time.perf_counter()
     made = work(batch)
     seconds = time.perf_counter() - begun
     words = [max(1, len(output.translation.source_tokens) - 1) for output in made]
-    return [replace(output, seconds=seconds * share / sum(words)) for output, share in zip(made, words, strict=True)]
+    return [
+        replace(output, seconds=seconds * share / sum(words))
+        for output, share in zip(made, words, strict=True)
+    ]
 
 
 def read_outputs(path: Path) -> Iterator[OutputLine]:
-    """The outputs that a file holds. Raises InputError, with the line, where it is damaged."""
+    """Yields the outputs that a file holds. Raises InputError, with the line, where it is damaged."""
     with path.open("rb") as file:
         yield from (_output(line, path, number) for number, line in enumerate(file, 1) if number > 1)
 
 
 def read_header(path: Path) -> Header:
-    """The first line of a file; empty if there is no file or no whole line in it. Raises InputError if it is damaged."""
+    """Returns the first line of a file; empty if there is no file or no whole line in it. Raises InputError
+    if it is damaged."""
     try:
         with path.open("rb") as file:
             line = file.readline()
@@ -151,7 +170,7 @@ def discard(path: Path) -> None:
 
 
 def count_outputs(path: Path) -> int:
-    """How many whole lines stand below the header; 0 if there is no file."""
+    """Returns the number of whole lines below the header; 0 if there is no file."""
     if not path.exists():
         return 0
     with path.open("rb") as file:
@@ -160,7 +179,7 @@ def count_outputs(path: Path) -> int:
 
 @contextmanager
 def _opened(path: Path | None, header: Header) -> Iterator[BinaryIO]:
-    """The file below its header, for this process alone."""
+    """Opens the file below its header, for this process alone."""
     if path is None:
         yield io.BytesIO()
         return
@@ -177,13 +196,14 @@ def _opened(path: Path | None, header: Header) -> Iterator[BinaryIO]:
 
 
 def _lock(file: BinaryIO, path: Path) -> None:
-    """For as long as it is open. A file that has been removed meanwhile was another command's."""
+    """Locks a file for as long as it is open. A file that has been removed meanwhile was another
+    command's."""
     if not lock(file.fileno()) or not os.fstat(file.fileno()).st_nlink:
         raise InputError("another command is writing it", file=path, remedy="wait for it, or end it")
 
 
 def _write(file: BinaryIO, path: Path | None, begin: int, lines: Sequence[str]) -> None:
-    """Puts these lines in the place of all that stands after `begin`, and on the disk."""
+    """Replaces everything after `begin` by these lines, and waits until they are on the disk."""
     try:
         file.seek(begin)
         file.truncate()
@@ -192,7 +212,9 @@ def _write(file: BinaryIO, path: Path | None, begin: int, lines: Sequence[str]) 
         if path:
             os.fsync(file.fileno())
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=path, remedy="the same command goes on with it") from None
+        raise InputError(
+            f"cannot be written: {error.strerror}", file=path, remedy="the same command continues it"
+        ) from None
 
 
 def _output(line: bytes, path: Path | None, number: int) -> OutputLine:
@@ -204,7 +226,10 @@ def _output(line: bytes, path: Path | None, number: int) -> OutputLine:
 
 def _sparse(weights: NDArray[np.float32]) -> list[list[tuple[int, int]]]:
     large = (np.flatnonzero((row >= min(SMALLEST_WEIGHT, row.max())) & (row > 0)) for row in weights)
-    return [[(int(place), round(1e6 * float(row[place]))) for place in places] for row, places in zip(weights, large, strict=True)]
+    return [
+        [(int(place), round(1e6 * float(row[place]))) for place in places]
+        for row, places in zip(weights, large, strict=True)
+    ]
 
 
 def _dense(rows: list[list[tuple[int, int]]], width: int) -> NDArray[np.float32]:

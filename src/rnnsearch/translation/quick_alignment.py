@@ -1,7 +1,8 @@
 """The alignment of given pairs as fast as it can be had: one walk along the target words, without log p.
 
-The posterior of a word makes the context of the next state at once, where exact forced decoding (translation/forced.py) walks three times
-and lets each walk read the posterior of the one before: row i of that is final after i walks, and here after one.
+The posterior of a word makes the context of the next state at once, where exact forced decoding
+(translation/forced.py) walks three times and lets each walk read the posterior of the one before: row i of
+that is final after i walks, and here after one.
 """
 
 from __future__ import annotations
@@ -14,30 +15,37 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from rnnsearch.model.alignment import Alignment
-from rnnsearch.model.decoder import DecoderState, Source, SourceReader
-from rnnsearch.model.linear import LinearCache, sequence
+from rnnsearch.model.decoder import DecoderState, Source
+from rnnsearch.model.layers import Cache
 from rnnsearch.model.network import Direction, TranslationNetwork, reordered, right_to_left
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.translation.bounded_posterior import BoundedPosterior
-from rnnsearch.translation.ensemble import mean_alignment
+from rnnsearch.translation.bounded_posterior import MULTIPLE, BoundedPosterior
 from rnnsearch.translation.forced import ROUNDS
+from rnnsearch.translation.joint import mean_alignment
 
 Rows = Float[Tensor, "batch target source"]
 
 
 @torch.no_grad()
 def quick_alignment(
-    networks: Sequence[TranslationNetwork], weights: Sequence[LinearCache], batch: Batch, *, posterior: bool = False
+    networks: Sequence[TranslationNetwork],
+    caches: Sequence[Cache],
+    batch: Batch,
+    *,
+    posterior: bool = False,
 ) -> Float[Tensor, "batch target source"]:
-    """α, or the alignment posterior, of the words of each target; the rows of its end and of padding are 0 in a posterior.
+    """Returns α, or the alignment posterior, of the words of each target; the rows of its end and of padding
+    are 0 in a posterior.
 
-    weights: each network's. Several networks are an ensemble; it and a bidirectional decoder have the mean, as in `forced_decoding`. The
-    decoders of a bidirectional one read from opposite ends, so that neither can wait for the other's posterior: they walk as often as
-    exact forced decoding does.
+    A pair that has come to its end leaves the others: its later rows may be 0.
+
+    caches: each network's. Several networks are an ensemble; it and a bidirectional decoder have the mean, as
+    in `forced_decoding`. The decoders of a bidirectional one read from opposite ends, so that neither can
+    wait for the other's posterior: they walk as often as exact forced decoding does.
     """
     starts = []
-    for network, own in zip(networks, weights, strict=True):
-        with sequence(own):
+    for network, own in zip(networks, caches, strict=True):
+        with own():
             starts.append(network.begin(batch.source, batch.source_lengths))
     fed_back = posterior and all(network.decoder.wiring == "released" for network in networks)
     numbers = range(len(networks[0].directions))
@@ -46,15 +54,25 @@ def quick_alignment(
         found = []
         for number in numbers:
             directions = [network.directions[number] for network in networks]
-            order = right_to_left(batch.target_lengths, batch.target.shape[1]) if directions[0].backward else None
+            order = (
+                right_to_left(batch.target_lengths, batch.target.shape[1]) if directions[0].backward else None
+            )
             target = batch.target if order is None else batch.target.gather(1, order)
             turned = known if known is None or order is None else reordered(known, order)
             walkers = [
                 _Walker(network, direction, own, *start[number], target, posterior)
-                for network, direction, own, start in zip(networks, directions, weights, starts, strict=True)
+                for network, direction, own, start in zip(networks, directions, caches, starts, strict=True)
             ]
-            wanted = torch.arange(target.shape[1], device=target.device) < batch.target_lengths.unsqueeze(1) - 1
-            rows = _walk(walkers, target.shape[1], wanted if posterior else None, turned, feeds=fed_back and len(numbers) == 1)
+            wanted = (
+                torch.arange(target.shape[1], device=target.device) < batch.target_lengths.unsqueeze(1) - 1
+            )
+            rows = _walk(
+                walkers,
+                batch.target_lengths,
+                wanted if posterior else None,
+                turned,
+                feeds=fed_back and len(numbers) == 1,
+            )
             found.append(rows if order is None else reordered(rows, order))
         known = mean_alignment(found)
     assert known is not None
@@ -62,20 +80,46 @@ def quick_alignment(
 
 
 def _walk(
-    walkers: Sequence[_Walker], words: int, wanted: Bool[Tensor, "batch target"] | None, known: Rows | None, *, feeds: bool
+    walkers: Sequence[_Walker],
+    lengths: Int64[Tensor, " batch"],
+    wanted: Bool[Tensor, "batch target"] | None,
+    known: Rows | None,
+    *,
+    feeds: bool,
 ) -> Float[Tensor, "batch target source"]:
-    """The mean of several networks' decoders along the target words.
+    """Walks several networks' decoders along the target words.
 
-    wanted: the words whose posterior is asked for; None: α. known: the contexts' alignments. feeds: each row makes its state's context.
+    lengths: of the targets. wanted: the words whose posterior is asked for; None: α. known: the contexts'
+    alignments. feeds: each row makes its state's context.
     """
-    rows = []
-    for i in range(words):
-        row = mean_alignment([walker.read(i, wanted, None if known is None else known[:, i : i + 1]) for walker in walkers])
+    sizes = lengths.tolist()
+    rows = torch.arange(len(sizes), device=lengths.device)  # the pairs that the walkers still have
+    found: Tensor | None = None
+    for i in range(max(sizes)):
+        left = sum(size > i for size in sizes)
+        if left + -left % MULTIPLE < len(rows):
+            chosen = lengths[rows].argsort(descending=True, stable=True)[: left + -left % MULTIPLE]
+            rows = rows[chosen]
+            for walker in walkers:
+                walker.select(chosen)
+        row = mean_alignment(
+            [
+                walker.read(
+                    i,
+                    None if wanted is None else wanted[rows, i],
+                    None if known is None else known[rows, i : i + 1],
+                )
+                for walker in walkers
+            ]
+        )
         if feeds:
             for walker in walkers:
                 walker.feed(row)
-        rows.append(row)
-    return torch.cat(rows, 1)
+        if found is None:
+            found = row.new_zeros(len(sizes), max(sizes), row.shape[2])
+        found[rows, i] = row.squeeze(1)
+    assert found is not None
+    return found
 
 
 class _Walker:
@@ -85,42 +129,65 @@ class _Walker:
         self,
         network: TranslationNetwork,
         direction: Direction,
-        weights: LinearCache,
+        cache: Cache,
         source: Source,
         state: DecoderState,
         target: Int64[Tensor, "batch target"],
         explains: bool,
     ) -> None:
-        self.decoder, self.weights, self.target, self.state = direction.decoder, weights, target, state
+        self.decoder, self.cache, self.target, self.state = direction.decoder, cache, target, state
         self.before = state
         """The state that asked for the last row, without its context (`released`)."""
-        self.reader = SourceReader(source)
-        with sequence(weights):
-            embedded = network.target_embedding(target[:, :-1])
-            self.projected = self.decoder.cell.project(embedded).split(1, 1)
-            self.previous = torch.cat((embedded.new_zeros(len(target), 1, embedded.shape[2]), embedded), 1)
+        self.source = source
+        self.rows = torch.arange(len(target), device=target.device)
+        """The pairs that are left."""
+        with cache():
+            words, self.word_of = target[:, :-1].unique(return_inverse=True)
+            embedded = network.target_embedding(words.unsqueeze(0)).squeeze(0)
+            self.embedded, self.projected = embedded, self.decoder.cell.project(embedded)
             self.posterior = BoundedPosterior(direction, source.annotations, target) if explains else None
 
-    def read(self, i: int, wanted: Bool[Tensor, "batch target"] | None, known: Float[Tensor, "batch 1 source"] | None) -> Tensor:
-        """Row i: α_i, or the posterior of the words that are wanted; (batch, 1, source)."""
-        word = self.projected[i - 1] if i else None
-        with sequence(self.weights):
+    def select(self, chosen: Int64[Tensor, " kept"]) -> None:
+        """Goes on with some of the pairs that are left."""
+        self.rows, self.source = self.rows[chosen], self.source.select(chosen)
+        self.state = self.state.select(chosen, torch.zeros_like(chosen).unsqueeze(1))
+        if self.posterior is not None:
+            self.posterior = self.posterior.select(chosen)
+
+    def read(
+        self,
+        i: int,
+        wanted: Bool[Tensor, " batch"] | None,
+        known: Float[Tensor, "batch 1 source"] | None,
+    ) -> Tensor:
+        """Returns row i of the pairs that are left: α_i, or the posterior of the words that are wanted;
+        (batch, 1, source)."""
+        numbers = self.word_of[self.rows, i - 1 : i]  # of y_{i−1}
+        word = self.projected[numbers] if i else None
+        with self.cache():
             if self.decoder.wiring == "released":  # its step, in two: `feed` may give it another context
-                self.before = self.state if word is None else self.decoder.advance(word, self.state, self.reader)
-                seen = self.state = self.decoder.attend(self.before, self.reader, known)
+                self.before = (
+                    self.state if word is None else self.decoder.advance(word, self.state, self.source)
+                )
+                seen = self.state = self.decoder.attend(self.before, self.source, known)
             else:
-                seen, self.state = self.decoder.step(word, self.state, self.reader, known)
+                seen, self.state = self.decoder.step(word, self.state, self.source, known)
             if wanted is None or self.posterior is None:
                 return seen.weights
             hidden = self.decoder.cell.hidden(seen.cell)
-            return self.posterior.row(i, hidden, self.previous[:, i : i + 1], seen.weights, wanted[:, i])
+            previous = (
+                self.embedded[numbers] if i else hidden.new_zeros(len(hidden), 1, self.embedded.shape[1])
+            )
+            return self.posterior.row(i, hidden, previous, seen.weights, wanted)
 
     def feed(self, row: Float[Tensor, "batch 1 source"]) -> None:
         """Makes the context of this alignment in place of α's."""
-        with sequence(self.weights):
-            if type(self.decoder.alignment).attended is Alignment.attended:  # it remembers no weights: only the context is another
+        with self.cache():
+            if (
+                type(self.decoder.alignment).attended is Alignment.attended
+            ):  # it remembers no weights: only the context is another
                 given = row.any(-1, keepdim=True)
-                context = torch.where(given, self.reader.context(row), self.state.context)
+                context = torch.where(given, self.source.context(row), self.state.context)
                 self.state = replace(self.state, context=context)
             else:
-                self.state = self.decoder.attend(self.before, self.reader, row)
+                self.state = self.decoder.attend(self.before, self.source, row)

@@ -1,4 +1,5 @@
-"""Alignment models a (Sec. 3.1; A.1.2; A.2.2), weights (Eq. 6) and context (Eq. 5): one query s_{i−1}, one sentence."""
+"""Alignment models a (Sec. 3.1; A.1.2; A.2.2), weights (Eq. 6) and context (Eq. 5): one query s_{i−1}, one
+sentence."""
 
 from __future__ import annotations
 
@@ -62,9 +63,11 @@ class General(Forgetful):
 
 @dataclass(frozen=True)
 class Window(BlindToWeights):
-    """Graves 2013 (Sec. 6.1): φ(i, j) = Σ_m α_m exp(−β_m (κ_m − j)²); positions j count from 1, κ moves to the right only.
+    """Graves 2013 (Sec. 6.1): φ(i, j) = Σ_m α_m exp(−β_m (κ_m − j)²); positions j count from 1, κ moves to
+    the right only.
 
-    α_m = exp(α̂_m), β_m = exp(β̂_m), κ_m = κ_m of the word before + exp(κ̂_m), (α̂, β̂, κ̂) = W s_{i−1} + b; weights are φ over its sum.
+    α_m = exp(α̂_m), β_m = exp(β̂_m), κ_m = κ_m of the word before + exp(κ̂_m), (α̂, β̂, κ̂) = W s_{i−1} + b;
+    weights are φ over its sum.
     """
 
     W: Matrix
@@ -129,7 +132,9 @@ class Recurrent(BlindToWeights):
     def energies(self, s: Vector, h: list[Vector], before: list[Vector]) -> tuple[Vector, list[Vector]]:
         energies, after = [], []
         for h_j, v_j in zip(h, before, strict=True):
-            sum_v, sum_z, sum_r = (add(product(W, s), product(Q, h_j)) for W, Q in zip(self.W, self.Q, strict=True))
+            sum_v, sum_z, sum_r = (
+                add(product(W, s), product(Q, h_j)) for W, Q in zip(self.W, self.Q, strict=True)
+            )
             v = self.unit.next(v_j, sum_v, sum_z, sum_r)
             energies.append(math.tanh(v[0]) if self.v_a is None else dot(self.v_a, tanh(v)))
             after.append(v)
@@ -151,7 +156,9 @@ class Coverage:
     def energies(self, s: Vector, h: list[Vector], coverage: list[Vector]) -> tuple[Vector, list[Vector]]:
         energies = []
         for h_j, C_j in zip(h, coverage, strict=True):
-            energies.append(dot(self.v_a, tanh(add(product(self.W_a, s), product(self.U_a, h_j), product(self.V_a, C_j)))))
+            energies.append(
+                dot(self.v_a, tanh(add(product(self.W_a, s), product(self.U_a, h_j), product(self.V_a, C_j))))
+            )
         return energies, coverage
 
 
@@ -181,7 +188,10 @@ class NeuralCoverage(Coverage):
     def attended(self, s: Vector, h: list[Vector], coverage: list[Vector], alpha: Vector) -> list[Vector]:
         after = []
         for j in range(len(h)):
-            sums = [add(product(A, [alpha[j]]), product(Q, h[j]), product(W, s)) for A, Q, W in zip(self.A, self.Q, self.W, strict=True)]
+            sums = [
+                add(product(A, [alpha[j]]), product(Q, h[j]), product(W, s))
+                for A, Q, W in zip(self.A, self.Q, self.W, strict=True)
+            ]
             after.append(self.unit.next(coverage[j], *sums))
         return after
 

@@ -1,6 +1,7 @@
 """The activation f (A.1.1; A.2.1; A.2.2): the gated hidden unit, and the two alternatives that A.1.1 names.
 
-`word` is e(y_{i−1}), or None where there is no word before: its terms are then zero, the bias stays. `context` is c_i, or None in the
+`word` is e(y_{i−1}), or None where there is no word before: its terms are then zero, the bias stays.
+`context` is c_i, or None in the
 encoder (footnote 8).
 """
 
@@ -74,7 +75,9 @@ class Gate:
     b: Vector
 
     def sum(self, word: Vector | None, h: Vector, c: Vector | None) -> Vector:
-        return add(term(self.W, word), product(self.U, h), zeros(len(h)) if c is None else product(self.C, c), self.b)
+        return add(
+            term(self.W, word), product(self.U, h), zeros(len(h)) if c is None else product(self.C, c), self.b
+        )
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,9 @@ class LSTMUnit:
     def hidden(self, state: tuple[Vector, Vector]) -> Vector:
         return state[0]
 
-    def next(self, word: Vector | None, state: tuple[Vector, Vector], c: Vector | None) -> tuple[Vector, Vector]:
+    def next(
+        self, word: Vector | None, state: tuple[Vector, Vector], c: Vector | None
+    ) -> tuple[Vector, Vector]:
         h, m = state
         i = sigmoid(self.input.sum(word, h, c))
         f = sigmoid(self.forget.sum(word, h, c))
@@ -124,4 +129,11 @@ class TanhUnit:
         return state
 
     def next(self, word: Vector | None, s: Vector, c: Vector | None) -> Vector:
-        return tanh(add(term(self.W, word), product(self.U, s), zeros(len(s)) if c is None else product(self.C, c), self.b))
+        return tanh(
+            add(
+                term(self.W, word),
+                product(self.U, s),
+                zeros(len(s)) if c is None else product(self.C, c),
+                self.b,
+            )
+        )

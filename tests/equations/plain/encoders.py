@@ -1,4 +1,5 @@
-"""The encoder (Sec. 3.2; A.2.1; Eq. 7): embedded words of one sentence → (annotations h_1 … h_Tx, what s_0 is made of)."""
+"""The encoder (Sec. 3.2; A.2.1; Eq. 7): embedded words of one sentence → (annotations h_1 … h_Tx, what s_0 is
+made of)."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ Encoded = tuple[list[Vector], Vector]
 
 
 def states(unit: Unit, words: list[Vector]) -> list[Vector]:
-    """The hidden states of a recurrent network that reads the words in the order given, from the zero state (A.2.1: h_0 = 0)."""
+    """The hidden states of a recurrent network that reads the words in the order given, from the zero state
+    (A.2.1: h_0 = 0)."""
     state, hidden = unit.zero(), []
     for word in words:
         state = unit.next(word, state, None)
@@ -41,7 +43,8 @@ def embedding(words: list[Vector]) -> Encoded:
 
 
 def embedding_position(scale: float, words: list[Vector]) -> Encoded:
-    """h_j = e(x_j) + λ p_j, p_j the sinusoids of Vaswani et al. 2017: all sines, then all cosines; the first word is at 0."""
+    """h_j = e(x_j) + λ p_j, p_j the sinusoids of Vaswani et al. 2017: all sines, then all cosines; the first
+    word is at 0."""
     size = len(words[0])
     half = math.ceil(size / 2)
     placed = []

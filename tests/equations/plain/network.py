@@ -1,4 +1,5 @@
-"""The whole network over one sentence pair, in the three readings of which states meet in the readout (Sec. 3.1, A.2.2, released).
+"""The whole network over one sentence pair, in the three readings of which states meet in the readout (Sec.
+3.1, A.2.2, released).
 
 Indices follow the paper: i = 1 … Ty; y_0 does not exist, and its term is zero wherever it would stand.
 """
@@ -41,7 +42,8 @@ class Network:
 
 
 def eq4(network: Network, source: list[int], target: list[int]) -> list[Row]:
-    """Sec. 3.1: c_i from s_{i−1}; s_i = f(s_{i−1}, y_{i−1}, c_i); p(y_i) = g(y_{i−1}, s_i, c_i) (Eq. 4, Fig. 1)."""
+    """Sec. 3.1: c_i from s_{i−1}; s_i = f(s_{i−1}, y_{i−1}, c_i); p(y_i) = g(y_{i−1}, s_i, c_i) (Eq. 4, Fig.
+    1)."""
     h, s_0 = network.begin(source)
     s, memory, rows = network.unit.begin(s_0), network.alignment.begin(h), []
     for i in range(1, len(target) + 1):
@@ -53,9 +55,11 @@ def eq4(network: Network, source: list[int], target: list[int]) -> list[Row]:
 
 
 def appendix(network: Network, source: list[int], target: list[int]) -> list[Row]:
-    """A.2.2 to the letter: t̃_i = U_o s_{i−1} + V_o E y_{i−1} + C_o c_{i−1}, c_0 = 0; s_i = f(s_{i−1}, y_{i−1}, c_i).
+    """A.2.2 to the letter: t̃_i = U_o s_{i−1} + V_o E y_{i−1} + C_o c_{i−1}, c_0 = 0; s_i = f(s_{i−1},
+    y_{i−1}, c_i).
 
-    The row of weights of y_i is α_{i−1}, with which the context c_{i−1} of its readout was made; before y_1 nothing was: zeros, which
+    The row of weights of y_i is α_{i−1}, with which the context c_{i−1} of its readout was made; before y_1
+    nothing was: zeros, which
     is no alignment.
     """
     h, s_0 = network.begin(source)
@@ -66,22 +70,28 @@ def appendix(network: Network, source: list[int], target: list[int]) -> list[Row
     for i in range(1, len(target) + 1):
         alpha[i], c[i], memory = attend(network.alignment, network.unit.hidden(s[i - 1]), h, memory)
         s[i] = network.unit.next(network.word(target, i - 1), s[i - 1], c[i])
-        log_p = network.output.log_probabilities(network.unit.hidden(s[i - 1]), network.word(target, i - 1), c[i - 1])
+        log_p = network.output.log_probabilities(
+            network.unit.hidden(s[i - 1]), network.word(target, i - 1), c[i - 1]
+        )
         rows.append((log_p, alpha[i - 1]))
     return rows
 
 
 def released(network: Network, source: list[int], target: list[int]) -> list[Row]:
-    """The authors' implementation: c_i from s_{i−1}; s_i = f(s_{i−1}, y_i, c_i); p(y_i) from s_{i−1}, y_{i−1}, c_i.
+    """The authors' implementation: c_i from s_{i−1}; s_i = f(s_{i−1}, y_i, c_i); p(y_i) from s_{i−1},
+    y_{i−1}, c_i.
 
-    "Initial state prepended, last one dropped": the recurrence reads the unshifted target, the readout the shifted states.
+    "Initial state prepended, last one dropped": the recurrence reads the unshifted target, the readout the
+    shifted states.
     """
     h, s_0 = network.begin(source)
     s = {0: network.unit.begin(s_0)}
     memory, rows = network.alignment.begin(h), []
     for i in range(1, len(target) + 1):
         alpha, c, memory = attend(network.alignment, network.unit.hidden(s[i - 1]), h, memory)
-        log_p = network.output.log_probabilities(network.unit.hidden(s[i - 1]), network.word(target, i - 1), c)
+        log_p = network.output.log_probabilities(
+            network.unit.hidden(s[i - 1]), network.word(target, i - 1), c
+        )
         s[i] = network.unit.next(network.word(target, i), s[i - 1], c)
         rows.append((log_p, alpha))
     return rows

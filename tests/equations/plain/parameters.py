@@ -1,6 +1,8 @@
-"""From a TranslationNetwork's parameters to the matrices that the equations name. Every parameter must find its place.
+"""From a TranslationNetwork's parameters to the matrices that the equations name. Every parameter must find
+its place.
 
-Stacked matrices: W_zr = [W_z; W_r], U_zr = [U_z; U_r]; C of the gated unit = [C; C_z; C_r], and W, Q, A of a scorer's gated unit likewise;
+Stacked matrices: W_zr = [W_z; W_r], U_zr = [U_z; U_r]; C of the gated unit = [C; C_z; C_r], and W, Q, A of a
+scorer's gated unit likewise;
 an LSTM's four blocks are the input, forget and output gate and the inner input.
 """
 
@@ -33,7 +35,8 @@ class Parameters:
         return cast(Vector, self._tensors[name].tolist())
 
     def blocks(self, name: str, count: int) -> list[Matrix]:
-        """The matrix cut into `count` equal parts, one below the other; empty ones if there is no such parameter."""
+        """The matrix cut into `count` equal parts, one below the other; empty ones if there is no such
+        parameter."""
         rows = self.matrix(name) if name in self._tensors else []
         size = len(rows) // count
         return [rows[k * size : (k + 1) * size] for k in range(count)]
@@ -48,7 +51,11 @@ def gated_unit(parameters: Parameters, at: str) -> cells.Unit:
     W_z, W_r = parameters.blocks(f"{at}W_zr.weight", 2)
     U_z, U_r = parameters.blocks(f"{at}U_zr.weight", 2)
     C, C_z, C_r = parameters.blocks(f"{at}C.weight", 3)
-    W, U, b = parameters.matrix(f"{at}W.weight"), parameters.matrix(f"{at}U.weight"), parameters.vector(f"{at}W.bias")
+    W, U, b = (
+        parameters.matrix(f"{at}W.weight"),
+        parameters.matrix(f"{at}U.weight"),
+        parameters.vector(f"{at}W.bias"),
+    )
     return cells.GatedUnit(W, W_z, W_r, U, U_z, U_r, C, C_z, C_r, b)
 
 
@@ -65,7 +72,12 @@ def lstm_unit(parameters: Parameters, at: str) -> cells.Unit:
 
 def tanh_unit(parameters: Parameters, at: str) -> cells.Unit:
     (C,) = parameters.blocks(f"{at}C.weight", 1)
-    return cells.TanhUnit(parameters.matrix(f"{at}W.weight"), parameters.matrix(f"{at}U.weight"), C, parameters.vector(f"{at}W.bias"))
+    return cells.TanhUnit(
+        parameters.matrix(f"{at}W.weight"),
+        parameters.matrix(f"{at}U.weight"),
+        C,
+        parameters.vector(f"{at}W.bias"),
+    )
 
 
 UNITS = {"gated": gated_unit, "lstm": lstm_unit, "tanh": tanh_unit}
@@ -75,7 +87,9 @@ def alignment_model(parameters: Parameters, kind: str, at: str = "") -> alignmen
     match kind:
         case "additive":
             (v_a,) = parameters.matrix(f"{at}v_a.weight")
-            return alignments.Additive(v_a, parameters.matrix(f"{at}W_a.weight"), parameters.matrix(f"{at}U_a.weight"))
+            return alignments.Additive(
+                v_a, parameters.matrix(f"{at}W_a.weight"), parameters.matrix(f"{at}U_a.weight")
+            )
         case "dot":
             return alignments.Dot()
         case "general":
@@ -89,10 +103,14 @@ def alignment_model(parameters: Parameters, kind: str, at: str = "") -> alignmen
             W, Q = three(parameters, f"{at}W.weight"), three(parameters, f"{at}Q.weight")
             return alignments.Recurrent(W, Q, gated_position(parameters, f"{at}unit."), v_a)
         case "coverage":
-            return alignments.LinguisticCoverage(*coverage_score(parameters, at), parameters.matrix(f"{at}U_f.weight"))
+            return alignments.LinguisticCoverage(
+                *coverage_score(parameters, at), parameters.matrix(f"{at}U_f.weight")
+            )
         case "coverage-neural":
             A, Q, W = (three(parameters, f"{at}{name}.weight") for name in ("A", "Q", "W"))
-            return alignments.NeuralCoverage(*coverage_score(parameters, at), A, Q, W, gated_position(parameters, f"{at}unit."))
+            return alignments.NeuralCoverage(
+                *coverage_score(parameters, at), A, Q, W, gated_position(parameters, f"{at}unit.")
+            )
     raise ValueError(kind)
 
 
@@ -133,11 +151,17 @@ def deep_output(parameters: Parameters, settings: ModelSettings) -> readouts.Dee
     )
 
 
-def encoder(parameters: Parameters, settings: ModelSettings, at: str = "encoder.") -> functools.partial[encoders.Encoded]:
+def encoder(
+    parameters: Parameters, settings: ModelSettings, at: str = "encoder."
+) -> functools.partial[encoders.Encoded]:
     unit = UNITS[settings.cell]
     match settings.encoder:
         case "bidirectional":
-            return functools.partial(encoders.bidirectional, unit(parameters, f"{at}forwards."), unit(parameters, f"{at}backwards."))
+            return functools.partial(
+                encoders.bidirectional,
+                unit(parameters, f"{at}forwards."),
+                unit(parameters, f"{at}backwards."),
+            )
         case "forward":
             return functools.partial(encoders.forward, unit(parameters, f"{at}forwards."))
         case "embedding":

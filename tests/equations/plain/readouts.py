@@ -12,7 +12,8 @@ from plain.vectors import Matrix, Vector, add, dot, product, tanh
 
 @dataclass(frozen=True)
 class DeepOutput:
-    """t̃_i = U_o s + V_o e(y_{i−1}) + C_o c + b_o; p(y_i) ∝ exp(y_iᵀ W_o t_i + b). F: the released factor l → m before W_o."""
+    """t̃_i = U_o s + V_o e(y_{i−1}) + C_o c + b_o; p(y_i) ∝ exp(y_iᵀ W_o t_i + b). F: the released factor l →
+    m before W_o."""
 
     kind: Literal["maxout", "tanh"]
     U_o: Matrix

@@ -1,29 +1,20 @@
 from __future__ import annotations
 
-import gzip
 import io
-import lzma
 import os
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packed import PACK, PACKED
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats import lines as reading
 from rnnsearch.text.formats.lines import InputWarnings, check_pairs, read_lines, read_pairs
 from rnnsearch.text.formats.opening import is_on_disk
-
-try:
-    zstandard = import_module("compression.zstd")
-except ImportError:
-    zstandard = import_module("backports.zstd")
-
-PACK: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
 
 
 @pytest.fixture
@@ -59,7 +50,9 @@ def test_lines(tmp_path: Path, content: bytes, lines: list[str], packed: str) ->
 
 
 def test_what_is_odd_is_counted_by_line(text: Path) -> None:
-    text.write_bytes("\ufeffa\tb\tc\nx\ny\tz\0\r\nQ&amp;A &#39; &lt;\nA & B; AT&T\nu\u2028v\x0bw\x1b\n".encode())
+    text.write_bytes(
+        "\ufeffa\tb\tc\nx\ny\tz\0\r\nQ&amp;A &#39; &lt;\nA & B; AT&T\nu\u2028v\x0bw\x1b\n".encode()
+    )
     warnings = InputWarnings()
     list(read_lines(text, warnings))
     assert warnings.lines == {
@@ -81,9 +74,10 @@ def test_what_is_odd_is_counted_by_line(text: Path) -> None:
     [
         (b"a\nb\nd\xe9j\xe0\n", r"text\.en:3: byte 2 of the line is not UTF-8 \(convert the file"),
         ("é".encode("utf-16"), r"text\.en:1: the file is UTF-16 \(convert"),
-        (gzip.compress(b"a\n", mtime=0), r"text\.en:1: the file is compressed \(give it a name that ends in \.gz"),
-        (lzma.compress(b"a\n"), r"text\.en:1: the file is compressed \(give it a name that ends in \.xz"),
-        (zstandard.compress(b"a\n"), r"text\.en:1: the file is compressed \(give it a name that ends in \.zst"),
+        *(
+            (PACK[end](b"a\n"), rf"text\.en:1: the file is compressed \(give it a name that ends in \{end}")
+            for end in PACKED
+        ),
         (b"\xed\xa0\x80\n", "not UTF-8"),  # a surrogate
     ],
 )
@@ -93,37 +87,25 @@ def test_text_that_is_not_utf8_is_refused(text: Path, content: bytes, message: s
         list(read_lines(text))
 
 
+@pytest.mark.parametrize("suffix", PACKED)
 @pytest.mark.parametrize(
-    ("content", "message"),
+    "damage",
     [
-        (b"plain text", "is not a valid gzip file.*remove .gz"),
-        (gzip.compress(b"a line of text\n" * 1000, mtime=0)[:-12], "damaged or incomplete"),
-        (gzip.compress(bytes(range(128)) * 1000, mtime=0)[:60] + b"\xff" * 50, "damaged or incomplete|is not a sound"),
+        lambda packed: b"",  # a download that left nothing
+        lambda packed: b"plain text",
+        lambda packed: packed[:-9],
+        lambda packed: packed[:20] + b"\xff" * 99,
     ],
 )
-def test_a_damaged_gzip_file_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
-    (tmp_path / "text.gz").write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        list(read_lines(tmp_path / "text.gz"))
-
-
-@pytest.mark.parametrize("suffix", [".xz", ".zst"])
-@pytest.mark.parametrize("damage", [lambda packed: b"plain text", lambda packed: packed[:-9], lambda packed: packed[:20] + b"\xff" * 99])
-def test_other_damaged_files_are_refused(tmp_path: Path, suffix: str, damage: Callable[[bytes], bytes]) -> None:
+def test_damaged_files_are_refused(tmp_path: Path, suffix: str, damage: Callable[[bytes], bytes]) -> None:
     path = tmp_path / f"text{suffix}"
     path.write_bytes(damage(PACK[suffix](bytes(range(128)) * 1000)))
-    with pytest.raises(InputError, match=rf"text\{suffix}: the compressed file is damaged or incomplete: .* \(copy or download it again"):
+    said = r"the compressed file is damaged or incomplete: .* \(copy or download it again"
+    with pytest.raises(InputError, match=rf"text\{suffix}: ({said}|is not a valid gzip file.*remove .gz)"):
         list(read_lines(path))
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
-def test_a_download_that_left_nothing_is_refused(tmp_path: Path, suffix: str) -> None:
-    (tmp_path / f"text{suffix}").touch()
-    with pytest.raises(InputError, match="damaged or incomplete"):
-        list(read_lines(tmp_path / f"text{suffix}"))
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("suffix", PACKED)
 def test_files_packed_in_parts_are_one(tmp_path: Path, suffix: str) -> None:
     """As `cat a.gz b.gz` joins them."""
     (tmp_path / f"text{suffix}").write_bytes(PACK[suffix](b"a\nb") + PACK[suffix](b"c\nd"))
@@ -161,9 +143,16 @@ def test_a_dash_is_standard_input(text: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(
     ("source", "target", "counts"),
-    [(b"1\n2\n3\n", b"1\n", "3.*1"), (b"1\n", b"1\n2\n3", "1.*3"), (b"", b"\n", "0.*1"), (b"1\n", b"1\n\n", "1.*2")],
+    [
+        (b"1\n2\n3\n", b"1\n", "3.*1"),
+        (b"1\n", b"1\n2\n3", "1.*3"),
+        (b"", b"\n", "0.*1"),
+        (b"1\n", b"1\n\n", "1.*2"),
+    ],
 )
-def test_files_that_are_not_parallel_are_refused(tmp_path: Path, source: bytes, target: bytes, counts: str) -> None:
+def test_files_that_are_not_parallel_are_refused(
+    tmp_path: Path, source: bytes, target: bytes, counts: str
+) -> None:
     (tmp_path / "s").write_bytes(source)
     (tmp_path / "t").write_bytes(target)
     one, other = counts.split(".*")
@@ -171,7 +160,9 @@ def test_files_that_are_not_parallel_are_refused(tmp_path: Path, source: bytes, 
         list(read_pairs(tmp_path / "s", tmp_path / "t"))
 
 
-def test_a_file_named_as_standard_input_is_does_not_stand_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_named_as_standard_input_is_does_not_stand_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("-", "text"):
         (tmp_path / name).write_text("a\n")
@@ -194,9 +185,7 @@ def test_pairs_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
 CONTENT = st.lists(
     st.one_of(
         st.binary(max_size=4),
-        st.sampled_from(["\n", "\r", "\r\n", "\0", "\t", "\ufeff", "\u2028", "\u2029", "\x85", "\x0b", "\x1e", "é", "日", "a b"]).map(
-            str.encode
-        ),
+        st.sampled_from([*"\n\r\0\t\ufeff\u2028\u2029\x85\x0b\x1eé日", "\r\n", "a b"]).map(str.encode),
     ),
     max_size=30,
 ).map(b"".join)
@@ -222,7 +211,9 @@ def test_no_bytes_put_lines_out_of_step(scratch: Path, content: bytes, packed: s
     if raw_lines[-1] == b"":
         raw_lines.pop()
     lines = read(path)
-    broken = [number for number, raw in enumerate(raw_lines, 1) if raw.decode("utf-8", "ignore").encode() != raw]
+    broken = [
+        number for number, raw in enumerate(raw_lines, 1) if raw.decode("utf-8", "ignore").encode() != raw
+    ]
     if isinstance(lines, InputError):
         assert f"{path}:{broken[0]}: " in str(lines)
         return
@@ -230,11 +221,15 @@ def test_no_bytes_put_lines_out_of_step(scratch: Path, content: bytes, packed: s
     assert len(lines) == len(raw_lines)
     for line, raw in zip(lines, raw_lines, strict=True):
         assert not any(character in line for character in "\n\r\0\t\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
-        assert [character for character in line if character.isalnum()] == [character for character in raw.decode() if character.isalnum()]
+        assert [character for character in line if character.isalnum()] == [
+            character for character in raw.decode() if character.isalnum()
+        ]
 
 
-@given(content=st.binary(max_size=200), cut=st.integers(0, 30), suffix=st.sampled_from([".gz", ".xz", ".zst"]))
-def test_no_damage_to_a_packed_file_gives_another_error(scratch: Path, content: bytes, cut: int, suffix: str) -> None:
+@given(content=st.binary(max_size=200), cut=st.integers(0, 30), suffix=st.sampled_from(PACKED))
+def test_no_damage_to_a_packed_file_gives_another_error(
+    scratch: Path, content: bytes, cut: int, suffix: str
+) -> None:
     path = scratch / f"damaged{suffix}"
     packed = PACK[suffix](b"a line\n" * 50)
     path.write_bytes(packed[: len(packed) - cut] + content)
@@ -252,11 +247,3 @@ def test_pairs_never_slip(scratch: Path, source: bytes, target: bytes) -> None:
         return
     assert [left for left, _ in pairs] == list(read_lines(scratch / "s"))
     assert [right for _, right in pairs] == list(read_lines(scratch / "t"))
-
-
-def test_real_files(shared_data: Path) -> None:
-    warnings = {language: InputWarnings() for language in ("en", "de")}
-    lines = {language: list(read_lines(shared_data / "multi30k" / f"train.{language}.gz", found)) for language, found in warnings.items()}
-    assert {language: len(all_lines) for language, all_lines in lines.items()} == {"en": 29000, "de": 29000}
-    assert warnings["en"].lines == {"HTML entity": 16}
-    assert (warnings["de"].lines["tab"], warnings["de"].first["tab"]) == (1, 7366)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.links.words import check_links, project, word_ranges
+from rnnsearch.text.links.words import character_ranges, check_links, project, word_ranges
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.word_links import parse_links
 
@@ -27,7 +27,25 @@ def test_a_line_of_links(line: str, swapped: bool, links: list[tuple[int, int]])
 
 
 @pytest.mark.parametrize(
-    "item", ["x", "1", "1-", "-1", "1--2", "-1-2", "1-2-3", "1?2", "1 - 2", "²-1", "٣-1", "1-2,", "9999999999-1", "1.0-2"]
+    "item",
+    [
+        "1 - 2",
+        *[
+            "x",
+            "1",
+            "1-",
+            "-1",
+            "1--2",
+            "-1-2",
+            "1-2-3",
+            "1?2",
+            "²-1",
+            "٣-1",
+            "1-2,",
+            "9999999999-1",
+            "1.0-2",
+        ],
+    ],
 )
 def test_what_is_no_link_is_refused_with_its_line(item: str) -> None:
     with pytest.raises(InputError, match=r"^gold.txt:7: '.*' is not a link \(write links source-target"):
@@ -46,7 +64,8 @@ def test_any_line_is_links_or_one_clear_line(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("links", "message"), [([(2, 0)], "refers to source word 2, but the line has 2"), ([(0, 0), (1, 3)], "target word 3")]
+    ("links", "message"),
+    [([(2, 0)], "refers to source word 2, but the line has 2"), ([(0, 0), (1, 3)], "target word 3")],
 )
 def test_a_link_to_a_word_that_is_not_there_is_refused(links: list[tuple[int, int]], message: str) -> None:
     with pytest.raises(InputError, match=f"^f:3: .*{message}"):
@@ -69,18 +88,29 @@ def test_a_link_to_a_word_that_is_not_there_is_refused(links: list[tuple[int, in
         ([""], [], [(0, 0)]),
     ],
 )
-def test_words_are_found_by_their_letters(given_words: list[str], words: list[str], ranges: list[tuple[int, int]] | None) -> None:
+def test_words_are_found_by_their_letters(
+    given_words: list[str], words: list[str], ranges: list[tuple[int, int]] | None
+) -> None:
     assert word_ranges(given_words, words) == ranges
 
 
 @given(st.lists(st.text("ab.'", min_size=1, max_size=4), max_size=6), st.data())
-def test_a_word_shares_a_letter_with_every_given_word_it_belongs_to(given_words: list[str], data: st.DataObject) -> None:
+def test_a_word_shares_a_letter_with_every_given_word_it_belongs_to(
+    given_words: list[str], data: st.DataObject
+) -> None:
     letters = "".join(given_words)
-    cuts = [0, *sorted(data.draw(st.sets(st.integers(1, max(len(letters) - 1, 1))))), len(letters)] if letters else [0]
+    cuts = (
+        [0, *sorted(data.draw(st.sets(st.integers(1, max(len(letters) - 1, 1))))), len(letters)]
+        if letters
+        else [0]
+    )
     words = [letters[begin:end] for begin, end in pairwise(cuts) if begin < end]
     owner = [number for number, word in enumerate(given_words) for _ in word]
     of_word = [number for number, word in enumerate(words) for _ in word]
-    expected = [sorted({word for word, given in zip(of_word, owner, strict=True) if given == number}) for number in range(len(given_words))]
+    expected = [
+        sorted({word for word, given in zip(of_word, owner, strict=True) if given == number})
+        for number in range(len(given_words))
+    ]
     found = word_ranges(given_words, words)
     assert found is not None
     assert [list(range(*one)) for one in found] == expected
@@ -101,3 +131,20 @@ def test_a_link_becomes_links_between_all_words() -> None:
     assert project([(0, 0), (1, 1)], [(0, 2), (2, 3)], [(0, 1), (1, 3)]) == [(0, 0), (1, 0), (2, 1), (2, 2)]
     assert project([(0, 0), (0, 1)], [(0, 1)], [(0, 1), (0, 1)]) == [(0, 0)]  # merged: once
     assert project([(0, 0)], [(1, 1)], [(0, 1)]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "expected"),
+    [
+        ("", [], []),
+        ("It's  over.", ["It", "'s", "over", "."], [(0, 2), (2, 4), (6, 10), (10, 11)]),
+        ("New York !", ["New York", "!"], [(0, 8), (9, 10)]),
+        ("Straße", ["STRASSE"], [(0, 6)]),
+        ("so\u00adft", ["soft"], [(0, 5)]),
+        ("a b", ["a", "c"], None),
+    ],
+)
+def test_words_have_their_places_in_the_text(
+    text: str, words: list[str], expected: list[tuple[int, int]] | None
+) -> None:
+    assert character_ranges(text, words) == expected

@@ -1,9 +1,11 @@
+"""One corpus, from files, lists and iterators; test_prepare_texts.py has several, and links."""
+
 from __future__ import annotations
 
 import errno
 import json
 from collections import Counter
-from itertools import islice
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,10 @@ import pytest
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.lines import read_lines
-from rnnsearch.text.preparing import cleaning, shuffle
+from rnnsearch.text.preparing import cleaning
 from rnnsearch.text.preparing import prepare as preparation
-from rnnsearch.text.preparing.preparation_report import PreparationReport
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus, Pairs
-from rnnsearch.text.tokenise import Tokeniser
 
 
 def settings(**values: object) -> DataSettings:
@@ -29,41 +29,25 @@ def write(path: Path, lines: list[str]) -> Path:
     return path
 
 
-def numbered(folder: Path, pairs: int = 50) -> tuple[Path, Path]:
+def numbered(folder: Path) -> tuple[Path, Path]:
     """Line i says i in both languages, i % 7 + 1 times and i % 5 + 1 times."""
-    source = write(folder / "train.s", [" ".join([f"s{i}"] * (i % 7 + 1)) for i in range(pairs)])
-    target = write(folder / "train.t", [" ".join([f"t{i}"] * (i % 5 + 1)) for i in range(pairs)])
+    source = write(folder / "train.s", [" ".join([f"s{i}"] * (i % 7 + 1)) for i in range(50)])
+    target = write(folder / "train.t", [" ".join([f"t{i}"] * (i % 5 + 1)) for i in range(50)])
     return source, target
 
 
 def words(corpus: Corpus, pairs: Pairs) -> list[tuple[str, str]]:
     return [
-        (" ".join(corpus.source.decode(pairs.source(i).tolist()).words), " ".join(corpus.target.decode(pairs.target(i).tolist()).words))
+        (
+            " ".join(corpus.source.decode(pairs.source(i).tolist()).words),
+            " ".join(corpus.target.decode(pairs.target(i).tolist()).words),
+        )
         for i in range(len(pairs))
     ]
 
 
 def content(store: Path) -> dict[str, bytes]:
-    """All files but the page, which has a date."""
-    return {path.name: path.read_bytes() for path in sorted(store.iterdir()) if path.name != "report.html"}
-
-
-@pytest.mark.parametrize("gathered", [1, 7, 1000])
-def test_every_pair_is_stored_once_with_its_translation_in_a_new_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gathered: int
-) -> None:
-    monkeypatch.setattr(shuffle, "_GATHERED", gathered)
-    source, target = numbered(tmp_path)
-    report = prepare(source, target, tmp_path / "store", settings=settings())
-    corpus = Corpus.open(tmp_path / "store")
-    raw = list(zip(read_lines(source), read_lines(target), strict=True))
-    stored = words(corpus, corpus.train)
-    assert stored != raw
-    assert Counter(stored) == Counter(raw)
-    assert corpus.train.source_lengths.tolist() == [len(left.split()) + 1 for left, _ in stored]
-    assert all(corpus.train.source(i)[-1] == corpus.train.target(i)[-1] == 0 for i in range(50))
-    assert corpus.dev is None
-    assert (report.pairs_read, report.pairs_kept) == (50, 50)
+    return {path.name: path.read_bytes() for path in sorted(store.iterdir())}
 
 
 def test_the_same_input_gives_the_same_bytes_and_another_seed_another_order(tmp_path: Path) -> None:
@@ -71,6 +55,9 @@ def test_the_same_input_gives_the_same_bytes_and_another_seed_another_order(tmp_
     for name, seed in {"a": 1, "b": 1, "c": 2, "d": 3}.items():
         prepare(source, target, tmp_path / name, settings=settings(seed=seed))
     assert content(tmp_path / "a") == content(tmp_path / "b")
+    corpus = Corpus.open(tmp_path / "a")
+    assert words(corpus, corpus.train) != list(zip(read_lines(source), read_lines(target), strict=True))
+    assert corpus.dev is None
     assert len({content(tmp_path / name)["train.source.0000.ids.npy"] for name in "acd"}) == 3
 
 
@@ -79,7 +66,14 @@ def test_workers_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cleaning, "PAIRS", 8)
     prepare(source, target, tmp_path / "one", settings=settings())
     seen: list[tuple[str, int, int | None]] = []
-    prepare(source, target, tmp_path / "two", settings=settings(), workers=2, progress=lambda *step: seen.append(step))
+    prepare(
+        source,
+        target,
+        tmp_path / "two",
+        settings=settings(),
+        workers=2,
+        progress=lambda *step: seen.append(step),
+    )
     assert content(tmp_path / "one") == content(tmp_path / "two")
     assert [done for text, done, _ in seen if text == "tokenising"] == [8, 16, 24, 32, 40, 48, 50]
     assert ("encoding", 50, 50) in seen
@@ -90,22 +84,24 @@ def test_pairs_are_dropped_for_a_reason_that_is_counted(tmp_path: Path) -> None:
     target = write(tmp_path / "t", ["A B", "A", "", "A", "A B C", "A\x00B C D", "A"])
     report = prepare(source, target, tmp_path / "store", settings=settings(max_words=2))
     assert (report.pairs_read, report.pairs_kept) == (7, 2)
-    assert {dropped.reason: dropped.pairs for dropped in report.dropped if dropped.pairs} == {"empty side": 2, "too long": 3}
+    assert {dropped.reason: dropped.pairs for dropped in report.dropped if dropped.pairs} == {
+        "empty side": 2,
+        "too long": 3,
+    }
     assert [example.number for dropped in report.dropped for example in dropped.examples] == [2, 3, 4, 5, 6]
+    assert "\0" not in report.text()
     assert report.texts[0].source_warnings.lines == {"tab": 1}
     assert report.texts[0].target_warnings.lines == {"NUL character": 1}
     corpus = Corpus.open(tmp_path / "store")
     assert sorted(words(corpus, corpus.train)) == [("a", "A"), ("a b", "A B")]
-
-
-def test_dropped_pairs_leave_no_words_behind(tmp_path: Path) -> None:
-    source, target = write(tmp_path / "s", ["a", "x x x"]), write(tmp_path / "t", ["A", "X"])
-    prepare(source, target, tmp_path / "store", settings=settings(max_words=2))
-    assert "x" not in Corpus.open(tmp_path / "store").source.vocabulary
+    assert "c" not in corpus.source.vocabulary  # dropped pairs leave no words behind
 
 
 def test_development_pairs_are_all_kept_in_order(tmp_path: Path) -> None:
-    dev = write(tmp_path / "dev.s", ["", "s1 s2", "s3 " * 40, "&amp; é"]), write(tmp_path / "dev.t", ["t1", "", "t9", "t2"])
+    dev = (
+        write(tmp_path / "dev.s", ["", "s1 s2", "s3 " * 40, "&amp; é"]),
+        write(tmp_path / "dev.t", ["t1", "", "t9", "t2"]),
+    )
     report = prepare(*numbered(tmp_path), tmp_path / "store", dev=dev, settings=settings(max_words=10))
     corpus = Corpus.open(tmp_path / "store")
     assert corpus.dev is not None
@@ -116,7 +112,11 @@ def test_development_pairs_are_all_kept_in_order(tmp_path: Path) -> None:
     assert words(corpus, corpus.dev)[3] == ("<unk> <unk>", "t2")
     assert report.dev_source is not None
     assert report.dev[0].source_warnings.lines == {"HTML entity": 1}
-    assert (report.dev_source.tokens, report.dev_source.known_tokens, report.dev_source.known_sentences) == (44, 42, 3)
+    assert (report.dev_source.tokens, report.dev_source.known_tokens, report.dev_source.known_sentences) == (
+        44,
+        42,
+        3,
+    )
 
 
 def test_the_report_counts_what_the_vocabulary_knows(tmp_path: Path) -> None:
@@ -135,9 +135,13 @@ def test_the_report_counts_what_the_vocabulary_knows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("subwords", ["unigram", "bpe"])
 def test_subwords_leave_no_word_unknown(tmp_path: Path, subwords: str) -> None:
     source, target = numbered(tmp_path)
-    report = prepare(source, target, tmp_path / "store", settings=settings(subwords=subwords, vocabulary_size=30))
+    report = prepare(
+        source, target, tmp_path / "store", settings=settings(subwords=subwords, vocabulary_size=30)
+    )
     corpus = Corpus.open(tmp_path / "store")
-    assert Counter(words(corpus, corpus.train)) == Counter(zip(read_lines(source), read_lines(target), strict=True))
+    assert Counter(words(corpus, corpus.train)) == Counter(
+        zip(read_lines(source), read_lines(target), strict=True)
+    )
     assert report.unit == "subwords"
     assert report.source.known_tokens == report.source.tokens > report.source.words
     assert report.source_vocabulary <= 32
@@ -156,7 +160,11 @@ STAGES = ["tokenising", "counting the target words", "encoding", "shuffling", "t
 
 
 @pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("fault", [KeyboardInterrupt(), RuntimeError("a bug"), OSError(errno.ENOSPC, "No space left on device")], ids=repr)
+@pytest.mark.parametrize(
+    "fault",
+    [KeyboardInterrupt(), RuntimeError("a bug"), OSError(errno.ENOSPC, "No space left on device")],
+    ids=repr,
+)
 @pytest.mark.parametrize("existing", [False, True])
 def test_an_interrupted_preparation_leaves_nothing_but_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, fault: BaseException, existing: bool
@@ -198,51 +206,105 @@ def test_a_folder_in_the_way_is_refused_unless_it_is_a_store_to_overwrite(tmp_pa
     assert (precious / "thesis").exists()
 
 
+def lines(corpus: Path, name: str) -> list[str]:
+    return list(read_lines(corpus / name))
+
+
+GIVEN: dict[str, Callable[[Path, str], tuple[Any, Any]]] = {
+    "strings that name files": lambda corpus, name: (str(corpus / f"{name}.en"), str(corpus / f"{name}.fr")),
+    "lists": lambda corpus, name: (lines(corpus, f"{name}.en"), lines(corpus, f"{name}.fr")),
+    "iterators": lambda corpus, name: (
+        iter(lines(corpus, f"{name}.en")),
+        (line for line in lines(corpus, f"{name}.fr")),
+    ),
+    "a file and a list": lambda corpus, name: (corpus / f"{name}.en", lines(corpus, f"{name}.fr")),
+    "open files": lambda corpus, name: (
+        (corpus / f"{name}.en").open(encoding="utf-8"),
+        (corpus / f"{name}.fr").open(encoding="utf-8"),
+    ),
+    "pairs": lambda corpus, name: (
+        zip(lines(corpus, f"{name}.en"), lines(corpus, f"{name}.fr"), strict=True),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", GIVEN)
+def test_the_store_is_the_same(tiny_corpus: Path, tiny_store: Path, tmp_path: Path, what: str) -> None:
+    source, target = GIVEN[what](tiny_corpus, "train")
+    dev = GIVEN[what](tiny_corpus, "dev")
+    report = prepare(source, target, str(tmp_path / "store"), dev=dev, settings=DataSettings())
+    for each in (source, target, *dev):
+        getattr(each, "close", lambda: None)()
+    assert (report.pairs_read, report.pairs_kept) == (300, 300)
+    assert not report.texts[0].source_warnings.lines
+    names = {path.name for path in tiny_store.glob("*.npy")} | {
+        "vocabulary.source.txt",
+        "vocabulary.target.txt",
+        "dev.source.txt",
+    }
+    for name in names:
+        assert (tmp_path / "store" / name).read_bytes() == (tiny_store / name).read_bytes(), name
+    assert len(Corpus.open(tmp_path / "store").train) == 300
+
+
+def endless_mistakes() -> Iterator[Any]:
+    yield from ["The man.", "He sees.", None]
+
+
 @pytest.mark.parametrize(
-    ("source", "target", "values", "message"),
+    ("source", "target", "options", "said"),
     [
+        (
+            ["a", "b"],
+            ["a"],
+            {},
+            "lines in memory has 2 lines and lines in memory has 1, so they are not parallel",
+        ),
+        (["a", b"b"], ["a", "b"], {}, "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))"),
+        (endless_mistakes(), ["a", "b", "c"], {}, "line 3 is None, not text"),
+        (b"text", ["a"], {}, "bytes were given where lines are expected"),
+        (None, ["a"], {}, "what was given is None, and lines are expected"),
+        ([("a", "b"), "cd"], None, {}, "pair 2 is of type str, not a source and a target line"),
+        ("a sentence", None, {}, "one text was given where pairs are expected"),
         ([], [], {}, "the texts are empty"),
-        (["a", ""], ["", "b"], {}, r"all pairs of .* were dropped \(empty side: 2\)"),
-        (["a b c"], ["a"], {"max_words": 2}, r"were dropped \(too long: 1\)"),
-        (["a", "b"], ["a"], {}, "has 2 lines and .* has 1, so they are not parallel"),
+        (
+            ["a", ""],
+            ["", "b"],
+            {},
+            "all pairs of lines in memory | lines in memory were dropped (empty side: 2)",
+        ),
+        (["a b c"], ["a"], {"max_words": 2}, "were dropped (too long: 1)"),
         (["a"], ["b"], {"minimum_count": 2}, "no source word occurs at least 2 times"),
         (["a"], ["b"], {"subwords": "bpe", "vocabulary_size": 1}, "sentencepiece cannot make 1 bpe subwords"),
+        (["a"], ["b"], {"dev": ([], [])}, "the development files are empty"),
+        (["a"], ["b"], {"dev": (["a"], [])}, "not parallel"),
+        (
+            ["a"],
+            ["b"],
+            {"dev": ["a", "b", "c"]},
+            "dev is not the two sides of a text (give dev=(source, target)",
+        ),
+        (["a"], ["b"], {"dev": "dev"}, "dev is not the two sides of a text"),
     ],
 )
-def test_input_that_makes_no_corpus_is_refused(
-    tmp_path: Path, source: list[str], target: list[str], values: dict[str, object], message: str
+def test_what_makes_no_corpus_is_one_line_and_leaves_nothing(
+    tmp_path: Path, source: Any, target: Any, options: dict[str, Any], said: str
 ) -> None:
-    with pytest.raises(InputError, match=message):
-        prepare(write(tmp_path / "s", source), write(tmp_path / "t", target), tmp_path / "store", settings=settings(**values))
-    assert not (tmp_path / "store").exists()
+    values = options.copy()
+    dev = values.pop("dev", None)
+    with pytest.raises(InputError) as error:
+        prepare(source, target, tmp_path / "store", dev=dev, settings=DataSettings.model_validate(values))
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("lines", "message"), [(([], []), "the development files are empty"), ((["a"], []), "not parallel")])
-def test_development_files_that_are_none_are_refused(tmp_path: Path, lines: tuple[list[str], list[str]], message: str) -> None:
-    dev = write(tmp_path / "dev.s", lines[0]), write(tmp_path / "dev.t", lines[1])
-    with pytest.raises(InputError, match=message):
-        prepare(*numbered(tmp_path), tmp_path / "store", dev=dev, settings=settings())
-
-
-def test_real_text(shared_data: Path, tmp_path: Path) -> None:
-    folder = shared_data / "multi30k"
-    files = {side: write(tmp_path / side, list(islice(read_lines(folder / f"train.{side}.gz"), 3000))) for side in ("en", "fr")}
-    dev = folder / "val.en.gz", folder / "val.fr.gz"
-    chosen = DataSettings.model_validate({"vocabulary_size": 2000})
-    report = prepare(files["en"], files["fr"], tmp_path / "store", dev=dev, settings=chosen)
-    assert isinstance(report, PreparationReport)
-    assert (report.pairs_read, report.pairs_kept, report.source_vocabulary) == (3000, 3000, 2002)
-    assert 0.9 < report.target.known_tokens / report.target.tokens < 1
-    corpus = Corpus.open(tmp_path / "store")
-
-    def known(side: str, line: str) -> str:
-        codec = corpus.source if side == "en" else corpus.target
-        return " ".join(word if word in codec.vocabulary else "<unk>" for word in Tokeniser("moses", side).words(line))
-
-    raw = zip(read_lines(files["en"]), read_lines(files["fr"]), strict=True)
-    assert Counter(words(corpus, corpus.train)) == Counter((known("en", left), known("fr", right)) for left, right in raw)
-    assert corpus.dev is not None
-    assert corpus.dev_source_lines == list(read_lines(dev[0]))
-    assert words(corpus, corpus.dev) == [
-        (known("en", left), known("fr", right)) for left, right in zip(corpus.dev_source_lines, corpus.dev_target_lines, strict=True)
-    ]
+def test_lines_are_cleaned_as_those_of_files_are(tmp_path: Path) -> None:
+    """Line breaks, control characters and halves of surrogate pairs: none of them reaches the store."""
+    sides = ["one two\n", "three\x07four", "five\nsix", "se\ud800ven"], [*"abcd"]
+    report = prepare(*sides, tmp_path / "store", dev=sides, settings=DataSettings())
+    assert report.pairs_kept == 4
+    cleaned = ["one two", "three four", "five six", "se\ufffdven"]
+    assert Corpus.open(tmp_path / "store").dev_source_lines == cleaned
+    assert report.texts[0].source_warnings.lines == {"control character": 1, "line break inside the text": 1}

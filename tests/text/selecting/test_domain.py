@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.selecting.domain import Contrast, PairScorer, TokenisedLines, Tokenisers, random_sample, tokenised
+from rnnsearch.text.selecting.domain import (
+    Contrast,
+    PairScorer,
+    TokenisedLines,
+    Tokenisers,
+    random_sample,
+    tokenised,
+)
 from rnnsearch.text.selecting.ngrams import NgramModel, as_text
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
@@ -26,12 +33,16 @@ def numbered(pairs: int) -> list[tuple[str, str]]:
 
 
 def test_pairs_with_an_empty_side_teach_nothing() -> None:
-    assert tokenised([("a  b", "c"), ("", "x"), ("y", " "), ("d", "e f")], SPACE) == TokenisedLines(["a b", "d"], ["c", "e f"])
+    assert tokenised([("a  b", "c"), ("", "x"), ("y", " "), ("d", "e f")], SPACE) == TokenisedLines(
+        ["a b", "d"], ["c", "e f"]
+    )
     assert TokenisedLines(["a b", "d"], ["c", "e f"]).words == [3, 3]
 
 
 @given(some_pairs, st.integers(1, 120), st.integers(0, 5))
-def test_the_sample_has_as_many_words_as_asked_and_no_pair_too_many(pairs: list[tuple[str, str]], words: int, seed: int) -> None:
+def test_the_sample_has_as_many_words_as_asked_and_no_pair_too_many(
+    pairs: list[tuple[str, str]], words: int, seed: int
+) -> None:
     sample = random_sample(pairs, SPACE, words, seed)
     whole = tokenised(pairs, SPACE)
     sizes = [source.count(" ") + target.count(" ") + 2 for source, target in zip(*sample, strict=True)]
@@ -48,7 +59,8 @@ def test_the_sample_is_in_the_order_of_the_pool_and_of_the_seed() -> None:
 
 
 def test_every_part_of_the_pool_is_sampled_alike() -> None:
-    """1000 samples of 20 of 100 pairs: each pair is in 200 of them, give or take five standard deviations of 13."""
+    """1000 samples of 20 of 100 pairs: each pair is in 200 of them, give or take five standard deviations of
+    13."""
     pairs = [(f"s{i}", f"t{i}") for i in range(100)]
     times = np.zeros(100)
     for seed in range(1000):
@@ -76,9 +88,18 @@ def test_differences_are_those_of_the_two_cross_entropies() -> None:
     expected = []
     for line in lines:
         bits = []
-        for sentences in (["a dog runs", "a dog sleeps", "the dog runs"], ["the law is a law", "the dog is a law", "is it"]):
-            model = NgramModel.estimate(as_text([s.split() for s in sentences], learnt.vocabulary), len(learnt.vocabulary), 3)
-            bits.append(-model.log_probabilities(as_text([line], learnt.vocabulary)).sum() / math.log(2) / (len(line) + 1))
+        for sentences in (
+            ["a dog runs", "a dog sleeps", "the dog runs"],
+            ["the law is a law", "the dog is a law", "is it"],
+        ):
+            model = NgramModel.estimate(
+                as_text([s.split() for s in sentences], learnt.vocabulary), len(learnt.vocabulary), 3
+            )
+            bits.append(
+                -model.log_probabilities(as_text([line], learnt.vocabulary)).sum()
+                / math.log(2)
+                / (len(line) + 1)
+            )
         expected.append(bits[0] - bits[1])
     assert learnt.differences(lines).tolist() == pytest.approx(expected)
     assert expected[0] < 0 < expected[1]
@@ -91,11 +112,18 @@ def test_a_domain_without_a_word_that_occurs_twice_is_refused() -> None:
 
 def test_a_score_is_the_sum_of_both_sides_and_an_empty_side_is_never_kept(tmp_path: Path) -> None:
     source = contrast()
-    target = Contrast.learn(["un chien court", "un chien dort"], ["la loi est une loi", "un chien"], 2, "target")
+    target = Contrast.learn(
+        ["un chien court", "un chien dort"], ["la loi est une loi", "un chien"], 2, "target"
+    )
     source.save(tmp_path / "source")
     target.save(tmp_path / "target")
     lines = [("a dog runs", "un chien court"), ("", "un"), ("the dog", ""), ("law", "la loi")]
     found = PairScorer(tmp_path, SPACE)(lines)
-    sides = [contrast.differences([line[side].split() for line in lines]) for side, contrast in enumerate((source, target))]
-    assert found["score"].tolist() == pytest.approx([sides[0][0] + sides[1][0], math.inf, math.inf, sides[0][3] + sides[1][3]])
+    sides = [
+        contrast.differences([line[side].split() for line in lines])
+        for side, contrast in enumerate((source, target))
+    ]
+    assert found["score"].tolist() == pytest.approx(
+        [sides[0][0] + sides[1][0], math.inf, math.inf, sides[0][3] + sides[1][3]]
+    )
     assert found["words"].tolist() == [3, 1, 0, 2]

@@ -32,11 +32,15 @@ def probability(model: NgramModel, context: list[int], word: int) -> float:
 
 
 class PlainKneserNey:
-    """The same model from its definition, one probability at a time, on words as strings; `predicted` are the words of the vocabulary."""
+    """The same model from its definition, one probability at a time, on words as strings; `predicted` are the
+    words of the vocabulary."""
 
     def __init__(self, sentences: list[Sentence], order: int, known: str, predicted: int) -> None:
         self.order, self.predicted = order, predicted
-        lines = [("<s>", *(word if word in known else "<unk>" for word in sentence), "</s>") for sentence in sentences]
+        lines = [
+            ("<s>", *(word if word in known else "<unk>" for word in sentence), "</s>")
+            for sentence in sentences
+        ]
         self.counts: dict[Sentence, int] = {}
         for length in range(1, order + 1):
             occurrences = Counter(gram for line in lines for gram in grams(line, length))
@@ -50,7 +54,10 @@ class PlainKneserNey:
         self.discounts = {length: self._discounts(length) for length in range(1, order + 1)}
 
     def _discounts(self, length: int) -> list[float]:
-        n = [sum(len(gram) == length and count == times for gram, count in self.counts.items()) for times in range(5)]
+        n = [
+            sum(len(gram) == length and count == times for gram, count in self.counts.items())
+            for times in range(5)
+        ]
         if all(n[1:]):
             y = n[1] / (n[1] + 2 * n[2])
             found = [times - (times + 1) * y * n[times + 1] / n[times] for times in (1, 2, 3)]
@@ -61,11 +68,17 @@ class PlainKneserNey:
     def probability(self, context: Sentence, word: str) -> float:
         """p(word | context), where only the last order − 1 words of the context matter."""
         context = context[max(0, len(context) - self.order + 1) :]
-        followers = {gram[-1]: count for gram, count in self.counts.items() if len(gram) == len(context) + 1 and gram[:-1] == context}
+        followers = {
+            gram[-1]: count
+            for gram, count in self.counts.items()
+            if len(gram) == len(context) + 1 and gram[:-1] == context
+        }
         shorter = self.probability(context[1:], word) if context else 1 / self.predicted
         if not followers:
             return shorter
-        amount = {follower: self.discounts[len(context) + 1][min(count, 3)] for follower, count in followers.items()}
+        amount = {
+            follower: self.discounts[len(context) + 1][min(count, 3)] for follower, count in followers.items()
+        }
         own = max(followers.get(word, 0) - amount.get(word, 0), 0)
         return (own + sum(amount.values()) * shorter) / sum(followers.values())
 
@@ -75,7 +88,9 @@ def grams(line: Sentence, length: int) -> list[Sentence]:
 
 
 @given(sentences_, st.lists(st.sampled_from("abcx"), max_size=5), st.integers(1, 5))
-def test_every_probability_is_that_of_the_definition(sentences: list[Sentence], asked: list[str], order: int) -> None:
+def test_every_probability_is_that_of_the_definition(
+    sentences: list[Sentence], asked: list[str], order: int
+) -> None:
     model, plain = learnt(sentences, order), PlainKneserNey(sentences, order, "abc", len(WORDS))
     line = ["<s>", *(word if word in "abc" else "<unk>" for word in asked), "</s>"]
     expected = [plain.probability(tuple(line[:place]), line[place]) for place in range(1, len(line))]
@@ -89,14 +104,21 @@ def test_every_probability_is_that_of_the_definition_with_estimated_discounts() 
     random = np.random.default_rng(3)
     words = [chr(number) for number in range(ord("a"), ord("a") + 26)]
     weights = 1 / np.arange(1, 27) ** 1.2
-    sentences = [tuple(random.choice(words, random.integers(1, 9), p=weights / weights.sum())) for _ in range(150)]
+    sentences = [
+        tuple(random.choice(words, random.integers(1, 9), p=weights / weights.sum())) for _ in range(150)
+    ]
     vocabulary = Vocabulary(words[:22])
-    model, plain = learnt(sentences[:120], 3, vocabulary), PlainKneserNey(sentences[:120], 3, "".join(words[:22]), len(vocabulary))
+    model, plain = (
+        learnt(sentences[:120], 3, vocabulary),
+        PlainKneserNey(sentences[:120], 3, "".join(words[:22]), len(vocabulary)),
+    )
     assert all(plain.discounts[length][1:] != list(FALLBACK) for length in (2, 3))
     for sentence in sentences[120:]:
         line = ("<s>", *(word if word in words[:22] else "<unk>" for word in sentence), "</s>")
         expected = [plain.probability(line[:place], line[place]) for place in range(1, len(line))]
-        np.testing.assert_allclose(np.exp(model.log_probabilities(as_text([sentence], vocabulary))[1:]), expected, rtol=2e-6)
+        np.testing.assert_allclose(
+            np.exp(model.log_probabilities(as_text([sentence], vocabulary))[1:]), expected, rtol=2e-6
+        )
 
 
 @given(sentences_, st.integers(1, 4))
@@ -122,19 +144,9 @@ def test_cross_entropy_is_bits_per_word() -> None:
     text = as_text([("a", "b"), ()], WORDS)
     logs = model.log_probabilities(text)
     assert text.ids.tolist() == [5, *WORDS.ids("ab"), 0, 5, 0]
-    assert model.cross_entropies(text).tolist() == pytest.approx([-logs[:4].sum() / math.log(2) / 3, -logs[5] / math.log(2)])
-
-
-def test_what_was_read_often_is_more_probable_than_what_was_not() -> None:
-    model = learnt([("a", "b", "c")] * 5 + [("c", "b", "a")], 3)
-    assert model.cross_entropies(as_text([("a", "b", "c")], WORDS)) < model.cross_entropies(as_text([("b", "a", "c")], WORDS))
-
-
-def test_a_word_in_one_company_only_is_rare_elsewhere() -> None:
-    """The mark of Kneser–Ney: `c` is frequent, but only ever follows b, so after a context never seen it is less probable than `a`."""
-    model = learnt([("b", "c")] * 20 + [("a",), ("b", "a"), ("x", "a")], 2)
-    a, c = WORDS.ids("ac")
-    assert probability(model, [c], c) < probability(model, [c], a)
+    assert model.cross_entropies(text).tolist() == pytest.approx(
+        [-logs[:4].sum() / math.log(2) / 3, -logs[5] / math.log(2)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,5 +170,5 @@ def test_what_was_saved_is_opened(tmp_path: Path) -> None:
         model = NgramModel.estimate(text, len(WORDS), order)
         model.save(folder)
         opened = NgramModel.open(folder)
-        assert opened.order == order
+        assert (opened.words, len(opened.logs)) == (len(WORDS), order)
         assert opened.log_probabilities(text).tolist() == model.log_probabilities(text).tolist()

@@ -1,3 +1,6 @@
+"""Batches against the procedure written out: the order of pairs, partitions and their words, collating, and
+any position to go on from."""
+
 from __future__ import annotations
 
 from itertools import islice
@@ -10,8 +13,9 @@ from hypothesis import strategies as st
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.store.batches import BatchOrder, Position, collate, pad
+from rnnsearch.text.store.batches import collate, pad
 from rnnsearch.text.store.corpus import Pairs, SentenceIds
+from rnnsearch.text.store.order import BatchOrder, ChosenPairs, Position, batches_from
 
 
 def lengths(pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -34,8 +38,18 @@ def epoch(order: BatchOrder, number: int = 0) -> list[list[int]]:
     raise AssertionError("the order ended")
 
 
-VARIANTS = [{}, {"reshuffle": True}, {"batch_tokens": 60}, {"batch_tokens": 60, "reshuffle": True}, {"batch_size": 1}, {"pool_batches": 1}]
+VARIANTS = [
+    {},
+    {"reshuffle": True},
+    {"batch_tokens": 60},
+    {"batch_tokens": 60, "reshuffle": True},
+    {"batch_size": 1},
+    {"pool_batches": 1},
+]
 variants = pytest.mark.parametrize("variant", VARIANTS, ids=str)
+some_variants = pytest.mark.parametrize(
+    "variant", [variant for variant in VARIANTS if variant != {"batch_size": 1}], ids=str
+)
 
 
 def test_the_papers_procedure() -> None:
@@ -48,7 +62,8 @@ def test_the_papers_procedure() -> None:
         expected += [pool[i : i + 4] for i in range(0, len(pool), 4)]
     order = BatchOrder(source, target, settings())
     assert epoch(order) == epoch(order, 1) == expected
-    assert len(order) == len(expected)
+    positions = [position for _, position in islice(order.batches(), len(order) + 1)]
+    assert positions == [*(Position(0, done) for done in range(1, len(expected))), (1, 0), (1, 1)]
 
 
 @variants
@@ -65,24 +80,14 @@ def test_an_epoch_holds_every_short_pair_once(variant: dict[str, object], pairs:
 
 
 @variants
-def test_the_order_is_a_function_of_settings_and_epoch(variant: dict[str, object]) -> None:
-    first, second = (BatchOrder(*lengths(90), settings(**variant)) for _ in range(2))
-    assert [epoch(first, number) for number in (0, 1, 2)] == [epoch(second, number) for number in (0, 1, 2)]
-
-
-@variants
 def test_it_resumes_at_every_position(variant: dict[str, object]) -> None:
     order = BatchOrder(*lengths(50), settings(**variant))
     whole = [(batch.tolist(), position) for batch, position in islice(order.batches(), 2 * len(order) + 5)]
     for done, (_, position) in enumerate(whole[:-1], 1):
         resumed = BatchOrder(*lengths(50), settings(**variant)).batches(Position(*position))
-        assert [(batch.tolist(), after) for batch, after in islice(resumed, len(whole) - done)] == whole[done:]
-
-
-def test_positions_count_batches_and_end_with_the_next_epoch() -> None:
-    order = BatchOrder(*lengths(50), settings())
-    positions = [position for _, position in islice(order.batches(), len(order) + 1)]
-    assert positions == [*(Position(0, done) for done in range(1, len(order))), Position(1, 0), Position(1, 1)]
+        assert [(batch.tolist(), after) for batch, after in islice(resumed, len(whole) - done)] == whole[
+            done:
+        ]
 
 
 @variants
@@ -109,49 +114,94 @@ def test_reshuffling_changes_every_epoch_and_the_order_within_pools() -> None:
     source, target = lengths(600)
     order = BatchOrder(source, target, settings(reshuffle=True, batch_size=5, pool_batches=20))
     assert epoch(order, 0) != epoch(order, 1)
-    assert epoch(order, 0) != epoch(BatchOrder(source, target, settings(reshuffle=True, batch_size=5, pool_batches=20, seed=2)), 0)
+    assert epoch(order, 0) != epoch(
+        BatchOrder(source, target, settings(reshuffle=True, batch_size=5, pool_batches=20, seed=2)), 0
+    )
     longest = [max(source[batch].max(), target[batch].max()) for batch in epoch(order)[:20]]
     assert longest != sorted(longest)
     for batch in epoch(order)[:20]:  # pools are still sorted before they are cut
         assert np.ptp(np.maximum(source[batch], target[batch])) <= 6
 
 
-def test_sorting_saves_padding() -> None:
-    source, target = lengths(400)
-    order = BatchOrder(source, target, settings(pool_batches=20))
-    padded = sum(len(batch) * (source[batch].max() + target[batch].max()) for batch in epoch(order))
-    assert order.padding_share() == pytest.approx(1 - (source[order.kept].sum() + target[order.kept].sum()) / padded)
-    assert order.padding_share() < BatchOrder(source, target, settings(pool_batches=1)).padding_share()
-
-
 def test_rounded_lengths_count_as_padding() -> None:
-    """In the budget of a batch, in the share of padding, and for a single pair."""
+    """In the budget of a batch and in the share of padding, which sorting makes smaller."""
     source, target = lengths(200, seed=3)
     order = BatchOrder(source, target, settings(batch_tokens=64, length_multiple=8))
-    shapes = [(len(batch), *(-(-int(side[batch].max()) // 8) * 8 for side in (source, target))) for batch in epoch(order)]
+    shapes = [
+        (len(batch), *(-(-int(side[batch].max()) // 8) * 8 for side in (source, target)))
+        for batch in epoch(order)
+    ]
     assert all(pairs * max(positions) <= 64 for pairs, *positions in shapes)
     assert max(pairs * max(positions) for pairs, *positions in shapes) == 64
     padded = sum(pairs * sum(positions) for pairs, *positions in shapes)
-    assert order.padding_share() == pytest.approx(1 - (source[order.kept].sum() + target[order.kept].sum()) / padded)
-    with pytest.raises(InputError, match="batch_tokens = 13 cannot hold a pair of 16 positions"):
-        BatchOrder(np.array([3, 12]), np.array([3, 5]), settings(batch_tokens=13, length_multiple=8))
+    assert order.padding_share() == pytest.approx(
+        1 - (source[order.kept].sum() + target[order.kept].sum()) / padded
+    )
+    assert order.padding_share() < BatchOrder(source, target, settings(pool_batches=1)).padding_share()
 
 
-def test_no_pair_short_enough_is_refused() -> None:
-    with pytest.raises(InputError, match=r"none of the 2 pairs .* training.max_length = 24 \(raise training.max_length"):
-        BatchOrder(np.array([26, 3]), np.array([3, 26]), settings())
-    with pytest.raises(InputError, match="none of the 0 pairs"):
-        BatchOrder(np.array([], dtype=int), np.array([], dtype=int), settings())
+@pytest.mark.parametrize(
+    ("pairs", "values", "message"),
+    [
+        (
+            [(26, 3), (3, 26)],
+            {},
+            r"none of the 2 pairs .* training.max_length = 24 \(raise training.max_length",
+        ),
+        ([], {}, "none of the 0 pairs"),
+        ([(3, 3), (12, 5), (30, 30)], {"batch_tokens": 10}, "= 10 cannot hold a pair of 12 positions"),
+        (
+            [(3, 3), (12, 5)],
+            {"batch_tokens": 13, "length_multiple": 8},
+            "= 13 cannot hold a pair of 16 positions",
+        ),
+    ],
+)
+def test_lengths_that_make_no_batch_are_refused(
+    pairs: list[tuple[int, int]], values: dict[str, object], message: str
+) -> None:
+    source, target = np.array(pairs, dtype=int).reshape(-1, 2).T
+    with pytest.raises(InputError, match=message):
+        BatchOrder(source, target, settings(**values))
 
 
-def test_a_pair_that_no_batch_can_hold_is_refused() -> None:
-    with pytest.raises(InputError, match="batch_tokens = 10 cannot hold a pair of 12 positions"):
-        BatchOrder(np.array([3, 12, 30]), np.array([3, 5, 30]), settings(batch_tokens=10))
+def read_rank(
+    start: Position, count: int, rank: int, world: int, **values: object
+) -> list[tuple[list[int], Position]]:
+    stream = BatchOrder(*lengths(90), settings(**values)).batches(start, rank=rank, world=world)
+    return [(batch.tolist(), position) for batch, position in islice(stream, count)]
+
+
+@variants
+@pytest.mark.parametrize("world", [2, 3, 7])
+def test_the_ranks_together_read_what_one_process_reads(variant: dict[str, object], world: int) -> None:
+    alone = read_rank(Position(), 10 * world, 0, 1, **variant)
+    ranks = [read_rank(Position(), 10, rank, world, **variant) for rank in range(world)]
+    together = [ranks[rank][step][0] for step in range(10) for rank in range(world)]
+    assert together == [batch for batch, _ in alone]
+    for step in range(10):
+        assert {ranks[rank][step][1] for rank in range(world)} == {alone[(step + 1) * world - 1][1]}
+
+
+@variants
+def test_any_number_of_processes_may_go_on_from_a_step(variant: dict[str, object]) -> None:
+    _, position = read_rank(Position(), 5, 1, 3, **variant)[-1]
+    expected = [batch for batch, _ in read_rank(Position(), 15 + 8, 0, 1, **variant)[15:]]
+    for world in (1, 2, 4):
+        ranks = [read_rank(position, 8 // world, rank, world, **variant) for rank in range(world)]
+        assert [ranks[rank][step][0] for step in range(8 // world) for rank in range(world)] == expected
+
+
+def test_a_rank_that_is_none_is_refused() -> None:
+    for rank, world in ((2, 2), (-1, 2), (0, 0)):
+        with pytest.raises(ValueError, match=f"rank {rank} of {world}"):
+            read_rank(Position(), 1, rank, world)
 
 
 def test_collating_pads_on_the_right_and_keeps_the_order() -> None:
     pairs = Pairs(SentenceIds.of([[5, 0], [6, 7, 0], [0]]), SentenceIds.of([[8, 9, 2, 0], [3, 0], [4, 0]]))
     batch = collate(pairs, np.array([2, 1]))
+    assert pad([[5, 0], np.array([0], dtype=np.uint16)])[0].tolist() == [[5, 0], [0, 0]]
     assert batch.source.tolist() == [[0, 0, 0], [6, 7, 0]]
     assert batch.source_lengths.tolist() == [1, 3]
     assert batch.target.tolist() == [[4, 0], [3, 0]]
@@ -160,28 +210,22 @@ def test_collating_pads_on_the_right_and_keeps_the_order() -> None:
     assert batch.to("cpu").target.tolist() == batch.target.tolist()
 
 
-@pytest.mark.parametrize(("multiple", "positions"), [(1, (3, 4)), (2, (4, 4)), (3, (3, 6)), (5, (5, 5)), (8, (8, 8))])
-def test_lengths_are_rounded_up_to_a_multiple(multiple: int, positions: tuple[int, int]) -> None:
-    pairs = Pairs(SentenceIds.of([[5, 0], [6, 7, 0]]), SentenceIds.of([[8, 9, 2, 0], [3, 0]]), SentenceIds.of([[0, 1], []]))
-    batch, plain = collate(pairs, [0, 1], linked=True, multiple=multiple), collate(pairs, [0, 1], linked=True)
-    assert (batch.source.shape[1], batch.target.shape[1]) == positions
-    assert (batch.source_lengths.tolist(), batch.target_lengths.tolist()) == ([2, 3], [4, 2])
-    assert batch.source[:, :3].equal(plain.source)
-    assert batch.target[:, :4].equal(plain.target)
-    assert batch.known_alignment is not None
-    assert plain.known_alignment is not None
-    assert batch.known_alignment.shape == (2, positions[1], positions[0])
-    assert batch.known_alignment[:, :4, :3].equal(plain.known_alignment)
-    assert batch.known_alignment.sum() == plain.known_alignment.sum()
-
-
 def test_links_become_rows_that_share_1() -> None:
-    source, target = SentenceIds.of([[5, 6, 7, 0], [5, 0], [6, 7, 0]]), SentenceIds.of([[8, 9, 3, 4, 0], [4, 0], [3, 0]])
+    source, target = (
+        SentenceIds.of([[5, 6, 7, 0], [5, 0], [6, 7, 0]]),
+        SentenceIds.of([[8, 9, 3, 4, 0], [4, 0], [3, 0]]),
+    )
     links = SentenceIds.of([[0, 0, 0, 2, 1, 2, 2, 3], [], [1, 0]])  # source and target by turns
     batch = collate(Pairs(source, target, links), np.array([2, 0, 1]), linked=True)
     assert batch.known_alignment is not None
     assert batch.known_alignment.tolist() == [
-        [[0, 1, 0, 0], [0, 0, 1, 0], [0] * 4, [0] * 4, [0] * 4],  # its end is linked to the source's; then padding
+        [
+            [0, 1, 0, 0],
+            [0, 0, 1, 0],
+            [0] * 4,
+            [0] * 4,
+            [0] * 4,
+        ],  # its end is linked to the source's; then padding
         [[1, 0, 0, 0], [0] * 4, [0.5, 0.5, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]],
         [[0] * 4] * 5,  # a pair without links: nothing is known, not even of its end
     ]
@@ -192,7 +236,132 @@ def test_links_become_rows_that_share_1() -> None:
         collate(Pairs(source, target), [0], linked=True)
 
 
-def test_padding_takes_lists_and_arrays() -> None:
-    ids, lengths = pad([[1, 2, 0], np.array([3, 0], dtype=np.uint16)])
-    assert ids.tolist() == [[1, 2, 0], [3, 0, 0]]
-    assert lengths.tolist() == [3, 2]
+WORDS, PAIRS, SIZE = 200, 90, 60
+
+
+def pairs_and_order(**values: object) -> tuple[Pairs, BatchOrder]:
+    """Few frequent words, and many rare ones."""
+    random = np.random.default_rng(3)
+    sides = [
+        [
+            [*(2 + random.geometric(0.03, length) % (WORDS - 2)).tolist(), 0]
+            for length in random.integers(1, 30, PAIRS)
+        ]
+        for _ in range(2)
+    ]
+    pairs = Pairs(*(SentenceIds.of(side) for side in sides), words=(WORDS, WORDS))
+    return pairs, BatchOrder(pairs.source_lengths, pairs.target_lengths, settings(**values))
+
+
+def words_of(pairs: Pairs, batch: np.ndarray) -> set[int]:
+    return {int(word) for i in batch for word in pairs.target(int(i))}
+
+
+def read(
+    start: Position, count: int, size: int = SIZE, **variant: object
+) -> list[tuple[ChosenPairs, Position]]:
+    pairs, order = pairs_and_order(**variant)
+    return list(islice(batches_from(order, start, pairs, size), count))
+
+
+@some_variants
+def test_partitions_hold_the_batches_of_every_epoch_in_their_order(variant: dict[str, object]) -> None:
+    _, order = pairs_and_order(**variant)
+    expected = list(islice(order.batches(), 70))  # three epochs or more
+    assert expected[-1][1].epoch >= 2
+    for (chosen, after), (indices, position) in zip(read(Position(), 70, **variant), expected, strict=True):
+        assert chosen.indices.tolist() == indices.tolist()
+        assert after == position
+
+
+@some_variants
+def test_words_of_a_partition(variant: dict[str, object]) -> None:
+    """As many batches as have at most SIZE words, the words of their targets, and others up to SIZE; a new
+    partition in every epoch."""
+    pairs, order = pairs_and_order(**variant)
+    found = read(Position(), 70, **variant)
+    expected: list[list[np.ndarray]] = [[]]
+    epoch, used = 0, set[int]()
+    for indices, after in islice(order.batches(), 70):
+        mine = words_of(pairs, indices)
+        if expected[-1] and (epoch is None or len(used | mine) > SIZE):
+            expected.append([])
+            used = set()
+        used |= mine
+        expected[-1].append(indices)
+        epoch = None if after.batch == 0 else after.epoch
+    stream = iter(found)
+    for number, batches in enumerate(expected[:-1]):  # the last one goes on after what was read
+        inside = [next(stream)[0] for _ in batches]
+        assert len({one.words.tobytes() for one in inside if one.words is not None}) == 1, number
+        words = inside[0].words
+        assert words is not None
+        assert len(words) == SIZE
+        assert words.tolist() == sorted(set(words.tolist()))
+        assert words[-1] < WORDS
+        for indices in batches:
+            assert words_of(pairs, indices) <= set(words.tolist())
+    assert len(expected) > 6
+    assert max(map(len, expected)) > 1
+
+
+@some_variants
+def test_from_any_position_as_without_a_stop(variant: dict[str, object]) -> None:
+    whole = read(Position(), 60, **variant)
+    for number in range(1, 50):
+        for (chosen, after), (other, position) in zip(
+            read(whole[number - 1][1], 8, **variant), whole[number:], strict=False
+        ):
+            assert after == position
+            np.testing.assert_array_equal(chosen.indices, other.indices)
+            np.testing.assert_array_equal(chosen.words, other.words)
+
+
+def test_other_words_are_drawn_anew_for_every_partition_and_epoch() -> None:
+    """All of the vocabulary comes in, also words that no target has."""
+    found = read(Position(), 3 * 22)
+    drawn = [frozenset(one.words.tolist()) for one, _ in found if one.words is not None]
+    assert len(set(drawn)) > 12
+    pairs, _ = pairs_and_order()
+    unused = set(range(WORDS)) - words_of(pairs, np.arange(PAIRS))
+    assert unused & set().union(*drawn)
+
+
+def test_a_batch_of_more_words_than_asked_for() -> None:
+    pairs, _ = pairs_and_order()
+    for chosen, _ in read(Position(), 30, size=2):
+        assert chosen.words is not None
+        assert chosen.words.tolist() == sorted(words_of(pairs, chosen.indices))
+
+
+@pytest.mark.parametrize("size", [WORDS, WORDS + 1])
+def test_a_vocabulary_that_is_not_larger_is_taken_whole(size: int) -> None:
+    for chosen, _ in read(Position(0, 3), 40, size=size):
+        np.testing.assert_array_equal(chosen.words, np.arange(WORDS))
+
+
+def test_off_nothing_is_read() -> None:
+    pairs, order = pairs_and_order()
+    pairs.target = None  # type: ignore[assignment,method-assign]
+    found = list(islice(batches_from(order, Position(0, 2), pairs, 0), 30))
+    assert [one.indices.tolist() for one, _ in found] == [
+        batch.tolist() for batch, _ in islice(order.batches(Position(0, 2)), 30)
+    ]
+    assert all(one.words is None for one, _ in found)
+
+
+def test_a_target_outside_the_words_is_refused() -> None:
+    pairs, _ = pairs_and_order()
+    batch = collate(pairs, [0, 1], words=np.array(sorted(words_of(pairs, np.array([0, 1])))))
+    assert batch.words is not None
+    with pytest.raises(ValueError, match="outside the words of its partition"):
+        collate(pairs, [0, 1], words=batch.words.numpy()[:-1])
+
+
+def test_a_damaged_store_is_one_clear_line() -> None:
+    pairs, order = pairs_and_order()
+    pairs.words = (WORDS, 50)
+    with pytest.raises(
+        InputError, match=r"the store is damaged: a target sentence has id \d+, and there are 50 words"
+    ):
+        list(islice(batches_from(order, Position(), pairs, 20), 30))

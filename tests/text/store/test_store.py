@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,35 +18,79 @@ import pytest
 from numpy.typing import NDArray
 
 from rnnsearch.config import DataSettings
-from rnnsearch.errors import InputError, RenamedWarning
+from rnnsearch.errors import InputError
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store import corpus
 from rnnsearch.text.store.batches import collate
-from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.text.store.store import CHECKSUMS, check_store, map_array, read_contents
+from rnnsearch.text.store.corpus import Corpus, Pairs, SentenceIds
+from rnnsearch.text.store.store import CHECKSUMS, check_store, map_array
 
-PAGE = "report.html"
 SETTINGS = DataSettings.model_validate({"tokeniser": "space"})
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    (tmp_path / "train.s").write_text("a b\nc\n")
-    (tmp_path / "train.t").write_text("A B\nC D E\n")
-    prepare(tmp_path / "train.s", tmp_path / "train.t", tmp_path / "store", settings=SETTINGS)
+    for name, lines in {
+        "train.s": "a b\nc\n",
+        "train.t": "A B\nC D E\n",
+        "dev.s": "b x\n\n",
+        "dev.t": "B\nE\n",
+    }.items():
+        (tmp_path / name).write_text(lines)
+    dev = (tmp_path / "dev.s", tmp_path / "dev.t")
+    prepare(tmp_path / "train.s", tmp_path / "train.t", tmp_path / "store", dev=dev, settings=SETTINGS)
     return tmp_path / "store"
 
 
-def test_every_file_but_the_page_has_a_checksum(store: Path) -> None:
-    """The page has a date, and equal input must have equal checksums."""
+def test_pairs_of_sentences() -> None:
+    pairs = Pairs(SentenceIds.of([[5, 0], [0]]), SentenceIds.of([[7, 8, 0], [9, 0]]))
+    assert len(pairs) == 2
+    assert (pairs.source_lengths.tolist(), pairs.target_lengths.tolist()) == ([2, 1], [3, 2])
+    assert (pairs.source(1).tolist(), pairs.target(0).tolist()) == ([0], [7, 8, 0])
+    with pytest.raises(ValueError, match="1 source sentences, 2 target"):
+        Pairs(SentenceIds.of([[0]]), SentenceIds.of([[0], [0]]))
+
+
+def test_a_store_opens_with_all_its_parts(store: Path) -> None:
+    corpus = Corpus.open(str(store))
+    assert corpus.settings == SETTINGS
+    assert len(corpus.train) == 2
+    assert corpus.dev is not None
+    assert corpus.dev_source_lines == ["b x", ""]
+    assert corpus.dev_target_lines == ["B", "E"]
+    assert corpus.source.decode(corpus.dev.source(0).tolist()).words == ["b", "<unk>"]
+    assert corpus.dev.source(1).tolist() == [0]
+    assert corpus.dev.target_lengths.tolist() == [2, 2]
+
+
+def test_a_store_can_be_moved(store: Path, tmp_path: Path) -> None:
+    store.rename(tmp_path / "elsewhere")
+    assert len(Corpus.open(tmp_path / "elsewhere").train) == 2
+
+
+def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    for name, message in {
+        "none": "does not exist",
+        "empty": "is not a prepared dataset",
+        "file": "is not a folder",
+    }.items():
+        with pytest.raises(InputError, match=rf"{name}: {message}.* \(make it with"):
+            Corpus.open(tmp_path / name)
+
+
+def test_every_file_has_a_checksum(store: Path) -> None:
     lines = [line.split("  ") for line in (store / CHECKSUMS).read_text().split("\n")[:-1]]
-    assert {name for _, name in lines} == {path.name for path in store.iterdir()} - {CHECKSUMS, PAGE}
-    assert all(hashlib.sha256((store / name).read_bytes()).hexdigest() == checksum for checksum, name in lines)
+    assert {name for _, name in lines} == {path.name for path in store.iterdir()} - {CHECKSUMS}
+    assert all(
+        hashlib.sha256((store / name).read_bytes()).hexdigest() == checksum for checksum, name in lines
+    )
     assert check_store(store) == len(lines)
 
 
 def test_a_single_bit_of_a_small_store_is_noticed_at_once(store: Path) -> None:
-    for path in sorted(path for path in store.iterdir() if path.name != PAGE):
+    for path in sorted(store.iterdir()):
         content = path.read_bytes()
         for place in {0, len(content) // 2, len(content) - 1}:
             path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
@@ -53,13 +98,6 @@ def test_a_single_bit_of_a_small_store_is_noticed_at_once(store: Path) -> None:
                 Corpus.open(store)
         path.write_bytes(content)
     assert len(Corpus.open(store, check=True).train) == 2
-
-
-def test_a_store_with_an_old_name_of_a_setting_is_read(store: Path) -> None:
-    contents = store / "data.toml"
-    contents.write_text(contents.read_text(encoding="utf-8").replace("vocabulary_size = ", "shortlist = "), encoding="utf-8")
-    with pytest.warns(RenamedWarning, match=r"data\.toml: data\.shortlist is now called data\.vocabulary_size"):
-        assert read_contents(store).settings.vocabulary_size == 30_000
 
 
 def test_a_large_store_is_compared_when_asked(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,23 +121,44 @@ def other(name: str, change: Callable[[NDArray[Any]], object]) -> Callable[[Path
     return damage
 
 
-# what happened to a file of a store that is too large to be compared when it is opened, and what is said when it is read
+# what happened to a file of a store that is too large to be compared when it is opened, and what is said when
+# it is read
 DAMAGE = {
     "an id beyond the words": (
         other("train.target.0000.ids.npy", lambda ids: ids.__setitem__(1, 9)),
         "target sentence has id 9, and there",
     ),
-    "no end of sentence": (other("train.source.0000.ids.npy", lambda ids: ids.__setitem__(-1, 2)), "source.0000.*.npy: is damaged: pair"),
-    "another offset": (other("train.source.0000.offsets.npy", lambda of: of.__setitem__(1, 1)), "source.0000.*.npy: is damaged: pair"),
-    "an offset below the one before": (other("train.source.0000.offsets.npy", lambda of: of.__setitem__(1, 9)), "is damaged: pair"),
-    "another length": (other("train.target.lengths.npy", lambda of: of.__setitem__(0, 1)), "target.0000.*.npy: is damaged: pair"),
-    "a link beyond the sentence": (other("train.links.0000.positions.npy", lambda at: at.__setitem__(0, 7)), "a word link lies outside"),
-    "half a link": (other("train.links.0000.offsets.npy", lambda of: of.__setitem__(1, 1)), "links.0000.*.npy: is damaged: pair"),
+    "no end of sentence": (
+        other("train.source.0000.ids.npy", lambda ids: ids.__setitem__(-1, 2)),
+        "source.0000.*.npy: is damaged: pair",
+    ),
+    "another offset": (
+        other("train.source.0000.offsets.npy", lambda of: of.__setitem__(1, 1)),
+        "source.0000.*.npy: is damaged: pair",
+    ),
+    "an offset below the one before": (
+        other("train.source.0000.offsets.npy", lambda of: of.__setitem__(1, 9)),
+        "is damaged: pair",
+    ),
+    "another length": (
+        other("train.target.lengths.npy", lambda of: of.__setitem__(0, 1)),
+        "target.0000.*.npy: is damaged: pair",
+    ),
+    "a link beyond the sentence": (
+        other("train.links.0000.positions.npy", lambda at: at.__setitem__(0, 7)),
+        "a word link lies outside",
+    ),
+    "half a link": (
+        other("train.links.0000.offsets.npy", lambda of: of.__setitem__(1, 1)),
+        "links.0000.*.npy: is damaged: pair",
+    ),
 }
 
 
 @pytest.mark.parametrize("what", DAMAGE)
-def test_what_is_not_compared_is_checked_where_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+def test_what_is_not_compared_is_checked_where_it_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
     for name, text in {"s": "a b\nc\n", "t": "A B\nC D E\n", "links": "0-0 1-1\n0-1\n"}.items():
         (tmp_path / name).write_text(text)
     store = tmp_path / "store"
@@ -123,6 +182,11 @@ def test_what_is_not_compared_is_checked_where_it_is_used(tmp_path: Path, monkey
         ("links = false", "links = 0", "is damaged: train.links: Input should be a valid boolean"),
         ("links = false", "more = 0", "is damaged: train.links: Field required"),
         ("[bytes]", "[bites]", "is damaged: bytes: Field required"),
+        ("format = 2", "format = 3", "of format 3, and this version reads format 2 (prepare it again"),
+        ("format = 2", "", "of format None"),
+        ("seed = 1", "seed = 'one'", "is damaged: data.seed"),
+        ("seed = 1", "seed = ", "is damaged"),
+        ("seed = 1", "unheard_of = 1", "is damaged: data.unheard_of"),
         ("format = 2", f"format = {'9' * 5000}", "is damaged: a number has too many digits"),
         ("format = 2", "format = " + "[" * 100_000, "is damaged: it is nested too deeply"),
     ],
@@ -147,16 +211,35 @@ def test_pipes_and_other_arrays_are_no_store(store: Path, monkeypatch: pytest.Mo
         Corpus.open(store)
 
 
-def test_a_file_of_another_size_is_noticed_at_once(store: Path) -> None:
-    path = store / "train.target.lengths.npy"
-    path.write_bytes(path.read_bytes() + b"\0")
-    with pytest.raises(InputError, match=r"lengths.npy: is damaged: it has 137 bytes, and 136 were written"):
+def test_a_missing_or_damaged_file_is_refused(store: Path) -> None:
+    needed = [path for path in sorted(store.iterdir()) if path.name != "data.toml"]
+    assert len([path for path in needed if path.suffix == ".npy"]) == 10
+    for path in needed:
+        content = path.read_bytes()
+        for damaged in (None, b"", content[:-1]):
+            path.unlink(missing_ok=True)
+            if damaged is not None:
+                path.write_bytes(damaged)
+            with pytest.raises(InputError, match=re.escape(path.name)):
+                Corpus.open(store)
+        path.write_bytes(content)
+    assert len(Corpus.open(store).train) == 2
+
+
+def test_ids_that_do_not_fit_their_offsets_are_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "QUICKLY", 0)
+    offsets = store / "train.source.0000.offsets.npy"
+    mapped = np.load(offsets)
+    mapped[-1] += 1
+    np.save(offsets, mapped)
+    with pytest.raises(InputError, match="does not fit its offsets"):
         Corpus.open(store)
 
 
-def test_opening_reads_nothing_of_the_sentences(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_reads_nothing_of_the_sentences(store: Path) -> None:
     """Ids, offsets and lengths are views of mapped files."""
     train = Corpus.open(store).train
+    assert train.source(0).dtype == np.uint16
     for array in (train.source_lengths, train.target_lengths, train.source(0), train.target(1)):
         assert not array.flags.owndata
         assert not array.flags.writeable
@@ -179,8 +262,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("stage", ["tokenising", "shuffling"])
-@pytest.mark.parametrize("existing", [False, True])
+@pytest.mark.parametrize(("stage", "existing"), [("tokenising", True), ("shuffling", False)])
 def test_a_kill_leaves_no_store_no_process_and_no_rest(tmp_path: Path, stage: str, existing: bool) -> None:
     source, target, store = tmp_path / "s", tmp_path / "t", tmp_path / "out" / "store"
     source.write_text("".join(f"a{i}\n" for i in range(31_000)))  # enough for workers
@@ -193,7 +275,11 @@ def test_a_kill_leaves_no_store_no_process_and_no_rest(tmp_path: Path, stage: st
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "there\n"
-        children = [child for task in Path(f"/proc/{process.pid}/task").iterdir() for child in (task / "children").read_text().split()]
+        children = [
+            child
+            for task in Path(f"/proc/{process.pid}/task").iterdir()
+            for child in (task / "children").read_text().split()
+        ]
         left = [path for path in store.parent.iterdir() if path != store]
         assert len(left) == 1
         with pytest.raises(InputError, match="is not a prepared dataset"):
@@ -204,8 +290,7 @@ def test_a_kill_leaves_no_store_no_process_and_no_rest(tmp_path: Path, stage: st
         assert left[0].exists()
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
-    if existing:
-        assert len(Corpus.open(store, check=True).train) == 31_000
+    assert len(Corpus.open(store, check=True).train) == 31_000
     for _ in range(100):  # the workers notice by themselves
         if not any(alive(int(child)) for child in children):
             break

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from rnnsearch.model.alignment.additive import AdditiveAlignment
 from rnnsearch.model.alignment.base import Alignment
+from rnnsearch.model.alignment.baselines import (
+    DotAlignment,
+    FixedAlignment,
+    GeneralAlignment,
+    WindowAlignment,
+)
 from rnnsearch.model.alignment.coverage import LinguisticCoverageAlignment, NeuralCoverageAlignment
-from rnnsearch.model.alignment.fixed import FixedAlignment
-from rnnsearch.model.alignment.luong import DotAlignment, GeneralAlignment
 from rnnsearch.model.alignment.recurrent import RecurrentAlignment, ScalarRecurrentAlignment
-from rnnsearch.model.alignment.window import WindowAlignment
 
 ALIGNMENTS: dict[str, type[Alignment]] = {
     "additive": AdditiveAlignment,

@@ -1,4 +1,5 @@
-"""Coverage in the score (Tu et al. 2016, "Modeling Coverage for Neural Machine Translation"): how much each position was attended to."""
+"""Coverage in the score (Tu et al. 2016, "Modeling Coverage for Neural Machine Translation"): how much each
+position was attended to."""
 
 from __future__ import annotations
 
@@ -6,16 +7,16 @@ import torch
 from torch import Tensor
 
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State, Weights
-from rnnsearch.model.alignment.gated import GatedPositions
+from rnnsearch.model.alignment.recurrent import GatedPositions
 from rnnsearch.model.initialise import gaussian, zeros
-from rnnsearch.model.linear import Linear
-from rnnsearch.model.tanh import tanh_
+from rnnsearch.model.layers import Linear, tanh
 
 
 class _CoverageScore(Alignment):
     """e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j + V_a C_{i−1,j}), C_0j = 0.
 
-    Memory, (batch, hypotheses, source, …): C_ij, and behind it what updates it and does not depend on i. Keys are [U_a h_j; the same].
+    Memory, (batch, hypotheses, source, …): C_ij, and behind it what updates it and does not depend on i. Keys
+    are [U_a h_j; the same].
     """
 
     size: int
@@ -36,12 +37,13 @@ class _CoverageScore(Alignment):
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
         assert memory is not None
         of_words = self.W_a(state).unsqueeze(2) + keys[..., : self.alignment_size].unsqueeze(1)
-        hidden = tanh_(of_words + self.V_a(memory[..., : self.size]))  # (batch, hypotheses, source, n')
+        hidden = tanh(of_words + self.V_a(memory[..., : self.size]))  # (batch, hypotheses, source, n')
         return self.v_a(hidden).squeeze(-1), memory
 
 
 class LinguisticCoverageAlignment(_CoverageScore):
-    """C_ij = C_{i−1,j} + α_ij / Φ_j with the fertility Φ_j = N σ(U_f h_j), N = 2: how many target words h_j is good for."""
+    """C_ij = C_{i−1,j} + α_ij / Φ_j with the fertility Φ_j = N σ(U_f h_j), N = 2: how many target words h_j
+    is good for."""
 
     size = 1
     largest_fertility = 2.0
@@ -52,7 +54,7 @@ class LinguisticCoverageAlignment(_CoverageScore):
         self.U_f = Linear(annotation_size, 1)
 
     def keys(self, annotations: Tensor) -> Keys:
-        """[U_a h_j; 1/Φ_j]."""
+        """Returns [U_a h_j; 1/Φ_j]."""
         fertility = self.largest_fertility * torch.sigmoid(self.U_f(annotations))
         return torch.cat((self.U_a(annotations), fertility.reciprocal()), -1)
 
@@ -65,8 +67,8 @@ class LinguisticCoverageAlignment(_CoverageScore):
 class NeuralCoverageAlignment(_CoverageScore):
     """C_ij = f(C_{i−1,j}, α_ij, h_j, s_{i−1}), f the gated unit of size 10.
 
-    C̃_ij = tanh(A α_ij + Q h_j + W s_{i−1} + U(r_ij∘C_{i−1,j})), z and r with matrices of their own; A is stored as [A; A_z; A_r], and
-    so are Q and W.
+    C̃_ij = tanh(A α_ij + Q h_j + W s_{i−1} + U(r_ij∘C_{i−1,j})), z and r with matrices of their own; A is
+    stored as [A; A_z; A_r], and so are Q and W.
     """
 
     size = 10
@@ -79,7 +81,7 @@ class NeuralCoverageAlignment(_CoverageScore):
         self.unit = GatedPositions(self.size)
 
     def keys(self, annotations: Tensor) -> Keys:
-        """[U_a h_j; Q h_j]."""
+        """Returns [U_a h_j; Q h_j]."""
         return torch.cat((self.U_a(annotations), self.Q(annotations)), -1)
 
     def attended(self, state: State, keys: Keys, memory: Memory | None, weights: Weights) -> Memory | None:

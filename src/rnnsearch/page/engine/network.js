@@ -77,13 +77,15 @@ export class Network {
     return { inner, gates };
   }
 
-  /** The gated unit (A.1.1): s' = (1 − z)∘s + z∘tanh(W e + U[r∘s] + C c). word: `project` of as many words, from `at` on. */
-  advance(cell, word, at, states, contexts, count) {
+  /** The gated unit (A.1.1): s' = (1 − z)∘s + z∘tanh(W e + U[r∘s] + C c). word: `project` of as many words, from `at` on.
+   *  trace: an object that gets the gates z and r; or nothing. */
+  advance(cell, word, at, states, contexts, count, trace) {
     const n = cell.size;
     const fromState = this.kernel.product(cell.U_zr, states, count);
     const fromContext = cell.C ? this.kernel.product(cell.C, contexts, count) : null;
     const gated = new Float32Array(count * n);
     const z = new Float32Array(count * n);
+    const reset = trace && new Float32Array(count * n);
     const base = (row, k) => (fromContext ? fromContext[row * 3 * n + k] : 0);
     for (let row = 0; row < count; row++) {
       for (let k = 0; k < n; k++) {
@@ -92,8 +94,10 @@ export class Network {
         z[row * n + k] = sigmoid(word.gates[gate + k] + base(row, n + k) + fromState[own + k]);
         const r = sigmoid(word.gates[gate + n + k] + base(row, 2 * n + k) + fromState[own + n + k]);
         gated[row * n + k] = r * states[row * n + k];
+        if (reset) reset[row * n + k] = r;
       }
     }
+    if (trace) Object.assign(trace, { z, r: reset });
     const candidate = this.kernel.product(cell.U, gated, count);
     const next = new Float32Array(count * n);
     for (let row = 0; row < count; row++) {
@@ -132,8 +136,9 @@ export class Network {
     return { count: 1, hidden, context: new Float32Array(this.annotation), weights: new Float32Array(length) };
   }
 
-  /** α_i (Eq. 6) and c_i (Eq. 5) of every hypothesis: e_ij = v_a · tanh(W_a s + U_a h_j). */
-  attend(sentence, state) {
+  /** α_i (Eq. 6) and c_i (Eq. 5) of every hypothesis: e_ij = v_a · tanh(W_a s + U_a h_j).
+   *  change: {temperature, factors} makes α_ij ∝ factors_j exp(e_ij / temperature) instead; or nothing. trace: gets energies and weights. */
+  attend(sentence, state, change, trace) {
     const { length, annotations, keys } = sentence;
     const { count } = state;
     const size = this.v_a.length;
@@ -147,6 +152,8 @@ export class Network {
         for (let k = 0; k < size; k++) energy += this.v_a[k] * Math.tanh(queries[row * size + k] + keys[j * size + k]);
         energies[j] = energy;
       }
+      if (trace) trace.energies = energies.slice();
+      if (change) energies.forEach((energy, j) => (energies[j] = energy / change.temperature + Math.log(change.factors[j])));
       softmax(energies);
       const sum = new Float64Array(this.annotation);
       for (let j = 0; j < length; j++) {
@@ -154,31 +161,32 @@ export class Network {
       }
       context.set(sum, row * this.annotation);
     }
+    if (trace) Object.assign(trace, { weights, context });
     return { ...state, context, weights };
   }
 
   /** One step (src/rnnsearch/model/decoder.py). previous: y_{i−1} of every hypothesis, null at the first step.
-   *  Returns log p(y_i) of all words, the state that it was read from, and the state for the next step. */
-  step(sentence, state, previous) {
+   *  Returns log p(y_i) of all words, the state that it was read from, and the state for the next step. change, trace: as in `attend`. */
+  step(sentence, state, previous, change, trace) {
     const embedded = previous && this.embed(this.target, previous);
     const nothing = new Float32Array(this.target.size);
     const advanced = (from) => {
       const word = this.project(this.decoder, embedded ?? nothing, from.count);
-      return { ...from, hidden: this.advance(this.decoder, word, 0, from.hidden, from.context, from.count) };
+      return { ...from, hidden: this.advance(this.decoder, word, 0, from.hidden, from.context, from.count, trace) };
     };
     let read;
     let next;
     if (this.wiring === "released") {
-      read = next = this.attend(sentence, previous ? advanced(state) : state);
+      read = next = this.attend(sentence, previous ? advanced(state) : state, change, trace);
     } else {
-      next = advanced(this.attend(sentence, state));
+      next = advanced(this.attend(sentence, state, change, trace));
       read = this.wiring === "appendix" ? state : next;
     }
-    return { logProbabilities: this.readout(read, embedded), weights: read.weights, state: next };
+    return { logProbabilities: this.readout(read, embedded, trace), weights: read.weights, state: next };
   }
 
   /** log p(y_i) from s, E y_{i−1} and c: maxout, W_o and softmax (A.2.2). */
-  readout(state, embedded) {
+  readout(state, embedded, trace) {
     const { count } = state;
     const layer = this.kernel.product(this.U_o, state.hidden, count);
     const parts = [this.kernel.product(this.C_o, state.context, count)];
@@ -186,10 +194,16 @@ export class Network {
     for (const part of parts) for (let k = 0; k < layer.length; k++) layer[k] += part[k];
     let features = new Float32Array(layer.length / 2);
     for (let k = 0; k < features.length; k++) features[k] = Math.max(layer[2 * k], layer[2 * k + 1]);
+    if (trace) trace.layer = layer;
     if (this.factor) features = this.kernel.product(this.factor, features, count);
     const logits = this.kernel.product(this.output, features, count);
     for (let row = 0; row < count; row++) logSoftmax(logits.subarray(row * this.words, (row + 1) * this.words));
     return logits;
+  }
+
+  /** 1 if the attention of a step is read by the next word, as in the variant `appendix`; else 0. */
+  get firstAttended() {
+    return Number(this.wiring === "appendix");
   }
 
   /** The state of these hypotheses, in this order. */

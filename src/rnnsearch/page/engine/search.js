@@ -2,11 +2,14 @@
 
 const EOS = 0;
 const UNK = 1;
+const MISSED = 3; // continuations shown of those that did not get in
 const SMALLEST_COVERAGE = 1.1754943508222875e-38;
 
 /** Searches the best translations of a sentence. A generator, so that its driver may stop, and show what there is, between two words:
- *  it yields the best hypothesis so far, {ids, weights}, and returns hypotheses {ids, score, logProbabilities, weights, finished}.
- *  network: step and select of network.js. sentence: of its `encode`. settings: the search settings of the model, with beam and nbest. */
+ *  it yields the best hypothesis so far, {ids, weights}, and returns hypotheses {ids, score, logProbabilities, weights, finished, steps}.
+ *  network: step and select of network.js. sentence: of its `encode`. settings: the search settings of the model, with beam and nbest.
+ *  settings.watch({chosen, on, missed}) is told of each step: what it chose, what of that goes on, and the next best that did not get in.
+ *  What if: settings.prefix, ids that every hypothesis begins with; settings.change(i), how word i looks (`attend` of network.js). */
 export function* search(network, sentence, settings) {
   const size = sentence.length - 1;
   const shortest = Math.floor(settings.min_length_ratio * size);
@@ -16,11 +19,15 @@ export function* search(network, sentence, settings) {
   let state = sentence.state;
   let width = settings.beam;
   for (let words = 0; ; words++) {
-    const result = network.step(sentence, state, words ? live.map((one) => one.id) : null);
-    const chosen = best(result, live, network.words, width, settings.no_unk, words < shortest, sentence.length);
+    const result = network.step(sentence, state, words ? live.map((one) => one.id) : null, settings.change?.(words + network.firstAttended));
+    const forced = settings.prefix?.[words];
+    const allowed = (id) => (forced === undefined ? !(id === UNK && settings.no_unk) && !(id === EOS && words < shortest) : id === forced);
+    const ranked = best(result, live, network.words, width + (settings.watch ? MISSED : 0), allowed, sentence.length);
+    const chosen = ranked.slice(0, width);
     const ended = chosen.filter((one) => one.id === EOS);
     for (const one of ended) found.push(hypothesis(one, settings, true));
     const on = words < longest ? chosen.filter((one) => one.id !== EOS) : [];
+    settings.watch?.({ chosen, on, missed: ranked.slice(width) });
     if (!on.length || settled(found, on, settings)) {
       if (!found.length) live.filter((one) => one.parent).forEach((one) => found.push(hypothesis(one, settings, false)));
       break;
@@ -34,14 +41,14 @@ export function* search(network, sentence, settings) {
   return found.sort((a, b) => b.score - a.score).slice(0, settings.nbest);
 }
 
-/** The `width` best continuations, best first; equal ones in the order of their hypotheses and ids. */
-function best({ logProbabilities, weights }, live, words, width, noUnk, early, positions) {
+/** The `width` best continuations by an id that is allowed, best first; equal ones in the order of their hypotheses and ids. */
+function best({ logProbabilities, weights }, live, words, width, allowed, positions) {
   const top = [];
   let least = -Infinity;
   live.forEach((parent, row) => {
     for (let id = 0, at = row * words; id < words; id++, at++) {
       const score = Math.fround(parent.score + logProbabilities[at]);
-      if (!(score > least) || (id === UNK && noUnk) || (id === EOS && early)) continue;
+      if (!(score > least) || !allowed(id)) continue;
       let place = top.length;
       while (place && top[place - 1].score < score) place--;
       top.splice(place, 0, { score, row, id });
@@ -72,7 +79,7 @@ function traced(last) {
 function hypothesis(last, settings, finished) {
   const { ids, weights, steps } = traced(last);
   const logProbabilities = steps.map((one) => one.logProbability);
-  return { ids, score: finalScore(last.score, weights, settings), logProbabilities, weights, finished };
+  return { ids, score: finalScore(last.score, weights, settings), logProbabilities, weights, finished, steps };
 }
 
 /** log p / penalty(n) + β Σ_j log min(Σ_i α_ij, 1) */

@@ -33,8 +33,9 @@ function ends(piece, known) {
   return !(known.has(stem) || /^\p{Lu}$/u.test(stem) || (stem.includes(".") && /\p{L}/u.test(stem)));
 }
 
-/** The sentence itself, or parts of at most `limit` ids each, cut after sentence ends where there are any (translation/long_lines.py). */
-export function cut(sentence, codec, limit) {
+/** The sentence itself, or parts of at most `limit` ids each, cut after sentence ends where there are any; `encode` makes a part of
+ *  words (translation/long_lines.py). */
+export function cut(sentence, codec, limit, encode) {
   if (sentence.ids.length - 1 <= limit) return [sentence];
   const parts = [[]];
   let used = 0;
@@ -51,7 +52,7 @@ export function cut(sentence, codec, limit) {
     used += size;
     ended = end || (ended && CLOSING.test(word));
   }
-  return parts.map((words) => codec.encodeWords(words));
+  return parts.map(encode);
 }
 
 function cutWord(word, codec, limit) {
@@ -81,6 +82,7 @@ export function joinedParts(parts, text) {
     tokens,
     score: parts.reduce((sum, part) => sum + part.score, 0),
     log_probabilities: parts.flatMap((part) => part.log_probabilities),
+    confidence: parts.flatMap((part) => part.confidence),
     alignment,
     sources: all + 1,
   };

@@ -1,6 +1,7 @@
 // Text in, text and alignment out, in the browser: one model, and how it translates. The objects are those of the HTTP service.
 
 import { Codec, inWords } from "./codec.js";
+import { encodeFaithfully, encodeWordsFaithfully, Faithful, WordFilter } from "./faithful.js";
 import { Network } from "./network.js";
 import { search } from "./search.js";
 import { cut, joinedParts, sentences } from "./sentences.js";
@@ -14,6 +15,8 @@ export class Translator {
     this.settings = text.search;
     this.source = new Codec(text.source);
     this.target = new Codec(text.target);
+    const known = text.target.known && new WordFilter(Uint8Array.from(atob(text.target.known), (letter) => letter.charCodeAt(0)));
+    this.faithful = new Faithful(this.source, known ?? null);
     this.abbreviations = text.source.prefixes ?? [];
     this.network = new Network(readTensors(bytes), text.wiring, plain);
   }
@@ -31,9 +34,10 @@ export class Translator {
   }
 
   async sentence(line, settings, show, pause) {
-    const encoded = this.source.encode(line);
+    const encoded = this.encode(line, settings);
+    const encode = (words) => (settings.faithful ? encodeWordsFaithfully(this.source, words) : this.source.encodeWords(words));
     const parts = [];
-    for (const part of cut(encoded, this.source, settings.max_source_length)) {
+    for (const part of cut(encoded, this.source, settings.max_source_length, encode)) {
       parts.push(await this.part(part, settings, parts, show, pause));
     }
     const ranks = Math.min(...parts.map((one) => one.length));
@@ -45,24 +49,46 @@ export class Translator {
     return { source: line, source_tokens: [...encoded.words, END], hypotheses };
   }
 
+  encode(line, settings) {
+    return settings.faithful ? encodeFaithfully(this.source, line) : this.source.encode(line);
+  }
+
   async part(encoded, settings, before, show, pause) {
-    if (encoded.ids.length === 1) return [{ text: "", tokens: [], score: 0, log_probabilities: [], alignment: [], sources: 1 }];
+    if (encoded.ids.length === 1) return [{ text: "", tokens: [], score: 0, log_probabilities: [], confidence: [], alignment: [], sources: 1 }];
     await pause();
     const walk = search(this.network, this.network.encode(encoded.ids), settings);
     for (;;) {
       const { done, value } = walk.next();
-      if (done) return value.map((one) => this.inWords(encoded, one));
+      if (done) return value.map((one) => this.inWords(encoded, one, settings));
       if (!before.length) {
-        const { tokens, alignment } = this.inWords(encoded, { ...value, logProbabilities: [] });
-        show({ source_tokens: [...encoded.words, END], tokens, alignment });
+        const logProbabilities = value.steps.map((one) => one.logProbability);
+        const { tokens, alignment, confidence } = this.inWords(encoded, { ...value, logProbabilities }, settings);
+        show({ source_tokens: [...encoded.words, END], tokens, alignment, confidence });
       }
       await pause();
     }
   }
 
-  inWords(encoded, { ids, score, logProbabilities, weights }) {
-    const { words, wordOf } = this.target.decode(ids);
-    const alignment = inWords(weights, encoded.wordOf, wordOf, words.length);
-    return { text: this.target.text(words), tokens: words, score, log_probabilities: logProbabilities, alignment, sources: encoded.words.length + 1 };
+  inWords(encoded, { ids, score, logProbabilities, weights }, settings) {
+    const decoded = this.target.decode(ids);
+    const found = {
+      words: decoded.words,
+      alignment: inWords(weights, encoded.wordOf, decoded.wordOf, decoded.words.length),
+      confidence: wordConfidence(logProbabilities, decoded.wordOf, decoded.words.length, settings.confidence ?? [1, 0]),
+      steps: decoded.words.map((_, word) => [...decoded.wordOf.keys()].filter((k) => decoded.wordOf[k] === word)),
+    };
+    const { words, alignment, confidence, steps } = settings.faithful ? this.faithful.hold(encoded, found) : found;
+    const scores = { score, log_probabilities: logProbabilities, confidence };
+    return { text: this.target.text(words), tokens: words, ...scores, alignment, ids, steps, sources: encoded.words.length + 1 };
   }
+}
+
+/** How sure the model is of each word, as evaluation/confidence.py has it. */
+function wordConfidence(logProbabilities, wordOf, words, [slope, bias]) {
+  const sums = new Array(words).fill(0);
+  wordOf.forEach((word, k) => (sums[word] += logProbabilities[k]));
+  return sums.map((sum) => {
+    const logit = Math.min(Math.max(sum - Math.log(-Math.expm1(sum)), -15), 15);
+    return 1 / (1 + Math.exp(-(slope * logit + bias)));
+  });
 }

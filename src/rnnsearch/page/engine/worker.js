@@ -1,8 +1,11 @@
 // The engine in a thread of its own, so that the page never stands still. Messages in: {kind: "load", model}, {kind: "translate", request,
-// text, options}, {kind: "stop"}. Out: progress, ready, words, done, error.
+// text, options}, {kind: "stop"}, {kind: "inside" or "tree", request, model, question}. Out: progress, ready, words, done, error.
 
+import { breath } from "./breath.js";
+import { inside, onward } from "./inside.js";
 import { fetchBytes } from "./tensors.js";
 import { Translator } from "./translator.js";
+import { tree } from "./tree.js";
 
 const ready = new Map(); // by the name of the model: a promise of its Translator
 let current = 0;
@@ -12,6 +15,7 @@ addEventListener("message", async ({ data }) => {
     if (data.kind === "load") await load(data.model);
     if (data.kind === "stop") current = 0;
     if (data.kind === "translate") await translate(data);
+    if (data.kind === "inside" || data.kind === "tree") await explain(data);
   } catch (error) {
     if (error !== STOPPED) postMessage({ kind: "error", request: data.request, model: data.model?.name, message: message(error) });
   }
@@ -48,15 +52,11 @@ async function translate({ request, text, model, options }) {
   postMessage({ kind: "done", request, result });
 }
 
-/** Lets messages in. A timer would wait for four milliseconds. */
-const channel = new MessageChannel();
-const waiting = [];
-channel.port1.onmessage = () => waiting.shift()();
-function breath() {
-  return new Promise((resolve) => {
-    waiting.push(resolve);
-    channel.port2.postMessage(0);
-  });
+async function explain({ kind, request, model, question }) {
+  const translator = await load(model);
+  const result = kind === "tree" ? tree(translator, question) : inside(translator, question);
+  if (question.change) result.changed = onward(translator, question);
+  postMessage({ kind: "done", request, result });
 }
 
 function message(error) {

@@ -1,16 +1,21 @@
-"""Lines of real files. A line ends at a line feed and nowhere else, so that the N-th line stays the N-th whatever it holds."""
+"""Lines of real files, and lines and pairs that a Python caller gives in their place.
+
+A line ends at a line feed and nowhere else, so that the N-th line stays the N-th whatever it holds. Whatever
+a caller gives that is no text becomes one clear line.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.entities import ENTITY
 from rnnsearch.text.formats.opening import MAGIC, is_on_disk, opened
+from rnnsearch.text.formats.repairs import ENTITY
 
 LONGEST_LINE = 1 << 24
 """Bytes. A longer line is no sentence: the file is binary, or its lines do not end in line feeds."""
@@ -20,14 +25,17 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _WHITE = re.compile("[\t\n\r]")
-_SEPARATORS = frozenset("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")  # what str.splitlines() and some editors take for the end of a line
+# What str.splitlines() and some editors take for the end of a line.
+_SEPARATORS = frozenset("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
 
 
 @dataclass(slots=True)
 class InputWarnings:
-    """What a reader warns of in a file: for each kind of warning, the number of lines and the first such line (1-based).
+    """Warnings of a reader about a file: for each kind, the number of lines and the first such line
+    (1-based).
 
-    Where records are no lines, the line in which one begins stands for it; in Parquet files and datasets, its row.
+    Where records are no lines, the line in which one begins stands for it; in Parquet files and datasets, its
+    row.
     """
 
     lines: dict[str, int] = field(default_factory=dict)
@@ -44,26 +52,38 @@ class InputWarnings:
 
 @dataclass(slots=True)
 class RawInputWarnings(InputWarnings):
-    """Warnings of a reader that leaves control characters in place, for a filter that drops them; tabs and line breaks become spaces."""
+    """Warnings of a reader that leaves control characters in place, for a filter that drops them; tabs and
+    line breaks become spaces."""
 
 
 def read_lines(path: str | Path, warnings: InputWarnings | None = None) -> Iterator[str]:
-    """The lines of a UTF-8 text, one by one: a plain file, a .gz, .xz or .zst file, or standard input for `-`.
+    """Yields the lines of a UTF-8 text, one by one: a plain file, a .gz, .xz or .zst file, or standard input
+    for `-`.
 
-    A byte order mark at the start and a carriage return at the end of a line are dropped; other control characters and Unicode's own
-    line ends become spaces. What was found is noted in `warnings`. A last line without line feed counts; an empty line is a line.
-    Raises InputError, with the line where there is one, for a file that cannot be read, damaged compression, and anything but UTF-8.
+    A byte order mark at the start and a carriage return at the end of a line are dropped; other control
+    characters and Unicode's own line ends become spaces. What was found is noted in `warnings`. A last line
+    without line feed counts; an empty line is a line. Raises InputError, with the line where there is one,
+    for a file that cannot be read, damaged compression, and anything but UTF-8.
     """
     for number, line in enumerate(raw_lines(path, warnings), 1):
         yield plain(line, number, warnings)
 
 
 def raw_lines(path: str | Path, warnings: InputWarnings | None = None) -> Iterator[str]:
-    """As `read_lines`, but for the formats whose columns or quotes must be found first: control characters are still in the lines."""
+    """Yields the lines with their control characters, for formats whose columns or quotes must be found
+    first.
+
+    Otherwise it is as `read_lines`.
+    """
     with opened(path) as stream:
         for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
             if len(raw) > LONGEST_LINE:
-                raise InputError(f"the line is longer than {LONGEST_LINE:,} bytes", file=path, line=number, remedy="is this a text file?")
+                raise InputError(
+                    f"the line is longer than {LONGEST_LINE:,} bytes",
+                    file=path,
+                    line=number,
+                    remedy="is this a text file?",
+                )
             line = _decoded(raw, path, number)
             if number == 1 and line.startswith(_BOM):
                 line = line.removeprefix(_BOM)
@@ -75,16 +95,23 @@ def raw_lines(path: str | Path, warnings: InputWarnings | None = None) -> Iterat
 
 
 def read_pairs(
-    source: str | Path, target: str | Path, source_warnings: InputWarnings | None = None, target_warnings: InputWarnings | None = None
+    source: str | Path,
+    target: str | Path,
+    source_warnings: InputWarnings | None = None,
+    target_warnings: InputWarnings | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """The lines of two files side by side. Raises InputError as `read_lines` does, and, at the end, if one file has more lines."""
+    """Yields the lines of two files side by side. Raises InputError as `read_lines` does, and, at the end, if
+    one file has more lines."""
     if str(source) == str(target) == "-":
         raise InputError("both sides cannot come from standard input", remedy="name a file for one of them")
-    yield from side_by_side(read_lines(source, source_warnings), read_lines(target, target_warnings), str(source), str(target))
+    yield from side_by_side(
+        read_lines(source, source_warnings), read_lines(target, target_warnings), str(source), str(target)
+    )
 
 
 def check_pairs(source: str | Path, target: str | Path) -> None:
-    """Counts the lines of two files before long work with them; pipes are left alone. Raises InputError if the numbers differ.
+    """Counts the lines of two files before long work with them; pipes are left alone. Raises InputError if
+    the numbers differ.
 
     Whatever else is wrong with a line is found where it is read: what comes before it is not lost.
     """
@@ -95,7 +122,7 @@ def check_pairs(source: str | Path, target: str | Path) -> None:
 
 
 def count_lines(path: str | Path) -> int | None:
-    """Without a look at what they hold. None for what can be read only once, or not to its end."""
+    """Counts lines without decoding them. Returns None for what can be read only once, or not to its end."""
     lines, last = 0, b"\n"
     if not is_on_disk(path):
         return None
@@ -106,19 +133,24 @@ def count_lines(path: str | Path) -> int | None:
     return None
 
 
-def side_by_side(sources: Iterator[str], targets: Iterator[str], source: str, target: str) -> Iterator[tuple[str, str]]:
-    """The lines of both sides. Raises InputError, at the end, if one side has more lines; source, target: what it calls them."""
-    pairs = 0
-    while True:
-        left, right = next(sources, None), next(targets, None)
+def side_by_side(
+    sources: Iterator[str], targets: Iterator[str], source: str, target: str
+) -> Iterator[tuple[str, str]]:
+    """Yields the lines of both sides. Raises InputError, at the end, if one side has more lines; source,
+    target: their names in the message."""
+    for pairs, (left, right) in enumerate(zip_longest(sources, targets)):
         if left is None or right is None:
-            break
+            more = [
+                (line is not None) + sum(1 for _ in rest)
+                for line, rest in ((left, sources), (right, targets))
+            ]
+            what = (
+                f"{source} has {pairs + more[0]:,} lines and {target} has {pairs + more[1]:,}, so they are "
+                "not parallel"
+            )
+            remedy = "give files in which line N of one translates line N of the other"
+            raise InputError(what, remedy=remedy)
         yield left, right
-        pairs += 1
-    more_left, more_right = (0 if left is None else 1 + sum(1 for _ in sources)), (0 if right is None else 1 + sum(1 for _ in targets))
-    if more_left or more_right:
-        what = f"{source} has {pairs + more_left:,} lines and {target} has {pairs + more_right:,}, so they are not parallel"
-        raise InputError(what, remedy="give files in which line N of one translates line N of the other")
 
 
 def _decoded(raw: bytes, path: str | Path, number: int) -> str:
@@ -128,7 +160,9 @@ def _decoded(raw: bytes, path: str | Path, number: int) -> str:
         what = f"byte {error.start + 1} of the line is not UTF-8"
     if number == 1 and raw.startswith(_UTF16):
         what, remedy = "the file is UTF-16", "convert it with `iconv -f utf-16 -t utf-8`"
-    elif number == 1 and (suffix := next((suffix for magic, suffix in MAGIC.items() if raw.startswith(magic)), "")):
+    elif number == 1 and (
+        suffix := next((suffix for magic, suffix in MAGIC.items() if raw.startswith(magic)), "")
+    ):
         what, remedy = "the file is compressed", f"give it a name that ends in {suffix}"
     else:
         remedy = "convert the file, for example with `iconv -f latin1 -t utf-8`, or correct the line"
@@ -136,7 +170,8 @@ def _decoded(raw: bytes, path: str | Path, number: int) -> str:
 
 
 def plain_field(text: str, number: int, warnings: InputWarnings | None) -> str:
-    """As `plain`, for text that does not come from a line of its own: the line breaks that it may hold become spaces as well."""
+    """Returns `plain` text of what does not come from a line of its own: line breaks in it become spaces as
+    well."""
     if "\n" in text or "\r" in text:
         if warnings is not None:
             warnings.note("line break inside the text", number)
@@ -145,7 +180,7 @@ def plain_field(text: str, number: int, warnings: InputWarnings | None) -> str:
 
 
 def plain(line: str, number: int = 0, warnings: InputWarnings | None = None) -> str:
-    """The line with its carriage return dropped and its control characters turned into spaces."""
+    """Returns the line with its carriage return dropped and its control characters turned into spaces."""
     kept = line.removesuffix("\r")
     if warnings is not None:
         if kept != line:
@@ -166,3 +201,97 @@ def _kind(character: str) -> str:
     if character == "\0":
         return "NUL character"
     return "line separator inside the line" if character in _SEPARATORS else "control character"
+
+
+Lines = str | Path | Iterable[str]
+"""A file of lines, or the lines themselves."""
+
+# A string may hold some, but no file that is made of it.
+_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+
+
+def is_file(lines: object) -> bool:
+    return isinstance(lines, (str, Path))
+
+
+def given_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Yields the lines, each checked as it is read; a string is one line. Raises InputError for what is not
+    text."""
+    lines = [lines] if isinstance(lines, str) else lines
+    return (_text(line, f"line {number}") for number, line in enumerate(_several(lines, "lines"), 1))
+
+
+def given_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yields pairs of a source and a target line, each checked as it is read, as `given_lines` does."""
+    for number, pair in enumerate(_several(pairs, "pairs"), 1):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            what = f"pair {number} is {_type_of(pair)}, not a source and a target line"
+            raise InputError(what, remedy="give tuples of two strings")
+        source, target = pair
+        yield _text(source, f"the source of pair {number}"), _text(target, f"the target of pair {number}")
+
+
+def read_given(
+    source: Lines | Iterable[tuple[str, str]],
+    target: Lines | None,
+    source_warnings: InputWarnings,
+    target_warnings: InputWarnings,
+) -> Iterator[tuple[str, str]]:
+    """Yields pairs of lines as `read_pairs` does, where each side is a file or lines.
+
+    Or `source` gives pairs, and `target` is None.
+    """
+    if target is None:
+        for number, (left, right) in enumerate(given_pairs(source), 1):  # type: ignore[arg-type]
+            yield _plain(left, number, source_warnings), _plain(right, number, target_warnings)
+        return
+    sources, targets = _side(source, source_warnings), _side(target, target_warnings)  # type: ignore[arg-type]
+    yield from side_by_side(sources, targets, name_of(source), name_of(target))
+
+
+def name_of(lines: object) -> str:
+    """Returns the name of one side of a corpus in reports and messages."""
+    return str(lines) if is_file(lines) else "lines in memory"
+
+
+def _side(lines: Lines, warnings: InputWarnings) -> Iterator[str]:
+    if isinstance(lines, (str, Path)):
+        return read_lines(lines, warnings)
+    return (_plain(line, number, warnings) for number, line in enumerate(given_lines(lines), 1))
+
+
+def _plain(line: str, number: int, warnings: InputWarnings) -> str:
+    return plain_field(
+        line.removesuffix("\n").translate(_SURROGATES) if not line.isprintable() else line, number, warnings
+    )
+
+
+def _several(items: Iterable[object], what: str) -> Iterable[object]:
+    if isinstance(items, str):  # a string is a line, but no pair
+        raise InputError(f"one text was given where {what} are expected", remedy="put it into a list")
+    if isinstance(items, bytes):
+        raise InputError(
+            f"bytes were given where {what} are expected", remedy="decode them, and put the text into a list"
+        )
+    if not hasattr(items, "__iter__"):
+        raise InputError(
+            f"what was given is {_type_of(items)}, and {what} are expected", remedy="give a list of them"
+        )
+    return items
+
+
+def _text(line: object, name: str) -> str:
+    if isinstance(line, str):
+        return line
+    remedy = (
+        "decode it, as in line.decode('utf-8')"
+        if isinstance(line, bytes)
+        else "give strings; an empty line is ''"
+    )
+    raise InputError(f"{name} is {_type_of(line)}, not text", remedy=remedy)
+
+
+def _type_of(item: object) -> str:
+    return (
+        "None" if item is None else "bytes" if isinstance(item, bytes) else f"of type {type(item).__name__}"
+    )

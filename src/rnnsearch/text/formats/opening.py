@@ -24,23 +24,28 @@ _BUFFER = 1 << 18  # bytes decompressed at a time
 
 
 def is_on_disk(path: str | Path) -> bool:
-    """Whether it is a file that can be read twice, and not standard input or a pipe."""
+    """Returns True for a file that can be read twice, and False for standard input or a pipe."""
     return str(path) != STDIN and Path(path).is_file()
 
 
 @contextmanager
 def opened(path: str | Path) -> Iterator[BinaryIO]:
-    """The bytes of a file: a plain one, a .gz, .xz or .zst file, or standard input for `-`.
+    """Yields the bytes of a file: a plain one, a .gz, .xz or .zst file, or standard input for `-`.
 
-    Raises InputError for a file that cannot be opened or read, for damaged compression, and for .zst without the library that reads it.
+    Raises InputError for a file that cannot be opened or read, for damaged compression, and for .zst without
+    the library that reads it.
     """
     try:
         if str(path) == STDIN:
             with _stdin() as stream:
                 yield stream
         elif unpack := COMPRESSIONS.get(Path(path).suffix):
-            with unpack(Path(path)) as packed, io.BufferedReader(cast(io.RawIOBase, packed), _BUFFER) as stream:
-                # Python's gzip takes no bytes at all for a whole file of no lines; a download that failed leaves just that.
+            with (
+                unpack(Path(path)) as packed,
+                io.BufferedReader(cast(io.RawIOBase, packed), _BUFFER) as stream,
+            ):
+                # Python's gzip takes no bytes at all for a whole file of no lines; a download that failed
+                # leaves just that.
                 if not stream.peek(1) and Path(path).is_file() and not Path(path).stat().st_size:
                     raise EOFError("it is empty")
                 yield stream
@@ -52,20 +57,29 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
     except IsADirectoryError:
         raise InputError("is a folder, not a text file", file=path, remedy="name a file in it") from None
     except PermissionError:
-        raise InputError("cannot be read: permission denied", file=path, remedy="check its permissions") from None
+        raise InputError(
+            "cannot be read: permission denied", file=path, remedy="check its permissions"
+        ) from None
     except gzip.BadGzipFile as error:
         raise InputError(
-            f"is not a valid gzip file: {error}", file=path, remedy="copy it again, or remove .gz from the name of a plain file"
+            f"is not a valid gzip file: {error}",
+            file=path,
+            remedy="copy it again, or remove .gz from the name of a plain file",
         ) from None
     except (EOFError, zlib.error, lzma.LZMAError) as error:
-        raise InputError(f"the compressed file is damaged or incomplete: {error}", file=path, remedy="copy or download it again") from None
+        raise InputError(
+            f"the compressed file is damaged or incomplete: {error}",
+            file=path,
+            remedy="copy or download it again",
+        ) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
 
 
 @contextmanager
 def _stdin() -> Iterator[BinaryIO]:
-    """With a buffer of its own: a thread that waits in that of `sys.stdin` would keep the interpreter from ending."""
+    """Opens standard input with a buffer of its own: a thread that waits in that of `sys.stdin` would keep
+    the interpreter from ending."""
     try:
         descriptor = sys.stdin.fileno()
     except OSError:  # it is no file of the system
@@ -86,13 +100,15 @@ def _open_zstandard(path: Path) -> Iterator[BinaryIO]:
 
 
 def _zstandard(path: Path) -> Any:
-    """Python's own module from 3.14 on, and the same one for older versions."""
+    """Returns Python's own module from 3.14 on, and the same one for older versions."""
     for module in ("compression.zstd", "backports.zstd"):
         try:
             return import_module(module)
         except ImportError:
             continue
-    raise InputError("reading .zst needs the package backports.zstd", file=path, remedy="pip install 'rnnsearch[zstd]'")
+    raise InputError(
+        "reading .zst needs the package backports.zstd", file=path, remedy="pip install 'rnnsearch[zstd]'"
+    )
 
 
 COMPRESSIONS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _open_zstandard}

@@ -1,1 +1,250 @@
-"""The rules of Moses for words and lines, as sacremoses has them, in a fraction of its time."""
+"""Moses's tokeniser, several times faster than sacremoses and word for word the same.
+
+The rules stay in sacremoses. It is asked about one space-separated chunk at a time, and its answer is
+remembered, because most chunks of a corpus were met before. Words in Latin letters with signs around them are
+cut without it: importing it takes half a second, a fifth of what a command needs until its first translation.
+What a chunk becomes depends on its surroundings in four ways only, and they are part of what is remembered:
+
+- a comma or an apostrophe at its beginning: whether the line begins there;
+- an apostrophe at its end: whether the line ends there;
+- a full stop at its end: whether the next chunk begins with a lowercase letter, a digit, or neither, which is
+  the same as no next chunk;
+- an apostrophe at its end and one at the beginning of the next: a rule that has used the space between them
+  for the first cannot see it before the second. Such lines are rare, and sacremoses is given the whole line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache, cached_property
+from importlib.machinery import SourceFileLoader
+from importlib.util import find_spec, module_from_spec, spec_from_loader
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sacremoses import MosesDetokenizer
+
+    from rnnsearch.text.moses.reference import MosesReference
+
+
+LETTERS = "A-Za-zÀ-ÖØ-öø-ž"
+"""Letters of the Latin languages of Europe, as the inside of a character class: to Moses and to Python alike
+letters, small or large."""
+LATIN = re.compile(f"[{LETTERS}0-9]")
+SIGNS = frozenset('"#$%&()*+/:;<=>?@[\\]^_{|}~!«»“”„…–—€°')
+"""Signs that are words of their own beside a Latin word."""
+# Between two letters, with its spaces; elsewhere it stands alone.
+_APOSTROPHES = {
+    "en": " '",
+    "fr": "' ",
+    "it": "' ",
+}
+
+
+class SimpleChunks:
+    """Rules that cut a chunk of one word with signs around it. alnum, alpha: the insides of character
+    classes. sign: a pattern of one character. apostrophe: what replaces an apostrophe between letters.
+
+    prefixes: words whose full stop ends no sentence.
+    """
+
+    def __init__(self, alnum: str, alpha: str, sign: str, apostrophe: str, prefixes: frozenset[str]) -> None:
+        self._apostrophe, self._prefixes = apostrophe, prefixes
+        word, between = f"[{alnum}-]+", f"(?:(?<=[{alpha}])'(?=[{alpha}])[{alnum}-]+)?"
+        self._form = re.compile(f"({sign}*)({word}{between})([.,]?)({sign}*)([.,]?)( .?)?")
+
+    @classmethod
+    def latin(cls, language: str) -> SimpleChunks:
+        """Makes the rules for words in Latin letters, by tables that are read without importing sacremoses's
+        rules."""
+        signs = "".join(map(re.escape, SIGNS))
+        return cls(
+            f"{LETTERS}0-9", LETTERS, f"[{signs}]", _APOSTROPHES.get(language, " ' "), prefixes(language)
+        )
+
+    def words(self, key: str) -> tuple[str, ...]:
+        """Returns the words of a chunk, given as a key of `_Memory`; none for a chunk of another form."""
+        if SIGNS.issuperset(key):
+            return tuple(key)
+        found = self._form.fullmatch(key)
+        if not found or "DOTMULTI" in key:  # sacremoses's own sign for several full stops
+            return ()
+        opening, word, mark, closing, last, following = found.groups()
+        words = word.replace("'", self._apostrophe).split(" ")
+        if (mark == "." and words[-1] in self._prefixes) or (mark and last and not closing):
+            return ()
+        if mark == "." and following == " a" and not closing:
+            words[-1] += mark
+        elif mark:
+            words.append(mark)
+        return (*opening, *words, *closing, last) if last else (*opening, *words, *closing)
+
+
+@cache
+def prefixes(language: str) -> frozenset[str]:
+    """Returns Moses's list of a language: words whose full stop ends no sentence, some of them before numbers
+    only.
+
+    sacremoses keeps the lists in a module that imports nothing. It is run by itself; without it they come
+    from sacremoses as a whole.
+    """
+    files = _prefix_files()
+    if files is None or len(language) > 3:  # a name and not a code: sacremoses knows some
+        from sacremoses.corpus import NonbreakingPrefixes
+
+        every = list(NonbreakingPrefixes().words(language))
+    else:
+        text = files.get(f"nonbreaking_prefix.{language}") or files["nonbreaking_prefix.en"]
+        every = [line.strip() for line in text.splitlines()]
+    return frozenset(
+        word.rpartition(" ")[0] if "#NUMERIC_ONLY#" in word else word
+        for word in every
+        if word and not word.startswith("#")
+    )
+
+
+def _prefix_files() -> dict[str, str] | None:
+    """Returns the text of each list by its name; None if this sacremoses keeps them elsewhere."""
+    found = find_spec("sacremoses")
+    file = Path(found.origin).parent / "_data_nonbreaking_prefixes.py" if found and found.origin else None
+    if file is None or not file.exists():
+        return None
+    loader = SourceFileLoader("sacremoses_prefixes", str(file))
+    spec = spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    files: dict[str, str] = module.NONBREAKING_PREFIXES
+    return files
+
+
+_REMEMBERED = 1 << 17  # chunks; some 25 MB
+_LONGEST = 40  # characters of a chunk that may be met again
+_BESIDE = (
+    "A"  # stands for the chunks on either side; a capital, so that a full stop before it ends a sentence
+)
+
+
+class FastMoses:
+    """The tokeniser of one language; a language that Moses does not know is cut by its general rules, as in
+    sacremoses."""
+
+    def __init__(self, language: str) -> None:
+        self.language, self.latin = language, SimpleChunks.latin(language)
+        self._memory, self._following = _Memory(self), _Following(self)
+
+    @cached_property
+    def reference(self) -> MosesReference:
+        """Returns sacremoses's own rules, made when they are first needed."""
+        from rnnsearch.text.moses.reference import MosesReference
+
+        return MosesReference(self.language)
+
+    def words(self, line: str) -> list[str]:
+        """Returns the words of a line in which the space is the only kind of white space, as sacremoses gives
+        them without escaping."""
+        chunks = line.split()
+        if not chunks:
+            return []
+        if "' " in line and " '" in line and "' '" in " ".join(chunks):
+            return self.reference.words(line)
+        if ". " in line:
+            for i, following in enumerate(chunks[1:]):
+                if chunks[i][-1] == ".":
+                    chunks[i] += self._following[following[0]]
+        if chunks[-1][-1] == "'":
+            chunks[-1] += " "
+        if chunks[0][0] in ",'":
+            chunks[0] = " " + chunks[0]
+        return list(chain.from_iterable(map(self._memory.__getitem__, chunks)))
+
+
+class _Memory(dict[str, tuple[str, ...]]):
+    """Chunk → its words. A key is a chunk with what of its surroundings matters.
+
+    A space before the chunk: the line begins with it. A space after it: the line ends with it. A space and
+    `a` or `0` after it: the next chunk begins with a lowercase letter or a digit. The memory is emptied when
+    it is full; the frequent chunks are back at once.
+    """
+
+    def __init__(self, rules: FastMoses) -> None:
+        super().__init__()
+        self._rules = rules
+
+    def __missing__(self, key: str) -> tuple[str, ...]:
+        words = self._rules.latin.words(key) or self._by_reference(key)
+        if len(key) <= _LONGEST:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[key] = words
+        return words
+
+    def _by_reference(self, key: str) -> tuple[str, ...]:
+        reference = self._rules.reference
+        return reference.simple.words(key) or self._surrounded(key)
+
+    def _surrounded(self, key: str) -> tuple[str, ...]:
+        """Returns the words of a chunk in the surroundings that its key describes."""
+        chunk, begins = key.removeprefix(" "), key[0] == " "
+        chunk, space, following = chunk.partition(" ")
+        if not space:
+            following = _BESIDE
+        before, after = "" if begins else f"{_BESIDE} ", f" {following}" if following else ""
+        return tuple(
+            self._rules.reference.words(before + chunk + after)[bool(before) : -1 if after else None]
+        )
+
+
+class _Following(dict[str, str]):
+    """First character of a chunk → what a key says of it, if a full stop comes before. At most as many
+    entries as there are characters."""
+
+    def __init__(self, rules: FastMoses) -> None:
+        super().__init__()
+        self._rules = rules
+
+    def __missing__(self, character: str) -> str:
+        known = LATIN.match(character) or character in SIGNS
+        small = character.islower() if known else self._rules.reference.islower(character)
+        self[character] = " a" if small else " 0" if character in "0123456789" else ""
+        return self[character]
+
+
+_WORD = f"[{LETTERS}0-9-][{LETTERS}0-9.-]*"
+_FORMS = {"en": f"'?{_WORD}", "fr": f"{_WORD}'?", "it": f"{_WORD}'?"}
+_OWN_RULES = ("cs", "fi", "ga")  # for numbers, for what follows a colon, and for apostrophes
+
+
+class Detokeniser:
+    """The detokeniser of one language. It imports sacremoses, which takes half a second, only for unusual
+    sentences."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        word = _FORMS.get(language, _WORD)
+        self._plain = None if language in _OWN_RULES else re.compile(f"(?:(?:{word}|[.,]+|[?!:;%()]) )*")
+        french = language == "fr"  # its signs have a space before them
+        self._to_the_left = re.compile(r" ([.,]+|\))(?= )" if french else r" ([.,]+|[)?!:;%])(?= )")
+        self._to_the_right = re.compile(r"\( (?![?!:;%])" if french else r"\( ")
+
+    @cached_property
+    def reference(self) -> MosesDetokenizer:
+        from sacremoses import MosesDetokenizer
+
+        return MosesDetokenizer(self.language)
+
+    def line(self, words: Sequence[str]) -> str:
+        """Returns the line that these words make, as sacremoses gives it without unescaping."""
+        spaced = "".join(f"{word} " for word in words)
+        if self._plain is None or not self._plain.fullmatch(spaced):
+            line: str = self.reference.detokenize(list(words), unescape=False)
+            return line
+        joined = self._to_the_right.sub("(", self._to_the_left.sub(r"\1", spaced)).rstrip()
+        if self.language == "en":
+            return re.sub(f" ('[{LETTERS}])", r"\1", joined)
+        if self.language in ("fr", "it"):
+            return re.sub(f"([{LETTERS}]') (?=[{LETTERS}])", r"\1", joined)
+        return joined

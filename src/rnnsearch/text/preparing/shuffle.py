@@ -1,6 +1,8 @@
-"""The one shuffle of the training pairs, in bounded memory: every pair falls into a random bucket, and each bucket is shuffled on its own.
+"""The one shuffle of the training pairs, in bounded memory: every pair falls into a random bucket, and each
+bucket is shuffled on its own.
 
-That makes every order equally likely, as one shuffle of everything would. A bucket becomes a shard of the store.
+That makes every order equally likely, as one shuffle of everything would. A bucket becomes a shard of the
+store.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.text.store.blocks import Integers, Mask, Ragged, offsets_of, pack, unpacked
+from rnnsearch.text.store.blocks import Integers, Mask, Ragged, offsets_of, pack, ranges, unpacked
 from rnnsearch.text.store.store import shard_name, write_array, write_rows
 
 SHARD_BYTES = 1 << 27
@@ -26,11 +28,14 @@ _GATHERED = 1 << 16  # sentences rearranged at a time
 class Buckets:
     """Takes the encoded pairs in the order of the text and writes the shards of the store.
 
-    expected_bytes: of the ids of all pairs, roughly. dtypes: of the ids of the source and of the target. The order of the pairs in
-    the store depends on the seed and on their order in the text, and not on how many are added at a time.
+    expected_bytes: of the ids of all pairs, roughly. dtypes: of the ids of the source and of the target. The
+    order of the pairs in the store depends on the seed and on their order in the text, and not on how many
+    are added at a time.
     """
 
-    def __init__(self, folder: Path, expected_bytes: int, seed: int, dtypes: tuple[np.dtype[Any], np.dtype[Any]]) -> None:
+    def __init__(
+        self, folder: Path, expected_bytes: int, seed: int, dtypes: tuple[np.dtype[Any], np.dtype[Any]]
+    ) -> None:
         number = min(max(1, -(-expected_bytes // SHARD_BYTES)), _MOST_SHARDS)
         self.paths = [folder / f"bucket.{bucket:04d}" for bucket in range(number)]
         self.dtypes, self._seed = dtypes, seed % 2**32
@@ -45,7 +50,7 @@ class Buckets:
         self._stack.close()
 
     def add(self, *rows: Ragged) -> None:
-        """Source ids, target ids and, if there are any, links of the same pairs."""
+        """Adds source ids, target ids and, if there are any, links of the same pairs."""
         # One real number per pair: the same bucket whatever the size of the blocks.
         bucket = (self._random.random(len(rows[0].lengths)) * len(self.paths)).astype(np.int64)
         for number, file in enumerate(self._files):
@@ -54,7 +59,8 @@ class Buckets:
                 file.write(pack(*(part for row in rows for part in row.select(chosen))))
 
     def write_shards(self, store: Path, linked: bool) -> Iterator[int]:
-        """Writes every bucket's pairs in random order, and how long they are; gives the number of pairs of each shard."""
+        """Writes every bucket's pairs in random order, and their lengths; yields the number of pairs of
+        each shard."""
         for file in self._files:
             file.close()
         kinds = ["source", "target", *(["links"] if linked else [])]
@@ -62,12 +68,14 @@ class Buckets:
         shard = 0
         for number, path in enumerate(self.paths):
             if path.stat().st_size:
-                # The first bucket's numbers are those of the seed alone.
-                order = np.random.default_rng([self._seed, number]).permutation(_pairs(path))
                 for place, kind in enumerate(kinds):
                     rows = _read(path, place)
+                    # The first bucket's numbers are those of the seed alone.
+                    order = np.random.default_rng([self._seed, number]).permutation(len(rows.lengths))
                     dtype = self.dtypes[place] if place < 2 else np.dtype(rows.values.dtype)
-                    write_rows(store, shard_name(kind, shard), rows.lengths[order], gathered(rows, order), dtype)
+                    write_rows(
+                        store, shard_name(kind, shard), rows.lengths[order], gathered(rows, order), dtype
+                    )
                     if kind in lengths:
                         lengths[kind].append(rows.lengths[order].astype(np.int32))
                 shard += 1
@@ -78,28 +86,15 @@ class Buckets:
 
 
 def gathered(rows: Ragged, order: NDArray[np.int64]) -> Iterator[Integers]:
-    """The rows in another order, end to end, some ten thousands at a time."""
+    """Yields the rows in another order, end to end, some ten thousands at a time."""
     offsets = offsets_of(rows.lengths)
     for start in range(0, len(order), _GATHERED):
         chosen = order[start : start + _GATHERED]
-        lengths = rows.lengths[chosen]
-        shift = offsets[chosen] - offsets_of(lengths)[:-1]  # from a position in the result to that in the rows
-        yield rows.values[np.repeat(shift, lengths) + np.arange(int(lengths.sum()))]
-
-
-def _pairs(path: Path) -> int:
-    return sum(len(parts[1]) for parts in unpacked(path))
+        yield rows.values[ranges(offsets[chosen], rows.lengths[chosen])]
 
 
 def _read(path: Path, place: int) -> Ragged:
-    """One kind of rows of a bucket. The sizes are looked up first, so that no array is held twice."""
-    sizes = [(len(parts[2 * place]), len(parts[2 * place + 1]), parts[2 * place].dtype) for parts in unpacked(path)]
-    values = np.empty(sum(size for size, _, _ in sizes), dtype=np.result_type(*(dtype for _, _, dtype in sizes)))
-    lengths = np.empty(sum(size for _, size, _ in sizes), dtype=np.int32)
-    value, length = 0, 0
-    for parts in unpacked(path):
-        part, its_lengths = parts[2 * place], parts[2 * place + 1]
-        values[value : value + len(part)] = part
-        lengths[length : length + len(its_lengths)] = its_lengths
-        value, length = value + len(part), length + len(its_lengths)
+    """Returns one kind of rows of a bucket."""
+    parts = [parts[2 * place : 2 * place + 2] for parts in unpacked(path)]
+    values, lengths = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return Ragged(values, lengths)

@@ -1,4 +1,5 @@
-"""How much a pair resembles one domain more than the pool it comes from (Axelrod, He & Gao 2011), by four n-gram models."""
+"""How much a pair resembles one domain more than the pool it comes from (Axelrod, He & Gao 2011), by four
+n-gram models."""
 
 from __future__ import annotations
 
@@ -22,11 +23,12 @@ from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
 
 MINIMUM_COUNT = 2
-"""A word must occur this often in the domain to be in the vocabulary of all models of its language; every other word is unknown."""
+"""A word must occur this often in the domain to be in the vocabulary of all models of its language; every
+other word is unknown."""
 
 
 class Tokenisers(NamedTuple):
-    """Of the two languages."""
+    """The tokenisers of the two languages."""
 
     source: Tokeniser
     target: Tokeniser
@@ -36,19 +38,20 @@ class Tokenisers(NamedTuple):
 
 
 class TokenisedLines(NamedTuple):
-    """Pairs of tokenised sentences, their words joined by spaces: they are read several times, and lists of words are large."""
+    """Pairs of tokenised sentences, their words joined by spaces: they are read several times, and lists of
+    words are large."""
 
     source: list[str]
     target: list[str]
 
     @property
     def words(self) -> list[int]:
-        """Of either side."""
+        """The number of words of either side."""
         return [sum(line.count(" ") + 1 for line in side) for side in self]
 
 
 def tokenised(pairs: Iterable[LinePair], tokenisers: Tokenisers) -> TokenisedLines:
-    """The pairs of which neither side is empty."""
+    """Returns the pairs of which neither side is empty."""
     sentences = TokenisedLines([], [])
     for line in pairs:
         source, target = tokenisers.words(line)
@@ -59,9 +62,11 @@ def tokenised(pairs: Iterable[LinePair], tokenisers: Tokenisers) -> TokenisedLin
 
 
 def random_sample(pairs: Iterable[LinePair], tokenisers: Tokenisers, words: int, seed: int) -> TokenisedLines:
-    """Pairs drawn at random, in the order of the pool: as few as have `words` words on both sides together, or all if they have less.
+    """Returns pairs drawn at random, in the order of the pool: the fewest that have `words` words on both
+    sides together, or all pairs if these have fewer.
 
-    One pass over the pool, which holds no more than the sample: each pair draws a number, and those with the lowest are the sample.
+    One pass over the pool, which holds no more than the sample: each pair draws a number, and those with the
+    lowest are the sample.
     """
     chosen: list[tuple[float, int, int, str, str]] = []  # a heap: the highest number, negated, comes first
     total = 0
@@ -71,7 +76,9 @@ def random_sample(pairs: Iterable[LinePair], tokenisers: Tokenisers, words: int,
         source, target = tokenisers.words(line)
         if not source or not target:
             continue
-        heapq.heappush(chosen, (-number, position, len(source) + len(target), " ".join(source), " ".join(target)))
+        heapq.heappush(
+            chosen, (-number, position, len(source) + len(target), " ".join(source), " ".join(target))
+        )
         total += len(source) + len(target)
         while total - chosen[0][2] >= words:
             total -= heapq.heappop(chosen)[2]
@@ -89,16 +96,21 @@ class Contrast:
 
     @classmethod
     def learn(cls, domain: Sequence[str], pool: Sequence[str], order: int, side: Side) -> Contrast:
-        """From tokenised lines. Raises InputError if no word occurs often enough."""
+        """Learns from tokenised lines. Raises InputError if no word occurs often enough."""
         counts = Counter(chain.from_iterable(map(str.split, domain)))
         vocabulary = Vocabulary.from_counts(counts, len(counts), MINIMUM_COUNT)
         if len(vocabulary) == len(Vocabulary([])):
-            raise InputError(f"no {side} word of the in-domain text occurs twice", remedy="give more text of the domain")
-        models = [NgramModel.estimate(as_text(map(str.split, lines), vocabulary), len(vocabulary), order) for lines in (domain, pool)]
+            raise InputError(
+                f"no {side} word of the in-domain text occurs twice", remedy="give more text of the domain"
+            )
+        models = [
+            NgramModel.estimate(as_text(map(str.split, lines), vocabulary), len(vocabulary), order)
+            for lines in (domain, pool)
+        ]
         return cls(vocabulary, *models)
 
     def differences(self, sentences: list[list[str]]) -> Floats:
-        """H_domain(s) − H_pool(s) of each sentence, in bits per word."""
+        """Returns H_domain(s) − H_pool(s) of each sentence, in bits per word."""
         text = as_text(sentences, self.vocabulary)
         return self.domain.cross_entropies(text) - self.pool.cross_entropies(text)
 
@@ -111,22 +123,30 @@ class Contrast:
 
     @classmethod
     def open(cls, folder: Path) -> Contrast:
-        return cls(Vocabulary.load(folder / "vocabulary.txt"), NgramModel.open(folder / "domain"), NgramModel.open(folder / "pool"))
+        return cls(
+            Vocabulary.load(folder / "vocabulary.txt"),
+            NgramModel.open(folder / "domain"),
+            NgramModel.open(folder / "pool"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class PairScorer:
-    """Scores pairs with the models in the folders `source` and `target` of `folder`: a plain value that can be sent to another process."""
+    """Scores pairs with the models in the folders `source` and `target` of `folder`: a plain value that can
+    be sent to another process."""
 
     folder: Path
     tokenisers: Tokenisers
 
     def __call__(self, lines: list[LinePair]) -> Records:
-        """The records of these pairs: the sum of both sides' differences, infinite if a side is empty, and the words of the target."""
+        """Returns the records of these pairs: the sum of both sides' differences, infinite if a side is
+        empty, and the words of the target."""
         sentences = [self.tokenisers.words(line) for line in lines]
         sources, targets = [source for source, _ in sentences], [target for _, target in sentences]
         records = np.empty(len(lines), RECORD)
-        records["score"] = _opened(self.folder / "source").differences(sources) + _opened(self.folder / "target").differences(targets)
+        records["score"] = _opened(self.folder / "source").differences(sources) + _opened(
+            self.folder / "target"
+        ).differences(targets)
         records["score"][[not source or not target for source, target in sentences]] = np.inf
         records["words"] = [len(target) for target in targets]
         return records
@@ -134,7 +154,7 @@ class PairScorer:
 
 @functools.lru_cache(maxsize=2)
 def _opened(folder: Path) -> Contrast:
-    """Once in each process."""
+    """Opens the models once in each process."""
     return Contrast.open(folder)
 
 

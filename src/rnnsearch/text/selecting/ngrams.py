@@ -1,37 +1,43 @@
-"""An n-gram language model: interpolated modified Kneser–Ney (Chen & Goodman 1998, Sec. 3) on arrays of numbers."""
+"""An n-gram language model: interpolated modified Kneser–Ney (Chen & Goodman 1998, Sec. 3) on arrays of
+numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
-from rnnsearch.text.selecting.keys import ABSENT, Ids, Keys
 from rnnsearch.text.vocabulary import EOS, Vocabulary
 
+Ids = Int64[NDArray[np.int64], " _"]
 Floats = Float64[NDArray[np.float64], " _"]
 
+ABSENT = -1
+
 FALLBACK = (0.5, 1.0, 1.5)
-"""D_1, D_2, D_3+ where a text is too small to estimate them: some n-grams must occur once, some twice, some three and four times."""
+"""D_1, D_2, D_3+ where a text is too small to estimate them: some n-grams must occur once, some twice, some
+three and four times."""
 
 
-_SAVED = ("logs", "backoffs", "keys", "slots")
+_SAVED = ("keys", "logs", "backoffs")
 
 
 class Text(NamedTuple):
-    """Sentences of ids in one array: <s> w_1 … w_n </s>, one after the other. starts: where each begins, and where the last ends."""
+    """Sentences of ids in one array: <s> w_1 … w_n </s>, one after the other. starts: where each begins, and
+    where the last ends."""
 
     ids: Ids  # position
     starts: Ids  # sentence + 1
 
 
 def as_text(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> Text:
-    """Words to ids; words outside the vocabulary are its UNK. The id of <s>, which is no word, is len(vocabulary)."""
+    """Turns words into ids; words outside the vocabulary are its UNK. The id of <s>, which is no word, is
+    len(vocabulary)."""
     sentences = list(sentences)
     lengths = np.fromiter(map(len, sentences), np.int64, len(sentences)) + 2
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -43,23 +49,24 @@ def as_text(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> Text:
     return Text(ids, starts)
 
 
-class NgramModel:
-    """log p(w | the order − 1 words before it), for every word of a closed vocabulary, the unknown word and the end of sentence among them.
+class NgramModel(NamedTuple):
+    """log p(w | the order − 1 words before it), for every word of a closed vocabulary, the unknown word and
+    the end of sentence among them.
 
-    The n-grams of length k have numbers: one word, its id; a longer one, that of its key among the keys of its length, where
-    key = (number of the n-gram without its last word) × (words + 1) + (id of its last word).
+    The n-grams of length k have numbers: one word, its id; a longer one, the place of its key among the keys
+    of its length, where key = (number of the n-gram without its last word) × (words + 1) + (id of its last
+    word).
 
-    keys: for each length from 2 on. logs: log p of each n-gram's last word after its others, for each length. backoffs: log γ, the
-    logarithm of the weight of the shorter context after this n-gram, for each length but the longest. words: size of the vocabulary;
-    this is also the id of <s>, with which every sentence begins and which is never predicted.
+    keys: for each length from 2 on, ascending. logs: log p of each n-gram's last word after its others, for
+    each length. backoffs: log γ, the logarithm of the weight of the shorter context after this n-gram, for
+    each length but the longest. words: size of the vocabulary; this is also the id of <s>, with which every
+    sentence begins and which is never predicted.
     """
 
-    def __init__(self, words: int, keys: list[Keys], logs: list[NDArray[np.float32]], backoffs: list[NDArray[np.float32]]) -> None:
-        self.words, self.keys, self.logs, self.backoffs = words, keys, logs, backoffs
-
-    @property
-    def order(self) -> int:
-        return len(self.logs)
+    words: int
+    keys: list[Ids]
+    logs: list[NDArray[np.float32]]
+    backoffs: list[NDArray[np.float32]]
 
     @classmethod
     def estimate(cls, text: Text, words: int, order: int) -> NgramModel:
@@ -75,28 +82,35 @@ class NgramModel:
             contexts = gram.keys // (words + 1)
             total = np.bincount(contexts, count, len(probabilities))
             left = np.bincount(contexts, amount, len(probabilities))
-            weight = np.divide(left, total, out=np.ones(len(total)), where=total > 0)  # γ; 1 after what was never followed by a word
-            probabilities = (count - amount) / total[contexts] + weight[contexts] * probabilities[gram.suffixes]
+            # γ; 1 after what was never followed by a word.
+            weight = np.divide(left, total, out=np.ones(len(total)), where=total > 0)
+            probabilities = (count - amount) / total[contexts] + weight[contexts] * probabilities[
+                gram.suffixes
+            ]
             logs.append(_log(probabilities))
             backoffs.append(_log(weight))
-        return cls(words, [Keys.of(gram.keys) for gram in grams[1:]], logs, backoffs)
+        return cls(words, [gram.keys for gram in grams[1:]], logs, backoffs)
 
     def log_probabilities(self, text: Text) -> Floats:
-        """ln p of each position of the text; 0 at every <s>."""
+        """Returns ln p of each position of the text; 0 at every <s>."""
         result = self.logs[0][text.ids].astype(np.float64)
-        found = text.ids  # the number of the n-gram that ends at each position, for one length after the other
+        # The number of the n-gram that ends at each position, for one length after the other.
+        found = text.ids
         for keys, logs, backoffs in zip(self.keys, self.logs[1:], self.backoffs, strict=True):
             ends = np.flatnonzero(found[:-1] != ABSENT) + 1
             contexts = found[ends - 1]
-            numbers = keys.numbers(contexts * (self.words + 1) + text.ids[ends])
+            numbers = _numbers(keys, contexts * (self.words + 1) + text.ids[ends])
             hit = numbers != ABSENT
-            result[ends] = np.where(hit, logs[np.where(hit, numbers, 0)] if len(logs) else 0, result[ends] + backoffs[contexts])
+            result[ends] = np.where(
+                hit, logs[np.where(hit, numbers, 0)] if len(logs) else 0, result[ends] + backoffs[contexts]
+            )
             found = np.full(len(found), ABSENT)
             found[ends] = numbers
         return result
 
     def cross_entropies(self, text: Text) -> Floats:
-        """Of each sentence, in bits per word, the end of sentence counted as one."""
+        """Returns the cross-entropy of each sentence, in bits per word, the end of sentence counted as
+        one."""
         if len(text.starts) == 1:
             return np.zeros(0)
         sums: Floats = np.add.reduceat(self.log_probabilities(text), text.starts[:-1])
@@ -105,19 +119,28 @@ class NgramModel:
 
     def save(self, folder: Path) -> None:
         """Writes arrays into an existing folder."""
-        np.save(folder / "words.npy", np.array(self.words))
-        keys, slots = [keys.keys for keys in self.keys], [keys.slots for keys in self.keys]
-        for name, arrays in zip(_SAVED, (self.logs, self.backoffs, keys, slots), strict=True):
-            for number, values in enumerate(cast(list[NDArray[Any]], arrays)):
+        for name in _SAVED:
+            for number, values in enumerate(getattr(self, name)):
                 np.save(folder / f"{name}.{number}.npy", values)
 
     @classmethod
     def open(cls, folder: Path) -> NgramModel:
         """Maps what `save` wrote into memory: processes that open the same folder share it."""
-        logs, backoffs, keys, slots = (
-            [np.asarray(np.load(path, mmap_mode="r")) for path in sorted(folder.glob(f"{name}.*.npy"))] for name in _SAVED
+        keys, logs, backoffs = (
+            [np.asarray(np.load(path, mmap_mode="r")) for path in sorted(folder.glob(f"{name}.*.npy"))]
+            for name in _SAVED
         )
-        return cls(int(np.load(folder / "words.npy")), [Keys(*parts) for parts in zip(keys, slots, strict=True)], logs, backoffs)
+        return cls(len(logs[0]) - 1, keys, logs, backoffs)  # <s> has an entry, too
+
+
+def _numbers(keys: Ids, wanted: Ids) -> Ids:
+    """Returns the place of each wanted key among the keys, which ascend, or ABSENT."""
+    if not len(keys):
+        return np.full(len(wanted), ABSENT)
+    # Sorted queries stay in the CPU's cache: a sixth of the time.
+    different, place = np.unique(wanted, return_inverse=True)
+    found = np.minimum(np.searchsorted(keys, different), len(keys) - 1)
+    return np.where(keys[found] == different, found, ABSENT)[place]
 
 
 class _Grams(NamedTuple):
@@ -137,7 +160,10 @@ def _grams(text: Text, words: int, order: int) -> list[_Grams]:
     for before in range(1, order):
         ends = np.flatnonzero(place >= before)
         keys, first, numbers, counts = np.unique(
-            found[ends - 1] * (words + 1) + text.ids[ends], return_index=True, return_inverse=True, return_counts=True
+            found[ends - 1] * (words + 1) + text.ids[ends],
+            return_index=True,
+            return_inverse=True,
+            return_counts=True,
         )
         grams.append(_Grams(keys, counts, found[ends[first]], place[ends[first]] == before))
         found = np.full(len(found), ABSENT)
@@ -146,13 +172,15 @@ def _grams(text: Text, words: int, order: int) -> list[_Grams]:
 
 
 def _adjusted_counts(grams: list[_Grams]) -> list[Ids]:
-    """How often the longest n-grams occur, and in how many different words' company, to their left, the shorter ones do.
+    """Returns the occurrences of the longest n-grams, and of the shorter ones the number of different words
+    to their left.
 
-    Nothing stands to the left of <s>, so n-grams that begin with it keep their number of occurrences; <s> alone has none, as it is
-    never predicted.
+    Nothing stands to the left of <s>, so n-grams that begin with it keep their number of occurrences; <s>
+    alone has none, as it is never predicted.
     """
     shorter = [
-        np.where(gram.begins, gram.counts, np.bincount(longer.suffixes, minlength=len(gram.keys))) for gram, longer in pairwise(grams)
+        np.where(gram.begins, gram.counts, np.bincount(longer.suffixes, minlength=len(gram.keys)))
+        for gram, longer in pairwise(grams)
     ]
     counts = [*shorter, grams[-1].counts]
     counts[0] = np.where(grams[0].begins, 0, counts[0])
@@ -160,7 +188,8 @@ def _adjusted_counts(grams: list[_Grams]) -> list[Ids]:
 
 
 def discounts(counts: Ids) -> Floats:
-    """(0, D_1, D_2, D_3+), what is taken from an n-gram that was counted 0, 1, 2, or 3 and more times (Chen & Goodman 1998, Eq. 26)."""
+    """Returns (0, D_1, D_2, D_3+): what is taken from an n-gram that was counted 0, 1, 2, or 3 and more times
+    (Chen & Goodman 1998, Eq. 26)."""
     n1, n2, n3, n4 = (int((counts == count).sum()) for count in (1, 2, 3, 4))
     if not (n1 and n2 and n3 and n4):
         return np.array([0, *FALLBACK])

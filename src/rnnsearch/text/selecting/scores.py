@@ -1,13 +1,15 @@
-"""The scores of a pool of pairs: a file of eight bytes per pair, and the threshold that selects the best pairs, in bounded memory."""
+"""The scores of a pool of pairs: a file of eight bytes per pair, and the threshold that selects the best
+pairs, in bounded memory."""
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +17,11 @@ from numpy.typing import NDArray
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import written_whole
 from rnnsearch.system.parsing import check_regular, parse_json
-from rnnsearch.text.formats.readers.layout import Layout
+from rnnsearch.text.formats.layout import Layout
 
 RECORD = np.dtype([("score", "<f4"), ("words", "<u4")])
-"""One pair: its score, the lower the better, infinite for a pair that is never kept; and the words of its target side."""
+"""One pair: its score, the lower the better, infinite for a pair that is never kept; and the words of its
+target side."""
 
 Records = NDArray[Any]  # of RECORD, one per pair
 
@@ -26,15 +29,16 @@ Unit = Literal["words", "pairs"]
 
 _FORMAT = "rnnsearch scores 1"
 _CHUNK = 1 << 18  # pairs looked at at once
-_LOW = 1 << 16
+_ABSENT = 0xFF800000  # the key of the score infinity
 
 
 @dataclass(frozen=True, slots=True)
 class ScoresHeader:
-    """What was scored, and how.
+    """The names of the files that were scored, and how it was done.
 
-    in_domain, pool: the names of the files. layout: how they were read. words: of the source and of the target.
-    vocabularies: the words that the models know, likewise. pairs, checksum: of the pool's text, the latter CRC-32.
+    in_domain, pool: the names of the files. layout: how they were read. words: of the source and of the
+    target. vocabularies: the words that the models know, likewise. pairs, checksum: of the pool's text, the
+    latter CRC-32.
     """
 
     pool: list[str]
@@ -61,7 +65,8 @@ class Scores(NamedTuple):
 
 @contextmanager
 def written_scores(path: Path, about: ScoresHeader) -> Iterator[Callable[[Records, int], None]]:
-    """Writes a file of scores, whole or not at all. The value takes the next records and the checksum of the pool's text up to there."""
+    """Writes a file of scores, whole or not at all. The value takes the next records and the checksum of the
+    pool's text up to there."""
     size = len(_header(about, 10**15, 2**32))
     size += -size % RECORD.itemsize
     pairs = checksum = 0
@@ -92,36 +97,42 @@ def open_scores(path: Path) -> Scores:
         about = ScoresHeader(**content | {"layout": Layout(**content["layout"])})
     except OSError as error:
         raise InputError(
-            f"cannot be read: {error.strerror}", file=path, remedy="give a file that `rnnsearch select --scores` wrote"
+            f"cannot be read: {error.strerror}",
+            file=path,
+            remedy="give a file that `rnnsearch select --scores` wrote",
         ) from None
     except (ValueError, TypeError, KeyError, AttributeError):
         raise InputError("is not a file of scores", file=path, remedy=remedy) from None
     if length != about.pairs * RECORD.itemsize or not about.pairs:
-        raise InputError("the file of scores is damaged or incomplete", file=path, remedy="copy it again, or score again") from None
+        raise InputError(
+            "the file of scores is damaged or incomplete", file=path, remedy="copy it again, or score again"
+        ) from None
     return Scores(about, np.memmap(path, RECORD, mode="r", offset=len(header)))
 
 
 class SelectionThreshold(NamedTuple):
-    """The best pairs: those with a lower score than `score`, and the first `ties` of those with this very score."""
+    """The best pairs: those with a lower score than `score`, and the first `ties` of those with this very
+    score."""
 
     score: float
     ties: int
 
 
 def best(records: Records, limit: int, unit: Unit) -> SelectionThreshold:
-    """The threshold that selects the best pairs up to `limit` words or pairs in all; of equally good pairs the earlier one comes first.
+    """Returns the threshold that selects the best pairs up to `limit` words or pairs in all; of equally good
+    pairs the earlier one comes first.
 
-    Scores are sorted into buckets by the upper half of their bits, then those of the one bucket where the limit falls by the lower half:
-    exact, and 65,536 sums are all that is held.
+    The score where the limit falls is bisected: 32 passes over the file, of which next to nothing is held.
     """
-    high = _totals(records, unit, lambda keys: (keys // _LOW, None))
-    bucket, left = _overflow(high, limit)
-    if bucket is None:
+
+    def total(key: int) -> int:
+        """Returns the size of all pairs with this key, or a lower one."""
+        return sum(int(_sizes(chunk, unit)[_keys(chunk) <= key].sum()) for chunk in _chunks(records))
+
+    key = bisect_right(range(_ABSENT), limit, key=total)
+    if key == _ABSENT:
         return SelectionThreshold(np.inf, 0)
-    low = _totals(records, unit, lambda keys: (keys % _LOW, keys // _LOW == bucket))
-    place, left = _overflow(low, left)
-    key = np.uint32(bucket * _LOW + cast(int, place))
-    ties = 0
+    left, ties = limit - (total(key - 1) if key else 0), 0
     for chunk in _chunks(records):
         sizes = np.cumsum(_sizes(chunk, unit)[_keys(chunk) == key])
         fitting = int(np.searchsorted(sizes, left, side="right"))
@@ -129,11 +140,11 @@ def best(records: Records, limit: int, unit: Unit) -> SelectionThreshold:
         if fitting < len(sizes):
             break
         left -= int(sizes[-1]) if len(sizes) else 0
-    return SelectionThreshold(_score(key), ties)
+    return SelectionThreshold(_score(np.uint32(key)), ties)
 
 
 def selected(records: Records, threshold: SelectionThreshold) -> Iterator[bool]:
-    """Whether each pair is selected, in the pool's order."""
+    """Yields for each pair, in the pool's order, True if it is selected."""
     ties = threshold.ties
     for chunk in _chunks(records):
         tied = chunk["score"] == threshold.score
@@ -143,12 +154,15 @@ def selected(records: Records, threshold: SelectionThreshold) -> Iterator[bool]:
 
 
 def total_words(records: Records) -> int:
-    """Target words of the whole pool."""
+    """Counts the target words of the whole pool."""
     return sum(int(chunk["words"].sum(dtype=np.int64)) for chunk in _chunks(records))
 
 
 def _header(about: ScoresHeader, pairs: int, checksum: int) -> bytes:
-    return json.dumps({"format": _FORMAT} | asdict(about) | {"pairs": pairs, "checksum": checksum}).encode() + b"\n"
+    return (
+        json.dumps({"format": _FORMAT} | asdict(about) | {"pairs": pairs, "checksum": checksum}).encode()
+        + b"\n"
+    )
 
 
 def _chunks(records: Records) -> Iterator[Records]:
@@ -161,32 +175,13 @@ def _sizes(chunk: Records, unit: Unit) -> NDArray[np.int64]:
 
 
 def _keys(chunk: Records) -> NDArray[np.uint32]:
-    """Numbers in the order of the scores: the bits of a float, the negative ones turned round."""
-    bits = (chunk["score"] + np.float32(0)).view(np.uint32)  # + 0: there is a negative zero, equal to the other
+    """Returns integers in the order of the scores: the bits of the floats, inverted for negative ones."""
+    # + 0: there is a negative zero, equal to the other.
+    bits = (chunk["score"] + np.float32(0)).view(np.uint32)
     return np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
 
 
 def _score(key: np.uint32) -> float:
-    """The score that has this key."""
+    """Returns the score that has this key."""
     bits = key & np.uint32(0x7FFFFFFF) if key >> 31 else ~key
     return float(bits.view(np.float32))
-
-
-def _totals(
-    records: Records, unit: Unit, bucket_of: Callable[[NDArray[np.uint32]], tuple[NDArray[np.uint32], NDArray[np.bool_] | None]]
-) -> NDArray[np.float64]:
-    """Words or pairs in each bucket; `bucket_of` gives each key's bucket, and which keys count at all."""
-    totals = np.zeros(_LOW)
-    for chunk in _chunks(records):
-        buckets, counted = bucket_of(_keys(chunk))
-        counted = np.isfinite(chunk["score"]) if counted is None else counted & np.isfinite(chunk["score"])
-        totals += np.bincount(buckets[counted], _sizes(chunk, unit)[counted], _LOW)
-    return totals
-
-
-def _overflow(totals: NDArray[np.float64], limit: int) -> tuple[int | None, int]:
-    """The first bucket that does not fit as a whole, or None, and what the buckets before it leave of the limit."""
-    sums = np.cumsum(totals)
-    bucket = int(np.searchsorted(sums, limit, side="right"))
-    left = limit - int(sums[bucket - 1]) if bucket else limit
-    return (bucket, left) if bucket < len(sums) else (None, left)

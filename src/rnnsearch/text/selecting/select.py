@@ -1,4 +1,5 @@
-"""Data selection: a pool's pairs that resemble a domain most, by bilingual cross-entropy difference (Axelrod, He & Gao 2011)."""
+"""Data selection: a pool's pairs that resemble a domain most, by bilingual cross-entropy difference (Axelrod,
+He & Gao 2011)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,14 @@ from rnnsearch.system.workers import ordered_map
 from rnnsearch.text.codec import side_tokeniser
 from rnnsearch.text.formats.opening import STDIN
 from rnnsearch.text.formats.readers import Layout, LinePair, ParallelText, parallel_texts
-from rnnsearch.text.selecting.domain import Contrast, PairScorer, TokenisedLines, Tokenisers, random_sample, tokenised
+from rnnsearch.text.selecting.domain import (
+    Contrast,
+    PairScorer,
+    TokenisedLines,
+    Tokenisers,
+    random_sample,
+    tokenised,
+)
 from rnnsearch.text.selecting.scores import (
     Scores,
     ScoresHeader,
@@ -38,7 +46,8 @@ _SMALL = 5 * _CHUNK  # fewer pairs are done before the workers have started
 
 
 class Amount(NamedTuple):
-    """How much of a pool is kept: at most this many target words or pairs, or this share (0–1) of the pool's target words."""
+    """How much of a pool is kept: at most this many target words or pairs, or this share (0–1) of the pool's
+    target words."""
 
     value: float
     unit: Unit | str  # "words", "pairs", "share"
@@ -46,7 +55,7 @@ class Amount(NamedTuple):
 
 @dataclass(slots=True)
 class TextSelection:
-    """What was selected of one parallel text of the pool. words: of the target side."""
+    """Numbers of what was selected of one parallel text of the pool. words: of the target side."""
 
     name: str
     pairs: int = 0
@@ -57,7 +66,8 @@ class TextSelection:
 
 @dataclass(slots=True)
 class SelectionReport:
-    """What `select` did. threshold: the score of the worst pair that may be kept, infinite if the whole pool is."""
+    """The report of `select`. threshold: the score of the worst pair that may be kept, infinite if the whole
+    pool is."""
 
     about: ScoresHeader
     threshold: SelectionThreshold
@@ -65,14 +75,20 @@ class SelectionReport:
     parts: list[TextSelection] = field(default_factory=list)
 
     def text(self) -> str:
-        """For a person to read."""
+        """Returns the report for a person to read."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
         about = self.about
-        words = f"{_both(about.in_domain_words)} words; {_both(about.vocabularies)} of them in the vocabularies (they occur twice)"
+        words = (
+            f"{_both(about.in_domain_words)} words; {_both(about.vocabularies)} of them in the vocabularies "
+            "(they occur twice)"
+        )
         yield f"in-domain: {about.in_domain_pairs:,} pairs, {words}"
-        yield f"sample of the pool (seed {about.seed}): {about.sample_pairs:,} pairs, {_both(about.sample_words)} words"
+        yield (
+            f"sample of the pool (seed {about.seed}): {about.sample_pairs:,} pairs, "
+            f"{_both(about.sample_words)} words"
+        )
         for part in self.parts if len(self.parts) > 1 else []:
             yield _line(part)
         yield _line(self.total)
@@ -85,9 +101,13 @@ class SelectionReport:
 
     @property
     def total(self) -> TextSelection:
-        """All parts together."""
+        """Returns all parts together."""
         return TextSelection(
-            "pool", *(sum(getattr(part, name) for part in self.parts) for name in ("pairs", "words", "kept_pairs", "kept_words"))
+            "pool",
+            *(
+                sum(getattr(part, name) for part in self.parts)
+                for name in ("pairs", "words", "kept_pairs", "kept_words")
+            ),
         )
 
 
@@ -103,21 +123,27 @@ def score_pool(
     workers: int = 1,
     progress: Progress = lambda text, done, total: None,
 ) -> ScoresHeader:
-    """Writes the score of every pair of the pool: [H_I(s) − H_O(s)] + [H_I(t) − H_O(t)], in bits per word; the lower, the more in-domain.
+    """Writes the score of every pair of the pool: [H_I(s) − H_O(s)] + [H_I(t) − H_O(t)], in bits per word;
+    the lower, the more in-domain.
 
-    I are models of the in-domain texts, O of a random sample of the pool with as many words; of the same order and vocabulary: the words
-    that occur at least twice in-domain. The pool is read twice and never held.
-    in_domain, pool, layout: files as `parallel_texts` takes them. settings: of the tokenisers. seed: of the sample.
-    workers: processes that score. More than one are spawned, so a script that asks for them needs `if __name__ == "__main__":`.
-    Raises InputError for files that cannot be read or are not parallel, and texts without words.
+    I are models of the in-domain texts, O of a random sample of the pool with as many words; of the same
+    order and vocabulary: the words that occur at least twice in-domain. The pool is read twice and never
+    held. in_domain, pool, layout: files as `parallel_texts` takes them. settings: of the tokenisers. seed: of
+    the sample. workers: processes that score. More than one are spawned, so a script that asks for them needs
+    `if __name__ == "__main__":`. Raises InputError for files that cannot be read or are not parallel, and
+    texts without words.
     """
-    layout = layout or Layout(source_language=settings.source_language, target_language=settings.target_language)
+    layout = layout or Layout(
+        source_language=settings.source_language, target_language=settings.target_language
+    )
     tokenisers = Tokenisers(side_tokeniser("source", settings), side_tokeniser("target", settings))
     domain_texts, texts = parallel_texts(in_domain, layout=layout), _pool_texts(pool, layout)
     domain = tokenised(_pairs(domain_texts), tokenisers)
     if not domain.source:
         raise InputError("the in-domain text has no pair with words on both sides", file=domain_texts[0].name)
-    sample = random_sample(_counted(_pairs(texts), "sampling the pool", progress), tokenisers, sum(domain.words), seed)
+    sample = random_sample(
+        _counted(_pairs(texts), "sampling the pool", progress), tokenisers, sum(domain.words), seed
+    )
     if not sample.source:
         raise InputError("the pool has no pair with words on both sides", file=texts[0].name)
     with tempfile.TemporaryDirectory(prefix="rnnsearch-") as folder:
@@ -149,11 +175,13 @@ def select(
     overwrite: bool = False,
     progress: Progress = lambda text, done, total: None,
 ) -> SelectionReport:
-    """Writes the best pairs of a scored pool, in the pool's order, line by line to `out`.LANGUAGE of either side.
+    """Writes the best pairs of a scored pool, in the pool's order, line by line to `out`.LANGUAGE of either
+    side.
 
-    The limit is reached from the best pair on, equally good ones by position, and the first that goes beyond it ends the selection. Pairs
-    with an empty side are never kept. pool: the files, if they lie elsewhere now than when they were scored.
-    Raises InputError if the pool is not the one that was scored, if nothing is kept, and for files that are in the way.
+    Pairs are taken from the best one on, equally good ones in the order of the pool, until the next one would
+    exceed the limit. Pairs with an empty side are never kept. pool: the files, if they lie elsewhere now than
+    when they were scored. Raises InputError if the pool is not the one that was scored, if nothing is kept,
+    and for files that are in the way.
     """
     scored = open_scores(Path(scores))
     about = scored.about
@@ -171,7 +199,8 @@ def select(
 
 
 def output_files(out: str | Path, layout: Layout, overwrite: bool) -> list[Path]:
-    """The two files that `select` writes. Raises InputError if one is there already and may not be replaced."""
+    """Returns the two files that `select` writes. Raises InputError if one is there already and may not be
+    replaced."""
     endings = (layout.source_language, layout.target_language)
     if endings[0] == endings[1]:
         endings = ("source", "target")
@@ -184,7 +213,9 @@ def output_files(out: str | Path, layout: Layout, overwrite: bool) -> list[Path]
 def _pool_texts(names: Names, layout: Layout) -> list[ParallelText]:
     for name in names:
         if str(name) == STDIN or Path(name).is_fifo():
-            raise InputError("the pool is read twice, so it cannot come from a pipe", file=name, remedy="give a file")
+            raise InputError(
+                "the pool is read twice, so it cannot come from a pipe", file=name, remedy="give a file"
+            )
     return parallel_texts(names, layout=layout)
 
 
@@ -208,7 +239,14 @@ def _learn(folder: Path, domain: TokenisedLines, sample: TokenisedLines, order: 
     return [len(contrast.vocabulary) - 2 for contrast in (source, target)]  # without the two specials
 
 
-def _score(texts: list[ParallelText], scores: Path, about: ScoresHeader, scorer: PairScorer, workers: int, progress: Progress) -> None:
+def _score(
+    texts: list[ParallelText],
+    scores: Path,
+    about: ScoresHeader,
+    scorer: PairScorer,
+    workers: int,
+    progress: Progress,
+) -> None:
     pairs = _pairs(texts)
     beginning = list(islice(pairs, _SMALL))
     chunks = _chunks(chain(beginning, pairs))
@@ -244,7 +282,7 @@ def _write_kept(
     report: SelectionReport,
     progress: Progress,
 ) -> None:
-    """Fills the files and the report's parts, and makes sure that this is the text that was scored."""
+    """Fills the files and the report's parts. Raises InputError unless this is the text that was scored."""
     about, checksum, position = scored.about, 0, 0
     choices = selected(scored.records, threshold)
     for text in texts:
@@ -262,17 +300,25 @@ def _write_kept(
             part.kept_pairs += sum(chosen)
             part.kept_words += sum(number for number, keep in zip(words, chosen, strict=True) if keep)
             for side, file in enumerate(files):
-                file.write("".join(f"{pair[side]}\n" for pair, keep in zip(lines, chosen, strict=True) if keep).encode("utf-8"))
+                file.write(
+                    "".join(
+                        f"{pair[side]}\n" for pair, keep in zip(lines, chosen, strict=True) if keep
+                    ).encode("utf-8")
+                )
             progress("writing", position, about.pairs)
     if position != about.pairs or checksum != about.checksum:
         raise _other_pool(about)
     if not report.total.kept_pairs:
-        raise InputError("the amount is too small to select any pair", remedy="raise --words, --share or --pairs")
+        raise InputError(
+            "the amount is too small to select any pair", remedy="raise --words, --share or --pairs"
+        )
 
 
 def _other_pool(about: ScoresHeader) -> InputError:
     what = f"the pool is not the text that was scored ({', '.join(about.pool)}: {about.pairs:,} pairs)"
-    return InputError(what, remedy="give the files that were scored with --pool, in the same order, or score again")
+    return InputError(
+        what, remedy="give the files that were scored with --pool, in the same order, or score again"
+    )
 
 
 def _both(numbers: list[int]) -> str:
@@ -281,4 +327,7 @@ def _both(numbers: list[int]) -> str:
 
 def _line(part: TextSelection) -> str:
     share = f" ({100 * part.kept_words / part.words:.2f} % of the words)" if part.words else ""
-    return f"{part.name}: selected {part.kept_pairs:,} of {part.pairs:,} pairs, {part.kept_words:,} of {part.words:,} target words{share}"
+    return (
+        f"{part.name}: selected {part.kept_pairs:,} of {part.pairs:,} pairs, {part.kept_words:,} of "
+        f"{part.words:,} target words{share}"
+    )

@@ -14,48 +14,52 @@ from torch import Tensor
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.store.corpus import Pairs
-from rnnsearch.text.store.order import BatchOrder, Indices, Position, rounded_up
-from rnnsearch.text.store.partitions import ChosenPairs, Words, batches_from, check_ids
+from rnnsearch.text.store.order import Indices, Words, check_ids, rounded_up
 from rnnsearch.text.store.store import AGAIN
 from rnnsearch.text.vocabulary import EOS
-
-__all__ = ["Batch", "BatchOrder", "ChosenPairs", "Indices", "Position", "batches_from", "collate", "known_alignment", "pad"]
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Sentence pairs of one update. Lengths count the end of sentence; what lies beyond them is padding, whatever its id."""
+    """Sentence pairs of one update. Lengths count the end of sentence; what lies beyond them is padding,
+    whatever its id."""
 
     source: Int64[Tensor, "batch source"]
     source_lengths: Int64[Tensor, " batch"]
     target: Int64[Tensor, "batch target"]
     target_lengths: Int64[Tensor, " batch"]
     known_alignment: Float[Tensor, "batch target source"] | None = None
-    """The word links as weights: a row with k links has 1/k at each, a row without links is 0 (`known_alignment`)."""
+    """The word links as weights: a row with k links has 1/k at each, a row without links is 0
+    (`known_alignment`)."""
     words: Int64[Tensor, " words"] | None = None
-    """The target words that the softmax is over, ascending, every target among them; None for the whole vocabulary."""
+    """The target words that the softmax is over, ascending, every target among them; None for the whole
+    vocabulary."""
 
     def parts(self) -> dict[str, Tensor]:
-        """The tensors that are there, as the constructor takes them."""
+        """Returns the tensors that are there, as the constructor takes them."""
         parts = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: part for name, part in parts.items() if part is not None}
 
     def to(self, device: torch.device | str) -> Batch:
-        """A GPU takes it from pinned memory: from any other the host would wait until the GPU has done all that it had to do before."""
+        """Copies the batch. A GPU takes it from pinned memory: a copy from other memory would make the
+        host wait until the GPU has finished its earlier work."""
         if torch.device(device).type != "cuda":
             return Batch(**{name: part.to(device) for name, part in self.parts().items()})
         pinned = {name: part if part.is_cuda else part.pin_memory() for name, part in self.parts().items()}
         return Batch(**{name: part.to(device, non_blocking=True) for name, part in pinned.items()})
 
     def share(self, rank: int, world: int) -> Batch:
-        """The pairs of process `rank` of `world`: every world-th, so that all shares are about equally long."""
-        return Batch(**{name: part if name == "words" else part[rank::world] for name, part in self.parts().items()})
+        """Returns the pairs of process `rank` of `world`: every world-th, so that all shares are about
+        equally long."""
+        return Batch(
+            **{name: part if name == "words" else part[rank::world] for name, part in self.parts().items()}
+        )
 
 
 def pad(
     sentences: Sequence[Sequence[int] | UInt[NDArray[np.unsignedinteger], " _"]], multiple: int = 1
 ) -> tuple[Int64[Tensor, "batch position"], Int64[Tensor, " batch"]]:
-    """Sentences of ids, each with its end of sentence → (ids, lengths); filled up on the right with id 0.
+    """Fills up sentences of ids, each with its end of sentence, on the right with id 0: (ids, lengths).
 
     multiple: the number of positions is a multiple of it.
     """
@@ -67,23 +71,40 @@ def pad(
 
 
 def collate(
-    pairs: Pairs, indices: Sequence[int] | Indices, *, linked: bool = False, multiple: int = 1, words: Words | None = None
+    pairs: Pairs,
+    indices: Sequence[int] | Indices,
+    *,
+    linked: bool = False,
+    multiple: int = 1,
+    words: Words | None = None,
 ) -> Batch:
-    """The batch of these pairs, in this order. linked: with their known alignment; raises InputError if the pairs have no links.
+    """Returns the batch of these pairs, in this order. linked: with their known alignment; raises InputError
+    if the pairs have no links.
 
-    multiple: of the positions of either side (`training.length_multiple`). Between two multiples all batches of as many pairs have one
-    shape, so that an update may be captured once for each and repeated (CUDA graphs). Nothing but the numbers that dropout draws depends
-    on it, since padding is masked; it costs the time of multiple / 2 more positions a side and sentence, on the mean.
-    words: of `Batch`. Raises ValueError if a target is none of them.
+    multiple: of the positions of either side (`training.length_multiple`). Between two multiples all batches
+    of as many pairs have one shape, which a GPU's libraries and `torch.compile` prefer. Padding is masked, so
+    that nothing but the random numbers of dropout depends on it. It adds multiple / 2 positions to a sentence
+    on average. words: as in `Batch`. Raises ValueError if a target is none of them.
     """
     source, source_lengths = pad([pairs.source(int(i)) for i in indices], multiple)
     target, target_lengths = pad([pairs.target(int(i)) for i in indices], multiple)
     for side, ids, total in zip(SIDES, (source, target), pairs.words or (), strict=False):
         check_ids(side, int(ids.max()), total)
-    known = known_alignment([pairs.links(int(i)) for i in indices], source_lengths, target_lengths, multiple) if linked else None
+    known = (
+        known_alignment([pairs.links(int(i)) for i in indices], source_lengths, target_lengths, multiple)
+        if linked
+        else None
+    )
     if words is not None and not np.isin(target.numpy(), words).all():
         raise ValueError("a target word is outside the words of its partition")
-    return Batch(source, source_lengths, target, target_lengths, known, None if words is None else torch.from_numpy(words))
+    return Batch(
+        source,
+        source_lengths,
+        target,
+        target_lengths,
+        known,
+        None if words is None else torch.from_numpy(words),
+    )
 
 
 def known_alignment(
@@ -92,10 +113,11 @@ def known_alignment(
     target_lengths: Int64[Tensor, " batch"],
     multiple: int = 1,
 ) -> Float32[Tensor, "batch target source"]:
-    """Links of each pair, positions in source and target → rows of weights: the links of a target position share 1.
+    """Turns links, positions in source and target, into rows of weights: the links of a target position share
+    1.
 
-    A position without links has a row of zeros: nothing is known of it. The end of sentence is linked to that of the source, but
-    not in a pair without any link, of which nothing at all is known.
+    A position without links has a row of zeros: nothing is known of it. The end of sentence is linked to that
+    of the source, but not in a pair without any link, of which nothing at all is known.
     """
     positions = [rounded_up(int(lengths.max()), multiple) for lengths in (target_lengths, source_lengths)]
     weights = np.zeros((len(links), *positions), dtype=np.float32)

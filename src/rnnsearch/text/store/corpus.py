@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int64, Integer, UInt
@@ -16,30 +16,28 @@ from numpy.typing import NDArray
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
-from rnnsearch.system.parsing import read_text
+from rnnsearch.system.parsing import read_text, reading
 from rnnsearch.text.codec import SIDES, Codec, Side
 from rnnsearch.text.store.blocks import offsets_of
-from rnnsearch.text.store.store import AGAIN, QUICKLY, StoreContents, check_store, map_array, map_rows, read_contents, shard_name
+from rnnsearch.text.store.store import (
+    AGAIN,
+    QUICKLY,
+    StoreContents,
+    check_store,
+    map_array,
+    map_rows,
+    read_contents,
+    shard_name,
+)
 from rnnsearch.text.vocabulary import EOS
 
 Ids = UInt[NDArray[np.unsignedinteger[Any]], " _"]
 Lengths = Integer[NDArray[np.integer[Any]], " _"]
 
 
-@runtime_checkable
-class SentenceRows(Protocol):
-    """Sentences of ids by their number. lengths: int32, the end of sentence included."""
-
-    @property
-    def lengths(self) -> Lengths: ...
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, number: int, /) -> Ids: ...
-
-
 class SentenceIds:
-    """Sentences of ids end to end: sentence i is ids[offsets[i] : offsets[i + 1]], its end of sentence included."""
+    """Sentences of ids end to end: sentence i is ids[offsets[i] : offsets[i + 1]], its end of sentence
+    included. lengths: int32, the end of sentence included."""
 
     def __init__(self, ids: Ids, offsets: Int64[NDArray[np.int64], " offsets"]) -> None:
         self.ids, self.offsets = ids, offsets
@@ -56,14 +54,15 @@ class SentenceIds:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[int]]) -> SentenceIds:
-        """Sentences held in memory; each must end with its end of sentence."""
+        """Holds sentences in memory; each must end with its end of sentence."""
         rows = list(sentences)
         ids = np.array([number for row in rows for number in row], dtype=np.uint32)
         return cls(ids, offsets_of(np.array([len(row) for row in rows], dtype=np.int64)))
 
 
 class Shards:
-    """Sentences in several files, each after the other. kind: source, target or links; folder: of the store."""
+    """Sentences in several files, each after the other. kind: source, target or links; folder: of the
+    store."""
 
     def __init__(self, parts: Sequence[SentenceIds], lengths: Lengths, folder: Path, kind: str) -> None:
         self.parts, self.lengths = parts, lengths
@@ -74,23 +73,37 @@ class Shards:
         return self._starts[-1]
 
     def __getitem__(self, number: int) -> Ids:
-        """Raises InputError if the row cannot be what was written: a large store is not compared with its checksums when it is opened."""
+        """Raises InputError if the row cannot be what was written: a large store is not compared with its
+        checksums when it is opened."""
         part = bisect_right(self._starts, number) - 1
         row = self.parts[part][number - self._starts[part]]
-        as_written = len(row) % 2 == 0 if self._kind == "links" else len(row) == self.lengths[number] > 0 and row[-1] == EOS
+        as_written = (
+            len(row) % 2 == 0
+            if self._kind == "links"
+            else len(row) == self.lengths[number] > 0 and row[-1] == EOS
+        )
         if not as_written:
             what = f"is damaged: pair {number - self._starts[part]:,} is not what was written"
             raise InputError(what, file=self._folder / f"{shard_name(self._kind, part)}.*.npy", remedy=AGAIN)
         return row
 
 
+Sentences = SentenceIds | Shards
+
+
 class Pairs:
-    """Sentence pairs as ids. source_lengths, target_lengths: (pairs,) int32, the end of sentence included; of a store, mapped from it."""
+    """Sentence pairs as ids. source_lengths, target_lengths: (pairs,) int32, the end of sentence included; of
+    a store, mapped from it."""
 
     def __init__(
-        self, source: SentenceRows, target: SentenceRows, links: SentenceRows | None = None, words: tuple[int, int] | None = None
+        self,
+        source: Sentences,
+        target: Sentences,
+        links: Sentences | None = None,
+        words: tuple[int, int] | None = None,
     ) -> None:
-        """links: rows of positions, source and target alternating. words: K of the source and of the target, which every id is below."""
+        """links: rows of positions, source and target alternating. words: K of the source and of the target,
+        which every id is below."""
         if len(source) != len(target):
             raise ValueError(f"{len(source)} source sentences, {len(target)} target sentences")
         self._source, self._target, self._links, self.words = source, target, links, words
@@ -108,21 +121,24 @@ class Pairs:
 
     @property
     def linked(self) -> bool:
-        """Whether the pairs have word links."""
+        """Returns True if the pairs have word links."""
         return self._links is not None
 
     def source(self, number: int) -> Ids:
-        """source_lengths[number] ids, the end of sentence last: a view into the store."""
+        """Returns source_lengths[number] ids, the end of sentence last: a view into the store."""
         return self._source[number]
 
     def target(self, number: int) -> Ids:
-        """target_lengths[number] ids, the end of sentence last: a view into the store."""
+        """Returns target_lengths[number] ids, the end of sentence last: a view into the store."""
         return self._target[number]
 
     def links(self, number: int) -> UInt[NDArray[np.unsignedinteger[Any]], "links 2"]:
-        """Positions in source and target ids, sorted; the ends of sentence have none. Raises InputError without links."""
+        """Returns positions in source and target ids, sorted; the ends of sentence have none. Raises
+        InputError without links."""
         if self._links is None:
-            raise InputError("the corpus has no word links", remedy="give them to `rnnsearch prepare` with --links")
+            raise InputError(
+                "the corpus has no word links", remedy="give them to `rnnsearch prepare` with --links"
+            )
         return self._links[number].reshape(-1, 2)
 
 
@@ -130,8 +146,8 @@ class Pairs:
 class Corpus:
     """A store made by `prepare`.
 
-    train: the training pairs, shuffled once. dev: every development pair, in the order of its files; None if there are none.
-    dev_source_lines, dev_target_lines: the raw text of dev, for BLEU.
+    train: the training pairs, shuffled once. dev: every development pair, in the order of its files; None if
+    there are none. dev_source_lines, dev_target_lines: the raw text of dev, for BLEU.
     """
 
     path: Path
@@ -145,10 +161,11 @@ class Corpus:
 
     @classmethod
     def open(cls, path: str | Path, *, check: bool = False) -> Corpus:
-        """Opens a store; ids and lengths stay on disk until they are read, so any number of processes may open it.
+        """Opens a store; ids and lengths stay on disk until they are read, so any number of processes may
+        open it.
 
-        Files are compared with the sizes they had, the smaller ones with their checksums, and with `check` all of them, however large.
-        What is not compared here is checked when it is used, as far as it shows.
+        Files are compared with the sizes they had, the smaller ones with their checksums, and with `check`
+        all of them, however large. What is not compared here is checked when it is used, as far as it shows.
         Raises InputError if the store is missing, damaged or of another format.
         """
         folder = Path(path)
@@ -176,21 +193,37 @@ def _read_train(folder: Path, contents: StoreContents, words: tuple[int, int]) -
 
 
 def _read_shards(folder: Path, kind: str, contents: StoreContents) -> Shards:
-    parts = [SentenceIds(*map_rows(folder, shard_name(kind, number))) for number in range(len(contents.shards))]
+    parts = [
+        SentenceIds(*map_rows(folder, shard_name(kind, number))) for number in range(len(contents.shards))
+    ]
     for number, (part, pairs) in enumerate(zip(parts, contents.shards, strict=True)):
         if len(part) != pairs:
             file = folder / f"{shard_name(kind, number)}.offsets.npy"
-            raise InputError(f"is damaged: it has {len(part):,} sentences, and {pairs:,} were written", file=file, remedy=AGAIN)
-    lengths = np.zeros(0, dtype=np.int32) if kind == "links" else map_array(folder / f"train.{kind}.lengths.npy")
+            raise InputError(
+                f"is damaged: it has {len(part):,} sentences, and {pairs:,} were written",
+                file=file,
+                remedy=AGAIN,
+            )
+    lengths = (
+        np.zeros(0, dtype=np.int32) if kind == "links" else map_array(folder / f"train.{kind}.lengths.npy")
+    )
     if kind != "links" and len(lengths) != sum(contents.shards):
-        raise InputError("does not fit its shards", file=folder / f"train.{kind}.lengths.npy", remedy=f"the store is damaged: {AGAIN}")
+        raise InputError(
+            "does not fit its shards",
+            file=folder / f"train.{kind}.lengths.npy",
+            remedy=f"the store is damaged: {AGAIN}",
+        )
     return Shards(parts, lengths, folder, kind)
 
 
 def _read_dev(folder: Path, words: tuple[int, int]) -> Pairs:
     source, target = (SentenceIds(*map_rows(folder, f"dev.{side}")) for side in SIDES)
     if len(source) != len(target):
-        raise InputError(f"is damaged: {len(source)} source and {len(target)} target sentences in dev", file=folder, remedy=AGAIN)
+        raise InputError(
+            f"is damaged: {len(source)} source and {len(target)} target sentences in dev",
+            file=folder,
+            remedy=AGAIN,
+        )
     return Pairs(source, target, words=words)
 
 
@@ -198,10 +231,10 @@ def _read_lines(folder: Path, side: Side, dev: Pairs | None) -> list[str]:
     if dev is None:
         return []
     path = folder / f"dev.{side}.txt"
-    try:
+    with reading(path, AGAIN):
         lines = read_text(path).split("\n")[:-1]
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read: {error}", file=path, remedy=AGAIN) from None
     if len(lines) != len(dev):
-        raise InputError(f"has {len(lines)} lines for {len(dev)} pairs", file=path, remedy=f"the store is damaged: {AGAIN}")
+        raise InputError(
+            f"has {len(lines)} lines for {len(dev)} pairs", file=path, remedy=f"the store is damaged: {AGAIN}"
+        )
     return lines

@@ -12,26 +12,28 @@ import tomli_w
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rnnsearch.config import DataSettings, current_names, first_fault
+from rnnsearch.config import DataSettings, first_fault
 from rnnsearch.errors import InputError
-from rnnsearch.system.checksums import file_checksum
-from rnnsearch.system.parsing import check_regular, read_text, read_toml
+from rnnsearch.system.files import file_checksum
+from rnnsearch.system.parsing import check_regular, read_text, read_toml, reading
 from rnnsearch.text.store.blocks import Integers, offsets_of
 
 FORMAT = 2
-"""Number of the store's layout; raised when an older program could misread a newer store, or the other way round."""
+"""Number of the store's layout; raised when an older program could misread a newer store, or the other way
+round."""
 
 CHECKSUMS, SETTINGS = "checksums.sha256", "data.toml"
 
 QUICKLY = 1 << 28
-"""Bytes that are compared with their checksums whenever a store is opened, the small files first: a fraction of a second."""
+"""Bytes that are compared with their checksums whenever a store is opened, the small files first: a fraction
+of a second."""
 
 REMEDY = "make it with `rnnsearch prepare`"
 AGAIN = "prepare the corpus again"
 
 
 class StoreContents(NamedTuple):
-    """What data.toml says of a store. shards: training pairs in each; links: whether they have word links."""
+    """The content of data.toml. shards: training pairs in each; links: whether they have word links."""
 
     settings: DataSettings
     shards: list[int]
@@ -57,19 +59,23 @@ class _StoreTable(BaseModel):
 
 
 def shard_name(kind: str, number: int) -> str:
-    """kind: source, target or links. number: of the shard, from 0."""
+    """Returns the name of a shard. kind: source, target or links. number: from 0."""
     return f"train.{kind}.{number:04d}"
 
 
-def write_rows(folder: Path, name: str, lengths: Integers, values: Iterable[Integers], dtype: np.dtype[Any]) -> None:
-    """<name>.ids.npy (of links: <name>.positions.npy), which the chunks of `values` make together, and <name>.offsets.npy."""
+def write_rows(
+    folder: Path, name: str, lengths: Integers, values: Iterable[Integers], dtype: np.dtype[Any]
+) -> None:
+    """Writes <name>.ids.npy (of links: <name>.positions.npy), which the chunks of `values` make together, and
+    <name>.offsets.npy."""
     offsets = offsets_of(lengths)
     write_array(folder / f"{name}.offsets.npy", offsets.dtype, len(offsets), [offsets])
     write_array(_values(folder, name), dtype, int(offsets[-1]), values)
 
 
 def write_array(path: Path, dtype: np.dtype[Any], length: int, chunks: Iterable[Integers]) -> None:
-    # Plain writes: on a full disk they raise an OSError that says so; a memory map would end the process, and np.save gives no reason.
+    # Plain writes: on a full disk they raise an OSError that says so; a memory map would end the process, and
+    # np.save gives no reason.
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (length,)}
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
@@ -78,10 +84,13 @@ def write_array(path: Path, dtype: np.dtype[Any], length: int, chunks: Iterable[
 
 
 def map_rows(folder: Path, name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """(values, offsets) as `write_rows` wrote them. Raises InputError if a file is missing or damaged."""
+    """Returns (values, offsets) as `write_rows` wrote them. Raises InputError if a file is missing or
+    damaged."""
     values, offsets = map_array(_values(folder, name)), map_array(folder / f"{name}.offsets.npy")
     if not len(offsets) or int(offsets[-1]) != len(values):
-        raise InputError("does not fit its offsets", file=_values(folder, name), remedy=f"the store is damaged: {AGAIN}")
+        raise InputError(
+            "does not fit its offsets", file=_values(folder, name), remedy=f"the store is damaged: {AGAIN}"
+        )
     return values, offsets
 
 
@@ -90,41 +99,56 @@ def _values(folder: Path, name: str) -> Path:
 
 
 def map_array(path: Path) -> NDArray[Any]:
-    """A one-dimensional array of integers. Raises InputError if the file is missing or holds anything else."""
+    """Returns a one-dimensional array of integers. Raises InputError if the file is missing or holds anything
+    else."""
     try:
         check_regular(path)
         # A plain array over the map: slices of np.memmap cost ten times as much.
         array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path, remedy=AGAIN) from None
-    except Exception as error:  # numpy reads the header as Python reads its source, and meets any of Python's errors
+    except (
+        Exception
+    ) as error:  # numpy reads the header as Python reads its source, and meets any of Python's errors
         raise InputError(f"is damaged: {error}", file=path, remedy=AGAIN) from None
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InputError(f"is damaged: it holds {array.ndim} dimensions of {array.dtype}", file=path, remedy=AGAIN)
+        raise InputError(
+            f"is damaged: it holds {array.ndim} dimensions of {array.dtype}", file=path, remedy=AGAIN
+        )
     return array
 
 
 def write_contents(folder: Path, contents: StoreContents) -> None:
-    """The checksums, and data.toml with the size of every file: without it a folder is no store, so it is written last."""
+    """Writes the checksums, and data.toml with the size of every file: without it a folder is no store, so it
+    is written last."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
     sizes = {path.name: path.stat().st_size for path in files}
     sizes[CHECKSUMS] = sum(64 + len(f"  {name}\n") for name in [*sizes, SETTINGS])
     train = {"shards": contents.shards, "links": contents.links}
-    table = tomli_w.dumps({"format": FORMAT, "data": contents.settings.model_dump(), "train": train, "bytes": sizes})
-    lines = [f"{_sha256(path)}  {path.name}\n" for path in files] + [f"{hashlib.sha256(table.encode()).hexdigest()}  {SETTINGS}\n"]
+    table = tomli_w.dumps(
+        {"format": FORMAT, "data": contents.settings.model_dump(), "train": train, "bytes": sizes}
+    )
+    lines = [f"{_sha256(path)}  {path.name}\n" for path in files] + [
+        f"{hashlib.sha256(table.encode()).hexdigest()}  {SETTINGS}\n"
+    ]
     (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
     (folder / SETTINGS).write_text(table, encoding="utf-8")
 
 
 def read_contents(folder: Path) -> StoreContents:
-    """Raises InputError unless this is a store of this format, whose files have the sizes that they were written with."""
+    """Reads data.toml. Raises InputError unless this is a store of this format, whose files have the sizes
+    that they were written with."""
     if not folder.is_dir():
-        raise InputError("is not a folder" if folder.exists() else "does not exist", file=folder, remedy=REMEDY)
+        raise InputError(
+            "is not a folder" if folder.exists() else "does not exist", file=folder, remedy=REMEDY
+        )
     path = folder / SETTINGS
     try:
         table = read_toml(path)
     except FileNotFoundError:
-        raise InputError("is not a prepared dataset: it has no data.toml", file=folder, remedy=REMEDY) from None
+        raise InputError(
+            "is not a prepared dataset: it has no data.toml", file=folder, remedy=REMEDY
+        ) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     except ValueError as error:
@@ -133,7 +157,7 @@ def read_contents(folder: Path) -> StoreContents:
         what = f"is a prepared dataset of format {theirs}, and this version reads format {FORMAT}"
         raise InputError(what, file=folder, remedy="prepare it again with this version")
     try:
-        content = _StoreTable.model_validate(current_names(table, str(path)))
+        content = _StoreTable.model_validate(table)
     except ValidationError as error:
         raise InputError(f"is damaged: {first_fault(error)}", file=path, remedy=AGAIN) from None
     _check_sizes(folder, content.bytes)
@@ -141,12 +165,13 @@ def read_contents(folder: Path) -> StoreContents:
 
 
 def is_store(folder: Path) -> bool:
-    """Whether this folder is a store of any format."""
+    """Returns True if this folder is a store of any format."""
     return (folder / SETTINGS).is_file() and any(folder.glob("train.source.*"))
 
 
 def check_store(folder: Path, at_most: int | None = None) -> int:
-    """Compares the files with their checksums; the number of files compared. at_most: bytes that are read, the small files first.
+    """Compares the files with their checksums, and returns the number of files compared. at_most: bytes that
+    are read, the small files first.
 
     Raises InputError for the first that is not what was written.
     """
@@ -166,7 +191,9 @@ def check_store(folder: Path, at_most: int | None = None) -> int:
                 break
             budget -= size
         if _sha256(folder / name) != expected[name]:
-            raise InputError("is not what was written: its checksum differs", file=folder / name, remedy=AGAIN)
+            raise InputError(
+                "is not what was written: its checksum differs", file=folder / name, remedy=AGAIN
+            )
         done += 1
     return done
 
@@ -174,19 +201,19 @@ def check_store(folder: Path, at_most: int | None = None) -> int:
 def _check_sizes(folder: Path, sizes: dict[str, int]) -> None:
     for name, size in sizes.items():
         if (found := _size(folder / name)) != size:
-            raise InputError(f"is damaged: it has {found:,} bytes, and {size:,} were written", file=folder / name, remedy=AGAIN)
+            raise InputError(
+                f"is damaged: it has {found:,} bytes, and {size:,} were written",
+                file=folder / name,
+                remedy=AGAIN,
+            )
 
 
 def _size(path: Path) -> int:
-    try:
+    with reading(path, AGAIN):
         check_regular(path)
         return path.stat().st_size
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path, remedy=AGAIN) from None
 
 
 def _sha256(path: Path) -> str:
-    try:
+    with reading(path, AGAIN):
         return file_checksum(path)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path, remedy=AGAIN) from None

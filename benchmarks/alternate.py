@@ -1,0 +1,50 @@
+"""Compares the speed of `rnnsearch bench` commands that run in turn, so that other work on the machine slows
+all alike.
+
+    python benchmarks/alternate.py --rounds 5 \\
+        "rnnsearch bench train --recipe multi30k --words 4002 --length 15 --threads 1" \\
+        "rnnsearch bench train --recipe multi30k --words 4002 --length 15 --threads 1 \\
+            --set training.processes=2"
+
+Each command is run once per round, and `--json` is added to it. The first one is the base of the ratios. Each
+ratio is that of one round; the median and the range of the rounds are printed. A code change is measured by
+naming the `rnnsearch` of two checkouts by their paths.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import statistics
+import subprocess
+import sys
+
+
+def words_per_second(command: str) -> float:
+    """Returns what `bench` measures. Ends the program with the command's own message if it fails."""
+    done = subprocess.run([*shlex.split(command), "--json"], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+    return float(json.loads(done.stdout)["words_per_second"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("commands", nargs="+", metavar="COMMAND")
+    options = parser.parse_args()
+    rounds = [[words_per_second(command) for command in options.commands] for _ in range(options.rounds)]
+    for number, command in enumerate(options.commands):
+        speeds = [one[number] for one in rounds]
+        ratios = [one[number] / one[0] for one in rounds]
+        print(
+            f"{statistics.median(speeds):,.0f} words/s ({min(speeds):,.0f}–{max(speeds):,.0f}), ratio "
+            f"{statistics.median(ratios):.3f} ({min(ratios):.3f}–{max(ratios):.3f})  {command}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Each chapter as a Jupyter notebook: its prose, equations and figures, and its Python as cells to run."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from chapters import BLOCK
+from self_checks import unanswered
+
+FIRST = (
+    "*This notebook needs `rnnsearch` and matplotlib (`pip install '.[all]'` in a checkout). Chapter 1 "
+    "trains two "
+    "networks, which the other chapters read: run its notebook first, in the same folder.*"
+)
+FIGURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+\.svg)\)")
+PLAIN = [
+    (re.compile(r"<!-- .*? -->\n*"), ""),
+    (re.compile(r"^<details[^>]*><summary>(.*?)</summary>$", re.MULTILINE), r"**\1**"),
+    (re.compile(r"^</details>$", re.MULTILINE), ""),
+    (re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL), r"$$\n\1$$"),
+    (re.compile(r"\$`(.+?)`\$"), r"$\1$"),
+    (
+        re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|attachment:)[^)\s]+\)"),
+        r"\1",
+    ),  # leads nowhere from a notebook
+]
+"""The site's Markdown, and what a notebook understands."""
+
+
+def write_notebook(chapter: Path, path: Path) -> None:
+    """Writes the notebook of a chapter."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(notebook(chapter), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def notebook(chapter: Path) -> dict[str, Any]:
+    """Returns the chapter in Jupyter's format 4.5. The code cells are the blocks that the site executes, in
+    their order."""
+    parts = BLOCK.split(chapter.read_text(encoding="utf-8"))  # prose, code, prose, …
+    title, _, begin = parts[0].partition("\n")
+    parts[0] = f"{title}\n\n{FIRST}\n{begin}"
+    cells = [code(part) if place % 2 else prose(part, chapter.parent) for place, part in enumerate(parts)]
+    kept = [cell for cell in cells if cell["source"]]
+    return {
+        "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(kept, 1)],
+        "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+def code(block: str) -> dict[str, Any]:
+    return {
+        "cell_type": "code",
+        "metadata": {},
+        "execution_count": None,
+        "outputs": [],
+        "source": unanswered(block.strip("\n")) if block.startswith("answer = ") else block.strip("\n"),
+    }
+
+
+def prose(text: str, folder: Path) -> dict[str, Any]:
+    """Returns a cell of Markdown, which carries its figures."""
+    figures = {}
+
+    def attached(match: re.Match[str]) -> str:
+        name = Path(match[2]).name
+        figures[name] = {"image/svg+xml": base64.b64encode((folder / match[2]).read_bytes()).decode()}
+        return f"![{match[1]}](attachment:{name})"
+
+    text = FIGURE.sub(attached, text)
+    for pattern, plain in PLAIN:
+        text = pattern.sub(plain, text)
+    cell: dict[str, Any] = {"cell_type": "markdown", "metadata": {}, "source": text.strip("\n")}
+    return {**cell, "attachments": figures} if figures else cell

@@ -1,0 +1,101 @@
+"""Makes the history of a training for the site's page of that name: what the network made of some sentences
+at some twenty updates.
+
+A run keeps its last checkpoint only. Each is a new file, so that links to it keep them all while the run
+trains:
+
+    last=RUN/checkpoints/last.safetensors
+    while sleep 1; do ln $last KEPT/$(stat -c %i $last); done
+
+Then:
+
+    python scripts/training_history.py RUN KEPT SOURCE REFERENCE --title "…" \\
+        --out docs/assets/learn/history.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rnnsearch import Run, Translator
+from rnnsearch.system.tensors import load_tensors
+from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.training.checkpoint import read_progress
+
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+"""Of a weight: 0 is 0, and z is 1."""
+
+
+def spread(updates: list[int], most: int) -> set[int]:
+    """Returns at most so many of the updates, close together at the beginning, where most happens."""
+    wanted = [0, *np.geomspace(max(updates[1], 1), updates[-1], most - 1)]
+    return {min(updates, key=lambda update: abs(update - one)) for one in wanted}
+
+
+def kept_weights(run: Run, kept: Path, most: int) -> Iterator[tuple[int, dict[str, Tensor]]]:
+    """Yields updates with the weights after them. Those before the first come from the seed, as in the
+    training."""
+    files = {read_progress(path).update: path for path in kept.iterdir()}
+    for update in sorted(spread(sorted({0, *files}), most)):
+        if update in files:
+            tensors, _ = load_tensors(files[update], "")
+            parts = {part: cut(tensors, part) for part in ("network.", "average.")}
+            yield update, parts["network."] | parts["average."]
+        else:
+            torch.manual_seed(run.settings.training.seed)
+            yield 0, run.make_network().state_dict()
+
+
+def cut(tensors: dict[str, Tensor], part: str) -> dict[str, Tensor]:
+    return {name.removeprefix(part): value for name, value in tensors.items() if name.startswith(part)}
+
+
+def history(run: Run, kept: Path, pairs: list[tuple[str, str]], title: str, most: int) -> dict[str, Any]:
+    """Returns the content of the file: sentences, and for each moment its update, −log p per word of the
+    references, translations (greedy) and α of the references, in DIGITS."""
+    network = run.make_network().eval()
+    sentences, moments = [], []
+    for update, weights in kept_weights(run, kept, most):
+        network.load_state_dict(weights)
+        translator = Translator(
+            [network], run.source, run.target, run.settings.search
+        )  # converts weights once
+        forced = translator.align(pairs)
+        sentences = [
+            {"source": one.source_tokens, "target": one.tokens, "text": text}
+            for one, (_, text) in zip(forced, pairs, strict=True)
+        ]
+        loss = -sum(one.score for one in forced) / sum(len(one.tokens) + 1 for one in forced)
+        texts = [one.text for one in translator.translate([source for source, _ in pairs], beam=1)]
+        rows = ["".join(DIGITS[round(35 * w)] for w in np.ravel(one.alignment)) for one in forced]
+        moments.append({"update": update, "loss": round(loss, 2), "texts": texts, "weights": rows})
+    return {"title": title, "sentences": sentences, "moments": moments}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name in ("run", "kept", "source", "reference", "--out"):
+        parser.add_argument(name, type=Path, **({"required": True} if name == "--out" else {}))
+    parser.add_argument(
+        "--title", required=True, help="what was trained, on what, by whom: stands above the figure"
+    )
+    parser.add_argument("--moments", type=int, default=22)
+    given = parser.parse_args()
+    pairs = list(zip(read_lines(given.source), read_lines(given.reference), strict=True))
+    made = history(Run.open(given.run), given.kept, pairs, given.title, given.moments)
+    given.out.write_text(json.dumps(made, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
+    print(f"{given.out}: {len(made['moments'])} moments, {given.out.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

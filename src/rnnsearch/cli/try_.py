@@ -1,0 +1,53 @@
+"""`rnnsearch try`: from two files of a corpus to a translator, with a page that goes along."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rnnsearch.cli.demo import typed
+from rnnsearch.cli.options import Set, progress_bar, say
+
+
+def try_(
+    source: Annotated[
+        Path, typer.Argument(metavar="SRC", help="Text, one sentence per line: corpus.en, perhaps .gz.")
+    ],
+    target: Annotated[Path, typer.Argument(metavar="TGT", help="Its translation, line by line: corpus.fr.")],
+    out: Annotated[Path, typer.Option(help="Folder for everything: dataset, run, page, report.")] = Path(
+        "try"
+    ),
+    minutes: Annotated[
+        float, typer.Option(min=0.1, max=1e5, help="Minutes that training may take on this machine, about.")
+    ] = 60.0,
+    set_: Set = None,
+    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+) -> None:
+    """Train a translator on two files, with a page that shows how it learns. After Ctrl-C, the same command
+    goes on."""
+    from rnnsearch.first_try import WAY_ON, try_corpus
+    from rnnsearch.training.interrupt import TrainingInterrupted
+
+    def show(address: str) -> None:
+        say(f"page     {address}")
+        if open_ and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+            webbrowser.open(address)
+
+    try:
+        with progress_bar() as progress:
+            scores = try_corpus(source, target, out, minutes, set_ or (), say, progress, show)
+    except TrainingInterrupted as ended:
+        raise typer.Exit(128 + ended.signal) from None
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(WAY_ON) from None
+    print("scores   " + ", ".join(f"{name} {value:.2f}" for name, value in scores.items()))
+    print(f"page     {out / 'page' / 'index.html'}\n\nWhat to type next:")
+    program, run = typed(), shlex.quote(str(out / "run"))
+    print(f"  {program} translate {run}")
+    print(f"  {program} align {run} {shlex.quote(str(source))} {shlex.quote(str(target))}")
+    print(f"  {program} export {run} --out page")

@@ -1,0 +1,296 @@
+"""All that is measured of systems on a test set: made once, and read by every table, figure and page."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation import bleu
+from rnnsearch.evaluation.alignment_error import alignment_statistics, counted_links
+from rnnsearch.evaluation.by_length import ScoreOfLength, Stretch, buckets, by_length, windows
+from rnnsearch.evaluation.significance import Comparison, comparisons
+from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
+from rnnsearch.evaluation.test_set import System, TestSet, require_different
+from rnnsearch.records import Translation
+from rnnsearch.system.files import checksum, file_name, write_text
+from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.word_links import Link
+
+BLEU, CHRF, MULTI_BLEU, TER, LENGTH_RATIO = "BLEU", "chrF2", "multi-BLEU", "TER", "length ratio"
+NLL_PER_SENTENCE, NLL_PER_WORD, PERPLEXITY, AER = "NLL per sentence", "NLL per word", "perplexity", "AER"
+OF_TEXTS = (BLEU, CHRF, MULTI_BLEU, TER)
+"""Metrics that compare texts with the references; the others are of a run's network, or follow from these."""
+ALL, KNOWN = "all", "without unknown words"
+"""Pairs that a score is of: all of them, or those whose words all runs know (Table 1's second column)."""
+
+Statistics = dict[str, SufficientStatistics]
+"""Metric → statistics of one system."""
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Choice of measures beside BLEU, chrF2 and, of runs, likelihood and alignment error.
+
+    tokenise: sacreBLEU's tokenisation for BLEU. multi_bleu: the tokeniser for multi-BLEU. by_length: scores
+    of the paper's length buckets. window: (width, step) of a sliding window of lengths. significance: metrics
+    by which every two systems are tested. samples, seed: of the bootstrap intervals. ter_folder: keeps the
+    edits of TER, which take minutes to find.
+    """
+
+    tokenise: str = "13a"
+    multi_bleu: Tokeniser | None = None
+    ter: bool = False
+    by_length: bool = False
+    window: tuple[int, int] | None = None
+    significance: Collection[str] = ()
+    samples: int = 1000
+    seed: int = 1
+    ter_folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemScore:
+    """One number of a table. pairs: ALL or KNOWN. low, high: the bootstrap interval."""
+
+    system: str
+    metric: str
+    pairs: str
+    sentences: int
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The record of a test set.
+
+    statistics: of every system, by metric. known: numbers of the pairs without unknown words, from 0; None
+    without a run that says which they are. lengths: source words, as sacreBLEU counts them. buckets: the
+    stretches of `by_length` that have sentences.
+    """
+
+    test: TestSet
+    systems: list[System]
+    statistics: dict[str, Statistics]
+    scores: list[SystemScore]
+    signatures: dict[str, str]
+    known: list[int] | None = None
+    lengths: list[int] = field(default_factory=list)
+    buckets: list[Stretch] = field(default_factory=list)
+    by_length: list[ScoreOfLength] = field(default_factory=list)
+    windows: list[ScoreOfLength] = field(default_factory=list)
+    comparisons: list[Comparison] = field(default_factory=list)
+
+    def score(self, system: str, metric: str, pairs: str = ALL) -> SystemScore | None:
+        """Returns one score; None where a system has no such score."""
+        wanted = (system, metric, pairs)
+        return next((one for one in self.scores if (one.system, one.metric, one.pairs) == wanted), None)
+
+    def value(self, system: str, metric: str, pairs: str = ALL) -> float | None:
+        """Returns the value of `score`."""
+        score = self.score(system, metric, pairs)
+        return None if score is None else score.value
+
+
+def measure(
+    test: TestSet,
+    systems: Sequence[System],
+    wanted: Wanted | None = None,
+    progress: Progress = lambda what, done, total: None,
+) -> Measures:
+    """Measures every system on all pairs, and on those without unknown words if a run says which they are.
+
+    Raises InputError for no system, two of one name, and as the metrics do.
+    """
+    wanted = wanted or Wanted()
+    if not systems:
+        raise InputError("there is no system to evaluate", remedy="give a file of translations")
+    require_different([system.name for system in systems], "systems", "--system NAME=FILE")
+    statistics = {system.name: system_statistics(test, system, wanted, progress) for system in systems}
+    known = _known(systems)
+    scores = _scores(statistics, ALL, wanted)
+    if known:
+        parts = {
+            system.name: _on_known_pairs(test, system, statistics[system.name], known, wanted)
+            for system in systems
+        }
+        scores += _scores(parts, KNOWN, wanted)
+    lengths = bleu.lengths(test.source)
+    stretches = buckets(lengths) if wanted.by_length else []
+    slid = windows(lengths, *wanted.window) if wanted.window else []
+    return Measures(
+        test=test,
+        systems=list(systems),
+        statistics=statistics,
+        scores=scores,
+        signatures={
+            metric: found[metric].signature
+            for found in statistics.values()
+            for metric in found
+            if metric in (*OF_TEXTS, LENGTH_RATIO)
+        },
+        known=known,
+        lengths=lengths,
+        buckets=[stretch for stretch in stretches if stretch.sentences],
+        by_length=_of_lengths(statistics, stretches, wanted),
+        windows=_of_lengths(statistics, slid, wanted),
+        comparisons=[
+            comparison
+            for metric in _metrics(statistics)
+            if metric in wanted.significance
+            for comparison in comparisons({name: found[metric] for name, found in statistics.items()})
+        ],
+    )
+
+
+def system_statistics(
+    test: TestSet,
+    system: System,
+    wanted: Wanted | None = None,
+    progress: Progress = lambda what, done, total: None,
+) -> Statistics:
+    """Compares one system's texts with the references, once a metric; for a run, adds its likelihood of the
+    references and, with gold links, the alignment error of its links."""
+    wanted, run = wanted or Wanted(), system.run
+    found = _of_texts(system.texts, test.reference, wanted) if system.texts else {}
+    if wanted.ter and system.texts:
+        found[TER] = _saved_ter(test, system, wanted.ter_folder, progress)
+    if run is not None:
+        found |= likelihood(run.references)
+        tokenisers = run.source.tokeniser, run.target.tokeniser
+        if test.gold is not None:
+            found |= link_statistics(test, [line.links() for line in run.references], tokenisers)
+            if run.posterior is not None:
+                posterior = link_statistics(test, run.posterior, tokenisers)
+                found |= {f"posterior {metric}": one for metric, one in posterior.items()}
+    return found
+
+
+def likelihood(references: Sequence[Translation]) -> Statistics:
+    """Returns −log p(reference | source) per sentence and per word, in nats; a reference's end counts as a
+    word, subwords do not.
+
+    Two models can be compared only if both have the same target words: a short shortlist makes its one UNK
+    probable.
+    """
+    nll = [-result.score for result in references]
+    words = [len(result.tokens) + 1 for result in references]
+    return {
+        NLL_PER_SENTENCE: ratio(NLL_PER_SENTENCE, "nats", nll, [1] * len(nll), lower_is_better=True),
+        NLL_PER_WORD: ratio(NLL_PER_WORD, "nats", nll, words, lower_is_better=True),
+    }
+
+
+def perplexity(nll_per_word: float) -> float:
+    """Returns exp of the negative log-likelihood per word; infinite where that is too large a number."""
+    try:
+        return math.exp(nll_per_word)
+    except OverflowError:
+        return math.inf
+
+
+def link_statistics(
+    test: TestSet, links: Sequence[Sequence[Link]], tokenisers: tuple[Tokeniser, Tokeniser]
+) -> Statistics:
+    """Compares links between the tokenisers' words with the test set's gold links: AER, precision, recall."""
+    found = alignment_statistics(*counted_links(test, links, tokenisers))
+    return {AER if metric == "aer" else metric: statistics for metric, statistics in found.items()}
+
+
+def _of_texts(texts: Sequence[str], references: Sequence[str], wanted: Wanted) -> Statistics:
+    """Returns all metrics of texts but TER."""
+    found = {
+        BLEU: bleu.bleu_statistics(texts, references, tokenise=wanted.tokenise),
+        CHRF: bleu.chrf_statistics(texts, references),
+    }
+    if wanted.multi_bleu is not None:
+        found[MULTI_BLEU] = bleu.multi_bleu_statistics(texts, references, wanted.multi_bleu)
+    return found | {LENGTH_RATIO: bleu.length_ratio_statistics(found[BLEU])}
+
+
+def _saved_ter(
+    test: TestSet, system: System, folder: Path | None, progress: Progress
+) -> SufficientStatistics:
+    """Computes TER, or takes the edits that the file in `folder`, named after these texts, holds."""
+    key = checksum("TER", *system.texts, *test.reference)[:12]
+    path = folder and folder / file_name(system.name) / f"{file_name(test.name)}.ter.{key}.json"
+    try:
+        known = json.loads(path.read_text(encoding="utf-8")) if path else None
+    except (OSError, ValueError):
+        known = None
+
+    def report(done: int, total: int) -> None:
+        progress(f"{system.name}, {test.name}: translation edit rate", done, total)
+
+    found = bleu.ter_statistics(system.texts, test.reference, report, known)
+    if path and known is None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(found.values.tolist()))
+    return found
+
+
+def _known(systems: Sequence[System]) -> list[int] | None:
+    """Returns the numbers of the pairs whose words all runs know, so that all are measured on the same
+    sentences."""
+    of_runs = [set(one.run.without_unk) for one in systems if one.run and one.run.without_unk is not None]
+    return sorted(set.intersection(*of_runs)) if of_runs else None
+
+
+def _on_known_pairs(
+    test: TestSet, system: System, whole: Statistics, known: list[int], wanted: Wanted
+) -> Statistics:
+    """Returns the statistics of the known pairs, on which a run may not write UNK.
+
+    A sentence's row depends on its texts alone, so only sentences with another text are compared again.
+    """
+    part = {metric: replace(found, values=found.values[known]) for metric, found in whole.items()}
+    texts = system.run.without_unk if system.run else None
+    rows = [row for row, number in enumerate(known) if texts and texts[number] != system.texts[number]]
+    if texts and rows:
+        changed = [texts[known[row]] for row in rows], [test.reference[known[row]] for row in rows]
+        again = _of_texts(*changed, wanted) | ({TER: bleu.ter_statistics(*changed)} if wanted.ter else {})
+        for metric, found in again.items():
+            part[metric].values[rows] = found.values
+    return part
+
+
+def _metrics(statistics: dict[str, Statistics]) -> list[str]:
+    """Returns all metrics, in the order in which they are shown."""
+    found = {metric for metrics in statistics.values() for metric in metrics}
+    first = [BLEU, CHRF, MULTI_BLEU, TER, LENGTH_RATIO, NLL_PER_SENTENCE, NLL_PER_WORD]
+    return [metric for metric in first if metric in found] + sorted(found.difference(first))
+
+
+def _scores(statistics: dict[str, Statistics], pairs: str, wanted: Wanted) -> list[SystemScore]:
+    scores = []
+    for metric in _metrics(statistics):
+        for system, found in statistics.items():
+            if metric not in found:
+                continue
+            one = found[metric]
+            low, high = one.interval(samples=wanted.samples, seed=wanted.seed)
+            score = SystemScore(system, metric, pairs, len(one), one.score().value, low, high)
+            scores.append(score)
+            if metric == NLL_PER_WORD:
+                value, low, high = map(perplexity, (score.value, low, high))
+                scores.append(replace(score, metric=PERPLEXITY, value=value, low=low, high=high))
+    return scores
+
+
+def _of_lengths(
+    statistics: dict[str, Statistics], stretches: Sequence[Stretch], wanted: Wanted
+) -> list[ScoreOfLength]:
+    return [
+        replace(point, system=system, metric=metric)
+        for metric in _metrics(statistics)
+        if stretches and metric != NLL_PER_SENTENCE
+        for system, found in statistics.items()
+        if metric in found
+        for point in by_length(found[metric], stretches, samples=wanted.samples, seed=wanted.seed)
+    ]

@@ -1,0 +1,24 @@
+"""Faster equals of parts of the model, the loss and the search. Their plain twins say what is computed.
+
+`system/twins.py` puts them in place. Without this package, or with `training.kernels` and `search.kernels`
+off, the program is slower and gives the same values.
+"""
+
+TWINS = {
+    "model.layers:tanh": "layers:tanh",
+    "model.layers:where_real": "layers:where_real",
+    "model.alignment.additive:AdditiveAlignment.energies": "additive_energies:energies",
+    "model.decoder:Source.context": "layers:context",
+    "model.layers:linear": "layers:linear",
+    "model.layers:linear_of_rows": "layers:linear_of_rows",
+    "model.layers:linear_cache": "layers:LinearCache",
+    "model.layers:once": "layers:once",
+    "model.layers:product_dtype": "layers:product_dtype",
+    "model.layers:fastest_precision": "int8_linear:fastest_precision",
+    "model.layers:has_int8": "int8_linear:has_int8",
+    "model.readout:rows_of": "readout:rows_of",
+    "model.readout:log_probabilities": "readout:log_probabilities",
+    "training.loss:negative_log_likelihood": "output_loss:negative_log_likelihood",
+    "translation.beam:best_sums": "topk:best_sums",
+}
+"""Plain function → its faster twin, both as `module:function`: of rnnsearch, and of rnnsearch.kernels."""

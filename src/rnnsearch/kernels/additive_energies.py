@@ -1,0 +1,150 @@
+"""e_ij = v_aᵀ tanh(q_i + k_j) on a CPU: a few sentences at a time, in a core's own cache, and nothing kept
+for backward. q_i is W_a s_{i−1}, k_j is U_a h_j.
+
+The terms within are a hundred times the energies. With σ = σ(2 (q_i + k_j)) an energy is 2 vᵀσ − Σ v and its
+derivative 4 v∘(σ − σ²), so that backward finds σ again in two passes, and v_a leaves the sums over time. What
+all steps of training add to the gradients of the keys and of v_a is summed in one place, as in
+`deferred_gradients`: exact, first order only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from rnnsearch.kernels.deferred_gradients import backward_pass, refuse_second_order
+from rnnsearch.kernels.layers import open_cache
+from rnnsearch.model.alignment.additive import AdditiveAlignment
+from rnnsearch.model.alignment.base import Energies, Keys, Memory, State
+from rnnsearch.system.twins import as_written
+
+CHUNK_ELEMENTS = 1 << 17
+"""Numbers worked on at a time."""
+
+
+def energies(
+    scorer: AdditiveAlignment, state: State, keys: Keys, memory: Memory | None
+) -> tuple[Energies, Memory | None]:
+    """Does as its plain twin `AdditiveAlignment.energies`."""
+    cache = open_cache()
+    if keys.device.type == "cpu" and not torch.is_grad_enabled():
+        return additive_energies(scorer.W_a(state), keys, scorer.v_a.weight), memory
+    if keys.device.type == "cpu" and cache is not None and backward_pass is not None:
+        return cache.once(keys, lambda: AdditiveEnergies(keys, scorer.v_a.weight))(scorer.W_a(state)), memory
+    return as_written(AdditiveAlignment.energies)(scorer, state, keys, memory)
+
+
+def additive_energies(
+    query: Float[Tensor, "batch hypotheses key"],
+    keys: Float[Tensor, "batch source key"],
+    v: Float[Tensor, "1 key"],
+) -> Float[Tensor, "batch hypotheses source"]:
+    """Returns the energies of one step without gradients: for search. query: W_a s_{i−1}. keys: U_a h_j.
+
+    Σ 2 v (σ − 1/2), added up row by row and not by a product: so that the last bits of an energy do not
+    depend on the sentences beside it.
+    """
+    energies = query.new_empty(*query.shape[:2], keys.shape[1])
+    twice_query, twice_v = 2.0 * query.unsqueeze(2), 2.0 * v[0]
+    for rows in _chunks(query, keys):
+        half_tanh = torch.add(twice_query[rows], keys[rows].unsqueeze(1), alpha=2.0).sigmoid_().sub_(0.5)
+        torch.sum(half_tanh.mul_(twice_v), -1, out=energies[rows])
+    return energies
+
+
+class AdditiveEnergies:
+    """The energies of one batch for any number of steps. keys: (batch, source, n'). v: (1, n')."""
+
+    def __init__(self, keys: Float[Tensor, "batch source key"], v: Float[Tensor, "1 key"]) -> None:
+        self._sums = _Sums()
+        self._twice_keys, self._v = _Shared.apply(keys, v, self._sums)  # type: ignore[no-untyped-call]
+
+    def __call__(
+        self, query: Float[Tensor, "batch hypotheses key"]
+    ) -> Float[Tensor, "batch hypotheses source"]:
+        """Returns e_ij of one step. query: W_a s_{i−1}."""
+        return _Energies.apply(query, self._twice_keys, self._v, self._sums)  # type: ignore[no-untyped-call,no-any-return]
+
+
+class _Sums:
+    """Over the steps of one backward pass. keys: Σ_i g_ij (σ_ij − σ_ij²), g being the gradient of the
+    energies. v: Σ_ij g_ij tanh(…)."""
+
+    def __init__(self) -> None:
+        self.backward_pass = -1
+        self.keys: Tensor | None = None
+        self.v: Tensor | None = None
+
+    def of_this_pass(self, like: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns (keys, v); a pass that stopped short of the keys is forgotten. like: keys. v: v_a."""
+        assert backward_pass is not None
+        if self.keys is None or self.v is None or self.backward_pass != backward_pass():
+            self.backward_pass = backward_pass()
+            self.keys, self.v = torch.zeros_like(like), torch.zeros_like(v)
+        return self.keys, self.v
+
+    def take(self) -> tuple[Tensor | None, Tensor | None]:
+        taken, self.keys, self.v = (self.keys, self.v), None, None
+        return taken
+
+
+class _Shared(torch.autograd.Function):
+    """The node of keys and v_a. Its backward runs after that of every step."""
+
+    @staticmethod
+    def forward(ctx: Any, keys: Tensor, v: Tensor, sums: _Sums) -> tuple[Tensor, Tensor]:
+        ctx.set_materialize_grads(False)
+        ctx.sums = sums
+        ctx.save_for_backward(v)
+        return keys + keys, v.view_as(v)
+
+    @staticmethod
+    def backward(ctx: Any, *_: None) -> tuple[Tensor | None, Tensor | None, None]:
+        refuse_second_order()
+        of_keys, of_v = ctx.sums.take()
+        return None if of_keys is None else of_keys.mul_(4.0 * ctx.saved_tensors[0]), of_v, None
+
+
+class _Energies(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, twice_keys: Tensor, v: Tensor, sums: _Sums) -> Tensor:
+        ctx.sums = sums
+        ctx.save_for_backward(query, twice_keys, v)
+        twice_v, total = 2.0 * v[0], v.sum()
+        energies = query.new_empty(*query.shape[:2], twice_keys.shape[1])
+        for rows in _chunks(query, twice_keys):
+            torch.matmul(_sigmoid(query, twice_keys, rows), twice_v, out=energies[rows])
+        return energies.sub_(total)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        query, twice_keys, v = ctx.saved_tensors
+        of_keys, of_v = ctx.sums.of_this_pass(twice_keys, v)
+        of_query = torch.empty_like(query)
+        for rows in _chunks(query, twice_keys):
+            sigmoid = _sigmoid(query, twice_keys, rows)  # (rows, hypotheses, source, n')
+            g = gradient[rows].unsqueeze(-1)  # (rows, hypotheses, source, 1)
+            of_v += 2.0 * (g.flatten().unsqueeze(0) @ sigmoid.flatten(0, -2))
+            slope = sigmoid.addcmul_(sigmoid, sigmoid, value=-1.0)
+            torch.matmul(g.mT, slope, out=of_query[rows].unsqueeze(2))
+            for hypothesis in range(query.shape[1]):
+                of_keys[rows].addcmul_(slope[:, hypothesis], g[:, hypothesis])
+        of_v -= gradient.sum()
+        return of_query.mul_(4.0 * v), None, None, None
+
+
+def _sigmoid(query: Tensor, twice_keys: Tensor, rows: slice) -> Float[Tensor, "rows hypotheses source key"]:
+    """Returns σ(2 (q + k)) of some sentences."""
+    return (2.0 * query[rows].unsqueeze(2) + twice_keys[rows].unsqueeze(1)).sigmoid_()
+
+
+def _chunks(query: Tensor, keys: Tensor) -> Iterator[slice]:
+    """Yields slices of a few sentences each."""
+    size = max(1, CHUNK_ELEMENTS // max(1, query.shape[1] * keys.shape[1] * keys.shape[2]))
+    return (slice(start, start + size) for start in range(0, len(query), size))

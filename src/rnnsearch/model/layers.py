@@ -1,0 +1,137 @@
+"""Layers and functions of single numbers, as the equations use them; and what the steps of a sequence may
+share.
+
+cache = linear_cache(torch.bfloat16)
+with cache():                      # opened by whoever drives the steps
+    for i in range(steps):
+        state = step(state)        # calls `Linear` modules like any other
+
+In plain torch they share nothing: `rnnsearch.kernels` makes something of the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol, TypeVar, runtime_checkable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from rnnsearch.model.initialise import Initialiser, gaussian, zeros
+from rnnsearch.system.twins import plain
+
+T = TypeVar("T")
+Cache = Callable[[], AbstractContextManager[object]]
+Product = Callable[[Tensor], Tensor]
+"""(..., in) → (..., out)."""
+
+
+@runtime_checkable
+class HasWeight(Protocol):
+    """A module with a matrix (out, in) and perhaps a bias (out,)."""
+
+    @property
+    def weight(self) -> Tensor: ...
+
+    @property
+    def bias(self) -> Tensor | None: ...
+
+
+@plain
+def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Returns tanh x."""
+    return torch.tanh(x)
+
+
+@plain
+def where_real(
+    real: Bool[Tensor, " batch"], new: Float[Tensor, "batch state"], old: Float[Tensor, "batch state"]
+) -> Float[Tensor, "batch state"]:
+    """Returns the new state of the sentences that have a word at this position, the old one of the others."""
+    return torch.where(real.unsqueeze(-1), new, old)
+
+
+@plain
+def linear(module: HasWeight, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
+    """Returns W x (+ b)."""
+    return F.linear(x, module.weight, module.bias)
+
+
+@plain
+def linear_of_rows(module: HasWeight, rows: Int[Tensor, " chosen"]) -> Product:
+    """Returns the layer (..., in) → (..., chosen) of some rows of W and b."""
+    weight, bias = module.weight[rows], None if module.bias is None else module.bias[rows]
+    return lambda x: F.linear(x, weight, bias)
+
+
+@plain
+def linear_cache(dtype: torch.dtype = torch.float32) -> Cache:
+    """Returns what to open around the steps of a sequence. dtype: wanted for float32 layers."""
+    return nullcontext
+
+
+@plain
+def once(tensor: Tensor, make: Callable[[], T]) -> T:
+    """Returns what `make` makes of a tensor that stays the same for all steps."""
+    return make()
+
+
+@plain
+def product_dtype(weight: Tensor) -> torch.dtype:
+    """Returns the dtype in which a layer with this weight computes now."""
+    return weight.dtype
+
+
+@plain
+def fastest_precision(device: torch.device) -> str:
+    """Returns the `search.precision` that is fastest on this device without a visible loss."""
+    return "float32"
+
+
+@plain
+def has_int8(device: torch.device) -> bool:
+    """Returns True if there are int8 products on this device."""
+    return False
+
+
+class Linear(nn.Module):
+    """y = W x (+ b) on the last dimension. init: of W, N(0, 0.01²) by default; b is 0 at first."""
+
+    weight: nn.Parameter
+    bias: nn.Parameter | None
+    init: Initialiser
+
+    def __init__(
+        self, in_size: int, out_size: int, *, bias: bool = False, init: Initialiser | None = None
+    ) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(out_size, in_size))
+        self.bias = nn.Parameter(torch.empty(out_size)) if bias else None
+        self.init = init or gaussian(0.01)
+        self.init(self.weight)
+        if self.bias is not None:
+            zeros(self.bias)
+
+    def forward(self, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
+        return linear(self, x)
+
+
+class WordEmbedding(nn.Module):
+    """e(x) (A.1.1), with the bias that the released implementation has. K words, m = embedding_size; E is
+    stored as (K, m)."""
+
+    def __init__(self, words: int, embedding_size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(words, embedding_size))
+        self.bias = nn.Parameter(torch.empty(embedding_size))
+        self.sparse_gradient = False
+        """Whether E's gradient holds only the rows of the batch's words, for optimisers that know what to do
+        with that."""
+        gaussian(0.01)(self.weight)
+        zeros(self.bias)
+
+    def forward(self, ids: Int[Tensor, "batch positions"]) -> Float[Tensor, "batch positions embedding"]:
+        return F.embedding(ids, self.weight, sparse=self.sparse_gradient) + self.bias

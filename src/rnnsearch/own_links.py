@@ -1,0 +1,118 @@
+"""`rnnsearch links --aligner rnnsearch`: two networks, one for each direction, learn a teacher's word links
+of a corpus.
+
+The folder keeps what is done: the teacher's links, datasets, runs. Whoever begins again goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+
+from rnnsearch.config import DataSettings, load_config
+from rnnsearch.first_try import WAY_ON, checked, look, same_work
+from rnnsearch.model.layers import fastest_precision
+from rnnsearch.system.extras import need
+from rnnsearch.system.files import write_text, written_whole
+from rnnsearch.system.progress import Progress
+from rnnsearch.text.codec import SIDES, side_repair, side_tokeniser
+from rnnsearch.text.formats.lines import count_lines, read_pairs
+from rnnsearch.text.formats.readers import parallel_texts
+from rnnsearch.text.links.corpora import link_texts
+from rnnsearch.text.links.own_start import first_links
+from rnnsearch.text.preparing.prepare import prepare_texts
+from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.training.beginning import Task
+from rnnsearch.training.loop import train_to_the_end
+from rnnsearch.word_links import format_links
+
+RECIPE = "aligner"
+UPDATES, PAIRS_PER_UPDATE = (1_500, 4_000), 25
+"""The fewest and the most updates, and the pairs of the corpus that ask for one more."""
+
+
+def learn_links(
+    source: Path,
+    target: Path,
+    folder: Path,
+    *,
+    recipe: str,
+    own: Sequence[str],
+    say: Callable[[str], None],
+    progress: Progress,
+) -> tuple[Path, Path]:
+    """Returns the runs of both directions that align these two files, and others like them.
+
+    own: settings, `section.key=value`.
+    Raises InputError for files that are no parallel corpus or too small, and for a folder of other files;
+    TrainingInterrupted after Ctrl-C while a network trains.
+    """
+    need("train")
+    own = checked(source, target, own)
+    note = same_work(folder, "links.json", source, target, recipe, *own)
+    data, teacher = load_config(recipe, own).data, folder / "teacher.links"
+    if not teacher.exists():
+        look(source, target)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / "links.json", note)
+        teach(source, target, teacher, data, say, progress)
+    languages = {"source_language": data.target_language, "target_language": data.source_language}
+    runs = folder / "forward", folder / "backward"
+    for run, files, settings in (
+        (runs[0], (source, target), data),
+        (runs[1], (target, source), data.model_copy(update=languages)),
+    ):
+        say(f"{settings.source_language} → {settings.target_language}: a network learns from these links")
+        store = run.with_name(f"{run.name}.data")
+        if not store.exists():
+            prepare_texts(
+                parallel_texts(files),
+                store,
+                links=[teacher],
+                links_reversed=run == runs[1],
+                link_words="tokenised",
+                settings=settings,
+                progress=progress,
+            )
+        training = load_config(recipe, [*limits(source), *own])
+        train_to_the_end(Task(training, store, run, resume=True, resume_hint=WAY_ON), Corpus.open(store))
+    return runs
+
+
+def teach(
+    source: Path,
+    target: Path,
+    out: Path,
+    settings: DataSettings,
+    say: Callable[[str], None],
+    progress: Progress,
+) -> None:
+    """Writes the links of the tokeniser's words that the networks learn from: those of eflomal, if it is
+    installed."""
+    if find_spec("eflomal"):
+        say("eflomal aligns the words in both directions: minutes for 100,000 pairs")
+        texts = parallel_texts([source, target])
+        link_texts(texts, [out], settings=settings, method="intersection", progress=progress)
+        return
+    say(
+        "eflomal is not installed: the networks learn from links of IBM Model 1, which are worse (pip "
+        "install 'rnnsearch[align]')"
+    )
+    ways = [(side_repair(side, settings), side_tokeniser(side, settings).words) for side in SIDES]
+    (first, source_words), (second, target_words) = ways
+    pairs = [
+        (source_words(first(one)), target_words(second(other))) for one, other in read_pairs(source, target)
+    ]
+    with written_whole(out) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{format_links(links)}\n" for links in first_links(pairs, progress))
+
+
+def limits(source: Path) -> list[str]:
+    """Returns the settings of training that depend on the size of the corpus and on this machine."""
+    fewest, most = UPDATES
+    updates = min(most, max(fewest, (count_lines(source) or 0) // PAIRS_PER_UPDATE))
+    float32 = [] if fastest_precision(torch.device("cpu")) == "bfloat16" else ["training.precision=float32"]
+    return [f"training.max_updates={updates}", *float32]

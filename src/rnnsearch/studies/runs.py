@@ -1,0 +1,220 @@
+"""The commands that a study consists of, each in a process of its own, and where every run stands."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from rnnsearch.config import Settings, load_config
+from rnnsearch.studies.study_folder import StudyFolder, StudyRun
+from rnnsearch.system.progress import QUIET
+from rnnsearch.training.checkpoint import read_progress
+from rnnsearch.training.loop import reason_to_stop
+
+POLL = 0.1
+"""Seconds between two looks at the processes."""
+PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
+"""Linux's call; looked up here, since a process that was just forked should do as little as it can."""
+END_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG."""
+
+
+class Command(NamedTuple):
+    """A command of rnnsearch. name: of its log. words: behind `rnnsearch`. made: what it writes."""
+
+    name: str
+    words: list[str]
+    made: Path
+
+    def __str__(self) -> str:
+        return shlex.join(["rnnsearch", *self.words])
+
+
+def train_command(folder: StudyFolder, run: StudyRun, one_thread: bool = False) -> Command:
+    """Returns the training of a run, which goes on where an earlier one ended."""
+    recipe, settings = folder.plan.recipe(run.variant), folder.settings(run)
+    words = ["train", recipe, "--data", str(folder.store(run.reverse)), "--out", str(run.path), "--resume"]
+    words += changes(settings, recipe, "model", "training", "search")
+    return Command(run.name, [*words, *["--set", "training.threads=1"] * one_thread], run.path)
+
+
+def changes(wanted: Settings, recipe: str, *sections: str) -> list[str]:
+    """Returns a --set for whatever differs from the recipe."""
+    usual, values = load_config(recipe).model_dump(), wanted.model_dump()
+    return [
+        word
+        for section in sections
+        for key, value in values[section].items()
+        if value != usual[section][key] and value is not None
+        for word in ("--set", f"{section}.{key}={value if isinstance(value, str) else json.dumps(value)}")
+    ]
+
+
+def run_commands(
+    commands: Sequence[Command],
+    folder: StudyFolder,
+    lock: int,
+    ended: Callable[[Command, str], None],
+    look: Callable[[str, str], None],
+    side_by_side: int = 1,
+) -> None:
+    """Runs every command, `side_by_side` at a time; one that fails does not stop the others.
+
+    lock: a descriptor that every process inherits. ended: told of every command and its error, "" if all went
+    well. look: told again and again what each process said last. On Ctrl-C every process saves and ends, and
+    is waited for; a second Ctrl-C kills them.
+    """
+    waiting = list(commands)
+    running: list[tuple[Command, subprocess.Popen[bytes]]] = []
+    try:
+        while waiting or running:
+            while waiting and len(running) < side_by_side:
+                command = waiting.pop(0)
+                running.append((command, _start(command, folder.log(command.name), lock)))
+            over = [each for each in running if each[1].poll() is not None]
+            running = [each for each in running if each not in over]
+            for command, process in over:
+                ended(command, _error(folder.log(command.name), process.returncode))
+            for command, _ in running:
+                look(command.name, last_line(folder.log(command.name)))
+            time.sleep(POLL)
+    finally:
+        _end([process for _, process in running])
+
+
+def _start(command: Command, log: Path, lock: int) -> subprocess.Popen[bytes]:
+    """Starts the command in a session of its own, which Ctrl-C does not reach; it ends with this process."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8") as file:
+        return subprocess.Popen(
+            [sys.executable, "-m", "rnnsearch", *command.words],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+            pass_fds=(lock,),
+            preexec_fn=_end_with_parent,
+            env={
+                name: value for name, value in os.environ.items() if name != QUIET
+            },  # a log holds everything
+        )
+
+
+def _end_with_parent() -> None:
+    """Has the kernel send SIGTERM, upon which a training saves and ends, when the parent is gone."""
+    if PRCTL is not None:
+        PRCTL(END_WITH_PARENT, signal.SIGTERM)
+
+
+def _end(processes: list[subprocess.Popen[bytes]]) -> None:
+    """Asks the processes to save and end, and waits; kills them if the user cannot."""
+    for process in processes:
+        process.terminate()
+    try:
+        for process in processes:
+            process.wait()
+    except KeyboardInterrupt:
+        for process in processes:
+            process.kill()
+            process.wait()
+        raise
+
+
+def _error(log: Path, code: int) -> str:
+    if code < 0:
+        return f"ended by {signal.Signals(-code).name}"
+    return (last_line(log).removeprefix("rnnsearch: ") or f"exit code {code}") if code else ""
+
+
+def last_line(log: Path, size: int = 4096) -> str:
+    """Returns the last line of a log that is not empty and not part of a list; "" if there is none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, os.path.getsize(log) - size))
+            lines = file.read().decode("utf-8", errors="replace").replace("\r", "\n").split("\n")
+    except OSError:
+        return ""
+    return next((line for line in reversed(lines) if line.strip() and not line.startswith(" ")), "").strip()
+
+
+@dataclass(frozen=True)
+class RunState:
+    """State of a run. share: of its training that is done. minutes: of training so far."""
+
+    run: StudyRun
+    updates: int = 0
+    share: float = 0.0
+    minutes: float = 0.0
+    trained: bool = False
+    measured: bool = False
+
+    @property
+    def whole(self) -> float | None:
+        """Minutes that the whole training takes; None while nobody can know."""
+        return self.minutes / self.share if self.share else None
+
+    def line(self, usual: float | None) -> str:
+        """Returns it for a person. usual: minutes that a run takes."""
+        if self.trained:
+            done = f"{self.updates:,} updates in {duration(self.minutes)}"
+            return (
+                f"{self.run.name}: "
+                f"{f'done, {done}' if self.measured else f'trained, {done}; not measured yet'}"
+            )
+        whole = self.whole or usual
+        left = "" if whole is None else f", about {duration(whole - self.minutes)} left"
+        done = f"at update {self.updates:,} ({self.share:.0%})" if self.updates else "not begun"
+        return f"{self.run.name}: {done}{left}"
+
+
+def duration(minutes: float) -> str:
+    """Writes it for a person: `3 min`, `2 h 05 min`."""
+    hours, rest = divmod(round(minutes), 60)
+    if hours:
+        return f"{hours} h {rest:02d} min"
+    return f"{rest} min" if minutes >= 1 else f"{60 * minutes:.0f} s"
+
+
+def usual_minutes(states: list[RunState]) -> float | None:
+    """Returns the mean of what the trainings take, as far as one can know."""
+    known = [state.whole for state in states if state.whole]
+    return sum(known) / len(known) if known else None
+
+
+def time_left(states: list[RunState], side_by_side: int) -> str:
+    """Says what is left of the training; empty if nobody can know yet."""
+    usual = usual_minutes(states)
+    if usual is None:
+        return ""
+    left = sum((state.whole or usual) - state.minutes for state in states)
+    return f"about {duration(left / side_by_side)} of training left"
+
+
+def run_state(run: StudyRun, settings: Settings, measured: bool = False) -> RunState:
+    """Returns where a run stands. measured: its row is in the results.
+
+    A run is trained if it has reached what its settings ask for: with more updates than before it is not.
+    """
+    checkpoint = run.path / "checkpoints" / "last.safetensors"
+    if not checkpoint.exists():
+        return RunState(run)
+    progress, training = read_progress(checkpoint), settings.training
+    trained = bool(progress.finished) and bool(reason_to_stop(training, progress))
+    minutes = progress.seconds / 60
+    limits = (
+        (training.max_updates, float(progress.update)),
+        (training.max_epochs, progress.epochs),
+        (training.max_minutes, minutes),
+    )
+    share = 1.0 if trained else min(1.0, max((done / limit for limit, done in limits if limit), default=0.0))
+    return RunState(run, progress.update, share, minutes, trained, measured and trained)

@@ -1,0 +1,66 @@
+"""Plain functions and their faster twins: a function is written once as the paper has it, and
+`rnnsearch.kernels` may hold an equal that is faster.
+
+Without that package, or inside `kernels_used(False)`, every plain function is computed as it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from importlib import import_module
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LOADED: dict[str, Callable[..., Any] | None] = {}
+"""The twins asked for so far, by the names of their plain functions; None: there is none."""
+
+_used: ContextVar[bool] = ContextVar("kernels used", default=True)
+
+
+def plain(function: Callable[P, T]) -> Callable[P, T]:
+    """Marks the plain form of a computation: a call is answered by its twin in `rnnsearch.kernels`, if it has
+    one."""
+    name = f"{function.__module__.removeprefix('rnnsearch.')}:{function.__qualname__}"
+
+    @wraps(function)
+    def chosen(*args: P.args, **kwargs: P.kwargs) -> T:
+        if not _used.get():
+            return function(*args, **kwargs)
+        if name not in LOADED:
+            LOADED[name] = _twin(name)
+        return (LOADED[name] or function)(*args, **kwargs)
+
+    return chosen
+
+
+def as_written(function: Callable[P, T]) -> Callable[P, T]:
+    """Returns the plain form itself, for a twin that cannot be used everywhere."""
+    return function.__wrapped__  # type: ignore[attr-defined,no-any-return]
+
+
+@contextmanager
+def kernels_used(used: bool) -> Iterator[None]:
+    """Switches the kernels on or off for what this thread computes meanwhile."""
+    token = _used.set(used)
+    try:
+        yield
+    finally:
+        _used.reset(token)
+
+
+def _twin(name: str) -> Callable[..., Any] | None:
+    try:
+        twins: dict[str, str] = import_module("rnnsearch.kernels").TWINS
+    except ModuleNotFoundError as error:
+        if error.name != "rnnsearch.kernels":
+            raise
+        return None
+    if name not in twins:
+        return None
+    module, function = twins[name].split(":")
+    return getattr(import_module(f"rnnsearch.kernels.{module}"), function)  # type: ignore[no-any-return]

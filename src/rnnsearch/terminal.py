@@ -1,0 +1,312 @@
+"""`translate` at a terminal: sentences and commands are typed, translations come with their attention.
+
+Nothing heavy is imported before the first line is on the screen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnnsearch.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:  # they would load numpy and torch
+    from rich.console import Console
+    from rich.text import Text
+
+    from rnnsearch.records import Translation
+    from rnnsearch.translation.translator import Translator
+
+COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
+"""The terminal's own colours, which can be read on its background, light or dark."""
+ROWS = 8
+"""Source positions shown for a step, at most."""
+REMEMBERED = 1_000
+"""Lines of the history."""
+
+Load = Callable[[Sequence[str]], "Translator"]
+
+
+def talk(runs: Sequence[str], search: dict[str, Any], load: Load) -> None:
+    """Answers what is typed until Ctrl-D, or Ctrl-C at an empty prompt. search: settings to change."""
+    print(f"Loading {' + '.join(runs)} …", end="", flush=True)
+    try:
+        translator = load(runs)
+    finally:  # an error message begins a line of its own
+        print("\n" if os.environ.get("TERM", "dumb") == "dumb" else "\r\x1b[K", end="", flush=True)
+    from rich.console import Console
+
+    conversation = Conversation(translator, search, load, Console(highlight=False))
+    conversation.say("Type a sentence. :help lists the commands, Ctrl-D ends.")
+    with line_editing(conversation.commands) as remember:
+        while True:
+            try:
+                lines = input(conversation.prompt)
+            except EOFError:
+                return print()
+            except KeyboardInterrupt:
+                print()
+                if not _half_a_line():
+                    raise
+                continue
+            remember()
+            try:
+                for line in lines.splitlines():  # several where text was pasted
+                    conversation.answer(line)
+            except KeyboardInterrupt:
+                conversation.say("stopped")
+
+
+class Conversation:
+    """A conversation at the terminal, and the commands that look at its last answer. search: settings to
+    change."""
+
+    def __init__(self, translator: Translator, search: dict[str, Any], load: Load, console: Console) -> None:
+        self.translator, self.search, self.load, self.console = translator, search, load, console
+        self.other: Translator | None = None
+        """The model of the other direction, once it is loaded."""
+        self.source = ""
+        self.result: Translation | None = None
+        self.commands: dict[str, tuple[str, Callable[[str], None]]] = {
+            ":matrix": ("the alignment as a picture", self.matrix),
+            ":why WORD": ("energies and weights behind a word", self.why),
+            ":nbest N": ("the N best translations", self.nbest),
+            ":beam N": ("translate with a beam of N", self.beam),
+            ":align WORDS": ("align it with your own translation", self.align),
+            ":swap [RUN]": ("the other direction, or another model", self.swap),
+            ":help": ("this list", self.help),
+        }
+
+    @property
+    def prompt(self) -> str:
+        """The languages, where they are known."""
+        settings = self.translator.settings
+        return f"{settings.data.source_language}-{settings.data.target_language}> " if settings else "> "
+
+    def say(self, text: str) -> None:
+        """Prints a note."""
+        self.console.print(text, markup=False, style="dim")
+
+    def answer(self, line: str) -> None:
+        """Translates a sentence, or does what a command says; bad input gives one line."""
+        try:
+            if line.startswith(":"):
+                name, _, words = line.strip().partition(" ")
+                known = {command.split()[0]: do for command, (_, do) in self.commands.items()}
+                if name not in known:
+                    raise InputError(
+                        f"there is no command {name}", remedy=did_you_mean(name, known) or "try :help"
+                    )
+                known[name](words.strip())
+            elif line.strip():
+                self.source = line.strip()
+                self.translate()
+        except InputError as error:
+            self.say(str(error))
+
+    def translate(self) -> None:
+        """Translates the last sentence, again if a command has changed the search."""
+        from rnnsearch.config import changed
+        from rnnsearch.translation.source_warnings import noted
+
+        limit = changed(self.translator.search, self.search).max_source_length
+        results = self.translator.translate([self.source], **self.search)
+        for result in noted(results, self.translator.source, limit, self.say):
+            self.result = result
+            self.show(result)
+
+    def show(self, result: Translation) -> None:
+        """Prints source and translation: linked words have one colour, doubtful words are dim."""
+        from rnnsearch.drawing.characters import printable
+
+        for line in in_colours(printable(self.source), result):
+            self.console.print(line)
+        if self.console.no_color or self.console.color_system is None:
+            pairs = (f"{result.source_tokens[i]}–{result.tokens[j]}" for i, j in sorted(result.links()))
+            self.say(printable("  ".join(pairs)))
+
+    def matrix(self, _: str) -> None:
+        """Draws the alignment of the last translation."""
+        from rnnsearch.drawing.alignment_text import alignment_text
+
+        result = self._last()
+        picture = alignment_text(
+            result.source_tokens, result.tokens, result.alignment, self.console.width - 1
+        )
+        self.console.print(picture, markup=False)
+
+    def why(self, word: str) -> None:
+        """Prints the steps that wrote a word of the last translation."""
+        from rnnsearch.translation.steps import steps
+
+        result = self._last()
+        places = [k for k, token in enumerate(result.tokens) if token.casefold() == word.casefold()]
+        if not places:
+            raise InputError(
+                f"the translation has no word {word!r}", remedy=f"words: {' '.join(result.tokens)}"
+            )
+        codecs = self.translator.source, self.translator.target
+        source = codecs[0].encode_words(result.source_tokens[:-1])
+        target = codecs[1].encode_words(result.tokens)
+        found = steps(self.translator.networks[0], codecs[1], source, target)
+        positions = [codecs[0].vocabulary.word(number) for number in source.ids]
+        for step, belongs in zip(found, target.word_of, strict=True):
+            if belongs == places[0]:
+                others = ", ".join(f"{other} {p:.2f}" for other, p in step.likeliest if other != step.written)
+                self._print(f"{step.written}  p = {step.p:.2f}; otherwise {others}", "bold")
+                if step.energies is None:
+                    self.say("written without a context")
+                    continue
+                self.say("  energy  weight")
+                for j in (-step.weights).argsort()[:ROWS]:
+                    weight, bar = float(step.weights[j]), "█" * round(10 * float(step.weights[j]))
+                    self._print(f"{float(step.energies[j]):8.2f}  {weight:6.3f} {bar:10} {positions[j]}")
+
+    def nbest(self, words: str) -> None:
+        """Prints the best translations of the last sentence with their scores."""
+        number = _number(words or "5", ":nbest 5")
+        self._last()
+        beam = max(number, self.search.get("beam", self.translator.search.beam))
+        (best,) = self.translator.translate([self.source], **self.search | {"nbest": number, "beam": beam})
+        for one in (best, *best.alternatives):
+            line = in_colours("", one)[1]
+            line.pad_left(1)
+            self.console.print(f"{one.score:8.3f}", line)
+
+    def beam(self, words: str) -> None:
+        """Changes the beam, and translates the last sentence again."""
+        self.search = self.search | {"beam": _number(words, ":beam 12")}
+        if self.source:
+            self.translate()
+
+    def align(self, reference: str) -> None:
+        """Aligns the last sentence with a given translation, which :matrix and :why then look at."""
+        self._last()
+        if not reference:
+            raise InputError(":align needs a translation", remedy="for example :align Une phrase.")
+        (self.result,) = self.translator.align([(self.source, reference)], posterior=True)
+        self.show(self.result)
+        self.say(f"log p = {self.result.score:.2f}")
+
+    def swap(self, run: str) -> None:
+        """Changes to the model of the other direction: the named one, or an installed one."""
+        if run or self.other is None:
+            self.other = self.load([run or self._reverse()])
+        self.translator, self.other = self.other, self.translator
+        self.source, self.result = "", None
+
+    def help(self, _: str) -> None:
+        """Prints the commands."""
+        for command, (does, _do) in self.commands.items():
+            self._print(f"{command:13} {does}")
+        self.say("Linked words have one colour, doubtful words are dim. Ctrl-C stops, Ctrl-D ends.")
+
+    def _last(self) -> Translation:
+        if self.result is None:
+            raise InputError("there is no translation yet", remedy="type a sentence first")
+        return self.result
+
+    def _print(self, text: str, style: str = "") -> None:
+        from rnnsearch.drawing.characters import printable
+
+        self.console.print(printable(text), markup=False, style=style, soft_wrap=False)
+
+    def _reverse(self) -> str:
+        """Returns the name of an installed model of the other direction."""
+        from rnnsearch.pretrained.card import opposite_model
+
+        settings = self.translator.settings
+        assert settings is not None  # it was loaded
+        if name := opposite_model(settings.data):
+            return name
+        what = (
+            f"no model from {settings.data.target_language} to {settings.data.source_language} is installed"
+        )
+        raise InputError(what, remedy="name a run: :swap RUN")
+
+
+def in_colours(source: str, result: Translation) -> tuple[Text, Text]:
+    """Returns the source line and the translation: a source word has the colour of the target words that look
+    at it most, and words that the model is not sure of are dim."""
+    from rich.text import Text
+
+    from rnnsearch.drawing.characters import printable
+    from rnnsearch.evaluation.confidence import UNSURE
+
+    links = {target: source for source, target in result.links()}
+    colour = {place: COLOURS[k % len(COLOURS)] for k, place in enumerate(sorted(set(links.values())))}
+    sure = result.confidence or [1.0] * len(result.tokens)
+    styles = [
+        f"{'' if sure[k] >= UNSURE else 'dim '}{colour[links[k]] if k in links else ''}".strip()
+        for k in range(len(result.tokens))
+    ]
+    lines = Text(source), Text(printable(result.text))
+    _style(lines[0], result.source_tokens[:-1], [colour.get(k, "") for k in range(len(result.source_tokens))])
+    _style(lines[1], result.tokens, styles)
+    return lines
+
+
+def _style(line: Text, words: Sequence[str], styles: Iterable[str]) -> None:
+    """Styles the words where they stand in the line; a word that the tokeniser has changed stays plain."""
+    text, end = line.plain.casefold(), 0
+    if len(text) != len(line.plain):  # a letter that has two when folded
+        text = line.plain
+    for word, style in zip(words, styles, strict=False):
+        begin = text.find(word if text is line.plain else word.casefold(), end)
+        if begin >= 0:
+            end = begin + len(word)
+            line.stylize(style, begin, end)
+
+
+def _number(words: str, example: str) -> int:
+    if not words.isdecimal() or not 1 <= int(words) <= REMEMBERED:
+        raise InputError(
+            f"{example.split()[0]} needs a number from 1 to {REMEMBERED}", remedy=f"for example {example}"
+        )
+    return int(words)
+
+
+@contextmanager
+def line_editing(commands: Iterable[str]) -> Iterator[Callable[[], None]]:
+    """Gives `input` line editing, a history, and completion of the commands, where Python has readline.
+
+    Yields what appends the last line to the history's file.
+    """
+    try:
+        import readline
+    except ImportError:
+        yield lambda: None
+        return
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    file = Path(state) / "rnnsearch" / "history"
+    names = [command.split()[0] for command in commands]
+
+    def complete(text: str, number: int) -> str | None:
+        found = [name for name in names if text.startswith(":") and name.startswith(text)]
+        return found[number] if number < len(found) else None
+
+    def remember() -> None:
+        with suppress(OSError):  # then the history ends with the session
+            readline.append_history_file(1, file)
+
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.touch(mode=0o600)
+        readline.read_history_file(file)
+    readline.set_history_length(REMEMBERED)
+    readline.set_completer_delims(" ")
+    readline.set_completer(complete)
+    readline.parse_and_bind("tab: complete")
+    yield remember
+
+
+def _half_a_line() -> bool:
+    """Tells whether something was typed when Ctrl-C came."""
+    try:
+        import readline
+    except ImportError:
+        return False
+    return bool(readline.get_line_buffer())

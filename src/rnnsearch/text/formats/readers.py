@@ -1,0 +1,124 @@
+"""Parallel texts in whatever files they come: each becomes pairs of lines, and the N-th pair is the N-th
+record, whatever that holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from rnnsearch.errors import InputError, printed
+from rnnsearch.text.formats.arrow import read_tables
+from rnnsearch.text.formats.layout import Format, Layout, LinePair
+from rnnsearch.text.formats.lines import InputWarnings, read_pairs
+from rnnsearch.text.formats.opening import COMPRESSIONS, STDIN
+from rnnsearch.text.formats.records import read_csv, read_json_lines, read_tsv
+from rnnsearch.text.formats.tmx import read_tmx
+
+__all__ = ["FORMATS", "Format", "Layout", "LinePair", "ParallelText", "parallel_texts"]
+
+FORMATS: dict[Format, Callable[[str | Path, Layout, InputWarnings, InputWarnings], Iterator[LinePair]]] = {
+    "tsv": read_tsv,
+    "csv": read_csv,
+    "tmx": read_tmx,
+    "jsonl": read_json_lines,
+    "parquet": read_tables,
+    "dataset": read_tables,
+}
+"""Format of a bilingual file → its reader."""
+
+_SUFFIXES: dict[str, Format] = {f".{name}": name for name in FORMATS} | {".arrow": "dataset"}
+
+
+@dataclass(slots=True)
+class ParallelText:
+    """One parallel text. name: what reports and messages call it. source_warnings, target_warnings: about the
+    pairs read so far."""
+
+    name: str
+    reader: Callable[[InputWarnings, InputWarnings], Iterator[LinePair]]
+    source_warnings: InputWarnings = field(default_factory=InputWarnings)
+    target_warnings: InputWarnings = field(default_factory=InputWarnings)
+
+    def pairs(self) -> Iterator[LinePair]:
+        """Reads the pairs from the first on, and clears the warnings first. Neither side holds a control
+        character or a line break.
+
+        Raises InputError, with the file and the line or row, for whatever cannot be read.
+        """
+        self.source_warnings.clear()
+        self.target_warnings.clear()
+        return self.reader(self.source_warnings, self.target_warnings)
+
+
+def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None) -> list[ParallelText]:
+    """Returns the parallel texts that the arguments of a command name, in their order.
+
+    A bilingual file (as its name or the layout says) or the folder of a dataset stands for itself; any other
+    name is a source file, and the next one its target. Raises InputError for a name without its other side,
+    files that do not exist, and standard input named twice.
+    """
+    layout = layout or Layout()
+    _check(names, layout)
+    texts, rest = [], [str(name) for name in names]
+    while rest:
+        source = rest.pop(0)
+        format = _format(source, layout)
+        if format != "lines":
+            texts.append(ParallelText(printed(source), partial(FORMATS[format], source, layout)))
+        elif rest and _format(rest[0], layout) == "lines":
+            target = rest.pop(0)
+            texts.append(ParallelText(printed(f"{source} | {target}"), partial(read_pairs, source, target)))
+        else:
+            raise _without_target(source, rest)
+    return texts
+
+
+def _format(name: str, layout: Layout) -> Format:
+    """Returns the format of a file; "lines" for what is not bilingual, as far as its name says."""
+    if layout.format:
+        return layout.format
+    path = Path(name)
+    if name != STDIN and path.is_dir():
+        return "dataset"
+    suffix = path.suffix.lower()
+    if suffix in COMPRESSIONS:
+        suffix = Path(path.stem).suffix.lower()
+    return _SUFFIXES.get(suffix, "lines")
+
+
+def _without_target(source: str, rest: list[str]) -> InputError:
+    remedy = (
+        f"give source and target files alternating, or a bilingual file ({', '.join(_SUFFIXES)}, or any file "
+        "with its format)"
+    )
+    what = (
+        f"has no target text: the next file, {rest[0]}, is a bilingual file" if rest else "has no target text"
+    )
+    return InputError(what, file=source, remedy=remedy)
+
+
+def _check(names: Sequence[str | Path], layout: Layout) -> None:
+    """Raises InputError for faults that show before anything is read: the last corpus may be read hours
+    later."""
+    if layout.format not in ("", "lines", *FORMATS):
+        raise InputError(
+            f"there is no format '{layout.format}'", remedy=f"name one of: lines, {', '.join(FORMATS)}"
+        )
+    if not names:
+        raise InputError("no corpus is named", remedy="name a source and a target file, or a bilingual file")
+    if sum(str(name) == STDIN for name in names) > 1:
+        raise InputError("standard input can be read only once", remedy="name a file in place of one `-`")
+    if layout.format in ("parquet", "dataset") and STDIN in map(str, names):
+        raise InputError(f"{layout.format} cannot be read from standard input", remedy="name a file")
+    for name in names:
+        if str(name) != STDIN and not Path(name).exists():
+            raise InputError("no such file", file=name, remedy="check the path")
+    if bool(layout.source) != bool(layout.target) or (layout.source and layout.source == layout.target):
+        raise InputError(
+            "source and target each need a column, key or language of their own",
+            remedy="give both, or neither",
+        )
+    if "0" in (layout.source, layout.target):
+        raise InputError("columns are counted from 1", remedy="give another column")

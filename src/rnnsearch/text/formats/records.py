@@ -1,0 +1,195 @@
+"""Formats whose records are lines, but for quoted line breaks: TSV, CSV and JSON lines. And what the rows of
+tables (`arrow`) share with records that have keys."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from rnnsearch.errors import InputError
+from rnnsearch.text.formats.layout import EMPTY_LINE, NO_TEXT, Layout, LinePair
+from rnnsearch.text.formats.lines import InputWarnings, plain, plain_field, raw_lines
+
+Record = dict[str, Any]
+_Rows = Iterator[tuple[int, list[str]]]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MISSING = object()
+
+
+def read_tsv(
+    path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings
+) -> Iterator[LinePair]:
+    """Yields two columns between TABs. Nothing is quoted: a quotation mark is a character of the text. An
+    empty line is a pair of empty sides.
+
+    Raises InputError, with the line, for a line that lacks a column, besides what `read_lines` raises.
+    """
+    rows = ((number, line.split("\t")) for number, line in enumerate(raw_lines(path, source_warnings), 1))
+    return _pairs(rows, plain, path, layout, source_warnings, target_warnings)
+
+
+def read_csv(
+    path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings
+) -> Iterator[LinePair]:
+    """Yields two columns between commas as in RFC 4180: a quoted one may hold commas, doubled quotation
+    marks, and line breaks, which become spaces.
+
+    Raises InputError as `read_tsv` does, and for quotation marks that do not fit, with the line where the
+    record begins.
+    """
+    return _pairs(
+        _csv_rows(path, source_warnings), plain_field, path, layout, source_warnings, target_warnings
+    )
+
+
+def _csv_rows(path: str | Path, warnings: InputWarnings) -> _Rows:
+    reader = csv.reader((_csv_line(line) for line in raw_lines(path, warnings)), strict=True)
+    while True:
+        number = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            remedy = "write quotation marks inside quoted text twice, and close the quoted text"
+            raise InputError(
+                f"the record that begins here is not valid CSV: {error}",
+                file=path,
+                line=number,
+                remedy=remedy,
+            ) from None
+        yield number, row
+
+
+def _csv_line(line: str) -> str:
+    """Returns the line with its end. For csv a lone carriage return ends a record; here it is a control
+    character, so it becomes another one."""
+    body = line.removesuffix("\r")
+    return body.replace("\r", "\x1a") + line[len(body) :] + "\n"
+
+
+def _pairs(
+    rows: _Rows,
+    clean: Callable[[str, int, InputWarnings], str],
+    path: str | Path,
+    layout: Layout,
+    source_warnings: InputWarnings,
+    target_warnings: InputWarnings,
+) -> Iterator[LinePair]:
+    places: tuple[int, int] | None = None
+    for number, cells in rows:
+        if places is None:
+            places, named = _places(cells, layout, path, number)
+            if named:
+                source_warnings.note("line of column names", number)
+                continue
+        if "".join(cells) in ("", "\r") and len(cells) < 2:
+            source_warnings.note(EMPTY_LINE, number)
+            yield "", ""
+            continue
+        if len(cells) <= max(places):
+            what = f"has {len(cells)} column{'s' * (len(cells) != 1)}, but column {max(places) + 1} is needed"
+            raise InputError(
+                what, file=path, line=number, remedy="correct or delete the line, or give other columns"
+            )
+        yield (
+            clean(cells[places[0]], number, source_warnings),
+            clean(cells[places[1]], number, target_warnings),
+        )
+
+
+def _places(first: list[str], layout: Layout, path: str | Path, number: int) -> tuple[tuple[int, int], bool]:
+    """Returns (index of the source column, of the target column), and True if the first line holds their
+    names."""
+    if layout.source.isdecimal() and layout.target.isdecimal():
+        return (int(layout.source) - 1, int(layout.target) - 1), False
+    names = [name.removesuffix("\r") for name in first]
+    for source, target in layout.names():
+        if source in names and target in names:
+            return (names.index(source), names.index(target)), True
+    if not layout.source:
+        return (0, 1), False
+    what = (
+        f"the first line does not name the columns '{layout.source}' and '{layout.target}'; it has: "
+        f"{', '.join(names)}"
+    )
+    raise InputError(
+        what[:300], file=path, line=number, remedy="give columns of this line, or column numbers"
+    )
+
+
+def read_json_lines(
+    path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings
+) -> Iterator[LinePair]:
+    """Yields the texts at two keys of each object. An empty line is a pair of empty sides; null is an empty
+    side.
+
+    Raises InputError, with the line, for what is no JSON object, lacks a key or has no text there, besides
+    what `read_lines` raises.
+    """
+    keys: tuple[str, str] | None = None
+    for number, line in enumerate(raw_lines(path, source_warnings), 1):
+        if not line.strip(" \t\r"):
+            source_warnings.note(EMPTY_LINE, number)
+            yield "", ""
+            continue
+        record = _record(line, path, number)
+        keys = keys or find_keys(record, layout, "key", path, number)
+        source = text_at(record, keys[0], path, number, source_warnings)
+        yield source, text_at(record, keys[1], path, number, target_warnings)
+
+
+def find_keys(
+    record: Record, layout: Layout, kind: str, path: str | Path, number: int | None = None
+) -> tuple[str, str]:
+    """Returns the first names of the layout that this record has. kind: what messages call a key."""
+    for source, target in layout.names():
+        if _value(record, source) is not _MISSING and _value(record, target) is not _MISSING:
+            return source, target
+    what = f"does not have the {kind}s {layout.wanted()}; it has: {', '.join(record)}"
+    raise InputError(what[:400], file=path, line=number, remedy=layout.remedy(kind))
+
+
+def text_at(record: Record, key: str, path: str | Path, number: int, warnings: InputWarnings) -> str:
+    """Returns the text at the key, empty for null. Raises InputError for anything else."""
+    value = _value(record, key)
+    if value is None:
+        warnings.note(NO_TEXT, number)
+        return ""
+    if isinstance(value, str):
+        if value.isprintable() or not _SURROGATE.search(value):
+            return plain_field(value, number, warnings)
+        what = f"has an incomplete character (a lone surrogate) at the key '{key}'"
+    elif value is _MISSING:
+        what = f"does not have the key '{key}'"
+    else:
+        what = f"has no text at the key '{key}', but {json.dumps(value, default=str)[:40]}"
+    raise InputError(what, file=path, line=number, remedy="correct or delete it")
+
+
+def _record(line: str, path: str | Path, number: int) -> Record:
+    remedy = "each line must be one JSON object: correct or delete it"
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is not valid JSON: {error}", file=path, line=number, remedy=remedy) from None
+    if not isinstance(record, dict):
+        raise InputError(f"is JSON, but not an object: {line[:40]}", file=path, line=number, remedy=remedy)
+    return record
+
+
+def _value(record: Record, key: str) -> Any:
+    """Returns the value at the key, or, if there is no such key, at the path that its dots make."""
+    if key in record:
+        return record[key]
+    inner: Any = record
+    for step in key.split("."):
+        if inner is None:
+            return None
+        inner = inner.get(step, _MISSING) if isinstance(inner, dict) else _MISSING
+    return inner

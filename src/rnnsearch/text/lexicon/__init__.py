@@ -1,1 +1,0 @@
-"""The lexical translation table t(target word | source word), and its estimation by IBM Model 1."""

@@ -1,0 +1,220 @@
+"""How a training begins: in a new folder, where it was, or with the weights of another run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from rnnsearch.config import ModelSettings, Settings, TrainingSettings
+from rnnsearch.errors import InputError
+from rnnsearch.model.encoder import ENCODERS
+from rnnsearch.run import Run, refuse_run
+from rnnsearch.system.files import remove_partial_files
+from rnnsearch.system.locks import only_one
+from rnnsearch.system.machine import PRECISIONS, check_memory
+from rnnsearch.system.tensors import tensor_bytes
+from rnnsearch.text.codec import SIDES
+from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.store.order import BatchOrder
+from rnnsearch.training.alignment_loss import needs_links
+from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
+from rnnsearch.training.launch import check_agreement
+from rnnsearch.training.optimiser import copies_in_memory, total_updates
+from rnnsearch.training.processes import Processes
+from rnnsearch.training.trainer import Trainer
+
+MAY_CHANGE = {
+    *("max_updates", "max_epochs", "max_minutes", "patience", "samples", "save_every", "exchange_timeout"),
+    *("processes", "threads", "device"),
+}
+"""Training settings that may differ when a run is resumed. The first row decides only when training ends and
+what is shown or saved. The second computes the same update with sums in another order, so with other
+rounding; other processes and another kind of device also draw other random numbers for dropout.
+"""
+OF_IDS = ("source_language", "target_language", "tokeniser", "lowercase", "subwords")
+"""Settings of data that decide, with the vocabularies, which ids a line becomes."""
+
+
+class Task(NamedTuple):
+    """A training to do: settings and the folder of a prepared dataset, into the run's folder `path`.
+
+    resume: go on with the run there, if there is one. begin_from: a run or model with whose weights training
+    begins; "" for new weights. resume_hint: told after Ctrl-C.
+    """
+
+    settings: Settings
+    store: Path
+    path: Path
+    resume: bool = False
+    begin_from: str = ""
+    resume_hint: str = "go on with --resume"
+
+
+class Begun(NamedTuple):
+    """A training that has begun; `progress` says where it stands."""
+
+    run: Run
+    order: BatchOrder
+    trainer: Trainer
+    progress: TrainingProgress
+
+
+@contextmanager
+def begun(task: Task, corpus: Corpus, processes: Processes) -> Iterator[Begun]:
+    """Opens or makes the run, whose folder stays locked meanwhile by the first process, the only one that
+    writes there. Raises InputError for settings, datasets, runs or weights that do not fit."""
+    with ExitStack() as held:
+        if processes.is_first:
+            if not task.resume:  # before the lock: an existing run is an error even while it is used
+                refuse_run(task.path)
+            held.enter_context(run_lock(task.path))
+        settings, training = task.settings, task.settings.training
+        check_agreement(processes, settings, corpus)
+        check_links(corpus, training)
+        resumed = task.resume and processes.from_first((task.path / "config.toml").exists)
+        if not resumed:
+            check_fixed_alignment(settings.model)
+        torch.manual_seed(training.seed)
+        own = settings.model_copy(update={"data": corpus.settings})
+        run = Run(task.path, own, corpus.source, corpus.target)
+        if processes.is_first and resumed:
+            run = open_run(settings, corpus, task.path)
+        saved = processes.from_first(run.checkpoint_path.exists)
+        weights = None
+        if task.begin_from and not saved:
+            weights = processes.from_first(lambda: weights_of(task.begin_from, run))
+        order = BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, training)
+        trainer = make_trainer(run, order, processes, weights)
+        progress = TrainingProgress(corpus_pairs=len(corpus.train), begun_from=task.begin_from)
+        if processes.is_first and not resumed:
+            run = Run.create(task.path, own, corpus.source, corpus.target)
+        if saved:
+            progress = restored(run, trainer, progress)
+        elif weights is not None and processes.is_first:  # a run that is killed now keeps them
+            save_checkpoint(run.checkpoint_path, trainer, progress)
+        yield Begun(run, order, trainer, progress)
+
+
+@contextmanager
+def run_lock(path: Path) -> Iterator[None]:
+    """Keeps other trainings out of the folder, and removes the half-written files of one that was killed.
+
+    Raises InputError if another training is at work in it, or if it cannot be written.
+    """
+    if path.exists() and not path.is_dir():
+        raise InputError("is a file, not a folder", file=path, remedy="name another folder for --out")
+    with ExitStack() as held:
+        try:
+            held.enter_context(only_one(path, "training"))
+            for folder in (path, path / "checkpoints", path / "log"):
+                remove_partial_files(folder)
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", file=error.filename or path) from None
+        yield
+
+
+def open_run(settings: Settings, corpus: Corpus, path: Path) -> Run:
+    """Returns the run to resume, under the given settings. Raises InputError where these differ from its own
+    in more than MAY_CHANGE."""
+    run = Run.open(path)
+    wanted = settings.model_copy(update={"data": corpus.settings})
+    for section in ("data", "model", "training", "search"):
+        old, new = getattr(run.settings, section).model_dump(), getattr(wanted, section).model_dump()
+        for key, value in old.items():
+            if new[key] != value and not (section == "training" and key in MAY_CHANGE):
+                what = f"was trained with {section}.{key} = {value!r}, which is now {new[key]!r}"
+                raise InputError(
+                    what, file=path, remedy="resume with the same settings, or begin another run"
+                )
+    if side := other_vocabulary(run, corpus):
+        what = f"was trained on a corpus with another {side} vocabulary"
+        raise InputError(what, file=path, remedy="resume with the same --data")
+    return Run(path, wanted, run.source, run.target)
+
+
+def other_vocabulary(run: Run, other: Run | Corpus) -> str:
+    """Returns a side whose words or subwords differ; "" if there is none."""
+    return next(
+        (side for side in SIDES if getattr(run, side).vocabulary != getattr(other, side).vocabulary), ""
+    )
+
+
+def weights_of(name: str, run: Run) -> dict[str, Tensor]:
+    """Returns the weights of another run or model, those in int8 as float32. Raises InputError unless it has
+    the network and the vocabularies of `run`."""
+    base = Run.open(name)
+    ours, theirs = (network_of(one.settings.model) for one in (run, base))
+    if other := {key: value for key, value in theirs.items() if value != ours[key]}:
+        sets = " ".join(f"--set model.{key}={json.dumps(value)}" for key, value in other.items())
+        raise InputError(
+            "has another network than these settings describe", file=base.path, remedy=f"add {sets}"
+        )
+    fitting = f"prepare the text with rnnsearch prepare --vocabulary {name}"
+    for key in OF_IDS:
+        old, new = (getattr(one.settings.data, key) for one in (base, run))
+        if old != new:
+            what = f"was trained with data.{key} = {old!r}, and this dataset has {new!r}"
+            raise InputError(what, file=base.path, remedy=fitting)
+    if side := other_vocabulary(base, run):
+        raise InputError(f"has another {side} vocabulary than this dataset", file=base.path, remedy=fitting)
+    return base.load_network(trust_code=True).state_dict()
+
+
+def network_of(model: ModelSettings) -> dict[str, object]:
+    """Returns the settings that decide which network this is; initial weights are none of them."""
+    settings = model.model_copy(update={"encoder_size": model.encoder_size or model.hidden_size})
+    return settings.model_dump(exclude={"initialisation"})
+
+
+def make_trainer(
+    run: Run, order: BatchOrder, processes: Processes, weights: dict[str, Tensor] | None = None
+) -> Trainer:
+    """Returns a trainer with these weights, or with new ones. Raises InputError for a network that memory
+    cannot hold."""
+    training = run.settings.training
+    if training.device == "cpu":
+        needed = copies_in_memory(training) * tensor_bytes(run.shapes(trust_code=True))
+        check_memory(needed, "the weights, gradients and optimiser state of this network")
+    network = run.make_network(trust_code=True, product_dtype=PRECISIONS[training.precision])
+    if weights is not None:
+        network.load_state_dict(weights)
+    total = total_updates(training, len(order) / training.accumulate)
+    return Trainer(network.to(training.device), training, total, processes)
+
+
+def restored(run: Run, trainer: Trainer, wanted: TrainingProgress) -> TrainingProgress:
+    """Gives the trainer of every process what the run's checkpoint holds. Returns its progress. Raises
+    InputError unless it agrees with `wanted` on the dataset and on where the run began."""
+    progress = load_checkpoint(run.checkpoint_path, trainer, trainer.processes.from_first)
+    if progress.corpus_pairs != wanted.corpus_pairs:
+        what = f"was trained on {progress.corpus_pairs} pairs, not on these {wanted.corpus_pairs}"
+        raise InputError(what, file=run.path)
+    if wanted.begun_from and progress.begun_from != wanted.begun_from:
+        what = f"began with {progress.begun_from or 'new weights'}, not with {wanted.begun_from}"
+        raise InputError(what, file=run.path, remedy="--resume needs no --from")
+    return progress
+
+
+def check_links(corpus: Corpus, training: TrainingSettings) -> None:
+    """Raises InputError if training asks for word links that the corpus does not have."""
+    if needs_links(training) and not corpus.train.linked:
+        key = "alignment_loss" if training.alignment_loss != "none" else "alignment_forcing"
+        what = f'has no word links, which training.{key} = "{getattr(training, key)}" learns from'
+        raise InputError(what, file=corpus.path, remedy="prepare it again with --links FILE")
+
+
+def check_fixed_alignment(model: ModelSettings) -> None:
+    """Raises InputError for a new network whose `fixed` context is no last state of a forward encoder; runs
+    that exist go on."""
+    if model.alignment == "fixed" and model.encoder in ENCODERS and model.encoder != "forward":
+        what = (
+            'model.alignment = "fixed" makes RNNencdec of a forward encoder only, and model.encoder = '
+            f'"{model.encoder}"'
+        )
+        raise InputError(what, remedy='set model.encoder = "forward", or another model.alignment')

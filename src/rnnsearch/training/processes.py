@@ -1,0 +1,307 @@
+"""The processes that train together, each one a rank of torch.distributed: what they tell each other, and
+which pairs each learns from.
+
+The loop and the trainer are the same for one process and for many. `launch` starts them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from datetime import timedelta
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+import torch
+from torch import distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from rnnsearch.config import TrainingSettings
+from rnnsearch.errors import InputError, one_line
+from rnnsearch.text.store.batches import Batch, collate
+from rnnsearch.text.store.corpus import Pairs
+from rnnsearch.text.store.order import BatchOrder, ChosenPairs, Position, batches_from
+from rnnsearch.training.alignment_loss import needs_links
+
+Value = TypeVar("Value")
+
+PATIENT = timedelta(days=30)
+"""How long an exchange may last that waits for rank 0 while it validates or saves: nobody knows how long."""
+SIGNS_PER_TIMEOUT = 4
+"""Signs of life of rank 0 in an exchange's timeout, while the others wait for it."""
+GRACE = 5.0
+"""Seconds after an exchange failed in which the other ranks may say that it failed for them too."""
+
+
+class RankLostError(InputError):
+    """A rank has ended or does not answer."""
+
+
+class Processes:
+    """This process alone: rank 0 of a world of 1, with nobody to wait for."""
+
+    rank, world = 0, 1
+
+    @property
+    def is_first(self) -> bool:
+        """Returns whether this process has the run's folder: it validates, saves and shows."""
+        return not self.rank
+
+    def wrap(self, loss: nn.Module, sparse: Sequence[nn.Parameter]) -> nn.Module:
+        """Returns the module with gradients that are the mean over the processes. sparse: parameters with
+        gradients of few rows."""
+        return loss
+
+    def without_exchange(self, loss: nn.Module) -> AbstractContextManager[None]:
+        """Accumulates gradients in this process until the next backward pass outside."""
+        return nullcontext()
+
+    def gather(self, numbers: Sequence[float]) -> list[list[float]]:
+        """Returns the numbers of every process, by rank. All processes get the same."""
+        return [list(numbers)]
+
+    def from_first(self, value: Callable[[], Value]) -> Value:
+        """Returns what `value` returns in rank 0, however long that takes; it is called nowhere else."""
+        return value()
+
+    def said_by_all(self, value: Value) -> list[Value]:
+        """Returns the value of every process, by rank; any picklable one."""
+        return [value]
+
+    def seed_dropout(self, seed: int, update: int) -> None:
+        """Gives each of several processes dropout masks of its own, which follow from seed, update and
+        rank."""
+
+    def name(self, rank: int) -> str:
+        """Names a process for a person."""
+        return f"rank {rank}"
+
+
+class DistributedProcesses(Processes):
+    """One of several processes, with torch's default process group.
+
+    store: of this training alone. timeout: seconds to wait for an exchange. Every exchange raises what torch
+    raises when it fails; `explained` makes a line of it.
+    """
+
+    def __init__(self, rank: int, world: int, store: distributed.Store, timeout: float, device: str) -> None:
+        self.rank, self.world, self.store, self.timeout = rank, world, store, timeout
+        backend = "gloo" if device == "cpu" else "cpu:gloo,cuda:nccl"
+        # Two groups: in the first, processes wait for rank 0; in the second, no longer than the timeout.
+        distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=PATIENT)
+        self.group = distributed.new_group(timeout=timedelta(seconds=timeout), backend=backend)
+        self.places = self.said_by_all((socket.gethostname(), os.getpid()))
+        self.lost: list[int] = []
+
+    def wrap(self, loss: nn.Module, sparse: Sequence[nn.Parameter]) -> nn.Module:
+        # DDP expects sparse gradients of what an `nn.Embedding(sparse=True)` holds, and looks there first.
+        holders = nn.ModuleList(nn.Embedding(1, 1, sparse=True) for _ in sparse)
+        for holder, parameter in zip(holders, sparse, strict=True):
+            holder.weight = parameter
+        return DistributedDataParallel(
+            _WithHolders(holders, loss), process_group=self.group, find_unused_parameters=True
+        )
+
+    def without_exchange(self, loss: nn.Module) -> AbstractContextManager[None]:
+        return cast(DistributedDataParallel, loss).no_sync()
+
+    def gather(self, numbers: Sequence[float]) -> list[list[float]]:
+        own = torch.tensor(numbers, dtype=torch.float64)
+        every = [torch.empty_like(own) for _ in range(self.world)]
+        distributed.all_gather(every, own, self.group)
+        return [one.tolist() for one in every]
+
+    def from_first(self, value: Callable[[], Value]) -> Value:
+        box: list[Any] = [None]
+        if self.is_first:
+            with self._signs_of_life():
+                box = [value()]
+        self._wait(distributed.broadcast(torch.zeros(1), 0, async_op=True))
+        distributed.broadcast_object_list(box, group=self.group, device=torch.device("cpu"))
+        return cast(Value, box[0])
+
+    @contextmanager
+    def _signs_of_life(self) -> Iterator[None]:
+        """Counts in the store, in a thread, while this process does what the others wait for."""
+        ended = threading.Event()
+
+        def count() -> None:
+            with contextlib.suppress(RuntimeError):  # the store has gone: the main thread will say so
+                while not ended.wait(self.timeout / SIGNS_PER_TIMEOUT):
+                    self.store.add("signs", 1)
+
+        thread = threading.Thread(target=count, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _wait(self, work: distributed.Work) -> None:
+        """Waits for an exchange. Raises DistStoreError once rank 0 has shown no sign of life for the
+        timeout."""
+        while True:
+            before = self.store.add("signs", 0)
+            try:
+                work.wait(timedelta(seconds=self.timeout))
+                return
+            except RuntimeError as error:
+                if "timed out" not in str(error):
+                    raise
+                if self.store.add("signs", 0) == before:
+                    raise distributed.DistStoreError("timed out without a sign of life") from None
+
+    def said_by_all(self, value: Value) -> list[Value]:
+        every: list[Any] = [None] * self.world
+        distributed.all_gather_object(every, value, self.group)
+        return every
+
+    def seed_dropout(self, seed: int, update: int) -> None:
+        words = np.random.SeedSequence([seed, update, self.rank]).generate_state(1, np.uint64)
+        torch.manual_seed(int(words[0]) >> 1)
+
+    def name(self, rank: int) -> str:
+        host, process = self.places[rank]
+        return f"rank {rank} (process {process} on {host})"
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Makes a RankLostError of a failed exchange, and tells the others why this process ends."""
+        try:
+            yield
+        except RuntimeError as error:
+            if not is_exchange(error):
+                self._tell_fault(error)
+                raise
+            raise self._lost(error) from error
+        except Exception as error:
+            self._tell_fault(error)
+            raise
+
+    def speaks(self) -> bool:
+        """Returns whether this process says what all find wrong: it is the first of its host that is not
+        lost."""
+        host = self.places[self.rank][0]
+        here = [rank for rank, place in enumerate(self.places) if place[0] == host and rank not in self.lost]
+        return self.rank == min(here)
+
+    def _tell_fault(self, error: Exception) -> None:
+        with contextlib.suppress(RuntimeError):
+            self.store.set(f"failed/{self.rank}", "fault")
+            self.store.set("fault", f"{self.name(self.rank)}: {str(error) or type(error).__name__}")
+
+    def _lost(self, error: RuntimeError) -> RankLostError:
+        """Asks the others: an exchange fails for all who take part in it, so whoever does not say so is
+        lost."""
+        timed_out = "timed out" in str(error).lower() or "timeout" in str(error).lower()
+        try:
+            self.store.set(f"failed/{self.rank}", "timeout" if timed_out else "closed")
+            deadline, ranks = time.monotonic() + GRACE, range(self.world)
+            while True:
+                silent = [rank for rank in ranks if not self.store.check([f"failed/{rank}"])]
+                if self.store.check(["fault"]):
+                    return RankLostError(one_line(self.store.get("fault").decode()))
+                if not silent or time.monotonic() > deadline:
+                    break
+                time.sleep(0.1)
+            said = [self.store.get(f"failed/{rank}").decode() for rank in ranks if rank not in silent]
+        except RuntimeError:  # the store has gone, with the process that held it
+            return RankLostError("the launcher or rank 0 has ended", remedy="go on with --resume")
+        self.lost = silent
+        who, have = (
+            " and ".join(map(self.name, silent)) or "another rank",
+            "have" if len(silent) > 1 else "has",
+        )
+        if "timeout" in said:
+            return RankLostError(
+                f"{who} {have} not answered for {self.timeout:g} seconds",
+                remedy="look there what holds it; training.exchange_timeout is how long the others wait; "
+                "go on with --resume",
+            )
+        return RankLostError(
+            f"{who} {have} ended",
+            remedy="its own output may say why; go on with --resume, with fewer processes if memory is short",
+        )
+
+
+class _WithHolders(nn.Module):
+    """A loss behind modules that say which of its parameters have sparse gradients."""
+
+    def __init__(self, holders: nn.ModuleList, loss: nn.Module) -> None:
+        super().__init__()
+        self.holders, self.loss = holders, loss
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.loss(*inputs)
+
+
+def is_exchange(error: RuntimeError) -> bool:
+    """Returns whether torch raised this because another process could not be reached."""
+    return isinstance(error, distributed.DistError) or "gloo" in str(error) or "Connection" in str(error)
+
+
+class Share(NamedTuple):
+    """batches: of one process. pairs: how many all processes have."""
+
+    batches: list[Batch]
+    pairs: int
+
+
+def updates_from(
+    order: BatchOrder, position: Position, pairs: Pairs, training: TrainingSettings
+) -> Iterator[tuple[list[ChosenPairs], Position]]:
+    """Yields the pairs of each update from `position` on, and the position after it."""
+    stream = batches_from(order, position, pairs, training.sampled_softmax)
+    while part := list(islice(stream, training.accumulate)):
+        yield [chosen for chosen, _ in part], part[-1][1]
+
+
+def share_of(
+    pairs: Pairs, chosen: Sequence[ChosenPairs], training: TrainingSettings, processes: Processes
+) -> Share:
+    """Returns every world-th pair of each batch, so that all shares are about equally long.
+
+    All processes need as many batches: one without a pair of its own gets one that counts nothing.
+    """
+    batches, rank, world = [], processes.rank, processes.world
+    for indices, words in chosen:
+        mine = indices[rank::world] if rank < len(indices) else indices[:1]
+        batch = collate(
+            pairs, mine, linked=needs_links(training), multiple=training.length_multiple, words=words
+        )
+        batches.append((batch if rank < len(indices) else without_words(batch)).to(training.device))
+    return Share(batches, sum(len(one.indices) for one in chosen))
+
+
+def part_of(batch: Batch, processes: Processes) -> Batch:
+    """Returns this process's share of a batch that is there as a whole."""
+    if processes.rank < len(batch.source):
+        return batch.share(processes.rank, processes.world)
+    return without_words(batch.share(0, len(batch.source)))
+
+
+def without_words(batch: Batch) -> Batch:
+    """Returns the batch with targets of no word: its loss and gradients are 0."""
+    links = batch.known_alignment
+    return replace(
+        batch,
+        target_lengths=batch.target_lengths * 0,
+        known_alignment=None if links is None else links * 0.0,
+    )
+
+
+def checksum(chosen: Sequence[ChosenPairs]) -> int:
+    """Returns a checksum of which pairs an update has."""
+    check = 0
+    for numbers in (numbers for one in chosen for numbers in one if numbers is not None):
+        check = zlib.crc32(np.ascontiguousarray(numbers).tobytes(), check)
+    return check

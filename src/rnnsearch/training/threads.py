@@ -1,0 +1,111 @@
+"""The number of CPU threads: where other programs use the cores, fewer threads may be many times as fast."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import torch
+
+from rnnsearch.config import Settings
+from rnnsearch.errors import InputError
+from rnnsearch.system.machine import set_up_cpu
+from rnnsearch.system.workers import core_count
+
+MEASURED_EVERY = 300.0
+"""Seconds between two measurements, at least; other programs start and end."""
+SECONDS_EACH = 0.1
+"""Seconds for which each number of threads is measured, twice."""
+CLEARLY = 1.5
+"""Fewer threads are chosen only if they are at least so many times as fast, because the number of threads
+changes the rounding."""
+COLLAPSED = 0.5
+"""Below this share of the run's usual speed, the number of threads is measured again."""
+
+
+class Threads:
+    """The number of threads of one process: that of the settings, else that of the run, else the fastest.
+
+    processes: how many share the cores of this machine. say: receives a line about every choice other than
+    one thread per core. chosen: the number now.
+    """
+
+    def __init__(self, settings: Settings, processes: int, say: Callable[[str], None]) -> None:
+        if settings.training.threads > core_count():
+            raise InputError(
+                f"training.threads = {settings.training.threads}, and this process may use "
+                f"{core_count()} cores",
+                remedy="set training.threads = 0, which chooses",
+            )
+        self.settings, self.say = settings, say
+        self.chosen = self.most = set_up_cpu(settings.training.threads, processes)
+        self.fixed = bool(settings.training.threads) or self.most == 1 or settings.training.device != "cpu"
+        self.measured = time.monotonic()
+
+    def begin(self, remembered: int) -> None:
+        """Uses the number of threads that the run had when it was saved, which makes resuming exact; measures
+        if it is 0."""
+        if self.fixed:
+            return
+        if not remembered:
+            self._measure()
+        elif self.most > remembered:
+            self.use(remembered)
+            self.say(f"computing with {remembered} of {self.most} threads, as this run did before ({HINT})")
+
+    def look(self, speed: float, usual: float) -> None:
+        """Measures if the speed has collapsed, or threads are fewer than cores; not too often.
+
+        speed: target tokens per second, now. usual: over the whole run.
+        """
+        if self.fixed or time.monotonic() - self.measured < MEASURED_EVERY:
+            return
+        if self.chosen < self.most or speed < COLLAPSED * usual:
+            self._measure()
+
+    def use(self, number: int) -> None:
+        """Computes with so many threads, as the first process does, unless the settings fix the number."""
+        if not self.fixed and min(number, self.most) != self.chosen:
+            self.chosen = min(number, self.most)
+            torch.set_num_threads(self.chosen)
+
+    def _measure(self) -> None:
+        before = self.chosen
+        found = fastest(seconds_by_threads(self.settings, candidates(self.most)), self.most)
+        self.measured = time.monotonic()
+        torch.set_num_threads(before)
+        self.use(found)
+        if found != before:
+            why = "other programs use the cores" if found < self.most else "the cores are free"
+            self.say(f"computing with {found} of {self.most} threads: {why} ({HINT})")
+
+
+HINT = f"measured again after {MEASURED_EVERY / 60:.0f} minutes; training.threads fixes the number"
+
+
+def candidates(most: int) -> list[int]:
+    """Returns 1, 2, 4, … and `most`."""
+    return sorted({most, *(1 << n for n in range(most.bit_length()) if 1 << n < most)})
+
+
+def fastest(seconds: dict[int, float], most: int) -> int:
+    """Returns the number of threads with the least time; `most` unless another is clearly faster."""
+    best = min(seconds, key=seconds.__getitem__)
+    return best if seconds[most] > CLEARLY * seconds[best] else most
+
+
+def seconds_by_threads(settings: Settings, numbers: list[int]) -> dict[int, float]:
+    """Returns the seconds of a time step's product and tanh with each number of threads, in two rounds."""
+    size, rows = settings.model.hidden_size, settings.training.batch_size
+    matrix, state = torch.zeros(size, size), torch.zeros(rows, size)
+    seconds, steps = dict.fromkeys(numbers, 0.0), dict.fromkeys(numbers, 0)
+    for _ in range(2):
+        for threads in numbers:
+            torch.set_num_threads(threads)
+            torch.tanh(state @ matrix)  # starts the threads
+            begun = time.perf_counter()
+            while (spent := time.perf_counter() - begun) < SECONDS_EACH:
+                torch.tanh(state @ matrix)
+                steps[threads] += 1
+            seconds[threads] += spent
+    return {threads: seconds[threads] / max(1, steps[threads]) for threads in numbers}

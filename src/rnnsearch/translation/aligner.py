@@ -1,0 +1,210 @@
+"""Word links and phrases of sentence pairs, as a Python user meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import tee
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsearch.errors import InputError
+from rnnsearch.installed import is_name
+from rnnsearch.pretrained.card import opposite_model
+from rnnsearch.text.links.symmetrise import DEFAULT
+from rnnsearch.text.links.words import Range, character_ranges
+from rnnsearch.translation.translator import Translator
+from rnnsearch.translation.word_aligner import PRODUCT, Aligned, WordAligner, Words, as_lines, check_reverse
+from rnnsearch.word_links import Link, format_links
+
+
+@dataclass(frozen=True, eq=False)
+class AlignedPair:
+    """A sentence pair with its word links.
+
+    source, target: the two lines; given words are joined by spaces. source_words, target_words: the words
+    that the links count, from 0: the given words, or those of the model's tokeniser.
+    links: (source, target) positions, sorted.
+    probabilities: (source words, target words) float32, so that `probabilities[link]` is that of a link: the
+    alignment posterior of the target word; with two directions √(p→ p←), where p→ and p← are their
+    posteriors.
+    """
+
+    source: str
+    target: str
+    source_words: list[str]
+    target_words: list[str]
+    links: list[Link]
+    probabilities: NDArray[np.float32]
+
+    def pharaoh(self) -> str:
+        """Returns the links as a line of Pharaoh format, `0-0 1-2`."""
+        return format_links(self.links)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the pair, its words, its links and their probabilities as plain lists, for a line of
+        JSON."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "source_tokens": list(self.source_words),
+            "tokens": list(self.target_words),
+            "links": [list(link) for link in self.links],
+            "probabilities": [round(float(self.probabilities[link]), 5) for link in self.links],
+        }
+
+    def target_span(self, first: int, end: int) -> Range | None:
+        """Returns the target words [first, end) of the phrase of the source words [first, end).
+
+        They are the run of words whose links into the phrase, less those to words outside it, have the
+        largest sum of probabilities. Returns None if the phrase has no such links. Raises InputError if the
+        sentence does not have these words.
+        """
+        return _span(self._linked, first, end)
+
+    def source_span(self, first: int, end: int) -> Range | None:
+        """Returns the source words of a phrase of target words, as `target_span` does."""
+        return _span(self._linked.T, first, end)
+
+    def target_characters(self, begin: int, end: int) -> Range | None:
+        """Returns the characters [begin, end) of `target` that translate the characters [begin, end) of
+        `source`: whole words, found by `target_span`.
+
+        Raises InputError if no word of the source stands there.
+        """
+        ranges, others = self.source_ranges, self.target_ranges
+        touched = [word for word, (one, last) in enumerate(ranges) if one < end and begin < last]
+        if not touched:
+            what = f"no word stands at the characters {begin} to {end}: {self.source[:60]!r}"
+            raise InputError(what, remedy="count characters from 0; the second number is one after the last")
+        found = self.target_span(touched[0], touched[-1] + 1)
+        return None if found is None else (others[found[0]][0], others[found[1] - 1][1])
+
+    @cached_property
+    def source_ranges(self) -> list[Range]:
+        """Returns where each source word stands in `source`, as characters [begin, end)."""
+        return _places(self.source, self.source_words)
+
+    @cached_property
+    def target_ranges(self) -> list[Range]:
+        """Returns where each target word stands in `target`, as characters [begin, end)."""
+        return _places(self.target, self.target_words)
+
+    @cached_property
+    def _linked(self) -> NDArray[np.float32]:
+        """Returns the probabilities of the links; 0 elsewhere."""
+        found = np.zeros_like(self.probabilities)
+        for link in self.links:
+            found[link] = self.probabilities[link]
+        return found
+
+
+class Aligner:
+    """Links words of sentence pairs by the alignment posterior of a model, or of two models of opposite
+    directions, which is better."""
+
+    def __init__(self, translator: Translator, reverse: Translator | None = None) -> None:
+        self.translator: Translator = translator
+        self.reverse: Translator | None = reverse
+
+    @classmethod
+    def load(
+        cls,
+        run: str | Path,
+        reverse: str | Path | None = None,
+        *,
+        device: str = "cpu",
+        trust_code: bool = False,
+    ) -> Aligner:
+        """Opens one run or model for each direction, as `Translator.load` does.
+
+        reverse: from the target language to the source language. By default, an installed model gets the
+        installed model of the other direction, if there is one, and a folder none. Raises InputError as
+        `Translator.load` does, and for a reverse model of other languages.
+        """
+        translator = Translator.load(run, device=device, trust_code=trust_code)
+        if reverse is None and is_name(run) and translator.settings is not None:
+            reverse = opposite_model(translator.settings.data) or None
+        if not reverse:
+            return cls(translator)
+        back = Translator.load(reverse, device=device, trust_code=trust_code)
+        check_reverse(translator, back, reverse)
+        return cls(translator, back)
+
+    def align(
+        self,
+        pairs: Iterable[tuple[Words, Words]],
+        *,
+        threshold: float | None = None,
+        batch_size: int = 64,
+    ) -> list[AlignedPair]:
+        """Returns the word links of each pair. Raises InputError as `stream` does.
+
+        pairs: of a text and its translation. Each side is a line, or a list of words, which the links then
+        count.
+        threshold: probability from which on two words are linked. By default it is 0.4; with one direction,
+        each target word is linked to its most probable source word instead, or to none.
+        """
+        return list(self.stream(pairs, threshold=threshold, batch_size=batch_size))
+
+    def stream(
+        self,
+        pairs: Iterable[tuple[Words, Words]],
+        *,
+        threshold: float | None = None,
+        batch_size: int = 64,
+    ) -> Iterator[AlignedPair]:
+        """Yields what `align` returns, for a corpus of any length.
+
+        Raises InputError, with the pair's number, for what is no pair of texts, for given words whose
+        characters the tokeniser changes, and where the two models' tokenisers split a line differently.
+        """
+        aligner = WordAligner(
+            self.translator,
+            self.reverse,
+            threshold=threshold,
+            method=PRODUCT if self.reverse else DEFAULT,
+            batch_size=batch_size,
+            posterior=True,
+            scored=False,
+        )
+        given, copies = tee(pairs)
+        for pair, one in zip(given, aligner.align(copies), strict=True):
+            words = one.result.source_tokens[:-1], one.result.tokens
+            yield AlignedPair(*as_lines(pair), *words, one.links, _probabilities(one))
+
+
+def _probabilities(one: Aligned) -> NDArray[np.float32]:
+    """Returns p(source word, target word) of the direction, or √(p→ p←) of both."""
+    forward = one.result.alignment[:, :-1].T
+    return forward if one.reverse is None else np.sqrt(forward * one.reverse.alignment[:, :-1])
+
+
+def _span(linked: NDArray[np.float32], first: int, end: int) -> Range | None:
+    """Returns the columns of the rows [first, end): the run with the largest sum of what is inside the rows,
+    less what is outside."""
+    if not 0 <= first < end <= len(linked):
+        what = f"there are no words {first} to {end} in a sentence of {len(linked)} words"
+        raise InputError(what, remedy="count words from 0; the second number is one after the last")
+    found, best, begin, total = None, 0.0, 0, 0.0
+    for place, value in enumerate(2 * linked[first:end].sum(0) - linked.sum(0)):
+        if total <= 0:
+            begin, total = place, 0.0
+        total += float(value)
+        if total > best:
+            found, best = (begin, place + 1), total
+    return found
+
+
+def _places(text: str, words: list[str]) -> list[Range]:
+    """Returns where the words stand in the text. Raises InputError if the tokeniser has changed
+    characters."""
+    found = character_ranges(text, words)
+    if found is None:
+        what = f"the tokeniser changes characters of the text: {text[:60]!r}"
+        raise InputError(what, remedy="give words instead, and use target_span")
+    return found

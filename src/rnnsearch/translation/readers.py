@@ -1,0 +1,191 @@
+"""Networks as search knows them: readers, which take previous ids and a state and give log p and α.
+
+One reader stands for one direction of the decoder, of one network or of an ensemble, over all target words or
+over a lexical shortlist.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, Int64
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rnnsearch.config import SearchSettings
+from rnnsearch.errors import InputError
+from rnnsearch.model.decoder import DecoderState, Source
+from rnnsearch.model.layers import Cache
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.records import Hypothesis
+from rnnsearch.text.lexicon import LexicalTable
+from rnnsearch.text.vocabulary import SPECIALS
+from rnnsearch.translation.beam import SearchState, StepFunction, StepResult
+from rnnsearch.translation.joint import Reader, mean_alignment
+
+
+@dataclass(frozen=True)
+class NetworkState:
+    """Annotations of the sentences (batch, …) and decoder states of their hypotheses (batch, hypotheses,
+    …)."""
+
+    source: Source
+    decoder: DecoderState
+
+    def select(
+        self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]
+    ) -> NetworkState:
+        source = self.source if sentences is None else self.source.select(sentences)
+        return NetworkState(source, self.decoder.select(sentences, hypotheses))
+
+
+def network_step(
+    network: TranslationNetwork,
+    cache: Cache = nullcontext,
+    words: Int[Tensor, " candidates"] | None = None,
+    direction: int = 0,
+    factors: Mapping[int, Float[Tensor, " source"]] | None = None,
+) -> StepFunction:
+    """Returns the step function previous ids, state → log p(y_i | y_<i, x), α_i, state, in one of the
+    network's directions.
+
+    cache: of the weights, as `linear_cache` makes it.
+    words: the target ids that may be written. p is then over them only, and ids are positions among them.
+    factors: of a search of one sentence: α_i of the word i is multiplied by them, and sums to 1 again.
+    """
+    with cache():
+        output = None if words is None else network.directions[direction].output.of_words(words)
+
+    numbers = count(network.decoder.first_attended)  # of the words that read the contexts
+
+    def step(previous: Int64[Tensor, "batch hypotheses"] | None, state: NetworkState) -> StepResult:
+        given = previous if previous is None or words is None else words[previous]
+        ask = partial(network.step, given, state.decoder, state.source, output, direction)
+        with cache():
+            log_probabilities, seen, decoder = ask()
+            changed = (factors or {}).get(next(numbers))
+            if changed is not None:
+                weights = reweighted(decoder.weights, changed)
+                log_probabilities, seen, after = ask(known=weights)
+                decoder = replace(after, weights=weights)
+                seen = decoder if seen is after else seen
+        return StepResult(log_probabilities, seen.weights, NetworkState(state.source, decoder))
+
+    return step
+
+
+def reweighted(
+    weights: Float[Tensor, "batch hypotheses source"], factors: Float[Tensor, " source"]
+) -> Float[Tensor, "batch hypotheses source"]:
+    """Returns α ∘ factors, whose rows sum to 1; equal weights where α is 0 wherever a factor is not."""
+    product = weights * factors
+    total = product.sum(-1, keepdim=True)
+    return torch.where(total > 0, product / total, factors / factors.sum())
+
+
+@torch.no_grad()
+def begin_search(
+    networks: Sequence[TranslationNetwork],
+    caches: Sequence[Cache],
+    source: Int64[Tensor, "batch source"],
+    lengths: Int64[Tensor, " batch"],
+    words: Int[Tensor, " candidates"] | None = None,
+    factors: Mapping[int, Float[Tensor, " source"]] | None = None,
+) -> list[Reader]:
+    """Returns one reader for each direction of the networks, an ensemble if there are several; each network's
+    annotations are computed once.
+
+    caches: each network's. source: ids. lengths: the end of sentence included. words, factors: as in
+    `network_step`.
+    """
+    states = []
+    for network, own in zip(networks, caches, strict=True):
+        with own():
+            states.append([NetworkState(*start) for start in network.begin(source, lengths)])
+    readers = []
+    for number, (direction, members) in enumerate(
+        zip(networks[0].directions, zip(*states, strict=True), strict=True)
+    ):
+        steps = [
+            network_step(network, own, words, number, factors)
+            for network, own in zip(networks, caches, strict=True)
+        ]
+        step: StepFunction = steps[0]
+        state: SearchState = members[0]
+        if len(steps) > 1:
+            step, state = ensemble(steps), EnsembleState(members)
+        readers.append(Reader(step, state, direction.backward))
+    return readers
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleState:
+    """The members' states, in the order of their step functions."""
+
+    members: Sequence[SearchState]
+
+    def select(
+        self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]
+    ) -> EnsembleState:
+        """Selects the same in every member."""
+        return EnsembleState(tuple(member.select(sentences, hypotheses) for member in self.members))
+
+
+def ensemble(steps: Sequence[StepFunction]) -> StepFunction:
+    """Returns one step function for several models of one vocabulary; its state is an EnsembleState of
+    theirs.
+
+    The mean is taken of the probabilities, not of their logarithms: log p = logsumexp_m log p_m − log M; α is
+    `mean_alignment`. Raises InputError without a member.
+    """
+    if not steps:
+        raise InputError("an ensemble needs at least one model")
+
+    def step(previous: Tensor | None, state: EnsembleState) -> StepResult:
+        results = [member(previous, own) for member, own in zip(steps, state.members, strict=True)]
+        log_probabilities = torch.stack([result.log_probabilities for result in results]).logsumexp(
+            dim=0
+        ) - math.log(len(results))
+        weights = mean_alignment([result.weights for result in results])
+        return StepResult(
+            log_probabilities, weights, EnsembleState(tuple(result.state for result in results))
+        )
+
+    return step
+
+
+# Lexical shortlist (vocabulary selection; Jean et al. 2015, Sec. 3.3): a batch is searched over the few
+# target words that its source words may become. The search knows only positions in the shortlist. The end of
+# sentence and UNK are the first two of every shortlist, so that they keep their ids.
+
+
+def shortlist_of(
+    source: Int64[NDArray[np.int64], "*shape"],
+    table: LexicalTable,
+    target_words: int,
+    settings: SearchSettings,
+) -> Int64[NDArray[np.int64], " shortlist"]:
+    """Returns the target ids of a batch's shortlist, ascending: the specials, the most frequent words, the
+    best translations of each source id.
+
+    source: all ids of the batch; the end of sentence among them adds the best translations of NULL.
+    """
+    first = np.arange(min(len(SPECIALS) + settings.lexical_shortlist_frequent, target_words))
+    return np.union1d(first, table.best(source, settings.lexical_shortlist_per_word))
+
+
+def in_vocabulary_ids(
+    found: list[list[Hypothesis]], shortlist: Int64[NDArray[np.int64], " shortlist"]
+) -> list[list[Hypothesis]]:
+    """Returns the hypotheses of a search over the shortlist, as vocabulary ids."""
+    return [
+        [replace(one, ids=tuple(shortlist[list(one.ids)].tolist())) for one in hypotheses]
+        for hypotheses in found
+    ]

@@ -1,0 +1,290 @@
+"""Search of encoded sentences: ids of a batch → hypotheses → translations in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rnnsearch.config import SearchSettings
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.confidence import word_confidence
+from rnnsearch.model.layers import Cache, linear_cache
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.records import Hypothesis, Translation
+from rnnsearch.system.batching import in_halves
+from rnnsearch.system.twins import kernels_used
+from rnnsearch.text.codec import Codec, EncodedSentence
+from rnnsearch.text.lexicon import LexicalTable
+from rnnsearch.text.store.batches import pad
+from rnnsearch.text.vocabulary import SPECIALS, UNK
+from rnnsearch.translation.beam import Beam
+from rnnsearch.translation.faithful import Faithful
+from rnnsearch.translation.joint import Reader, in_order, search
+from rnnsearch.translation.readers import begin_search, in_vocabulary_ids, shortlist_of
+from rnnsearch.translation.sampling import sample
+
+END = SPECIALS[0]
+
+Listener = Callable[[Translation], None]
+"""Called with a translation that grows, after each of its words."""
+
+Attention = Mapping[int, int | Sequence[float]]
+"""Changes of α by step: a source word, or a factor for each."""
+
+
+class Watched(NamedTuple):
+    """A sentence to be translated. listener: told of its translation after every word of greedy search."""
+
+    sentence: EncodedSentence
+    listener: Listener | None = None
+
+
+class _Begun(NamedTuple):
+    """A batch before its first word.
+
+    readers: one for each direction of the decoder. shortlist: (shortlist,) the target ids that are searched;
+    None for all.
+    """
+
+    readers: list[Reader]
+    lengths: torch.Tensor
+    shortlist: NDArray[np.int64] | None
+
+    def in_vocabulary(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+        return found if self.shortlist is None else in_vocabulary_ids(found, self.shortlist)
+
+
+class SentenceSearch:
+    """One model, or an ensemble, with what turns its ids into words. The arguments are `Translator`'s."""
+
+    def __init__(
+        self,
+        networks: Sequence[TranslationNetwork],
+        source: Codec,
+        target: Codec,
+        dictionary: Mapping[str, str],
+        lexical_table: LexicalTable | None,
+    ) -> None:
+        self.networks, self.target, self.dictionary = networks, target, dictionary
+        self.lexical_table = lexical_table
+        self.faithful = Faithful(source, target.known, dictionary)
+        self._caches: dict[tuple[str, bool], list[Cache]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns the attributes to pickle: the caches of the weights are left out, and made again."""
+        return self.__dict__ | {"_caches": {}}
+
+    @property
+    def device(self) -> torch.device:
+        return self.networks[0].output.weight.device
+
+    @property
+    def annotation_size(self) -> int:
+        return max(network.encoder.annotation_size for network in self.networks)
+
+    def caches(self, precision: str, kernels: bool) -> list[Cache]:
+        """Returns each network's cache, whose weights are converted at their first use."""
+        made = [linear_cache(getattr(torch, precision)) for _ in self.networks]
+        return self._caches.setdefault((precision, kernels), made)
+
+    def search(
+        self,
+        sentences: Sequence[Watched],
+        settings: SearchSettings,
+        cancelled: Callable[[], bool] | None = None,
+        attention: Attention | None = None,
+    ) -> list[Translation]:
+        """Returns the best translation of each sentence, with its alternatives. cancelled, attention: as in
+        `Translator`; sentences with `attention` come one by one."""
+
+        def found(some: list[Watched]) -> list[Translation]:
+            begun = self.begin([one.sentence for one in some], settings, cancelled, attention)
+
+            def tell(place: int, so_far: Hypothesis) -> None:
+                listener = some[place].listener
+                if listener is not None:
+                    (in_vocabulary,) = begun.in_vocabulary([[so_far]])
+                    listener(self.translation(some[place].sentence, in_vocabulary[0], settings))
+
+            listening = [place for place, one in enumerate(some) if one.listener is not None]
+            watch = word_by_word(listening, tell) if listening else None
+            hypotheses = search(begun.readers, begun.lengths, settings, watch)
+            return self.in_words(some, begun.in_vocabulary(hypotheses), settings)
+
+        return self._in_memory(sentences, settings.beam, settings, found)
+
+    def sample(
+        self,
+        sentences: Sequence[Watched],
+        settings: SearchSettings,
+        *,
+        samples: int,
+        temperature: float,
+        generator: torch.Generator,
+    ) -> list[Translation]:
+        """Returns translations drawn from p(y | x), the first of each sentence with the others as
+        alternatives."""
+
+        def drawn(some: list[Watched]) -> list[Translation]:
+            begun = self.begin([one.sentence for one in some], settings)
+            reader = begun.readers[0]
+            draw = partial(sample, temperature=temperature, samples=samples, generator=generator)
+            found = draw(reader.step, reader.state, begun.lengths, settings)
+            if reader.backward:
+                found = [[in_order(one) for one in every] for every in found]
+            return self.in_words(some, begun.in_vocabulary(found), settings)
+
+        return self._in_memory(sentences, samples, settings, drawn)
+
+    @torch.no_grad()
+    def begin(
+        self,
+        sentences: Sequence[EncodedSentence],
+        settings: SearchSettings,
+        cancelled: Callable[[], bool] | None = None,
+        attention: Attention | None = None,
+    ) -> _Begun:
+        """Encodes a batch."""
+        factors = None
+        if attention is not None:
+            if any(direction.backward for network in self.networks for direction in network.directions):
+                raise InputError("attention can be changed only where words are written from left to right")
+            factors = attention_factors(sentences[0], attention, self.device)
+        ids, lengths = pad([sentence.ids for sentence in sentences])
+        shortlist, chosen = None, None
+        if self.lexical_table is not None:
+            shortlist = shortlist_of(ids.numpy(), self.lexical_table, len(self.target.vocabulary), settings)
+            chosen = torch.from_numpy(shortlist).to(self.device)
+        ids, lengths = ids.to(self.device), lengths.to(self.device)
+        caches = self.caches(settings.precision, settings.kernels)
+        readers = begin_search(self.networks, caches, ids, lengths, chosen, factors)
+        if cancelled is not None:
+            readers = [reader.cancelled_by(cancelled) for reader in readers]
+        return _Begun(readers, lengths, shortlist)
+
+    def _in_memory(
+        self,
+        sentences: Sequence[Watched],
+        hypotheses: int,
+        settings: SearchSettings,
+        work: Callable[[list[Watched]], list[Translation]],
+    ) -> list[Translation]:
+        """Works on fewer sentences at a time where their largest tensor would fill the memory."""
+
+        def cost(some: list[Watched]) -> int:
+            positions = max(len(one.sentence.ids) for one in some)
+            widest = max(len(self.target.vocabulary), self.annotation_size * positions)
+            return len(some) * hypotheses * widest
+
+        with kernels_used(settings.kernels):
+            return in_halves(list(sentences), cost, work)
+
+    def in_words(
+        self, sentences: Sequence[Watched], found: list[list[Hypothesis]], settings: SearchSettings
+    ) -> list[Translation]:
+        """Returns the best of each sentence's hypotheses, with the others as its alternatives."""
+        translations = []
+        for one, hypotheses in zip(sentences, found, strict=True):
+            best, *others = (self.translation(one.sentence, each, settings) for each in hypotheses)
+            best.alternatives.extend(others)
+            translations.append(best)
+        return translations
+
+    def translation(
+        self, sentence: EncodedSentence, hypothesis: Hypothesis, settings: SearchSettings
+    ) -> Translation:
+        """Returns the hypothesis in words."""
+        decoded = self.target.decode(hypothesis.ids)
+        words, word_of = list(decoded.words), decoded.word_of
+        weights = hypothesis.weights[: len(word_of)]
+        alignment = merge_subwords(weights, sentence.word_of, word_of, len(words))
+        confidence = word_confidence(hypothesis.log_probabilities, word_of, len(words), settings.confidence)
+        if settings.faithful:
+            words, alignment, confidence = self.faithful(sentence, words, alignment, confidence)
+        elif settings.replace_unk:
+            for number, word in zip(hypothesis.ids, word_of, strict=False):
+                on_words = alignment[word, :-1]
+                if number == UNK and on_words.any():  # else it read no word, and stands for none
+                    aligned = sentence.words[int(np.argmax(on_words))]
+                    words[word] = self.dictionary.get(aligned, aligned)
+        return Translation(
+            text=self.target.text(words),
+            tokens=words,
+            source_tokens=[*sentence.words, END],
+            score=hypothesis.score,
+            log_probabilities=list(hypothesis.log_probabilities),
+            alignment=alignment,
+            finished=hypothesis.finished,
+            confidence=confidence,
+        )
+
+
+def attention_factors(
+    sentence: EncodedSentence, attention: Attention, device: torch.device
+) -> dict[int, torch.Tensor]:
+    """Returns a factor for each source id, by step. Raises InputError for a word that the sentence does not
+    have, and for factors of which none is positive."""
+    words = len(sentence.words) + 1
+    found = {}
+    for step, given in attention.items():
+        if isinstance(given, int | np.integer):
+            if not 0 <= given < words:
+                raise InputError(f"attention of step {step}: {given} is none of the {words} source words")
+            row = np.zeros(words)
+            row[given] = 1
+        else:
+            row = np.asarray(given, dtype=np.float64)
+        if row.shape != (words,) or not (np.isfinite(row).all() and row.min() >= 0 and row.max() > 0):
+            raise InputError(
+                f"attention of step {step} needs {words} factors, one for each source word and one for </s>",
+                remedy="none negative, and not all 0",
+            )
+        found[step] = torch.tensor(row[sentence.word_of], dtype=torch.float32, device=device)
+    return found
+
+
+def word_by_word(places: Sequence[int], tell: Callable[[int, Hypothesis], None]) -> Callable[[Beam], None]:
+    """Returns a `watch` function for a beam search with a beam of 1.
+
+    places: the sentences of the batch that are watched. tell: called with the place of each of them and its
+    hypothesis so far, after every word but the end of sentence. That hypothesis is unfinished, its score is
+    log p, and its weights have a column for each position of the batch, padding included.
+    """
+    words: dict[int, list[tuple[int, float, NDArray[np.float32]]]] = {place: [] for place in places}
+
+    def watch(beam: Beam) -> None:
+        for row, place in enumerate(beam.sentences.tolist()):
+            if place not in words:
+                continue
+            word = int(beam.ids[row, 0]), float(beam.log_probabilities[row, 0]), beam.weights[row, 0]
+            words[place].append(word)
+            ids, log_probabilities, weights = zip(*words[place], strict=True)
+            score = float(beam.scores[row, 0])
+            tell(place, Hypothesis(ids, score, log_probabilities, np.stack(weights), finished=False))
+
+    return watch
+
+
+def merge_subwords(
+    weights: NDArray[np.float32],
+    source_word_of: Sequence[int],
+    target_word_of: Sequence[int],
+    target_words: int,
+) -> NDArray[np.float32]:
+    """Returns the alignment of words: sums over the subwords of a source word, means over those of a target
+    word.
+
+    weights: (target ids, source ids). source_word_of: the end of sentence counts as a last word. Result:
+    (target_words, source words). Rows sum to 1, but a word none of whose ids read a context has zeros.
+    """
+    summed = np.zeros((len(weights), source_word_of[-1] + 1), dtype=np.float64)
+    np.add.at(summed.T, np.asarray(source_word_of), weights[:, : len(source_word_of)].T)
+    result = np.zeros((target_words, summed.shape[1]), dtype=np.float64)
+    np.add.at(result, np.asarray(target_word_of, dtype=np.intp), summed)
+    result /= np.maximum(result.sum(1, keepdims=True), np.finfo(np.float64).tiny)
+    return result.astype(np.float32)

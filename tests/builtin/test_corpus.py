@@ -1,0 +1,152 @@
+"""The built-in corpus: exact, varied, in the words of Moses's tokeniser, and made again by its script."""
+
+from __future__ import annotations
+
+import gzip
+import runpy
+from collections import Counter
+from itertools import chain, islice
+from pathlib import Path
+
+import pytest
+from sacremoses import MosesDetokenizer, MosesTokenizer
+
+import rnnsearch.builtin
+from rnnsearch.builtin.corpus import OTHERS, USUAL, GeneratedPair, generate, split, write
+from rnnsearch.errors import InputError
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "builtin_corpus"
+
+
+@pytest.fixture(scope="module")
+def usual() -> list[GeneratedPair]:
+    return generate(13_159)
+
+
+@pytest.fixture(scope="module")
+def others() -> list[GeneratedPair]:
+    return generate(3_301, seed=2)
+
+
+def content(name: str) -> bytes:
+    return gzip.decompress((Path(rnnsearch.builtin.__path__[0]) / name).read_bytes())
+
+
+def test_the_script_makes_the_data_again(usual: list[GeneratedPair]) -> None:
+    made = runpy.run_path(str(SCRIPT))
+    some = made["packed"](islice(made["usual"](), 300))
+    assert content(USUAL)[: len(some)] == some
+    some = made["packed"](islice(made["others"](usual), 300))
+    assert content(OTHERS)[: len(some)] == some
+
+
+@pytest.mark.slow
+def test_the_script_makes_all_of_it_again(usual: list[GeneratedPair]) -> None:
+    made = runpy.run_path(str(SCRIPT))
+    assert content(USUAL) == made["packed"](islice(made["usual"](), made["PAIRS"]))
+    assert content(OTHERS) == made["packed"](made["others"](usual))
+
+
+def test_words_are_those_of_moses(usual: list[GeneratedPair], others: list[GeneratedPair]) -> None:
+    english, french = MosesTokenizer("en"), MosesTokenizer("fr")
+    to_english, to_french = MosesDetokenizer("en"), MosesDetokenizer("fr")
+    for pair in (*usual[:600], *others[:300]):
+        assert english.tokenize(pair.source_text, escape=False) == list(pair.source)
+        assert french.tokenize(pair.target_text, escape=False) == list(pair.target)
+        assert to_english.detokenize(list(pair.source), unescape=False) == pair.source_text
+        assert to_french.detokenize(list(pair.target), unescape=False) == pair.target_text
+
+
+def test_links_are_exact(usual: list[GeneratedPair], others: list[GeneratedPair]) -> None:
+    """Every word is linked but the helper of a negation; signs and names are linked to themselves."""
+    same = {".", ",", "?", "Paul", "Marie", "Arthur", "Alice", "Paris"}
+    for pair in (*usual, *others):
+        assert list(pair.links) == sorted(set(pair.links))
+        assert {i for _, i in pair.links} == set(range(len(pair.target)))
+        alone = set(range(len(pair.source))) - {j for j, _ in pair.links}
+        assert all(pair.source[j] in ("do", "does") and pair.source[j + 1] == "not" for j in alone)
+        for j, i in pair.links:
+            if pair.source[j] in same or pair.target[i] in same:
+                assert pair.source[j] == pair.target[i], pair
+
+
+def test_one_source_has_one_translation(usual: list[GeneratedPair], others: list[GeneratedPair]) -> None:
+    found = {(pair.source, pair.target) for pair in (*usual, *others)}
+    assert len(found) == len({source for source, _ in found})
+
+
+def test_lengths_words_and_phenomena(usual: list[GeneratedPair]) -> None:
+    lengths = Counter(len(pair.source) for pair in usual)
+    assert (min(lengths), max(lengths) > 50) == (3, True)
+    assert 0.6 < sum(lengths[length] for length in range(5, 21)) / len(usual) < 0.95
+    words = Counter(chain.from_iterable(pair.target for pair in usual))
+    assert len(words) < 400
+    for word in [
+        "l'",
+        "n'",
+        "d'",
+        "qu'",
+        "du",
+        "au",
+        "aux",
+        "des",
+        "jamais",
+        "cet",
+        "nouvel",
+        "vieil",
+        "où",
+        "qui",
+    ]:
+        assert words[word] > 0.002 * len(usual), word
+    assert any("zone économique européenne" in pair.target_text for pair in usual)
+
+
+@pytest.mark.parametrize(("seed", "low", "high"), [(1, 3, 3), (1, 20, 25), (2, 3, 8), (9, 51, 60)])
+def test_lengths_asked_for_hold_on_both_sides(seed: int, low: int, high: int) -> None:
+    pairs = generate(20, seed=seed, min_words=low, max_words=high)
+    assert all(low <= len(side) <= high for pair in pairs for side in (pair.source, pair.target))
+
+
+def test_seeds(usual: list[GeneratedPair], others: list[GeneratedPair]) -> None:
+    assert generate(200) == usual[:200]
+    assert generate(200, seed=5) == generate(200, seed=5) != generate(200, seed=6)
+    known = {side for pair in usual for side in (pair.source, pair.target)}
+    assert not any(pair.source in known or pair.target in known for pair in others)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"pairs": 1, "min_words": 10, "max_words": 9}, "has 0 pairs of 10 to 9 words"),
+        ({"pairs": 99_999}, "has 13,159 pairs of 3 to 60 words"),
+        ({"pairs": 99_999, "seed": 2}, "has 3,301 pairs of 3 to 60 words of another seed than 1"),
+    ],
+)
+def test_more_than_there_is_is_refused(words: dict[str, int], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        generate(**words)
+    with pytest.raises(InputError, match="has no 20,000 training pairs"):
+        split(20_000, 5)
+
+
+def test_held_out_sentences_occur_nowhere_else() -> None:
+    train, dev, test = split(12_000, 500)
+    for side in ("source", "target"):
+        sentences = [[getattr(pair, side) for pair in part] for part in (train, dev, test)]
+        assert not set(sentences[1]) & set(sentences[2])
+        assert not set(sentences[0]) & (set(sentences[1]) | set(sentences[2]))
+    fewer = split(10, 500)
+    assert fewer == (train[:10], dev, test)
+
+
+def test_write_gives_plain_parallel_files(tmp_path: Path) -> None:
+    write(tmp_path / "corpus", 30, 5)
+    for name, pairs in zip(("train", "dev", "test"), split(30, 5), strict=True):
+        english, french, links = (
+            (tmp_path / "corpus" / f"{name}.{ending}").read_bytes().decode().split("\n")
+            for ending in ("en", "fr", "links")
+        )
+        assert english == [*(pair.source_text for pair in pairs), ""]
+        assert french == [*(pair.target_text for pair in pairs), ""]
+        assert links == [*(" ".join(f"{j}-{i}" for j, i in pair.links) for pair in pairs), ""]
+    assert len(list((tmp_path / "corpus").iterdir())) == 9

@@ -1,0 +1,121 @@
+"""Confidences are probabilities of words, mapped to the share of words that are right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rnnsearch.cli.output import with_unsure_dimmed
+from rnnsearch.config import SearchSettings, changed
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.confidence import (
+    calibrated,
+    calibration_error,
+    fit,
+    reliability,
+    reliability_table,
+    right_words,
+    word_confidence,
+)
+from rnnsearch.records import Translation
+from rnnsearch.run import Run
+from rnnsearch.translation.translator import Translator
+
+SENTENCES = ["The man sees the woman.", "The woman reads a book.", ""]
+
+
+def test_a_word_has_the_product_of_its_subwords() -> None:
+    log_p = [math.log(value) for value in (0.5, 0.4, 0.9, 0.1)]  # the last one is the end of sentence
+    assert word_confidence(log_p, [0, 0, 1], 2) == pytest.approx([0.2, 0.9])
+
+
+@pytest.mark.parametrize("calibration", [(1.0, 0.0), (0.5, 0.4), (3.0, -2.0)])
+def test_the_map_is_logistic_and_keeps_the_order(calibration: tuple[float, float]) -> None:
+    p = np.array([0.0, 1e-300, 0.01, 0.3, 0.31, 0.99, 1.0])
+    found = calibrated(p, calibration)
+    assert (np.diff(found) >= 0).all()
+    assert ((found >= 0) & (found <= 1)).all()
+    slope, bias = calibration
+    assert found[3] == pytest.approx(1 / (1 + math.exp(-slope * math.log(0.3 / 0.7) - bias)))
+
+
+def test_a_right_word_stands_in_the_reference_as_often() -> None:
+    assert right_words(["le", "a", "le", "le"], ["le", "un", "le"]) == [True, False, True, False]
+
+
+def test_the_fit_finds_the_map_and_mends_the_error() -> None:
+    random = np.random.default_rng(1)
+    p = random.uniform(0.01, 0.99, 20_000)
+    right = random.uniform(size=len(p)) < calibrated(p, (0.5, 0.4))
+    slope, bias = fit(p, right)
+    assert (slope, bias) == pytest.approx((0.5, 0.4), abs=0.05)
+    before, after = (reliability(each, right) for each in (p, calibrated(p, (slope, bias))))
+    assert calibration_error(after) < 0.02 < 0.1 < calibration_error(before)
+    assert sum(each.words for each in after) == len(p)
+    assert len(list(reliability_table(after))) == len(after) + 2
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_fit_of_words_that_are_all_right_or_all_wrong_ends(right: bool) -> None:
+    slope, bias = fit(np.array([0.2, 0.5, 0.9]), np.array([right] * 3))
+    assert slope > 0
+    assert math.isfinite(bias)
+
+
+@pytest.mark.parametrize("search", [{}, {"beam": 1}, {"faithful": True}, {"replace_unk": True}, {"nbest": 3}])
+def test_every_word_that_is_written_has_a_confidence(tiny_run: Path, search: dict[str, Any]) -> None:
+    for one in Translator.load(tiny_run).translate(SENTENCES, **search):
+        for each in [one, *one.alternatives]:
+            assert len(each.confidence) == len(each.tokens)
+            assert all(0 <= value <= 1 for value in each.confidence)
+            assert each.to_dict()["confidence"] == [round(value, 5) for value in each.confidence]
+
+
+def test_confidences_are_those_of_the_log_probabilities(tiny_run: Path) -> None:
+    (one,) = Translator.load(tiny_run).translate(SENTENCES[:1], confidence=(2.0, 1.0))
+    words = len(one.tokens)
+    assert one.confidence == pytest.approx(
+        calibrated(np.exp(one.log_probabilities[:words]), (2.0, 1.0)).tolist()
+    )
+
+
+def test_samples_and_long_lines_have_confidences(tiny_run: Path) -> None:
+    translator = Translator.load(tiny_run)
+    (drawn,) = translator.sample([SENTENCES[0]], samples=2)
+    (long,) = translator.translate([" ".join(SENTENCES * 3)], max_source_length=10)
+    for one in (drawn, long):
+        assert len(one.confidence) == len(one.tokens) > 0
+
+
+@pytest.mark.parametrize("value", [(0.0, 0.0), (1.0,), (1.0, float("nan")), ("a", 0.0)])
+def test_a_map_that_is_none_is_refused(value: Any) -> None:
+    with pytest.raises(InputError, match=r"search\.confidence"):
+        changed(SearchSettings(), {"confidence": value})
+
+
+def test_calibrate_prints_and_writes(
+    command: Callable[..., Any], tiny_run: Path, tiny_corpus: Path, tmp_path: Path
+) -> None:
+    run = Path(copytree(tiny_run, tmp_path / "run"))
+    texts = tiny_corpus / "dev.en", tiny_corpus / "dev.fr"
+    done = command("calibrate", run, *texts)
+    assert done.code == 0
+    assert done.lines[0] == "before"
+    assert done.lines[-1].startswith("search.confidence = [")
+    assert Run.open(run).settings == Run.open(tiny_run).settings
+    assert command("calibrate", run, *texts, "--write").code == 0
+    assert f"search.confidence = {list(Run.open(run).settings.search.confidence)}" == done.lines[-1]
+
+
+def test_unsure_words_are_dim_on_a_terminal() -> None:
+    words, confidence = ["L'", "eau", "est", "là", "."], [0.9, 0.1, 0.9, 0.2, 0.9]
+    one = Translation(
+        "L'eau est là.", words, [], 0.0, [], np.zeros((5, 1), np.float32), confidence=confidence
+    )
+    assert with_unsure_dimmed(one) == "L'\x1b[2meau\x1b[22m est \x1b[2mlà\x1b[22m."

@@ -1,0 +1,269 @@
+"""The measures of a test set are sacreBLEU's, on the sentences asked for, and their three forms say the
+same."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sacrebleu
+
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation import bleu
+from rnnsearch.evaluation.measures import (
+    ALL,
+    KNOWN,
+    OF_TEXTS,
+    Measures,
+    Wanted,
+    likelihood,
+    measure,
+    perplexity,
+)
+from rnnsearch.evaluation.score_tables import COLUMNS, as_json, as_text, as_tsv
+from rnnsearch.evaluation.statistics import SufficientStatistics
+from rnnsearch.evaluation.test_set import RunAnswers, System
+from rnnsearch.evaluation.test_set import TestSet as Texts
+from rnnsearch.records import Translation
+from rnnsearch.text.codec import Codec
+from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.vocabulary import Vocabulary
+from rnnsearch.word_links import GoldLinks
+
+SOURCE = ["a b c d e f", "f e d c b a", " ".join("abcdefghijkl"), " ".join("abcdefghijklm")]
+REFERENCES = [
+    "le chien voit un homme .",
+    "un homme voit le chien .",
+    "la femme dort dans le parc .",
+    "le parc est grand et vert .",
+]
+TEST = Texts("test", SOURCE, REFERENCES)
+CODEC = Codec(Tokeniser("space", ""), Vocabulary("abc"))
+
+
+def forced(score: float, words: int) -> Translation:
+    """A reference of so many words in forced decoding."""
+    return Translation("", ["x"] * words, ["a", "</s>"], score, [], np.zeros((words, 2), np.float32))
+
+
+def run(
+    scores: Sequence[float], words: Sequence[int], without_unk: dict[int, str] | None = None
+) -> RunAnswers:
+    references = [forced(*each) for each in zip(scores, words, strict=True)]
+    return RunAnswers(Path("run"), CODEC, CODEC, references=references, without_unk=without_unk)
+
+
+FIRST = System(
+    "erste",
+    ["le chien voit un homme .", "un homme voit un chien .", "la femme dort .", "le parc est grand ."],
+)
+SECOND = System(
+    "zweite",
+    [
+        "le chat voit un homme .",
+        "un homme voit le chat .",
+        "une femme dort dans le parc .",
+        "le parc est <unk> et vert .",
+    ],
+    run=run([-7.0, -7.0, -8.0, -20.0], [6, 6, 7, 7], dict(enumerate(REFERENCES[:3]))),
+)
+
+
+@pytest.fixture(scope="module")
+def everything() -> Measures:
+    wanted = Wanted(ter=True, by_length=True, window=(2, 1), significance=OF_TEXTS, samples=50)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rnnsearch.evaluation.by_length.windows.__defaults__", (10, 1, 2))  # the fewest
+        return measure(TEST, [FIRST, SECOND], wanted)
+
+
+def value(measures: Measures, system: str, metric: str, pairs: str = ALL) -> float:
+    score = measures.score(system, metric, pairs)
+    assert score is not None
+    assert score.low <= score.high
+    return score.value
+
+
+def test_scores_of_all_sentences_are_sacrebleus(everything: Measures) -> None:
+    for system in (FIRST, SECOND):
+        assert (
+            value(everything, system.name, "BLEU") == sacrebleu.corpus_bleu(system.texts, [REFERENCES]).score
+        )
+        assert (
+            value(everything, system.name, "chrF2") == sacrebleu.corpus_chrf(system.texts, [REFERENCES]).score
+        )
+        assert value(everything, system.name, "TER") == sacrebleu.corpus_ter(system.texts, [REFERENCES]).score
+    assert value(everything, "erste", "length ratio") == 21 / 26
+
+
+def test_without_unknown_words_a_model_is_measured_by_what_it_writes_without_unk(
+    everything: Measures,
+) -> None:
+    assert everything.known == [0, 1, 2]
+    assert value(everything, "zweite", "BLEU", KNOWN) == pytest.approx(100)
+    expected = sacrebleu.corpus_bleu(
+        FIRST.texts[:3], [REFERENCES[:3]]
+    ).score  # a system that has nothing else
+    assert value(everything, "erste", "BLEU", KNOWN) == expected
+
+
+def test_likelihood_is_that_of_the_models(everything: Measures) -> None:
+    assert value(everything, "zweite", "NLL per word") == 42 / 30
+    assert value(everything, "zweite", "perplexity") == math.exp(42 / 30)
+    assert value(everything, "zweite", "NLL per sentence", KNOWN) == 22 / 3
+    assert value(everything, "zweite", "NLL per word", KNOWN) == 1
+    assert everything.value("erste", "NLL per word") is None
+
+
+def test_every_metric_is_given_by_length(everything: Measures) -> None:
+    found = {(point.system, point.metric, point.shortest): point for point in everything.by_length}
+    both, models = ("BLEU", "chrF2", "TER", "length ratio"), ("NLL per word",)
+    starts = range(1, 62, 10)
+    assert set(found) == {*product(("erste", "zweite"), both, starts), *product(("zweite",), models, starts)}
+    assert [stretch.sentences for stretch in everything.buckets] == [2, 2]
+    assert found["erste", "BLEU", 1].value == sacrebleu.corpus_bleu(FIRST.texts[:2], [REFERENCES[:2]]).score
+    assert found["zweite", "NLL per word", 11].value == 28 / 16
+    assert {(point.shortest, point.longest, point.sentences) for point in everything.windows} == {
+        *((5, 6, 2), (6, 7, 2), (12, 13, 2))
+    }
+
+
+def test_every_metric_is_tested(everything: Measures) -> None:
+    assert [(one.metric, one.system, one.other) for one in everything.comparisons] == [
+        (metric, "erste", "zweite") for metric in ("BLEU", "chrF2", "TER")
+    ]
+
+
+def test_nothing_is_measured_that_nobody_asked_for() -> None:
+    plain = measure(TEST, [FIRST], Wanted(samples=5))
+    assert (plain.known, plain.by_length, plain.windows, plain.comparisons) == (None, [], [], [])
+    assert {score.metric for score in plain.scores} == {"BLEU", "chrF2", "length ratio"}
+    none_known = measure(TEST, [replace(SECOND, run=run([-1.0] * 4, [1] * 4, {}))], Wanted(samples=5))
+    assert none_known.known == []
+    assert {score.pairs for score in none_known.scores} == {ALL}
+    assert "Without unknown words: 0 of 4 pairs" in as_text(none_known)
+
+
+def test_pairs_are_known_that_every_run_knows() -> None:
+    runs = [
+        System(name, REFERENCES, run=run([-1.0] * 4, [1] * 4, dict.fromkeys(known, "x")))
+        for name, known in (("a", [0, 1, 3]), ("b", [1, 2, 3]))
+    ]
+    assert measure(TEST, [*runs, FIRST], Wanted(samples=2)).known == [1, 3]
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(InputError, match="no system to evaluate"):
+        measure(TEST, [])
+    with pytest.raises(InputError, match="two systems are called erste"):
+        measure(TEST, [FIRST, FIRST])
+
+
+def test_edits_of_ter_are_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    compute = bleu.ter_statistics
+
+    def watched(texts: Sequence[str], references: Sequence[str], *others: object) -> SufficientStatistics:
+        asked.append(others[1])
+        return compute(texts, references, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bleu, "ter_statistics", watched)
+    wanted = Wanted(ter=True, samples=2, ter_folder=tmp_path)
+    first, second = (measure(TEST, [FIRST], wanted).value("erste", "TER") for _ in range(2))
+    assert first == second == sacrebleu.corpus_ter(FIRST.texts, [REFERENCES]).score
+    assert asked[0] is None
+    assert asked[1] is not None
+    (file,) = tmp_path.rglob("test.ter.*.json")
+    file.write_text("[[1.0, 2.0", encoding="utf-8")  # as a full disk leaves it
+    assert measure(TEST, [FIRST], wanted).value("erste", "TER") == first
+
+
+def test_alignment_error_is_that_of_the_references_links() -> None:
+    """Links 0-0 and 1-0 of each sentence; S {0-0}, P adds 1-1: A 1, in S 1, in P 1."""
+    gold = [GoldLinks(frozenset({(0, 0)}), frozenset({(1, 1)}))] * 4
+    weights = np.array([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9]], np.float32)
+    line = Translation("", ["x", "y"], ["a", "b", "</s>"], -1.0, [], weights)
+    answers = RunAnswers(Path("run"), CODEC, CODEC, references=[line] * 4, posterior=[[(0, 1)]] * 4)
+    found = measure(replace(TEST, gold=gold), [System("a", REFERENCES, run=answers)], Wanted(samples=2))
+    assert (found.value("a", "AER"), found.value("a", "precision")) == (0.0, 1.0)
+    assert found.value("a", "posterior AER") == 1.0
+
+
+def test_a_model_that_tosses_a_coin_has_perplexity_2() -> None:
+    """Two words and an end of probability ½ each, and four and an end. Words are counted, not sentences."""
+    found = likelihood([forced(-math.log(8), 2), forced(-math.log(32), 4)])
+    per_word = found["NLL per word"]
+    assert found["NLL per sentence"].score().value == pytest.approx(math.log(16))
+    assert perplexity(per_word.score().value) == pytest.approx(2)
+    assert per_word.lower_is_better
+    assert likelihood([forced(-1.0, 0), forced(-10.0, 3)])["NLL per word"].score().value == 11 / 5
+    assert perplexity(1e6) == math.inf
+
+
+def test_json_and_tsv_hold_every_number(everything: Measures) -> None:
+    whole = json.loads(as_json(everything, {"references": "file"}))
+    assert whole["references"] == "file"
+    assert whole["sentences"] == 4
+    assert whole["systems"][1] == {"name": "zweite", "run": "run", "candidates": None}
+    assert whole["lines_without_unknown_words"] == [1, 2, 3]
+    assert set(whole["signatures"]) == {"BLEU", "chrF2", "TER", "length ratio"}
+    tables = {name: whole[name] for name in ("scores", "lengths", "windows", "significance")}
+    heading, *lines = as_tsv(everything).split("\n")
+    assert heading.split("\t") == list(COLUMNS)
+    rows = [dict(zip(COLUMNS, line.split("\t"), strict=True)) for line in lines]
+    expected = [{"table": name, **row} for name, rows in tables.items() for row in rows]
+    assert (
+        len(rows)
+        == len(expected)
+        == len(everything.scores) + len(everything.by_length) + len(everything.windows) + 3
+    )
+    for row, numbers in zip(rows, expected, strict=True):
+        assert set(numbers) <= set(COLUMNS)
+        for column in COLUMNS:
+            told = numbers.get(column)
+            if isinstance(told, float):
+                assert float(row[column]) == pytest.approx(told, rel=1e-5)
+            else:
+                assert row[column] == ("" if told is None else str(told))
+
+
+def test_a_value_that_is_no_number_is_null_in_json() -> None:
+    system = System("a", ["x"], run=run([-1e6], [0]))
+    whole = json.loads(as_json(measure(Texts("", ["x"], ["x"]), [system], Wanted(samples=2)), {}))
+    [perplexity] = [row for row in whole["scores"] if row["metric"] == "perplexity"]
+    assert perplexity["value"] is None
+
+
+def test_one_system_is_a_line_a_metric() -> None:
+    bleu, chrf, sentence, word, perplexity = as_text(
+        measure(TEST, [replace(SECOND, run=replace(SECOND.run, without_unk=None))], Wanted(samples=2))
+    ).split("\n")
+    score = sacrebleu.corpus_bleu(SECOND.texts, [REFERENCES])
+    assert (
+        bleu == f"BLEU {score.score:.2f} "
+        f"(nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{sacrebleu.__version__})"
+    )
+    assert chrf.startswith("chrF2 ")
+    assert (sentence, word, perplexity) == ("NLL per sentence 10.50", "NLL per word 1.400", "perplexity 4.06")
+
+
+def test_the_text_has_a_row_a_system_and_a_column_a_metric(everything: Measures) -> None:
+    text = as_text(everything)
+    blocks = text.split("\n\n")
+    heading, first, second = blocks[0].split("\n")
+    assert heading.split("  ")[0] == "" != heading.strip()
+    assert first.split()[0] == "erste"
+    assert first.split()[1] == f"{value(everything, 'erste', 'BLEU'):.2f}"
+    assert len({len(row) for row in (heading, second)}) == 1  # numbers stand under the ends of their headings
+    assert "Without unknown words: 3 of 4 pairs" in text
+    [title] = [block for block in blocks if "By source length in words: NLL per word" in block]
+    table = blocks[blocks.index(title) + 1].split("\n")
+    assert table[0].split() == ["words", "pairs", "zweite"]
+    assert [row.split()[:3] for row in table[1:3]] == [["1–10", "2", "1.00"], ["11–20", "2", "1.75"]]
+    assert blocks[-1].startswith("BLEU: nrefs:1|")

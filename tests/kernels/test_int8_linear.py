@@ -1,0 +1,163 @@
+"""Int8 products in search: against their definition number by number, and against the exact ones they stand
+for."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from rnnsearch.config import ModelSettings
+from rnnsearch.errors import InputError
+from rnnsearch.kernels import readout
+from rnnsearch.kernels.int8_linear import Int8Linear
+from rnnsearch.kernels.layers import LinearCache
+from rnnsearch.model.layers import Linear, linear, linear_cache, linear_of_rows
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.model.readout import log_probabilities
+from rnnsearch.system.tensors import WEIGHT_LIMIT
+
+OUT, IN = 20, 13
+
+
+def drawn(
+    rows: int = 3, spread: float = 1.0, seed: int = 1
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """M (OUT, IN), some of its rows much smaller than others, b (OUT,) and x (rows, IN)."""
+    torch.manual_seed(seed)
+    return (
+        torch.randn(OUT, IN) * torch.logspace(-2, 1, OUT).unsqueeze(1),
+        torch.randn(OUT),
+        spread * torch.randn(rows, IN),
+    )
+
+
+def by_definition(
+    matrix: torch.Tensor, bias: torch.Tensor | None, x: torch.Tensor, limit: int
+) -> torch.Tensor:
+    """Weight by weight in Python's integers."""
+    rows = []
+    for inputs in x.tolist():
+        step = max(abs(value) for value in inputs) / limit or 1.0
+        quantised = [round(value / step) for value in inputs]
+        row = []
+        for number, weights in enumerate(matrix.tolist()):
+            scale = max(abs(weight) for weight in weights) / 127 or 1.0
+            total = sum(
+                round(weight / scale) * value for weight, value in zip(weights, quantised, strict=True)
+            )
+            row.append(scale * step * total + (0.0 if bias is None else float(bias[number])))
+        rows.append(row)
+    return torch.tensor(rows)
+
+
+def steps(x: torch.Tensor, limit: int) -> torch.Tensor:
+    """Of each row (rows, 1)."""
+    return x.abs().amax(1, keepdim=True) / limit
+
+
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize(("rows", "shift"), [(1, 0.0), (3, 0.0), (40, 0.0), (3, 5.0), (3, -5.0)])
+def test_int8_by_definition(rows: int, shift: float, with_bias: bool) -> None:
+    matrix, bias, x = drawn(rows)
+    used = Int8Linear(matrix, bias if with_bias else None)
+    found = used(x + shift)
+    expected = by_definition(matrix, bias if with_bias else None, x + shift, used.limit)
+    # A float32 division may fall on the other side of a half than Python's: one step of one input, times a
+    # weight.
+    assert (
+        (found - expected).abs() <= 1e-3 + 1.01 * steps(x + shift, used.limit) * matrix.abs().amax(1)
+    ).all()
+    assert ((found - expected).abs() < 1e-3).float().mean() > 0.9
+
+
+@pytest.mark.parametrize("spread", [1e-3, 1.0, 1e3])
+def test_the_error_is_that_of_rounding(spread: float) -> None:
+    """No input is further off than half a step of its row, no weight than half a step of its own."""
+    matrix, bias, x = drawn(50, spread)
+    used = Int8Linear(matrix, bias)
+    inputs = matrix.abs().sum(1) + IN / 2 * used.scales
+    bound = steps(x, used.limit) / 2 * inputs + used.scales / 2 * x.abs().sum(1, keepdim=True)
+    assert ((used(x) - (x @ matrix.T + bias)).abs() <= 1.001 * bound + 1e-5 * spread).all()
+
+
+def test_no_row_knows_of_the_others() -> None:
+    matrix, bias, x = drawn(6)
+    x[1] *= 1000
+    x[2] = torch.nan
+    x[3, 4] = torch.inf
+    used = Int8Linear(matrix, bias)
+    found = used(x)
+    for row in (0, 1, 4, 5):
+        torch.testing.assert_close(found[row : row + 1], used(x[row : row + 1]))
+        assert found[row].isfinite().all()
+    assert found[2].isnan().all()
+    assert not found[3].isfinite().any()
+
+
+def test_nothing_is_nothing() -> None:
+    matrix, bias, x = drawn()
+    matrix[4] = 0.0
+    used = Int8Linear(matrix, bias)
+    torch.testing.assert_close(used(torch.zeros_like(x)), bias.expand(3, -1))
+    torch.testing.assert_close(used(x)[:, 4], bias[4].expand(3))
+    assert used(x[:0]).shape == (0, OUT)
+    assert used(x.view(1, 3, 1, IN)).shape == (1, 3, 1, OUT)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_with_seven_bits_no_sum_of_two_products_leaves_sixteen(
+    told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a CPU without VNNI needs: 2 · 127 · 127 < 2¹⁵. A torch that does not say whether it has VNNI is
+    taken for one without."""
+    if told:
+        monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
+    else:
+        monkeypatch.delattr(torch.cpu, "_is_vnni_supported")
+    matrix, bias, x = drawn()
+    used = Int8Linear(matrix, bias)
+    assert 2 * (2 * used.limit + 1) * WEIGHT_LIMIT < 2**15
+    assert (used(x) - by_definition(matrix, bias, x, 63)).abs().max() < 0.5
+
+
+def test_a_matrix_is_converted_once_and_its_rows_as_itself() -> None:
+    torch.manual_seed(2)
+    module, small, x = Linear(IN, OUT, bias=True), Linear(IN, 2), torch.randn(4, IN)
+    cache, rows = LinearCache(torch.int8), torch.tensor([3, 5, 6, 7, *range(8, 20), 19])
+    with cache(), torch.no_grad():
+        whole = linear(module, x)
+        assert isinstance(cache.of(module), Int8Linear)
+        assert cache.of(module) is cache.of(module)
+        torch.testing.assert_close(linear_of_rows(module, rows)(x), whole[:, rows])
+        torch.testing.assert_close(linear(small, x), x @ small.weight.T)  # too few outputs to be worth it
+    assert not torch.equal(whole, module(x))
+    torch.testing.assert_close(whole, module(x), atol=0.01, rtol=0.05)
+
+
+def test_only_where_torch_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="no int8 products") as error:
+        Int8Linear(torch.empty(OUT, IN, device="meta"), None)
+    assert "bfloat16" in str(error.value)
+    monkeypatch.setattr(torch.ops, "onednn", SimpleNamespace())  # as in a torch without these products
+    with pytest.raises(InputError, match="no int8 products"):
+        Int8Linear(torch.empty(OUT, IN), None)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+def test_rows_at_once_change_nothing_but_rounding(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(3)
+    layer = TranslationNetwork(
+        ModelSettings(embedding_size=6, hidden_size=8, encoder_size=4, alignment_size=5, maxout_size=7), 9, 30
+    ).output
+    read = torch.randn(3, 4, 7)
+    with torch.no_grad(), linear_cache(getattr(torch, precision))():
+        whole = log_probabilities(layer, read)
+        monkeypatch.setattr(readout, "ROWS_AT_ONCE", 5)
+        parts = log_probabilities(layer, read)
+    assert parts.shape == whole.shape == (3, 4, 30)
+    torch.testing.assert_close(parts.exp().sum(-1), torch.ones(3, 4))
+    torch.testing.assert_close(
+        parts, whole, atol={"float32": 1e-5, "bfloat16": 0.01, "int8": 0.05}[precision], rtol=0
+    )

@@ -1,0 +1,120 @@
+"""The linear layer and the cache of its weights: inside a sequence and outside, in both precisions, each
+sequence by itself."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from small import randomised
+from torch import Tensor
+
+from rnnsearch.kernels.layers import tanh, where_real
+from rnnsearch.model.layers import Linear, linear_cache
+
+STEPS = 4
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
+    return torch.randn(*shape, dtype=dtype, requires_grad=True)
+
+
+class TestLinear:
+    """Plain outside a sequence, deferred inside."""
+
+    def run(self, module: Linear, x: Tensor) -> Tensor:
+        for _ in range(STEPS):
+            x = torch.tanh(module(x))
+        return x.square().sum()
+
+    def module(self, dtype: torch.dtype = torch.float64, bias: bool = True) -> Linear:
+        module = Linear(4, 4, bias=bias).to(dtype)
+        randomised(module)
+        return module
+
+    def gradients(self, module: Linear, x: Tensor) -> list[Tensor]:
+        return list(torch.autograd.grad(self.run(module, x), [x, *module.parameters()]))
+
+    @pytest.mark.parametrize("bias", [True, False])
+    def test_inside_equals_outside(self, bias: bool) -> None:
+        module, x = self.module(bias=bias), random(3, 4)
+        with linear_cache()():
+            inside = self.gradients(module, x)
+        torch.testing.assert_close(inside, self.gradients(module, x))
+
+    def test_each_sequence_stands_alone(self) -> None:
+        """One whose backward never runs, and one opened inside another, change nothing."""
+        module, x = self.module(), random(3, 4)
+        expected = self.gradients(module, x)
+        with linear_cache()():
+            self.run(module, 2 * x)
+            with linear_cache()():
+                inner = self.gradients(module, x)
+            outer = self.gradients(module, x)
+        torch.testing.assert_close(inner, expected)
+        torch.testing.assert_close(outer, expected)
+
+    def test_ends_with_its_block(self) -> None:
+        def deferred(y: Tensor) -> bool:
+            assert y.grad_fn is not None
+            return y.grad_fn.name() == "_UseBackward"
+
+        def fail() -> None:
+            with linear_cache()():
+                assert deferred(module(x))
+                raise KeyError
+
+        module, x = self.module(), random(3, 4)
+        with pytest.raises(KeyError):
+            fail()
+        assert not deferred(module(x))
+
+    def test_weight_changed_between_sequences(self) -> None:
+        """An optimiser's step is seen by the next sequence."""
+        module, x = self.module(), random(3, 4)
+        with linear_cache()():
+            self.gradients(module, x)
+        with torch.no_grad():
+            module.weight.mul_(-0.5)
+        with linear_cache()():
+            inside = self.gradients(module, x)
+        torch.testing.assert_close(inside, self.gradients(module, x))
+
+    def test_bfloat16_products(self) -> None:
+        """Values and gradients stay float32, within the 8 bits of bfloat16's significand: 1 % of their norm
+        (plain float32: 1e-6)."""
+        module, x = self.module(torch.float32), random(64, 4, dtype=torch.float32)
+        exact = self.gradients(module, x)
+        with linear_cache(torch.bfloat16)():
+            assert module(x).dtype == torch.float32
+            low = self.gradients(module, x)
+        for found, expected in zip(low, exact, strict=True):
+            assert found.dtype == torch.float32
+            error = float((found - expected).norm() / expected.norm())
+            assert 1e-5 < error < 1e-2  # 1e-5: the products were made in bfloat16 indeed
+
+    def test_float64_stays_float64(self) -> None:
+        """Only float32 modules are rounded: gradchecks are made in float64."""
+        module, x = self.module(), random(3, 4)
+        with linear_cache(torch.bfloat16)():
+            low = self.gradients(module, x)
+        torch.testing.assert_close(low, self.gradients(module, x))
+
+    def test_parameter_that_no_step_uses(self) -> None:
+        used, unused, x = self.module(), self.module(), random(3, 4)
+        with linear_cache()():
+            self.run(used, x).backward()
+            unused(x)  # computed, but not part of the loss
+        assert used.weight.grad is not None
+        assert unused.weight.grad is None
+
+
+def test_tanh_has_torchs_values_and_gradients() -> None:
+    x = torch.randn(4, 5, dtype=torch.float64, requires_grad=True)
+    torch.testing.assert_close(tanh(x), torch.tanh(x))
+    assert torch.autograd.gradcheck(tanh, (x,))
+
+
+def test_where_real_keeps_the_state_of_padding() -> None:
+    new, old = torch.randn(2, 3), torch.randn(2, 3)
+    assert torch.equal(where_real(torch.tensor([True, True]), new, old), new)
+    assert torch.equal(where_real(torch.tensor([True, False]), new, old), torch.stack((new[0], old[1])))

@@ -1,0 +1,210 @@
+"""The program without its kernels is slower and equal: every network, every recipe, training, search and
+forced decoding, and a whole training and translation with the package deleted."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import itertools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import torch
+from small import ALIGNMENTS, CELLS, ENCODERS, WIRINGS, sentences, small_network
+from torch import Tensor
+
+from rnnsearch.config import SearchSettings, TrainingSettings, load_config, recipe_names
+from rnnsearch.kernels import TWINS
+from rnnsearch.model.layers import linear_cache, tanh
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.run import Run
+from rnnsearch.system import twins
+from rnnsearch.system.tensors import load_tensors
+from rnnsearch.system.twins import as_written, kernels_used
+from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.training.display import Display
+from rnnsearch.training.loop import train
+from rnnsearch.training.trainer import Trainer
+from rnnsearch.translation.forced import forced_decoding
+from rnnsearch.translation.joint import search
+from rnnsearch.translation.quick_alignment import quick_alignment
+from rnnsearch.translation.readers import begin_search
+from rnnsearch.translation.translator import Translator
+
+T = TypeVar("T")
+SOURCE, LENGTHS, TARGET, TARGET_LENGTHS = sentences()
+KNOWN = torch.softmax(torch.randn(3, 5, 6, generator=torch.Generator().manual_seed(1)), -1)
+SMALL = {
+    f"{name}_size": size
+    for name, size in zip(("embedding", "hidden", "alignment", "maxout"), (5, 4, 6, 2), strict=True)
+}
+NETWORKS: list[dict[str, Any]] = [
+    *(
+        {"wiring": wiring, "decoder": decoder}
+        for wiring, decoder in itertools.product(WIRINGS, ("forward", "backward", "bidirectional"))
+    ),
+    *(
+        {"alignment": alignment, "wiring": wiring}
+        for alignment, wiring in itertools.product(ALIGNMENTS[1:], WIRINGS)
+    ),
+    *({"cell": cell, "encoder": encoder} for cell, encoder in itertools.product(CELLS, ENCODERS)),
+    {"readout": "tanh"},
+    {"factored_output": True},
+    {"tie_output": True, "factored_output": True},
+]
+TRAININGS: list[dict[str, Any]] = [
+    {"label_smoothing": 0.1, "alignment_loss": "cross-entropy", "alignment_forcing": "known"},
+    {"sampled_softmax": 5, "optimiser": "adam"},
+]
+
+
+def both(compute: Callable[[], T]) -> tuple[T, T]:
+    """Returns what is computed with the kernels, and without them."""
+    fast = compute()
+    with kernels_used(False):
+        return fast, compute()
+
+
+def gradients(network: TranslationNetwork, training: dict[str, Any]) -> dict[str, Tensor | None]:
+    """Returns the loss and every gradient of one update of one batch."""
+    settings = TrainingSettings.model_validate({"optimiser": "sgd"} | training | {"dropout_recurrent": 0.2})
+    trainer = Trainer(network, settings, 0)
+    words = torch.arange(6) if settings.sampled_softmax else None
+    torch.manual_seed(2)
+    batch = Batch(SOURCE, LENGTHS, TARGET, TARGET_LENGTHS, KNOWN.to(network.output.weight.dtype), words)
+    loss, sums = trainer.loss(batch, trainer._replaced(batch, 1, 0), 0.7)
+    loss.backward()
+    found = {"sums": sums} | {name: one.grad for name, one in network.named_parameters()}
+    network.zero_grad()
+    return {name: one.to_dense() if one is not None and one.is_sparse else one for name, one in found.items()}
+
+
+@torch.no_grad()
+def searched(network: TranslationNetwork) -> list[Any]:
+    readers = begin_search([network], [linear_cache()], SOURCE, LENGTHS)
+    found = search(readers, LENGTHS, SearchSettings(beam=4, nbest=3, no_unk=True, min_length_ratio=0.5))
+    return [
+        (one.ids, one.finished, one.score, one.log_probabilities, one.weights)
+        for some in found
+        for one in some
+    ]
+
+
+def forced(network: TranslationNetwork) -> tuple[Tensor, ...]:
+    batch = Batch(SOURCE, LENGTHS, TARGET, TARGET_LENGTHS)
+    return (
+        *forced_decoding([network], batch),
+        *forced_decoding([network], batch, posterior=True),
+        quick_alignment([network], [linear_cache()], batch),
+        quick_alignment([network], [linear_cache()], batch, posterior=True),
+    )
+
+
+def assert_equal(network: TranslationNetwork, training: dict[str, Any], rounding: float) -> None:
+    close = {"rtol": rounding, "atol": rounding}
+    torch.testing.assert_close(*both(lambda: gradients(network, training)), **close)
+    torch.testing.assert_close(*both(lambda: forced(network)), **close)
+    for one, other in zip(*both(lambda: searched(network)), strict=True):
+        assert one[:2] == other[:2]
+        for fast, plain in zip(one[2:], other[2:], strict=True):
+            assert fast == pytest.approx(plain, rel=1e-5, abs=1e-5)  # a beam is in float32
+
+
+@pytest.mark.parametrize("changed", NETWORKS, ids=str)
+def test_every_network_has_the_same_values(changed: dict[str, Any]) -> None:
+    assert_equal(small_network(**changed), {}, 1e-12)
+    assert_equal(small_network(torch.float32, **changed), {}, 2e-4)
+
+
+@pytest.mark.parametrize("training", TRAININGS, ids=str)
+@pytest.mark.parametrize("decoder", ["forward", "bidirectional"])
+def test_every_loss_has_the_same_values(decoder: str, training: dict[str, Any]) -> None:
+    assert_equal(small_network(decoder=decoder), training, 1e-12)
+
+
+def test_the_switch_decides_which_form_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(twins.LOADED, "model.layers:tanh", torch.zeros_like)
+    values = both(lambda: tanh(torch.ones(1)))
+    assert torch.equal(torch.stack(values), torch.stack((torch.zeros(1), torch.tanh(torch.ones(1)))))
+
+
+@pytest.mark.parametrize("recipe", recipe_names())
+def test_every_recipe_has_the_same_values(recipe: str) -> None:
+    """Its own network and training, on the CPU, at a small size."""
+    settings = load_config(recipe)
+    model = settings.model.model_dump(exclude={*SMALL, "encoder_size"})
+    training = settings.training.model_dump(exclude_defaults=True, exclude={"dropout_recurrent"})
+    dropout = {name: 0.0 for name in training if name.startswith("dropout")}
+    assert_equal(small_network(**model), training | dropout, 1e-12)
+
+
+def test_every_twin_stands_beside_its_plain_form() -> None:
+    """Both have the same parameters, so that either can be called."""
+    for plain, twin in TWINS.items():
+        functions = []
+        for package, name in (("rnnsearch.", plain), ("rnnsearch.kernels.", twin)):
+            module, path = name.split(":")
+            found: Any = importlib.import_module(package + module)
+            for part in path.split("."):
+                found = getattr(found, part)
+            functions.append(found)
+        written = as_written(functions[0])
+        counts = [len(inspect.signature(function).parameters) for function in (written, functions[1])]
+        assert counts[0] == counts[1], plain
+
+
+@pytest.fixture
+def without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Imports as they are once somebody has deleted the folder."""
+    monkeypatch.setattr(twins, "LOADED", {})
+    for name in [name for name in sys.modules if name.startswith("rnnsearch.kernels")]:
+        monkeypatch.setitem(sys.modules, name, None)
+
+
+def trained(store: Path, path: Path, *changes: str) -> Run:
+    changes = (
+        "model.hidden_size=8",
+        "model.embedding_size=8",
+        "model.alignment_size=8",
+        "model.maxout_size=8",
+        *changes,
+    )
+    changes = (
+        "training.optimiser=sgd",
+        "training.learning_rate=0.1",
+        "training.max_updates=6",
+        "training.validate_every=6",
+        *changes,
+    )
+    changes = ("training.threads=1", "training.validate_bleu=false", "training.select_by=nll", *changes)
+    return train(load_config(overrides=changes), Corpus.open(store), path, display=Display(0, quiet=True))
+
+
+def test_a_training_and_its_translations_without_the_package(
+    tiny_store: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The settings' switch and the deleted package are the same to the last bit; the kernels differ by
+    rounding."""
+    lines = ["The man sees the horse.", "She sleeps."]
+    off = ("training.kernels=false", "search.kernels=false")
+    fast, _ = load_tensors(trained(tiny_store, tmp_path / "fast").model_path, "")
+    switched_off = trained(tiny_store, tmp_path / "off", *off)
+    translated = Translator.load(switched_off.path).translate(lines)
+    aligned = Translator.load(switched_off.path).align([(line, line) for line in lines])
+    with_kernels = Translator.load(switched_off.path).translate(lines, kernels=True)
+    request.getfixturevalue("without_the_package")
+    deleted = trained(tiny_store, tmp_path / "deleted")
+    plain, _ = load_tensors(switched_off.model_path, "")
+    for name, tensor in load_tensors(deleted.model_path, "")[0].items():
+        assert torch.equal(tensor, plain[name]), name
+        torch.testing.assert_close(tensor, fast[name], rtol=0, atol=1e-5)
+    translator = Translator.load(deleted.path)
+    assert translator.translate(lines, precision="int8") == translated
+    assert translator.align([(line, line) for line in lines]) == aligned
+    for one, other in zip(translated, with_kernels, strict=True):
+        assert one.tokens == other.tokens
+        assert one.score == pytest.approx(other.score, abs=1e-3)

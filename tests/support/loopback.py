@@ -1,0 +1,62 @@
+"""A service on a socket of this machine, for tests that speak to it byte by byte."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import faulthandler
+import socket
+import threading
+import time
+
+from rnnsearch.serving.guard import Guard
+from rnnsearch.serving.limits import SHUTDOWN_SECONDS
+from rnnsearch.serving.server import address, bound_socket, make_server
+
+
+class Loopback:
+    """A service on a socket of this machine, in a thread of this process."""
+
+    def __init__(self, app: Guard) -> None:
+        self._bound = bound_socket("127.0.0.1", 0)
+        self.address = address(self._bound)
+        self.port = int(self.address.rpartition(":")[2])
+        self.server = make_server(app)
+        self._thread = threading.Thread(target=lambda: asyncio.run(self.server.serve(sockets=[self._bound])))
+        self._thread.start()
+        while not self.server.started:
+            time.sleep(0.01)
+
+    def connect(self, timeout: float = 20) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
+
+    def answer(self, sent: bytes) -> bytes:
+        """Returns what comes, until the connection ends, after these bytes."""
+        with self.connect() as client:
+            with contextlib.suppress(OSError):
+                client.sendall(sent)
+            return read_to_end(client)
+
+    @property
+    def connections(self) -> int:
+        return len(self.server.server_state.connections)
+
+    def end(self) -> None:
+        """Ends the service, which may take all of the time that it gives its requests."""
+        self.server.should_exit = True
+        self._thread.join(60 + SHUTDOWN_SECONDS)
+        if self._thread.is_alive():
+            faulthandler.dump_traceback()
+            state = self.server.server_state
+            raise AssertionError(f"has not ended: {state.connections}, {state.tasks}")
+
+
+def read_to_end(client: socket.socket) -> bytes:
+    """Returns what comes until the other side closes."""
+    parts = []
+    try:
+        while part := client.recv(65_536):
+            parts.append(part)
+    except ConnectionResetError:
+        pass
+    return b"".join(parts)

@@ -1,0 +1,124 @@
+"""`rnnsearch links --aligner rnnsearch`: one command from two files to word links; it goes on; bad input is
+one line."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rnnsearch import DataSettings, first_try, generate, own_links, read_pharaoh
+from rnnsearch.text.links import own_start
+from rnnsearch.training import loop
+
+Command = Callable[..., Any]
+SMALL = [
+    *(f"model.{size}_size=4" for size in ("embedding", "hidden", "encoder", "alignment", "maxout")),
+    *("data.vocabulary_size=90", "training.max_updates=3", "training.save_every=1"),
+    *("training.precision=float32", "training.threads=1"),
+]
+SETTINGS = [word for setting in SMALL for word in ("--set", setting)]
+WORDS = ["links", "--aligner", "rnnsearch", "--out", "links"]
+
+
+@pytest.fixture(autouse=True)
+def _little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(first_try, "FEWEST", 100)
+    monkeypatch.setattr(own_start, "SIZE", 1 << 10)
+    monkeypatch.setattr(own_links, "find_spec", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_it_goes_on_after_ctrl_c_and_writes_links(
+    command: Command, tiny_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update, made = loop.Session.update, []
+
+    def interrupting(session: loop.Session, *arguments: Any) -> None:
+        update(session, *arguments)
+        made.append(session.progress.update)
+        if made == [1, 2]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(loop.Session, "update", interrupting)
+    words = [*WORDS, tiny_corpus / "train.en", tiny_corpus / "train.fr", *SETTINGS]
+    stopped = command(*words)
+    assert (stopped.code, stopped.out) == (130, "")
+    assert "eflomal is not installed" in stopped.err
+    assert stopped.err.endswith("; the same command goes on\n")
+    assert not Path("links").exists()
+    finished = command(*words)
+    assert finished.code == 0, finished.err
+    assert made == [1, 2, 3, 1, 2, 3]  # the first network goes on, the second begins
+    assert "eflomal" not in finished.err
+    assert finished.out == "links\nnetworks  links.work/forward, links.work/backward\n"
+    lines = (tiny_corpus / "train.en").read_text(encoding="utf-8").count("\n")
+    assert len(read_pharaoh("links")) == len(read_pharaoh("links.work/teacher.links")) == lines
+    again = command(*words)
+    assert (again.code, again.err.count("\n")) == (2, 1)
+    assert "already exists" in again.err
+    other = command(*words, "--overwrite", "--set", "training.seed=7")
+    assert other.code == 2
+    assert "holds something else, or the work on other files or settings" in other.err
+
+
+def test_eflomal_is_the_teacher_where_it_is_installed(
+    tmp_path: Path, tiny_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(own_links, "find_spec", lambda name: name)
+    monkeypatch.setattr(
+        own_links, "link_texts", lambda *given, **how: asked.append((given[1], how["method"]))
+    )
+    files = tiny_corpus / "train.en", tiny_corpus / "train.fr"
+    own_links.teach(*files, tmp_path / "links", DataSettings(), print, lambda *_: None)
+    assert asked == [([tmp_path / "links"], "intersection")]
+
+
+def test_first_links_of_short_sentences_are_mostly_right() -> None:
+    pairs = generate(300, seed=1, max_words=10)
+    found = list(own_start.first_links([(list(p.source), list(p.target)) for p in pairs], lambda *_: None))
+    right = sum(len(set(links) & set(pair.links)) for links, pair in zip(found, pairs, strict=True))
+    assert right > 0.7 * sum(map(len, found))
+    assert right > 0.5 * sum(len(pair.links) for pair in pairs)
+    assert list(own_start.first_links([([], ["a"]), (["a"], []), ([], [])], lambda *_: None)) == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "said"),
+    [
+        (("a.en", 10), ("b.fr", 10), "10 sentence pairs are too few to learn from"),
+        (("a.en", 200), ("a.fr", 199), "so they are not parallel"),
+        (("same.en", 200), ("same.fr", 200), "200 of 200 lines are the same in both files"),
+        (("a.en", 200), ("b.en", 200), "both files are in one language"),
+        (("a.en", 200), ("a.en", 200), "both files are in one language"),
+        (("a.en", 200), ("missing.fr", 0), "is no file on disk"),
+        (("a.en", 0), ("b.fr", 0), "0 sentence pairs are too few"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(
+    command: Command, source: tuple[str, int], target: tuple[str, int], said: str
+) -> None:
+    for name, lines in (source, target):
+        if not name.startswith("missing"):
+            word = "sentence" if name.startswith("same") else name
+            Path(name).write_text("".join(f"the {word} number {number}\n" for number in range(lines)))
+    before = sorted(Path().iterdir())
+    done = command(*WORDS, source[0], target[0])
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert said in done.err
+    assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["a.en"], ["a.en", "b.fr", "c.en", "d.fr"], ["a.en", "b.fr", "--symmetrise", "union"]],
+)
+def test_options_of_eflomal_are_refused(command: Command, words: list[str]) -> None:
+    done = command(*WORDS, *words)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "takes two files of lines and one --out file" in done.err

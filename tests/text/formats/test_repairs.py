@@ -1,0 +1,88 @@
+"""Entities and the spelling of French: what is repaired, and what is left alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsearch.config import DataSettings
+from rnnsearch.text.codec import side_repair
+from rnnsearch.text.formats.repairs import Repair, repair_french, resolve_entities
+from rnnsearch.text.links.words import given_words, tokeniser_ranges
+from rnnsearch.text.tokenise import Tokeniser
+
+
+@pytest.mark.parametrize(
+    ("line", "resolved"),
+    [
+        ("stone &amp; tile", "stone & tile"),
+        ("&lt;b&gt; &quot;x&quot;", '<b> "x"'),
+        ("l&#39;homme, l&rsquo;&#xE9;t&eacute;", "l'homme, l’été"),
+        ("&amp;lt;", "&lt;"),  # once: what was escaped twice was perhaps meant so
+        ("AT&T; R&D; &unknown; &amp", "AT&T; R&D; &unknown; &amp"),
+        ("a&nbsp;b", "a\u00a0b"),
+        # U+0085 is what HTML takes for an ellipsis in Windows's letters
+        ("a&#10;b&NewLine;c&#13;d&#9;e&#x85;f&#8232;g", "a b c d e…f g"),
+        ("&#0; &#xD800; &#9999999; &#1;.", "\ufffd \ufffd \ufffd  ."),
+        ("&copyright; &notit; &AMP; &fjlig;", "&copyright; &notit; & fj"),
+        ("nothing", "nothing"),
+        ("", ""),
+    ],
+)
+def test_entities_are_resolved(line: str, resolved: str) -> None:
+    assert resolve_entities(line) == resolved
+
+
+PARTS = ["&", "#", "x", ";", "amp", "lt", "10", "13", "8232", "D800", "0", "85", "NewLine", "a"]
+
+
+@given(st.lists(st.sampled_from([*PARTS, " ", "\u2028"])).map("".join))
+def test_a_resolved_line_is_one_line_that_can_be_written(line: str) -> None:
+    resolved = resolve_entities(line.replace("\u2028", ""))
+    assert len(resolved.splitlines()) <= 1
+    resolved.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("line", "repaired", "changes"),
+    [
+        ("Il faut qu' il vienne.", "Il faut qu'il vienne.", {"elision with a space": 1}),
+        ("C' est L' HEURE", "C'est L'HEURE", {"elision with a space": 2}),
+        ("aujourd' hui", "aujourd'hui", {"elision with a space": 1}),
+        ("l’homme, ‘ici’", "l'homme, ‘ici'", {"typographic apostrophe": 2}),
+        ("au cur de l'uvre, nos v?ux", "au cœur de l'œuvre, nos vœux", {"lost œ": 3}),
+        ("Cur, CUR, m?urs, s?ur", "Cœur, CŒUR, mœurs, sœur", {"lost œ": 4}),
+        ("le mur sur les murs sûrs", "le mur sur les murs sûrs", {}),
+        ("curieux, procureur, obscur", "curieux, procureur, obscur", {}),
+        ("Quoi? Oui!", "Quoi ? Oui !", {"no space before ? ! ;": 2}),
+        ("«Non»; a;b www.a.fr/?q", "«Non» ; a;b www.a.fr/?q", {"no space before ? ! ;": 1}),
+        ("R &amp; D, l&#39; x", "R &amp; D, l&#39; x", {}),
+        ("Quoi ? qu'il", "Quoi ? qu'il", {}),
+        ("le mot ' été", "le mot ' été", {}),
+    ],
+)
+def test_french_is_repaired(line: str, repaired: str, changes: dict[str, int]) -> None:
+    counts = Counter[str]()
+    assert repair_french(line, counts) == repaired
+    assert counts == changes
+    assert repair_french(repaired) == repaired
+
+
+DAMAGED = "qu' qu’ il l' v?ux cur Uvre uvres mot? oui! «a»; &amp; &eacute;t&eacute; (b)! m?urs ; ’ ?"
+FRENCH = ["\xa0", *DAMAGED.split()]
+
+
+@given(st.lists(st.sampled_from(FRENCH), max_size=12).map(" ".join), st.booleans())
+def test_links_of_the_given_words_follow_a_repair(line: str, entities: bool) -> None:
+    repair = Repair(entities, french=True)
+    words = Tokeniser("moses", "fr").words(repair(line))
+    assert tokeniser_ranges(given_words(line), words, repair) is not None
+
+
+def test_only_french_sides_are_repaired() -> None:
+    settings = DataSettings(source_language="en", target_language="fr-CA", french_elisions=True)
+    assert [side_repair(side, settings).french for side in ("source", "target")] == [False, True]
+    assert not side_repair("target", DataSettings(target_language="fr")).french

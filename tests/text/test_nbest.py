@@ -1,0 +1,108 @@
+"""Moses n-best lists: what is one, what is wrong with one, and the order in which a model puts it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rnnsearch.cli.output import as_nbest
+from rnnsearch.errors import InputError
+from rnnsearch.records import Translation
+from rnnsearch.text.nbest import NbestEntry, is_nbest, not_nbest, parse_nbest, rerank
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("0 ||| a b ||| lm= -1 ||| -3", True),
+        ("0 ||| a", True),
+        ("  12 ||| a ||| b", True),
+        ("0 |||  ||| f= 1", True),  # an empty hypothesis
+        ("", False),
+        ("a sentence", False),
+        ("one ||| a", False),
+        ("-1 ||| a", False),
+        ("1.5 ||| a", False),
+        ("||| a", False),
+        ("0|||a", False),
+        ("3 a ||| b", False),
+    ],
+)
+def test_what_is_a_line_of_an_nbest_list(line: str, expected: bool) -> None:
+    assert is_nbest(line) is expected
+
+
+def test_fields_are_kept() -> None:
+    lines = ["0 ||| a  b ||| lm= -1 d= 0 ||| -3 ||| 0-0 1-1", "0 |||  ||| f= 1", "02 ||| c"]
+    assert list(parse_nbest(lines, 3, "list")) == [
+        NbestEntry(0, "a  b", ("lm= -1 d= 0", "-3", "0-0 1-1")),
+        NbestEntry(0, "", ("f= 1",)),
+        NbestEntry(2, "c", ()),
+    ]
+    assert list(parse_nbest([], 3, "list")) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["hello"], "list:1: is not a line of an n-best list (write id ||| hypothesis ||| …)"),
+        (["0 ||| a", ""], "list:2: is not a line of an n-best list"),
+        (
+            ["0 ||| a", "3 ||| b"],
+            "list:2: sentence 3 of 3 (numbers start at 0, in the order of the source lines)",
+        ),
+        (["1 ||| a", "1 ||| b", "0 ||| c"], "list:3: sentence 0 of 3 comes after sentence 1"),
+    ],
+)
+def test_a_wrong_line_is_named(lines: list[str], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        list(parse_nbest(lines, 3, "list"))
+    assert said in str(error.value)
+
+
+def test_each_sentence_is_ordered_by_itself() -> None:
+    scores, asked = {"a": -3.0, "b": -1.0, "c": -2.0, "d": -9.0}, []
+
+    def score(pairs: list[tuple[str, str]]) -> list[float]:
+        asked.extend(pairs)
+        return [scores[target] for _, target in pairs]
+
+    candidates = parse_nbest(
+        ["0 ||| a ||| lm= 1 ||| -1", "0 ||| b", "2 ||| d ||| lm= 2", "2 ||| c ||| lm= 3 x= 4 ||| -2 ||| 0-0"],
+        3,
+        "list",
+    )
+    assert list(rerank(score, ["zero", "one", "two"], candidates)) == [
+        "0 ||| b ||| rnnsearch= -1.0000 ||| -1.0000",
+        "0 ||| a ||| lm= 1 rnnsearch= -3.0000 ||| -3.0000",
+        "2 ||| c ||| lm= 3 x= 4 rnnsearch= -2.0000 ||| -2.0000",
+        "2 ||| d ||| lm= 2 rnnsearch= -9.0000 ||| -9.0000",
+    ]
+    assert asked == [("zero", "a"), ("zero", "b"), ("two", "d"), ("two", "c")]
+
+
+def test_equal_scores_keep_their_order() -> None:
+    candidates = parse_nbest([f"0 ||| {text}" for text in "bca"], 1, "list")
+    ranked = rerank(lambda pairs: [-1.0] * len(pairs), ["x"], candidates)
+    assert [line.split(" ||| ")[1] for line in ranked] == ["b", "c", "a"]
+
+
+def test_what_is_printed_is_read_back() -> None:
+    def translation(text: str, score: float) -> Translation:
+        return Translation(text, [], [], score, [score], np.zeros((0, 0), dtype=np.float32))
+
+    best = translation("l'été |", -1.5)
+    best.alternatives.extend([translation("", -2.0), translation("c", -3.0)])
+    found = list(parse_nbest(as_nbest(4, best).split("\n"), 5, "list"))
+    assert [(candidate.sentence, candidate.text) for candidate in found] == [
+        (4, "l'été |"),
+        (4, ""),
+        (4, "c"),
+    ]
+
+
+def test_pairs_of_a_pipe_are_no_nbest_list() -> None:
+    pairs = [("x", "a sentence"), ("y", "0 ||| only the first line tells")]
+    assert list(not_nbest(pairs, "-")) == pairs
+    with pytest.raises(InputError, match="-:1: an n-best list cannot come through a pipe"):
+        list(not_nbest([("x", "0 ||| a ||| f= 1")], "-"))

@@ -1,0 +1,128 @@
+"""`train --from`: the weights of another run or model, a new optimiser, and no other network or
+vocabulary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from rnnsearch.config import load_config
+from rnnsearch.errors import InputError
+from rnnsearch.pretrained.folder import save_model
+from rnnsearch.run import Run
+from rnnsearch.system.tensors import load_tensors
+from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.training import loop
+from rnnsearch.training.display import Display
+from rnnsearch.training.log import read_statistics
+
+SIZES = [f"model.{part}_size=16" for part in ("embedding", "hidden", "alignment", "maxout")]
+SHORT = [
+    *(*SIZES, "training.batch_size=20", "training.max_length=70", "training.max_updates=4"),
+    *("training.validate_every=4", "training.validate_bleu=false", "training.samples=0"),
+    *("training.threads=1", "training.average_decay=0.9"),
+]
+
+
+def train(store: Path, out: Path, *changes: str, resume: bool = False, begin_from: str | Path = "") -> Run:
+    settings, corpus = load_config(overrides=[*SHORT, *changes]), Corpus.open(store)
+    quiet = Display(quiet=True)
+    return loop.train(settings, corpus, out, resume=resume, begin_from=begin_from, display=quiet)
+
+
+def saved(run: Path) -> dict[str, Tensor]:
+    return load_tensors(run / "checkpoints" / "last.safetensors", "")[0]
+
+
+class StoppedError(Exception):
+    pass
+
+
+@pytest.fixture
+def stopping(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Lets trainings end before their first update, as if they were killed."""
+
+    def stop(*_: Any) -> None:
+        raise StoppedError
+
+    monkeypatch.setattr(loop.Session, "update", stop)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("kind", ["run", "int8 model"])
+def test_the_first_weights_are_those_of_the_other(
+    kind: str, tiny_store: Path, tiny_run: Path, tmp_path: Path, stopping: pytest.MonkeyPatch
+) -> None:
+    """And the first average; the optimiser remembers nothing. A kill before the first checkpoint of a session
+    loses them not."""
+    base = Run.open(tiny_run)
+    if kind == "int8 model":
+        network = base.load_network()
+        save_model(tmp_path / "model", base.settings, base.source, base.target, network, int8=True, card=None)
+        base = Run.open(tmp_path / "model")
+    with pytest.raises(StoppedError):
+        train(tiny_store, tmp_path / "run", begin_from=base.path)
+    found = saved(tmp_path / "run")
+    for name, tensor in base.load_network().state_dict().items():
+        assert torch.equal(found[f"network.{name}"], tensor), name
+        assert torch.equal(found[f"average.{name}"], tensor), name
+    assert not [name for name in found if name.startswith("optimiser.")]
+    stopping.undo()
+    train(tiny_store, tmp_path / "run", resume=True)
+    train(tiny_store, tmp_path / "whole", begin_from=base.path)
+    assert read_statistics(tmp_path / "run")["begun_from"] == str(base.path)
+    for name, tensor in saved(tmp_path / "whole").items():
+        assert torch.equal(tensor, saved(tmp_path / "run")[name]), name
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "said"),
+    [
+        ("tiny_run", ("model.hidden_size=8", "model.cell=lstm"), r"another network .*add "
+         r'--set model\.cell="gated" --set model\.hidden_size=16 --set model\.encoder_size=16\)'),
+        ("tiny_backward_run", (), r'another network .*add --set model\.decoder="backward"\)'),
+        ("tiny_unknown_run", (), r"another source vocabulary .*prepare --vocabulary "),
+        ("tiny_subword_run", (), r"data\.subwords = 'bpe', and this dataset has 'none' .*prepare "
+        r"--vocabulary "),
+        ("tiny_reverse_run", (), r"data\.source_language = 'fr', and this dataset has 'en'"),
+        ("tiny_store", (), "is not a run"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(
+    base: str,
+    changes: tuple[str, ...],
+    said: str,
+    tiny_store: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    with pytest.raises(InputError, match=said):
+        train(tiny_store, tmp_path / "run", *changes, begin_from=request.getfixturevalue(base))
+    assert not (tmp_path / "run").exists()
+
+
+def test_resuming_goes_on_and_refuses_another_beginning(
+    tiny_store: Path, tiny_run: Path, other_tiny_run: Path, tmp_path: Path
+) -> None:
+    train(tiny_store, tmp_path / "run", "training.max_updates=2", begin_from=tiny_run)
+    for base in ("", tiny_run):  # the same command, or one without --from
+        train(tiny_store, tmp_path / "run", resume=True, begin_from=base)
+    with pytest.raises(InputError, match=r"began with .*, not with .* \(--resume needs no --from\)"):
+        train(tiny_store, tmp_path / "run", resume=True, begin_from=other_tiny_run)
+    train(tiny_store, tmp_path / "whole", begin_from=tiny_run)
+    for name, tensor in saved(tmp_path / "whole").items():
+        assert torch.equal(tensor, saved(tmp_path / "run")[name]), name
+
+
+def test_the_command(command: Any, tiny_store: Path, tiny_run: Path, tmp_path: Path) -> None:
+    sets = [word for change in SHORT for word in ("--set", change)]
+    words = ["train", "", "--data", tiny_store, "--out", tmp_path / "run", *sets, "--from", tiny_run]
+    assert command(*words).code == 0
+    assert read_statistics(tmp_path / "run")["begun_from"] == str(tiny_run)
+    refused = command(*words[:5], tmp_path / "other", *sets, "--from", tmp_path / "nothing")
+    assert refused.code == 2
+    assert refused.err.count("\n") == 1

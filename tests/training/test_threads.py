@@ -1,0 +1,112 @@
+"""How many threads compute: the settings' number, or the fastest by measurement."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from rnnsearch.config import ModelSettings, Settings, TrainingSettings
+from rnnsearch.errors import InputError
+from rnnsearch.system.workers import core_count
+from rnnsearch.training import threads
+from rnnsearch.training.threads import Threads, fastest, seconds_by_threads
+
+
+def settings(**training: object) -> Settings:
+    model = ModelSettings(hidden_size=8)
+    return Settings(model=model, training=TrainingSettings.model_validate({"batch_size": 4, **training}))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "chosen"),
+    [
+        ({1: 4.0, 2: 2.0, 4: 1.0}, 4),
+        ({1: 0.8, 2: 0.9, 4: 1.0}, 4),  # not clearly faster
+        ({1: 0.1, 2: 0.5, 4: 1.0}, 1),
+        ({1: 0.9, 2: 0.2, 4: 1.0}, 2),
+    ],
+)
+def test_fewer_threads_must_be_clearly_faster(seconds: dict[int, float], chosen: int) -> None:
+    assert fastest(seconds, 4) == chosen
+
+
+def test_every_number_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "SECONDS_EACH", 0.001)
+    before = torch.get_num_threads()
+    try:
+        found = seconds_by_threads(settings(), [1, 2])
+    finally:
+        torch.set_num_threads(before)
+    assert found.keys() == {1, 2}
+    assert all(seconds > 0 for seconds in found.values())
+
+
+class Machine:
+    """Four cores, a clock, and how long a time step takes with each number of threads."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.now, self.busy, self.measured, self.said = 0.0, False, 0, list[str]()
+        patch.setattr(threads, "set_up_cpu", lambda threads, processes: 4)
+        patch.setattr(threads, "core_count", lambda: 4)
+        patch.setattr(torch, "set_num_threads", lambda number: None)
+        patch.setattr(threads, "time", SimpleNamespace(monotonic=lambda: self.now))
+        patch.setattr(threads, "seconds_by_threads", self.seconds)
+
+    def seconds(self, *_: object) -> dict[int, float]:
+        self.measured += 1
+        return {1: 1.0, 2: 2.0, 4: 3.0 if self.busy else 0.5}
+
+    def begun(self, remembered: int = 0, **training: object) -> Threads:
+        found = Threads(settings(**training), 1, self.said.append)
+        found.begin(remembered)
+        return found
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(monkeypatch)
+
+
+def test_a_machine_that_is_busy_at_the_start_is_said_and_looked_at_again(machine: Machine) -> None:
+    machine.busy = True
+    chooser = machine.begun()
+    assert chooser.chosen == 1
+    assert machine.said.pop().startswith("computing with 1 of 4 threads: other programs use the cores (")
+    machine.busy = False
+    chooser.look(speed=100.0, usual=100.0)  # too soon
+    assert (chooser.chosen, machine.measured) == (1, 1)
+    machine.now += threads.MEASURED_EVERY
+    chooser.look(speed=100.0, usual=100.0)
+    assert chooser.chosen == 4
+    assert machine.said.pop().startswith("computing with 4 of 4 threads: the cores are free (")
+
+
+def test_a_speed_that_collapses_is_looked_into(machine: Machine) -> None:
+    chooser = machine.begun()
+    machine.busy = True
+    machine.now += threads.MEASURED_EVERY
+    chooser.look(speed=80.0, usual=100.0)
+    assert (chooser.chosen, machine.measured, machine.said) == (4, 1, [])
+    chooser.look(speed=40.0, usual=100.0)
+    assert (chooser.chosen, machine.measured, len(machine.said)) == (1, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("remembered", "set_", "chosen", "said"), [(1, 0, 1, 1), (4, 0, 4, 0), (8, 0, 4, 0), (2, 4, 4, 0)]
+)
+def test_a_resumed_run_computes_with_the_number_that_it_had(
+    machine: Machine, remembered: int, set_: int, chosen: int, said: int
+) -> None:
+    """Which makes it bit-equal. A machine with fewer cores has no such number, and settings come first."""
+    machine.busy = remembered != 1
+    assert machine.begun(remembered, threads=set_).chosen == chosen
+    assert (machine.measured, len(machine.said)) == (0, said)
+
+
+def test_more_threads_than_cores_are_refused() -> None:
+    with pytest.raises(
+        InputError, match=rf"training\.threads = 1024, and this process may use {core_count()} core"
+    ):
+        Threads(settings(threads=1024), 1, print)
