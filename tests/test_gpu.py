@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 import sys
 import time
 from collections.abc import Callable
@@ -16,16 +15,16 @@ import torch
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.trainer import Trainer
 
-GPU = Path(__file__).parents[1] / "benchmarks" / "gpu.py"
-sys.path.insert(0, str(GPU.parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-from gpu_parts import speed, values  # noqa: E402
-from gpu_parts.common import Options, Row, held, relative, row, small_network, small_settings  # noqa: E402
+import gpu
+from gpu_parts import speed, values
+from gpu_parts.common import Options, Row, held, relative, row, small_network, small_settings
 
 
 def rows_of(part: Callable[[Options, Callable[[Row], None]], None], device: str) -> list[Row]:
     rows: list[Row] = []
-    part(Options(device, small=True, batches=(2,), length=3, repetitions=1), rows.append)
+    part(Options(device, small=True), rows.append)
     return rows
 
 
@@ -63,10 +62,6 @@ def test_every_measurement_has_its_figures(part: str) -> None:
     }
     assert rows
     assert all(one[wanted[part]] >= 0 and "error" not in one for one in rows)
-    if part == "updates":
-        for one in rows:
-            assert one["operations/s"] == pytest.approx(one["operations"] / one["seconds"])
-            assert one["pairs/s"] == pytest.approx(one["updates/s"] * one["batch size"])
 
 
 def test_a_row_fails_alone() -> None:
@@ -96,80 +91,58 @@ def test_relative_differences() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "limit", "fault"),
+    ("code", "limit", "state"),
     [
-        ("", 60, ""),
-        ("import sys; sys.exit('no such driver')", 60, "no such driver (exit code 1)"),
-        ("raise ValueError('deep down')", 60, "ValueError: deep down (exit code 1)"),
-        ("import os; os.kill(os.getpid(), 11)", 60, "ended by SIGSEGV: "),
+        ("", 60, "done"),
+        ("raise SystemExit(3)", 60, "exit code 3"),
+        ("import os; os.kill(os.getpid(), 11)", 60, "ended by SIGSEGV"),
         ("import time; time.sleep(60)", 0.5, "out of time after 0 s"),
     ],
 )
-def test_a_part_that_ends_badly_keeps_its_rows(code: str, limit: float, fault: str) -> None:
-    isolated = runpy.run_path(str(GPU))["isolated"]
-    rows: list[Row] = []
-    program = f'print(\'{{"what": "first"}}\', flush=True)\n{code}'
-    # The time of the start counts: a slow machine may print nothing before the limit.
-    found = isolated([sys.executable, "-S", "-E", "-c", program], limit, rows.append)
-    assert found == fault
-    assert rows == [{"what": "first"}] or limit < 1
+def test_the_state_says_how_a_part_ended(code: str, limit: float, state: str) -> None:
+    assert gpu.state_after([sys.executable, "-S", "-E", "-c", code], limit) == state
 
 
 def test_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A part that is fine; one for whose device there is none; one for which no time is left."""
-    script = runpy.run_path(str(GPU))
-    out = tmp_path / "gpu.json"
-    monkeypatch.setattr(
-        sys, "argv", ["gpu.py", "--device", "cpu", "--small", "--parts", "machine", "--out", str(out)]
-    )
-    with pytest.raises(SystemExit) as leaving:
-        script["main"]()
-    printed = capsys.readouterr()
-    result = json.loads(out.read_text())
-    assert leaving.value.code == 0, printed
-    assert result["parts"]["machine"]["state"] == "done"
-    assert [one["what"] for one in result["parts"]["machine"]["rows"]][:2] == [
-        "device",
-        "square products in float32",
-    ]
-    assert "| machine | done |" in printed.out
-    assert "machine: device" in printed.err
+    out = tmp_path / "gpu.jsonl"
 
-    monkeypatch.setattr(
-        sys, "argv", ["gpu.py", "--small", "--parts", "model", "runs", "--limit", "1.2", "--out", str(out)]
-    )
-    fails = lambda *_: time.sleep(0.3) or "there is no such device (exit code 1)"  # noqa: E731
-    monkeypatch.setitem(script["measure"].__globals__, "isolated", fails)
-    with pytest.raises(SystemExit) as leaving:
-        script["main"]()
-    states = [part["state"] for part in json.loads(out.read_text())["parts"].values()]
-    assert leaving.value.code == 1
-    assert states == ["failed: there is no such device (exit code 1)", "not run: no time was left"]
+    def run(*words: str) -> tuple[object, str, str]:
+        monkeypatch.setattr(sys, "argv", ["gpu.py", "--small", "--out", str(out), *words])
+        with pytest.raises(SystemExit) as leaving:
+            gpu.main()
+        return leaving.value.code, *capfd.readouterr()
+
+    code, printed, said = run("--device", "cpu", "--parts", "machine")
+    assert code == 0, said
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [one["what"] for one in rows][:2] == ["device", "square products in float32"]
+    assert "| machine | done |" in printed
+    assert "machine: device" in said
+
+    fails = lambda *_: time.sleep(0.3) or "exit code 1"  # noqa: E731
+    monkeypatch.setattr(gpu, "state_after", fails)
+    code, printed, _ = run("--parts", "model", "runs", "--limit", "1.2")
+    assert code == 1
+    assert printed.splitlines()[-2:] == ["model: exit code 1", "runs: not run"]
 
 
 def test_the_table_names_every_failure() -> None:
-    script = runpy.run_path(str(GPU))
-    good: Row = {"what": "a", "difference": 2e-6, "limit": 1e-4, "ok": True}
-    bad: Row = {"what": "c", "error": "E: no"}
-    parts = {
-        "model": {
-            "state": "done",
-            "seconds": 3.0,
-            "rows": [good, good | {"what": "b", "difference": 0.1, "ok": False}],
-        },
-        "updates": {
-            "state": "failed: out of time after 5 s",
-            "rows": [bad, {"what": "d", "operations/s": 2.5e14}],
-        },
-    }
-    text = script["table"]({"parts": parts})
-    assert "| model | done | 3.0 | 2 | 1 | 1e+03 |" in text
-    assert "| d | operations/s 250 TFLOP/s |" in text
+    good: Row = {"part": "model", "what": "a", "difference": 2e-6, "limit": 1e-4, "ok": True}
+    rows = [
+        good,
+        good | {"what": "b", "difference": 0.1, "ok": False},
+        {"part": "updates", "what": "c", "error": "E: no"},
+        {"part": "updates", "what": "d", "TFLOP/s": 250.04},
+    ]
+    text = gpu.table({"model": "done", "updates": "out of time after 5 s"}, rows)
+    assert "| model | done | 2 | 1 | 1e+03 |" in text
+    assert "| updates: d | TFLOP/s 250 |" in text
     assert text.splitlines()[-3:] == [
+        "updates: out of time after 5 s",
         "model: b: 0.1, at most 0.0001",
-        "updates: failed: out of time after 5 s",
         "updates: c: E: no",
     ]
     assert text.count("holds") == 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import one_line
@@ -25,15 +25,10 @@ FLOAT64, FLOAT32 = 1e-9, 1e-3
 
 @dataclass(frozen=True)
 class Options:
-    """small: sizes with which every part takes seconds on a CPU. words: K of each side. length: words of a
-    sentence."""
+    """small: sizes with which every part takes seconds on a CPU."""
 
     device: str = "cuda"
     small: bool = False
-    batches: tuple[int, ...] = (80, 320, 1280)
-    words: int = 30_000
-    length: int = 25
-    repetitions: int = 10
 
 
 @contextmanager
@@ -45,8 +40,8 @@ def row(write: Write, what: str) -> Iterator[Row]:
         yield found
     except Exception as error:
         found |= {"error": one_line(f"{type(error).__name__}: {error}")[:400]}
-        if isinstance(error, torch.OutOfMemoryError):
-            torch.cuda.empty_cache()
+    gc.collect()
+    torch.cuda.empty_cache()
     write(found)
 
 
@@ -55,39 +50,20 @@ def held(found: Row, difference: float, limit: float) -> None:
     found |= {"difference": difference, "limit": limit, "ok": difference <= limit}
 
 
-def synchronise(device: str) -> None:
-    """Waits until the device has done what it was given."""
-    if device.startswith("cuda"):
-        torch.cuda.synchronize(device)
-
-
 def relative(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> float:
     """Returns the largest relative difference of a tensor: the L2 norm of the difference over that of the
     tensor, which counts as at least a thousandth of the largest norm."""
     if found.keys() != expected.keys():
         raise ValueError(f"other tensors: {sorted(found.keys() ^ expected.keys())[:3]}")
     pairs = [(_plain(found[name]), _plain(expected[name])) for name in expected]
-    largest = max((float(one.norm()) for _, one in pairs), default=0.0)
-    worst = 0.0
-    for one, other in pairs:
-        difference = float((one - other).norm()) / max(float(other.norm()), 1e-3 * largest, 1e-300)
-        worst = difference if difference != difference else max(worst, difference)
-        if worst != worst:
-            break
-    return worst
+    least = max([1e-300, *(1e-3 * float(one.norm()) for _, one in pairs)])
+    ratios = [float((one - other).norm()) / max(float(other.norm()), least) for one, other in pairs]
+    return float(torch.tensor(ratios).max())  # NaN if one of them is
 
 
 def _plain(tensor: Tensor) -> Tensor:
     tensor = tensor.detach()
     return (tensor.to_dense() if tensor.is_sparse else tensor).cpu().double()
-
-
-def free_memory(device: str) -> None:
-    """Frees the GPU memory of earlier rows."""
-    gc.collect()
-    if device.startswith("cuda"):
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats(device)
 
 
 SIZES = {"embedding": 12, "hidden": 16, "encoder": 10, "alignment": 14, "maxout": 8}
@@ -128,8 +104,3 @@ def small_batch(dtype: torch.dtype, seed: int = 1, sentences: int = 4) -> Batch:
         source[sentence, lengths[sentence] - 1] = target[sentence, target_lengths[sentence] - 1] = 0
         known[sentence, 0, 0] = known[sentence, 1, 1] = 1.0
     return Batch(source, lengths, target, target_lengths, known)
-
-
-def parameters_of(network: nn.Module) -> dict[str, Tensor]:
-    """Returns copies of the parameters on the CPU."""
-    return {name: tensor.detach().cpu().clone() for name, tensor in network.state_dict().items()}

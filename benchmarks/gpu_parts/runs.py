@@ -3,7 +3,6 @@ on either."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +15,7 @@ from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.display import Display
+from rnnsearch.training.log import read_statistics
 from rnnsearch.training.loop import train
 from rnnsearch.translation.translator import Translator
 
@@ -34,54 +34,31 @@ class Runs:
 
     def __init__(self, folder: Path, small: bool) -> None:
         self.folder, self.updates = folder, 1 if small else 20
-        self.sizes = (
-            ["training.batch_size=6", "training.max_length=9"]
-            if small
-            else ["training.batch_size=40", "training.max_length=40"]
-        )
-        text = folder / "text"
-        write_corpus(text, 60 if small else 1200, 3 if small else 40)
-        files, dev = (text / "train.en", text / "train.fr"), (text / "dev.en", text / "dev.fr")
-        prepare(*files, folder / "store", dev=dev, settings=load_config().data)
+        batch_size, words = (6, 9) if small else (40, 40)
+        self.sizes = [f"training.batch_size={batch_size}", f"training.max_length={words}"]
+        write_corpus(folder, 60 if small else 1200, 3 if small else 40)
+        train, dev = ((folder / f"{part}.en", folder / f"{part}.fr") for part in ("train", "dev"))
+        prepare(*train, folder / "store", dev=dev, settings=load_config().data)
         self.corpus = Corpus.open(folder / "store")
-        self.lines = (text / "test.en").read_text(encoding="utf-8").splitlines()
+        self.lines = (folder / "test.en").read_text(encoding="utf-8").splitlines()
 
     def train(
         self, name: str, stages: int, device: str, changes: tuple[str, ...], *, resume: bool = False
     ) -> Path:
         """Returns a run after so many stages in all. It is validated at the end of each."""
-        last = stages * self.updates
-        limits = [
-            f"training.max_updates={last}",
-            f"training.validate_every={self.updates}",
-            "training.samples=1",
-        ]
-        limits += [
-            "training.threads=1",
-            "search.max_length_ratio=1.0",
-            "search.beam=4",
-            "model.initialisation=glorot",
-        ]
-        settings = load_config(
-            overrides=[*SIZES, *self.sizes, *limits, f"training.device={device}", *changes]
-        )
+        limits = [f"max_updates={stages * self.updates}", f"validate_every={self.updates}", "samples=1"]
+        own = [f"training.{limit}" for limit in (*limits, "threads=1", f"device={device}")]
+        search = ["search.max_length_ratio=1.0", "search.beam=4", "model.initialisation=glorot"]
+        settings = load_config(overrides=[*SIZES, *self.sizes, *own, *search, *changes])
         train(settings, self.corpus, self.folder / name, resume=resume, display=Display(0, quiet=True))
-        return self.folder / name
-
-    def copy(self, run: Path, name: str) -> Path:
-        shutil.copytree(run, self.folder / name)
         return self.folder / name
 
 
 def difference(run: Path, other: Path) -> float:
     """Returns the relative difference of the weights and averages in two checkpoints."""
-    both = []
-    for path in (run, other):
-        tensors, _ = load_tensors(Run.open(path).checkpoint_path, "")
-        both.append(
-            {name: tensor for name, tensor in tensors.items() if name.startswith(("network.", "average."))}
-        )
-    return relative(*both)
+    both = [load_tensors(Run.open(path).checkpoint_path, "")[0] for path in (run, other)]
+    kept = ("network.", "average.")
+    return relative(*({name: one for name, one in each.items() if name.startswith(kept)} for each in both))
 
 
 def runs(options: Options, write: Write) -> None:
@@ -117,30 +94,14 @@ def runs(options: Options, write: Write) -> None:
         with row(
             write, f"translations of the run that was trained on {device}: loaded there, and on the CPU"
         ) as found:
-            here = Translator.load(there).translate(made.lines)
-            same = [one.text for one in _there(there, device).translate(made.lines)]
-            found |= {
-                "translations": len(here),
-                "the same": sum(one.text == other for one, other in zip(here, same, strict=True)),
-            }
-            found["ok"] = found["the same"] >= 0.9 * len(here)
+            loaded = (Translator.load(there), Translator.load(there, device=device))
+            pairs = zip(*(translator.translate(made.lines) for translator in loaded), strict=True)
+            same = [one.text == other.text for one, other in pairs]
+            found |= {"translations": len(same), "the same": sum(same), "ok": sum(same) >= 0.9 * len(same)}
 
 
 def _nll(run: Path) -> float:
-    from rnnsearch.training.log import read_statistics
-
     return float(read_statistics(run)["validations"][-1]["dev_nll"])
-
-
-def _there(run: Path, device: str) -> Translator:
-    """The run on the device. `Translator.load(device=…)` takes real devices only, and a test may have
-    another."""
-    if device.startswith("cuda"):
-        return Translator.load(run, device=device)
-    opened = Run.open(run)
-    return Translator(
-        [opened.load_network().to(device)], opened.source, opened.target, opened.settings.search
-    )
 
 
 PARTS: dict[str, Callable[[Options, Write], None]] = {"runs": runs}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import cycle, product
+from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
@@ -17,7 +18,6 @@ from gpu_parts.common import (
     Row,
     Write,
     held,
-    parameters_of,
     relative,
     row,
     small_batch,
@@ -57,28 +57,6 @@ NETWORKS = [
     ("model.tie_output=true",),
     ("model.factored_output=true", "model.readout=tanh"),
 ]
-_ENCODERS = (
-    "embedding",
-    "embedding-position",
-    "bidirectional",
-    "forward",
-)  # in this order, since `dot` needs one with a size of its own
-FEWER_NETWORKS = [
-    *(
-        (
-            f"model.alignment={name}",
-            f"model.wiring={wiring}",
-            f"model.cell={cell}",
-            f"model.encoder={encoder}",
-        )
-        for name, wiring, cell, encoder in zip(
-            ALIGNMENTS, cycle(WIRINGS), cycle(CELLS), cycle(_ENCODERS), strict=False
-        )
-    ),
-    ("model.decoder=bidirectional", "model.readout=tanh", "model.factored_output=true"),
-]
-"""Every part once."""
-
 UPDATES = {
     "Adadelta, tied output": ("model.tie_output=true",),
     "Adadelta, weight decay": ("training.weight_decay=0.01",),
@@ -112,30 +90,28 @@ UPDATES = {
         "model.decoder=bidirectional",
     ),
 }
-FEWER_UPDATES = dict(list(UPDATES.items())[::2])
+
+
+def compared(
+    options: Options, write: Write, what: str, limit: float, outcome: Callable[[str], dict[str, Tensor]]
+) -> None:
+    """Writes how far the outcome on the device is from that on the CPU."""
+    with row(write, what.strip()) as found:
+        held(found, relative(outcome(options.device), outcome("cpu")), limit)
 
 
 def model(options: Options, write: Write) -> None:
     """Compares NLL and all gradients of every part of the network, in float64 and float32, and gradients with
     bfloat16 products."""
     for name, (dtype, limit) in list(DTYPES.items())[options.small :]:
-        for changes in FEWER_NETWORKS if options.small else NETWORKS:
-            with row(
-                write, f"{name} {' '.join(change.removeprefix('model.') for change in changes)}"
-            ) as found:
-                held(
-                    found,
-                    relative(_outcome(options.device, changes, dtype), _outcome("cpu", changes, dtype)),
-                    limit,
-                )
-    for changes in ((), ("training.label_smoothing=0.1",))[options.small :]:
+        for changes in NETWORKS[:: 4 if options.small else 1]:
+            outcome = partial(_outcome, changes=changes, dtype=dtype)
+            compared(options, write, f"{name} {' '.join(changes)}", limit, outcome)
+    for changes in ((), ("training.label_smoothing=0.1",)):
         with row(write, f"bfloat16 products {' '.join(changes)}".strip()) as found:
             exact = _outcome("cpu", changes, torch.float64)
-            held(
-                found,
-                relative(_outcome(options.device, changes, torch.float32, torch.bfloat16), exact),
-                BFLOAT16,
-            )
+            rounded = _outcome(options.device, changes, torch.float32, torch.bfloat16)
+            held(found, relative(rounded, exact), BFLOAT16)
 
 
 def _outcome(
@@ -156,26 +132,17 @@ def _outcome(
 def training(options: Options, write: Write) -> None:
     """Compares updates with each optimiser and loss, in float64 and float32, and what dropout draws."""
     for name, (dtype, limit) in list(DTYPES.items())[: 2 - options.small]:
-        for what, changes in (FEWER_UPDATES if options.small else UPDATES).items():
-            with row(write, f"{name} {what}") as found:
-                # Where a gradient is next to 0, an optimiser that divides by its size turns rounding into
-                # movement.
-                held(
-                    found,
-                    relative(_updated(options.device, changes, dtype), _updated("cpu", changes, dtype)),
-                    10 * limit,
-                )
+        for what, changes in UPDATES.items():
+            # Where a gradient is next to 0, optimisers that divide by its size turn rounding into movement.
+            outcome = partial(_updated, changes=changes, dtype=dtype)
+            compared(options, write, f"{name} {what}", 10 * limit, outcome)
     for probability in (0.2, 0.5):
         with row(write, f"dropout {probability}") as found:
             mask = keep_mask(torch.zeros(1 << 20, device=options.device), probability).cpu()
             zeros = float((mask == 0.0).double().mean())
-            held(
-                found, abs(zeros - probability) / (probability * (1.0 - probability) / len(mask)) ** 0.5, 5.0
-            )
-            found |= {
-                "unit": "standard deviations",
-                "ok": found["ok"] and abs(float(mask.max()) - 1 / (1 - probability)) < 1e-4,
-            }
+            deviation = (probability * (1.0 - probability) / len(mask)) ** 0.5
+            held(found, abs(zeros - probability) / deviation, 5.0)
+            found["ok"] &= abs(float(mask.max()) - 1 / (1 - probability)) < 1e-4
 
 
 def _updated(device: str, changes: tuple[str, ...], dtype: torch.dtype) -> dict[str, Tensor]:
@@ -185,7 +152,7 @@ def _updated(device: str, changes: tuple[str, ...], dtype: torch.dtype) -> dict[
     batches = [small_batch(dtype, seed).to(device) for seed in (1, 2)]
     torch.manual_seed(5)
     updates = [trainer.update(some, number) for number, some in enumerate((batches, batches[:1]), 1)]
-    found = parameters_of(trainer.network)
+    found = {name: tensor.cpu() for name, tensor in trainer.network.state_dict().items()}
     if trainer.average is not None:
         found |= {f"average {name}": tensor.cpu() for name, tensor in trainer.average.weights.items()}
     losses = {"NLL": [one.nll for one in updates], "alignment loss": [one.alignment_loss for one in updates]}
@@ -208,39 +175,22 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "right to left": {"changes": ("model.decoder=backward",)},
     "no context at first": {"changes": ("model.wiring=appendix",)},
 }
-FEWER_SEARCHES = {
-    what: SEARCHES[what]
-    for what in ("beam 12", "no UNK, lengths, coverage", "an ensemble", "both directions")
-}
-FEWER_FORCED = [("eq4", False), ("appendix", True), ("released", True)]
 
 
 def searching(options: Options, write: Write) -> None:
     """Compares translations, samples, forced decoding and its posterior alignment, in float32."""
-    for what, settings in (FEWER_SEARCHES if options.small else SEARCHES).items():
+    for what, settings in SEARCHES.items():
         with row(write, what) as found:
             _compare(found, _searched(options.device, **settings), _searched("cpu", **settings))
-    for wiring, posterior in FEWER_FORCED if options.small else product(WIRINGS, (False, True)):
-        with row(write, f"forced decoding, {wiring}{', posterior' if posterior else ''}") as found:
-            held(
-                found,
-                relative(_forced(options.device, wiring, posterior), _forced("cpu", wiring, posterior)),
-                FLOAT32,
-            )
-    for changes in (("model.wiring=released",), ("model.wiring=eq4",), ("model.decoder=bidirectional",))[
-        options.small :
-    ]:
-        with row(write, f"quick alignment, {' '.join(changes).removeprefix('model.')}") as found:
-            # A position at the edge of what meets all words may fall on the other side of it.
-            held(found, relative(_quick(options.device, changes), _quick("cpu", changes)), 10 * FLOAT32)
+    for wiring, posterior in product(WIRINGS, (False, True)):
+        outcome = partial(_forced, wiring=wiring, posterior=posterior)
+        compared(options, write, f"forced decoding, {wiring}{', posterior' * posterior}", FLOAT32, outcome)
+    for change in ("model.wiring=released", "model.wiring=eq4", "model.decoder=bidirectional"):
+        # A position at the edge of what meets all words may fall on the other side of it.
+        compared(options, write, f"quick alignment, {change}", 10 * FLOAT32, partial(_quick, change=change))
     with row(write, "bfloat16 products, log p of given translations") as found:
-        held(
-            found,
-            relative(
-                _forced(options.device, "released", False, "bfloat16"), _forced("cpu", "released", False)
-            ),
-            BFLOAT16,
-        )
+        rounded = _forced(options.device, "released", False, torch.bfloat16)
+        held(found, relative(rounded, _forced("cpu", "released", False)), BFLOAT16)
     with row(write, "samples have the probability that forced decoding gives them") as found:
         held(found, _samples(options.device), FLOAT32)
 
@@ -254,20 +204,11 @@ def _compare(found: Row, device: list[list[Hypothesis]], cpu: list[list[Hypothes
         for one, other in zip(mine, theirs, strict=True)
     ]
     same = [(one, other) for one, other in pairs if one.ids == other.ids]
-    scores = max(
-        (abs(one.score - other.score) / max(1.0, abs(other.score)) for one, other in same),
-        default=float("inf"),
-    )
-    weights = max(
-        (float(abs(one.weights - other.weights).max(initial=0.0)) for one, other in same),
-        default=float("inf"),
-    )
-    held(found, max(scores, weights), FLOAT32)
-    found |= {
-        "translations": len(pairs),
-        "the same": len(same),
-        "ok": found["ok"] and len(same) >= 0.9 * len(pairs),
-    }
+    scores = [abs(one.score - other.score) / max(1.0, abs(other.score)) for one, other in same]
+    weights = [float(abs(one.weights - other.weights).max(initial=0.0)) for one, other in same]
+    held(found, max([*scores, *weights], default=float("inf")), FLOAT32)
+    found |= {"translations": len(pairs), "the same": len(same)}
+    found["ok"] &= len(same) >= 0.9 * len(pairs)
 
 
 def _searched(
@@ -287,16 +228,18 @@ def _searched(
     return search(readers, batch.source_lengths, settings.search.model_copy(update=search_settings))
 
 
-def _forced(device: str, wiring: str, posterior: bool, products: str = "float32") -> dict[str, Tensor]:
+def _forced(
+    device: str, wiring: str, posterior: bool, products: torch.dtype = torch.float32
+) -> dict[str, Tensor]:
     settings = small_settings(device, (f"model.wiring={wiring}",))
     network = small_network(settings, torch.float32).to(device)
-    network.product_dtype = torch.bfloat16 if products == "bfloat16" else torch.float32
+    network.product_dtype = products
     log_p, alpha = forced_decoding([network], small_batch(torch.float32).to(device), posterior=posterior)
     return {"log p": log_p.cpu(), "α": alpha.cpu()}
 
 
-def _quick(device: str, changes: tuple[str, ...]) -> dict[str, Tensor]:
-    network = small_network(small_settings(device, changes), torch.float32).to(device)
+def _quick(device: str, change: str) -> dict[str, Tensor]:
+    network = small_network(small_settings(device, (change,)), torch.float32).to(device)
     batch = small_batch(torch.float32).to(device)
     return {"posterior": quick_alignment([network], [linear_cache()], batch, posterior=True).cpu()}
 
