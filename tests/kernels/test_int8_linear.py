@@ -11,7 +11,7 @@ import torch
 from rnnsearch.config import ModelSettings
 from rnnsearch.errors import InputError
 from rnnsearch.kernels import readout
-from rnnsearch.kernels.int8_linear import Int8Linear
+from rnnsearch.kernels.int8_linear import Int8Linear, fastest_precision
 from rnnsearch.kernels.layers import LinearCache
 from rnnsearch.model.layers import Linear, linear, linear_cache, linear_of_rows
 from rnnsearch.model.network import TranslationNetwork
@@ -120,6 +120,26 @@ def test_with_seven_bits_no_sum_of_two_products_leaves_sixteen(
     used = Int8Linear(matrix, bias)
     assert 2 * (2 * used.limit + 1) * WEIGHT_LIMIT < 2**15
     assert (used(x) - by_definition(matrix, bias, x, 63)).abs().max() < 0.5
+
+
+@pytest.mark.parametrize(
+    ("cpu", "precision"),
+    [
+        ({}, "float32"),
+        ({"cpu_name": "Intel Xeon"}, "float32"),
+        ({"cpu_name": "Intel Xeon", "avx512_bf16": True}, "float32"),
+        ({"cpu_name": "Intel Xeon", "avx512_bf16": True, "amx_bf16": True}, "bfloat16"),
+        ({"cpu_name": "AMD EPYC", "avx512_bf16": True}, "bfloat16"),
+        ({"avx512_bf16": True}, "float32"),
+    ],
+)
+def test_bfloat16_only_where_a_cpu_multiplies_faster_in_it(
+    cpu: dict[str, object], precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: cpu)
+    assert fastest_precision(torch.device("cpu")) == precision
+    monkeypatch.delattr(torch.cpu, "get_capabilities")
+    assert fastest_precision(torch.device("cpu")) == "float32"
 
 
 def test_a_matrix_is_converted_once_and_its_rows_as_itself() -> None:

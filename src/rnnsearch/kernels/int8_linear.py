@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -61,14 +64,17 @@ def has_int8(device: torch.device) -> bool:
 
 
 def fastest_precision(device: torch.device) -> str:
-    """Does as its plain twin `model.layers:fastest_precision`: bfloat16 where this device has such products.
+    """Does as its plain twin `model.layers:fastest_precision`: bfloat16 where its products are faster.
 
-    Where torch does not say, it is float32: bfloat16 on a CPU without it is slower by far.
+    A CPU with AMX or one of AMD's with AVX-512 BF16 multiplies twice as many numbers in bfloat16. Intel's
+    AVX-512 BF16 without AMX, as in many virtual machines, is slower than float32. Where torch does not say
+    what the CPU has, it is float32.
     """
     if device.type != "cpu":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-    has_bfloat16 = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
-    return "bfloat16" if has_bfloat16 is not None and has_bfloat16() else "float32"
+    cpu: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    amd = cpu.get("avx512_bf16") and "Intel" not in cpu.get("cpu_name", "Intel")
+    return "bfloat16" if cpu.get("amx_bf16") or amd else "float32"
 
 
 def input_limit() -> int:
