@@ -3,7 +3,7 @@ and a worker that is killed.
 
     python benchmarks/serving.py RUN --text news.en --out serving.json
     python benchmarks/serving.py RUN --text news.en --parts lone saturated
-    python benchmarks/serving.py RUN --text news.en --clients 1000 --seconds 120 --parts load
+    python benchmarks/serving.py RUN --text news.en --clients 1000 --seconds 120 --parts load kill
 
 It starts `rnnsearch serve` on this machine, in processes of its own, with as many threads as it uses itself
 (`--threads`, 1). The clients are coroutines of this process, which needs a core beside those of the service.
@@ -28,18 +28,21 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+import httpx2
+import numpy as np
 
 from rnnsearch.builtin.corpus import write
 from rnnsearch.records import Translation
@@ -49,159 +52,71 @@ from rnnsearch.system.machine import hardware, set_up_cpu
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.translation.translator import Translator
 
-PARTS = ("lone", "saturated", "load", "memory", "kill")
+CLIENTS = 256
+"""Clients that keep the service busy."""
 BITS = 24
 """Length of a key, which is written in spaces and tabs."""
 ROUNDING = 0.01
 """Largest difference, per word, between the scores of two translations of a sentence: other sentences of its
 batch change the rounding."""
-
-
-class LostError(Exception):
-    """The connection ended before the answer did."""
-
-
-class Client:
-    """A connection that is kept, and opened again after it is lost."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._reader: asyncio.StreamReader | None = None
-        self._writer: asyncio.StreamWriter | None = None
-
-    async def post(self, path: str, body: object) -> tuple[int, dict[str, str], Any]:
-        """Returns (status, headers, answer). Raises LostError."""
-        content = json.dumps(body).encode()
-        head = (
-            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
-            f"application/json\r\nContent-Length: {len(content)}\r\n\r\n"
-        )
-        try:
-            if self._writer is None:
-                self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
-            self._writer.write(head.encode() + content)
-            lines = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-            headers = {
-                name.lower(): value.strip()
-                for name, _, value in (line.partition(":") for line in lines[1:] if line)
-            }
-            answer = json.loads(await self._reader.readexactly(int(headers["content-length"])))
-        except (OSError, asyncio.IncompleteReadError) as error:
-            self.close()
-            raise LostError(str(error)) from None
-        if headers.get("connection") == "close":
-            self.close()
-        return int(lines[0].split()[1]), headers, answer
-
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-        self._reader = self._writer = None
+TRIES = 20
+"""Of a request whose connection is lost."""
 
 
 class Service:
     """`rnnsearch serve` in processes of its own."""
 
-    def __init__(self, run: Path, threads: int, *options: object) -> None:
-        words = [
-            sys.executable,
-            "-m",
-            "rnnsearch",
-            "serve",
-            f"bench={run}",
-            "--port",
-            "0",
-            "--threads",
-            str(threads),
-            *map(str, options),
-        ]
-        self.process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-        assert self.process.stderr is not None
-        said: list[str] = []
-        for line in self.process.stderr:
-            said.append(line)
-            if " at http://" in line:
-                break
-        else:
-            raise SystemExit(f"the service did not begin: {''.join(said)}")
-        self.port = int(line.rpartition(" at ")[2].split()[0].rpartition(":")[2])
-        # Its log is read and thrown away: the service would wait for a full pipe.
-        self._drain = subprocess.Popen(["cat"], stdin=self.process.stderr, stdout=subprocess.DEVNULL)
+    def __init__(self, process: int, url: str) -> None:
+        self.process, self.url = process, f"{url}/v1/translate"
 
     def processes(self) -> list[int]:
         """Returns the processes that hold models."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        workers = [
-            int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
-        ]
-        return workers or [self.process.pid]
+        children = Path(f"/proc/{self.process}/task/{self.process}/children").read_text().split()
+        workers = [one for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+        return [*map(int, workers)] or [self.process]
+
+    def two_workers(self) -> list[int]:
+        """Returns the processes as soon as there are two, for at most a minute."""
+        latest = time.monotonic() + 60
+        while len(found := self.processes()) < 2 and time.monotonic() < latest:
+            time.sleep(0.1)
+        return found
 
     def megabytes(self) -> float:
         """Returns the resident memory of these processes."""
-        pages = sum(
-            int(Path(f"/proc/{process}/statm").read_text().split()[1]) for process in self.processes()
-        )
-        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+        pages = sum(int(Path(f"/proc/{one}/statm").read_text().split()[1]) for one in self.processes())
+        return round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)
 
     def cpu_seconds(self) -> float:
-        """Used by all of them so far."""
-        ticks = 0
-        for process in self.processes():
-            ticks += sum(
-                map(int, Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13])
-            )
-        return ticks / os.sysconf("SC_CLK_TCK")
-
-    def end(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(90)
-        self._drain.wait(10)
-        assert self.process.stderr is not None
-        self.process.stderr.close()
-        return code
+        """Returns the CPU time of these processes so far."""
+        stats = [Path(f"/proc/{one}/stat").read_text().rpartition(")")[2] for one in self.processes()]
+        return sum(int(ticks) for stat in stats for ticks in stat.split()[11:13]) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def service(run: Path, threads: int, *options: object) -> Iterator[Service]:
-    begun = Service(run, threads, *options)
+def service(options: argparse.Namespace, workers: int = 1) -> Iterator[Service]:
+    """Yields the service of a run, which writes its log beside the results."""
+    log = options.out.with_suffix(".log")
+    words = [
+        "serve",
+        f"bench={options.run}",
+        "--port=0",
+        f"--threads={options.threads}",
+        f"--workers={workers}",
+    ]
+    with log.open("w") as file:
+        process = subprocess.Popen([sys.executable, "-m", "rnnsearch", *words], stderr=file)
     try:
-        yield begun
+        while not (found := re.search(r" at (http://[\w.]+:\d+)", log.read_text())):
+            if process.poll() is not None:
+                raise SystemExit(f"the service did not begin: {log.read_text()}")
+            time.sleep(0.1)
+        yield Service(process.pid, found[1])
     finally:
-        code = begun.end()
+        process.terminate()
+        code = process.wait(90)
     if code:
         raise SystemExit(f"the service ended with code {code}")
-
-
-@dataclass
-class Tally:
-    """The answers that clients got. seconds: of the requests that were answered with 200. faults:
-    descriptions of wrong answers."""
-
-    statuses: Counter[int] = field(default_factory=Counter)
-    seconds: list[float] = field(default_factory=list)
-    words: int = 0
-    lost: int = 0
-    answered_again: int = 0
-    faults: list[str] = field(default_factory=list)
-
-    def to_dict(self, elapsed: float) -> dict[str, Any]:
-        return {
-            "answered": self.statuses[200],
-            "statuses": {str(status): number for status, number in sorted(self.statuses.items())},
-            "lost_connections": self.lost,
-            "answered_again": self.answered_again,
-            "faults": len(self.faults),
-            "first_faults": self.faults[:5],
-            "seconds": round(elapsed, 1),
-            "requests_per_second": round(self.statuses[200] / elapsed, 1),
-            "words_per_second": round(self.words / elapsed, 1),
-            **{f"p{rank}": round(percentile(self.seconds, rank), 4) for rank in (50, 95, 99)},
-        }
-
-
-def percentile(values: Sequence[float], rank: int) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, len(ordered) * rank // 100)] if ordered else float("nan")
 
 
 def key_in_white_space(number: int) -> str:
@@ -227,54 +142,67 @@ def fault(line: str, expected: Translation, tail: str, answer: Any) -> str:
     return ""
 
 
-async def clients_of(
-    port: int,
+async def asked(
+    at: Service,
     number: int,
     wanted: Callable[[], bool],
     lines: Sequence[str],
     expected: Sequence[Translation],
     patient: bool = False,
-) -> Tally:
-    """Lets `number` clients send requests while `wanted` says so. patient: they repeat a request whose
-    connection is lost."""
-    tally, keys = Tally(), count()
+) -> dict[str, Any]:
+    """Lets `number` clients send requests while `wanted` says so, and returns what they got. patient: they
+    repeat a request whose connection is lost."""
+    counts: Counter[str] = Counter()
+    seconds: list[float] = []
+    faults: list[str] = []
+    keys = count()
 
-    async def one() -> None:
-        client = Client(port)
-        tries = 0  # of a request whose connection was lost
-        place, tail = 0, ""
-        while tries or wanted():
-            if not tries:
-                key = next(keys)
-                place, tail = key * 7919 % len(lines), key_in_white_space(key % (1 << BITS))
+    async def send(client: httpx2.AsyncClient, place: int, tail: str) -> None:
+        for tried in range(TRIES):
             begun = time.perf_counter()
             try:
-                status, headers, answer = await client.post("/v1/translate", {"text": lines[place] + tail})
-            except LostError as error:
-                tally.lost += 1
-                tries += 1
-                if not patient or tries > 20:
-                    tally.faults.append(f"a connection was lost: {error}")
-                    tries = 0
-                await asyncio.sleep(0.1 * tries)
-                continue
-            tally.statuses[status] += 1
-            if status == 200:
-                tally.seconds.append(time.perf_counter() - begun)
-                tally.answered_again += tries > 0
-                best = answer["translations"][0]["sentences"][0]["hypotheses"][0]
-                tally.words += len(best["tokens"])
-                if wrong := fault(lines[place], expected[place], tail, answer):
-                    tally.faults.append(wrong)
-            elif status == 503 and "retry-after" in headers:
-                await asyncio.sleep(float(headers["retry-after"]))
-            else:
-                tally.faults.append(f"status {status}: {answer}")
-            tries = 0
-        client.close()
+                answer = await client.post(at.url, json={"text": lines[place] + tail})
+                break
+            except httpx2.TransportError as error:
+                counts["lost"] += 1
+                if not patient or tried == TRIES - 1:
+                    return faults.append(f"a connection was lost: {error!r}")
+                await asyncio.sleep(0.1 * (tried + 1))
+        counts[str(answer.status_code)] += 1
+        if answer.status_code == 200:
+            seconds.append(time.perf_counter() - begun)
+            counts["answered again"] += tried > 0
+            counts["words"] += len(
+                answer.json()["translations"][0]["sentences"][0]["hypotheses"][0]["tokens"]
+            )
+            if wrong := fault(lines[place], expected[place], tail, answer.json()):
+                faults.append(wrong)
+        elif answer.status_code == 503 and "retry-after" in answer.headers:
+            await asyncio.sleep(float(answer.headers["retry-after"]))
+        else:
+            faults.append(f"status {answer.status_code}: {answer.text}")
 
+    async def one() -> None:
+        async with httpx2.AsyncClient(timeout=None, verify=False) as client:
+            while wanted():
+                key = next(keys)
+                await send(client, key * 7919 % len(lines), key_in_white_space(key % (1 << BITS)))
+
+    begun = time.perf_counter()
     await asyncio.gather(*(one() for _ in range(number)))
-    return tally
+    elapsed = time.perf_counter() - begun
+    return {
+        **counts,
+        "faults": len(faults),
+        "first_faults": faults[:5],
+        "seconds": round(elapsed, 1),
+        "words_per_second": round(counts["words"] / elapsed, 1),
+        **percentiles(seconds),
+    }
+
+
+def percentiles(seconds: Sequence[float]) -> dict[str, float]:
+    return {f"p{rank}": round(float(np.percentile(seconds, rank)), 4) for rank in (50, 95, 99) if seconds}
 
 
 def until(seconds: float) -> Callable[[], bool]:
@@ -287,47 +215,28 @@ def so_many(number: int) -> Callable[[], bool]:
     return lambda: next(left, None) is not None
 
 
-def asked(work: Awaitable[Tally]) -> dict[str, Any]:
-    """Returns the answers that clients got, with the time it took."""
-
-    async def run() -> dict[str, Any]:
-        begun = time.perf_counter()
-        tally = await work
-        return tally.to_dict(time.perf_counter() - begun)
-
-    return asyncio.run(run())
-
-
 def lone(
     options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]
 ) -> dict[str, Any]:
-    some = [lines[number % len(lines)] for number in range(options.lone)]
     here: list[float] = []
     there: list[float] = []
-
-    async def alternate(port: int) -> None:
-        client = Client(port)
-        for warm in (True, False):
-            for line in some[:5] if warm else some:
-                times = [time.perf_counter()]
-                translator.translate([line])
-                times.append(time.perf_counter())
-                await client.post("/v1/translate", {"text": line})
-                times.append(time.perf_counter())
-                if not warm:
-                    here.append(times[1] - times[0])
-                    there.append(times[2] - times[1])
-        client.close()
-
-    with service(options.run, options.threads) as begun:
-        asyncio.run(alternate(begun.port))
+    some = [lines[number % len(lines)] for number in range(5 + options.lone)]  # the first five warm up
+    with service(options) as at, httpx2.Client(timeout=None) as client:
+        for line in some:
+            times = [time.perf_counter()]
+            translator.translate([line])
+            times.append(time.perf_counter())
+            client.post(at.url, json={"text": line})
+            here.append(times[1] - times[0])
+            there.append(time.perf_counter() - times[1])
+    here, there = here[5:], there[5:]
     return {
-        "requests": len(some),
-        "translate_median_ms": round(1000 * median(here), 2),
-        "service_median_ms": round(1000 * median(there), 2),
+        "requests": options.lone,
+        "translate_median": round(median(here), 5),
+        "service_median": round(median(there), 5),
         "ratio_of_sums": round(sum(there) / sum(here), 3),
         "ratio_of_medians": round(median(there) / median(here), 3),
-        **{f"service_p{rank}_ms": round(1000 * percentile(there, rank), 2) for rank in (50, 95, 99)},
+        **percentiles(there),
     }
 
 
@@ -339,81 +248,62 @@ def saturated(
     begun, cpu = time.perf_counter(), time.process_time()
     words = sum(len(result.tokens) for result in translator.translate(some))
     offline, cpu = words / (time.perf_counter() - begun), time.process_time() - cpu
-    with service(options.run, options.threads) as at:
-        asked(clients_of(at.port, 64, so_many(64), lines, expected))
+    with service(options) as at:
+        asyncio.run(asked(at, 64, so_many(64), lines, expected))
         before = at.cpu_seconds()
-        met = asked(clients_of(at.port, options.saturating, so_many(options.requests), lines, expected))
+        met = asyncio.run(asked(at, CLIENTS, so_many(options.requests), lines, expected))
         used = at.cpu_seconds() - before
-    more = {
+    return met | {
         "offline_words_per_second": round(offline, 1),
         "ratio": round(met["words_per_second"] / offline, 3),
+        "offline_cpu_seconds": round(cpu, 2),
+        "service_cpu_seconds": round(used, 2),
+        "cpu_ratio": round(cpu / used, 3),
     }
-    return (
-        met
-        | more
-        | {
-            "offline_cpu_seconds": round(cpu, 2),
-            "service_cpu_seconds": round(used, 2),
-            "cpu_ratio": round(cpu / used, 3),
-        }
-    )
 
 
 def load(
     options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]
 ) -> dict[str, Any]:
-    with service(options.run, options.threads, "--workers", options.workers) as at:
+    with service(options) as at:
         before = at.megabytes()
-        met = asked(clients_of(at.port, options.clients, until(options.seconds), lines, expected))
-        return met | {
-            "clients": options.clients,
-            "megabytes_before": round(before, 1),
-            "megabytes_after": round(at.megabytes(), 1),
-        }
+        met = asyncio.run(asked(at, options.clients, until(options.seconds), lines, expected))
+        return met | {"megabytes_before": before, "megabytes_after": at.megabytes()}
 
 
 def memory(
     options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]
 ) -> dict[str, Any]:
-    with service(options.run, options.threads) as at:
-        seen = []
-        for tenth in range(10):
-            met = asked(
-                clients_of(at.port, options.saturating, so_many(options.memory // 10), lines, expected)
-            )
-            seen.append(round(at.megabytes(), 1))
-            if met["faults"]:
-                raise SystemExit(f"faults in tenth {tenth}: {met['first_faults']}")
-    return {
-        "requests": options.memory,
-        "megabytes": seen,
-        "growth_after_the_first_tenth": round(seen[-1] / seen[0] - 1, 4),
-    }
+    megabytes, faults = [], 0
+    with service(options) as at:
+        for _ in range(10):
+            met = asyncio.run(asked(at, CLIENTS, so_many(options.memory // 10), lines, expected))
+            megabytes.append(at.megabytes())
+            faults += met["faults"]
+    growth = round(megabytes[-1] / megabytes[0] - 1, 4)
+    return {"faults": faults, "megabytes": megabytes, "growth_after_the_first_tenth": growth}
 
 
 def kill(
     options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]
 ) -> dict[str, Any]:
-    with service(options.run, options.threads, "--workers", 2) as at:
-        latest = time.monotonic() + 60
-        while len(first := at.processes()) < 2 and time.monotonic() < latest:
-            time.sleep(0.1)
+    with service(options, workers=2) as at:
+        first = at.two_workers()
 
-        async def under_load() -> Tally:
+        async def under_load() -> dict[str, Any]:
             asking = asyncio.ensure_future(
-                clients_of(
-                    at.port, options.saturating, until(options.kill_seconds), lines, expected, patient=True
-                )
+                asked(at, CLIENTS, until(options.seconds / 4), lines, expected, patient=True)
             )
-            await asyncio.sleep(options.kill_seconds / 3)
+            await asyncio.sleep(options.seconds / 12)
             os.kill(first[0], signal.SIGKILL)
             return await asking
 
-        met = asked(under_load())
-        latest = time.monotonic() + 60
-        while len(now := at.processes()) < 2 and time.monotonic() < latest:
-            time.sleep(0.1)
-        return met | {"replaced": len(now) == 2 and first[0] not in now, "clients": options.saturating}
+        met = asyncio.run(under_load())
+        now = at.two_workers()
+        return met | {"replaced": len(now) == 2 and first[0] not in now}
+
+
+PARTS = {part.__name__: part for part in (lone, saturated, load, memory, kill)}
 
 
 def texts(options: argparse.Namespace) -> list[str]:
@@ -423,7 +313,7 @@ def texts(options: argparse.Namespace) -> list[str]:
         write(corpus, 400, 20)
         options.text = corpus / "train.en"
     lines = list(dict.fromkeys(line.strip() for line in read_lines(options.text) if line.strip()))
-    return [line for line in lines if split(line, "en").sentences == [line]][: options.lines]
+    return [line for line in lines if split(line, "en").sentences == [line]][:1000]
 
 
 def arguments() -> argparse.Namespace:
@@ -435,15 +325,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("serving.json"))
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--threads", type=int, default=1, help="of each process")
-    parser.add_argument("--lines", type=int, default=1_000, help="distinct sentences, at most")
     parser.add_argument("--lone", type=int, default=200, help="requests of the lone client")
     parser.add_argument("--requests", type=int, default=3_000, help="of the saturated service")
-    parser.add_argument("--saturating", type=int, default=256, help="clients that keep the service busy")
     parser.add_argument("--clients", type=int, default=1_000, help="of the load")
-    parser.add_argument("--seconds", type=float, default=120, help="of the load")
-    parser.add_argument("--workers", type=int, default=1, help="processes under the load")
+    parser.add_argument(
+        "--seconds", type=float, default=120, help="of the load; a quarter of them under the kill"
+    )
     parser.add_argument("--memory", type=int, default=20_000, help="requests")
-    parser.add_argument("--kill-seconds", type=float, default=30)
     return parser.parse_args()
 
 
@@ -463,7 +351,7 @@ def main() -> None:
         "words_per_sentence": round(sum(len(one.tokens) for one in expected) / len(lines), 1),
     }
     for part in options.parts:
-        results[part] = globals()[part](options, translator, lines, expected)
+        results[part] = PARTS[part](options, translator, lines, expected)
         print(part, json.dumps(results[part], ensure_ascii=False), flush=True)
     options.out.write_text(json.dumps(results, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     faults = [part for part in options.parts if results[part].get("faults")]
