@@ -14,8 +14,8 @@ POLICY = (
     "style-src-attr 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; "
     "worker-src 'self'; base-uri 'none'; form-action 'none'; object-src 'none'"
 )
-"""`default-src` lets Firefox fetch the next page early. `style-src` is read by browsers that do not know the two
-below it. Images: the theme's icons are data, and a figure is a blob on its way to a PNG file."""
+"""`default-src` lets Firefox fetch the next page early. `style-src` is read by browsers that do not know the
+two below it. Images: the theme's icons are data, and a figure is a blob on its way to a PNG file."""
 INLINE = re.compile(r"<(script|style)(?![^>]*(?: src=|application/json))[^>]*>(.*?)</\1>", re.DOTALL)
 FIRST = '<meta charset="utf-8">'
 
