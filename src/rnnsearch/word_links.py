@@ -1,8 +1,9 @@
-"""Word links as plain data: what they are, which an alignment has, and how a line of Pharaoh format spells
-them."""
+"""Word links as plain data: what they are, which an alignment has, and how a line of Pharaoh format or JSON
+spells them."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +39,8 @@ class GoldLinks:
 
 
 def parse_links(line: str, file: object, number: int, *, swapped: bool = False) -> list[Link]:
-    """Reads a line of Pharaoh format: `0-0 1-2` is [(0, 0), (1, 2)]; an empty line has no links.
+    """Reads a line of Pharaoh format: `0-0 1-2` is [(0, 0), (1, 2)]; an empty line has no links. In a line of
+    JSON, the links stand at the key `links`, as such text or as [[0, 0], [1, 2]].
 
     swapped: the file is written target-source. file, number: what the InputError names that anything else
     raises.
@@ -52,7 +54,7 @@ def parse_links(line: str, file: object, number: int, *, swapped: bool = False) 
 
 
 def parse_gold_links(line: str, file: object, number: int) -> GoldLinks:
-    """Reads a line of Pharaoh format whose possible links are written `3?4` or `3p4`. Raises InputError for
+    """Reads a line as `parse_links` does; possible links are written `3?4` or `3p4`. Raises InputError for
     anything else."""
     sure: set[Link] = set()
     possible: set[Link] = set()
@@ -95,11 +97,23 @@ def threshold_links(
 
 
 def _items(line: str, file: object, number: int) -> Iterator[tuple[int, str, int]]:
-    for item in line.split():
+    items = _json_items(line, file, number) if line.lstrip().startswith("{") else line.split()
+    for item in items:
         match = _PHARAOH_ITEM.fullmatch(item)
         if match is None:
             raise _not_a_link(item, file, number)
         yield int(match[1]), match[2], int(match[3])
+
+
+def _json_items(line: str, file: object, number: int) -> list[str]:
+    try:
+        links = json.loads(line)["links"]
+        if isinstance(links, str):
+            return links.split()
+        return [f"{source!r}-{target!r}" for source, target in links]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        remedy = 'write an object with the links, for example {"links": [[0, 0], [1, 2]]}'
+        raise InputError("is no JSON with word links", file=str(file), line=number, remedy=remedy) from None
 
 
 def _not_a_link(item: str, file: object, number: int) -> InputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from command_line import Command
 
+from rnnsearch import Corpus
 from rnnsearch.translation import outputs_file
 from rnnsearch.translation.outputs_file import count_outputs
 from rnnsearch.translation.word_aligner import WordAligner
@@ -76,6 +78,38 @@ def test_the_file_is_what_would_be_printed(command: Command, tiny_run: Path, tex
     else:
         assert Path("new/out").read_text("utf-8") == printed.out
     assert [path.name for path in Path("new").iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "tmx"])
+def test_text_and_links_come_back_from_one_file(
+    command: Command, ended: Command, tiny_run: Path, text: Path, form: str
+) -> None:
+    """Printed, and written in two goes: `aer`, `links` and `prepare` read what Pharaoh lines say."""
+    line = f"align {tiny_run} en fr {OPTIONS}"
+    Path("pharaoh").write_text(command(line).out)
+    Path(f"printed.{form}").write_text(command(f"{line} --links-format {form}").out, "utf-8")
+    assert ended(4, f"{line} --links-format {form} --out out.{form}")[0].code == 130
+    assert ended(0, f"{line} --links-format {form} --out out.{form}")[1] == 7
+    for file in (f"printed.{form}", f"out.{form}"):
+        done = command(f"aer --links {file} --gold pharaoh --json")
+        assert (done.code, json.loads(done.out)["systems"][0]["aer"]) == (0, 0.0)
+        done = command(f"links --forward {file} --reverse {file} --symmetrise forward --out back --overwrite")
+        assert (done.code, Path("back").read_bytes()) == (0, Path("pharaoh").read_bytes())
+        stores = {
+            "store": f"en fr --links {file}",
+            file: f"{file} --links {file}",
+            "pairs": "en fr --links pharaoh",
+        }
+        for store, names in stores.items():
+            done = command(f"prepare {names} --out {store}.store --overwrite")
+            assert (done.code, done.err) == (0, "")
+        train = [Corpus.open(f"{store}.store").train for store in stores]
+        for one in train[:2]:
+            assert len(one) == len(train[2]) > 5
+            for place in range(len(one)):
+                for side in ("source", "target", "links"):
+                    ours, theirs = (getattr(each, side)(place).tolist() for each in (one, train[2]))
+                    assert ours == theirs
 
 
 def test_after_ctrl_c_the_same_command_goes_on(

@@ -17,11 +17,12 @@ def aer(
         list[str],
         typer.Option(
             metavar="FILE...",
-            help="Word links of one or more systems, in Pharaoh format, one sentence per line.",
+            help="Word links of one or more systems, one sentence per line: Pharaoh, JSON lines or TMX.",
         ),
     ],
     gold: Annotated[
-        str, typer.Option(metavar="FILE", help="Gold links: Pharaoh (i-j sure, i?j possible) or NAACL .wa.")
+        str,
+        typer.Option(metavar="FILE", help="Gold links: as --links (i-j sure, i?j possible), or NAACL .wa."),
     ],
     links_reversed: LinksReversed = False,
     gold_reversed: Annotated[

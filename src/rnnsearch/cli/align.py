@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_
 import shutil
 import sys
 import time
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:  # they would load torch
     from rnnsearch.word_links import GoldLinks
 
 
+PHARAOH, TMX = "pharaoh", "tmx"
 Runs = Annotated[
     list[str],
     typer.Argument(
@@ -101,12 +103,19 @@ Words = Annotated[
         "`auto`: the words of --gold."
     ),
 ]
+LinksFormat = Annotated[
+    str,
+    typer.Option(
+        help="Write the links as pharaoh (`0-0 1-2`), as jsonl (the pair, its words, links and their "
+        "probabilities) or as tmx (the pair, with Pharaoh links in a property)."
+    ),
+]
 Picture = Annotated[
     bool, typer.Option("--picture", help="Draw each alignment in the terminal instead of printing links.")
 ]
 Gold = Annotated[
     str,
-    typer.Option(metavar="FILE", help="Gold links for pictures, measures and page: Pharaoh or NAACL .wa."),
+    typer.Option(metavar="FILE", help="Gold links for pictures, measures and page, as for `aer`."),
 ]
 Measures = Annotated[
     Path | None,
@@ -149,6 +158,7 @@ def align(
     symmetrise: Symmetrise = "grow-diag-final-and",
     words: Words = "auto",
     json: Json = False,
+    links_format: LinksFormat = PHARAOH,
     picture: Picture = False,
     gold: Gold = "",
     measures: Measures = None,
@@ -172,15 +182,17 @@ def align(
     from rnnsearch.translation.word_aligner import WordAligner, check_reverse
 
     reverse, others = reverse_run or [], compare or []
-    shown = Shown(json, picture, measures, page, alignment_plots, plot_format)
-    _check(symmetrise, words, shown, bool(reverse))
+    form = "json" if json else links_format
+    shown = Shown(form, picture, measures, page, alignment_plots, plot_format)
+    _check(symmetrise, words, shown, bool(reverse), links_format)
     refused = shown.pictures() | {"--gold": bool(gold), "--compare": bool(others)}
+    refused["--links-format tmx"] = form == TMX
     options = RayOptions(ray, workers, out, overwrite, format, device, threads, refused)
     how: dict[str, Any] = {"threshold": threshold, "method": symmetrise}
     how |= {"posterior": posterior, "exact": exact}
     if ray:
         how |= {"words": "given" if words == "given" else "tokenised", "scored": json}
-        align_on_ray(runs, options, columns, json, batch_size, trust_code, reverse, how)
+        align_on_ray(runs, options, columns, form, batch_size, trust_code, reverse, how)
         return
     options.check_unused({"--columns": columns is not None})
     _check_pictures(shown, out, bool(others))
@@ -194,7 +206,7 @@ def align(
     how |= {"scored": bool(json or measures or page), "words": corpus.counted(words, translator)}
     aligner = WordAligner(translator, back, more, batch_size=batch_size, **how)
     if out:
-        _into_file(aligner, corpus, names, reverse, options, json)
+        _into_file(aligner, corpus, names, reverse, options, form)
     else:
         _show(aligner, corpus, shown, _titles(names, reverse, others), names[0])
 
@@ -235,9 +247,10 @@ class Corpus:
 
 
 class Shown(NamedTuple):
-    """The forms of the output: a line or a picture of every alignment, and files beside it."""
+    """The forms of the output: a line or a picture of every alignment, and files beside it. form: "json" or
+    a value of --links-format."""
 
-    json: bool
+    form: str
     picture: bool
     measures: Path | None
     page: Path | None
@@ -250,7 +263,7 @@ class Shown(NamedTuple):
         return {"--picture": self.picture} | {option: path is not None for option, path in paths.items()}
 
 
-def _check(symmetrise: str, words: str, shown: Shown, has_reverse: bool) -> None:
+def _check(symmetrise: str, words: str, shown: Shown, has_reverse: bool, links_format: str) -> None:
     """Raises InputError for words that no option knows, and for options that exclude each other."""
     from rnnsearch.translation.word_aligner import PRODUCT, WAYS
 
@@ -260,8 +273,12 @@ def _check(symmetrise: str, words: str, shown: Shown, has_reverse: bool) -> None
         raise InputError(what, remedy="add --reverse-run RUN")
     one_of(words, "--words", ("auto", "tokenised", "given"))
     one_of(shown.plot_format, "--plot-format", ("png", "svg", "pdf"))
-    if shown.json and shown.picture:
-        raise InputError("--json and --picture cannot be used together", remedy="remove one of them")
+    one_of(links_format, "--links-format", (PHARAOH, "jsonl", TMX))
+    forms = {"--json": shown.form == "json", "--links-format": links_format != PHARAOH}
+    given = [option for option, is_given in (forms | {"--picture": shown.picture}).items() if is_given]
+    if len(given) > 1:
+        what = f"{given[0]} and {given[1]} cannot be used together"
+        raise InputError(what, remedy="remove one of them")
 
 
 def _check_pictures(shown: Shown, out: str | None, compares: bool) -> None:
@@ -276,15 +293,30 @@ def _check_pictures(shown: Shown, out: str | None, compares: bool) -> None:
         need("plot")
 
 
-def _answer(aligned: Aligned, truth: GoldLinks | None, json: bool) -> str:
-    """Returns the line of a pair: links, or JSON."""
+def _answer(
+    aligned: Aligned, truth: GoldLinks | None, form: str, languages: tuple[str, str] = ("", "")
+) -> str:
+    """Returns the line of a pair: links, JSON, or a unit of TMX."""
     from rnnsearch.cli.output import as_aligned_json
+    from rnnsearch.text.formats.tmx import tmx_unit
+    from rnnsearch.translation.aligner import AlignedPair
     from rnnsearch.translation.alignment_measures import measured
-    from rnnsearch.word_links import format_links
 
-    return (
-        as_aligned_json(aligned, measured(aligned, truth).values()) if json else format_links(aligned.links)
-    )
+    if form == "json":
+        return as_aligned_json(aligned, measured(aligned, truth).values())
+    if form == TMX:
+        return tmx_unit(aligned.lines, languages, aligned.links)
+    pair = AlignedPair.of(aligned)
+    return pair.pharaoh() if form == PHARAOH else json_.dumps(pair.to_dict(), ensure_ascii=False)
+
+
+def _tmx_parts(form: str, aligner: WordAligner) -> tuple[tuple[str, str], str, str]:
+    """Returns the languages of a run, and what stands before and after all units of TMX."""
+    from rnnsearch.text.formats.tmx import TMX_END, tmx_head
+
+    data = aligner.translator.settings.data  # type: ignore[union-attr]  # a loaded run has settings
+    languages = data.source_language, data.target_language
+    return (languages, tmx_head(languages[0]), TMX_END) if form == TMX else (languages, "", "")
 
 
 def _show(aligner: WordAligner, corpus: Corpus, shown: Shown, titles: list[str], run: Path) -> None:
@@ -300,6 +332,8 @@ def _show(aligner: WordAligner, corpus: Corpus, shown: Shown, titles: list[str],
                 folder.mkdir(parents=True, exist_ok=True)
     rows, sentences = [], []
     width = shutil.get_terminal_size((100, 24)).columns
+    languages, head, tail = _tmx_parts(shown.form, aligner)
+    print(head, end="")
     with ProgressBar(sys.stderr.isatty() and not sys.stdout.isatty()) as bar:
         done = _speed(bar, corpus.source)
         for number, aligned in enumerate(aligner.align(corpus.pairs), 1):
@@ -314,8 +348,9 @@ def _show(aligner: WordAligner, corpus: Corpus, shown: Shown, titles: list[str],
             if shown.picture:
                 print(f"{comparison_text(panels(aligned, titles), width, truth)}\n")
             else:
-                print(_answer(aligned, truth, shown.json))
+                print(_answer(aligned, truth, shown.form, languages))
             done(number)
+    print(tail, end="")
     if shown.measures:
         write(shown.measures, "".join(f"{line}\n" for line in table(rows)))
     if shown.page:
@@ -332,18 +367,20 @@ def _into_file(
     runs: list[Path],
     reverse: list[Path],
     options: RayOptions,
-    json: bool,
+    form: str,
 ) -> None:
     """Aligns the pairs into the file of --out, and says after Ctrl-C where the same command goes on."""
     from rnnsearch.translation.answers import AnswerFile, aligned_into, links_key
 
     assert options.out is not None
-    form, files = "json" if json else "links", [Path(corpus.gold)] if corpus.gold else []
-    answers = AnswerFile(Path(options.out), links_key(runs, reverse, aligner, form, files), "aligned")
+    files = [Path(corpus.gold)] if corpus.gold else []
+    languages, *around = _tmx_parts(form, aligner)
+    key = links_key(runs, reverse, aligner, form, files)
+    answers = AnswerFile(Path(options.out), key, "aligned", *around)
     answers.begin(options.overwrite, say)
 
     def answer(number: int, aligned: Aligned) -> str:
-        return _answer(aligned, corpus.truth(number), json)
+        return _answer(aligned, corpus.truth(number), form, languages)
 
     number = -1
     with ProgressBar() as bar:
@@ -374,7 +411,7 @@ def align_on_ray(
     words: list[str],
     options: RayOptions,
     columns: tuple[str, str] | None,
-    json: bool,
+    form: str,
     batch_size: int,
     trust_code: bool,
     reverse_run: list[Path],
@@ -395,8 +432,9 @@ def align_on_ray(
         for some in (runs, reverse_run)
     )
     assert there is not None
-    layout, answer = pair_layout(runs[0], columns), partial(_answer, truth=None, json=json)
-    task = Aligning(there, back, how, batch_size, answer, "json" if json else "text", layout)
+    layout, answer = pair_layout(runs[0], columns), partial(_answer, truth=None, form=form)
+    kind: Literal["text", "json"] = "text" if form == PHARAOH else "json"
+    task = Aligning(there, back, how, batch_size, answer, kind, layout)
     about: dict[str, Any] = {"command": "align", "runs": [str(run) for run in runs], "corpus": corpora}
     about |= {"reverse_runs": [str(run) for run in reverse_run], "options": how}
     work_on_ray(task, pair_shards(corpora, options.shard_format), options, about)

@@ -60,7 +60,8 @@ Dev = Annotated[
 Links = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="FILE...", help="Word links in Pharaoh format: one file per corpus, one line per pair."
+        metavar="FILE...",
+        help="Word links, a file per corpus, a line per pair: Pharaoh, JSON lines or TMX.",
     ),
 ]
 LinkWords = Annotated[

@@ -1,4 +1,4 @@
-"""Gold links: Pharaoh lines and the NAACL 2003 format."""
+"""Gold links: Pharaoh lines, JSON lines, TMX and the NAACL 2003 format."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.text.formats.readers import read_link_lines
 from rnnsearch.word_links import GoldLinks, Link, parse_gold_links
 
 _POSITION = "([0-9]{1,9})"
@@ -16,19 +16,18 @@ _NAACL_LINE = re.compile(rf"{_POSITION}\s+{_POSITION}\s+{_POSITION}(?:\s+([SP]))
 
 def read_pharaoh(path: str | Path) -> list[set[Link]]:
     """Reads the links of a Pharaoh file, one sentence per line: `i-j`, source-target, 0-based. An empty line
-    is a sentence without links.
+    is a sentence without links. JSON lines and TMX are read as well (`read_link_lines`, `parse_links`).
 
     Possible links, written `i?j` or `ipj` in gold files, count as links here; `read_gold` tells them apart.
     Raises InputError with file and line for anything else.
     """
-    return [
-        set(parse_gold_links(line, path, number).possible) for number, line in enumerate(read_lines(path), 1)
-    ]
+    lines = enumerate(read_link_lines(path), 1)
+    return [set(parse_gold_links(line, path, number).possible) for number, line in lines]
 
 
 def read_gold(path: str | Path) -> list[GoldLinks]:
     """Reads gold links in sentence order, from a NAACL file (named .wa or .wa.gz, or recognised by its first
-    line) or a Pharaoh file.
+    line) or a file that `read_pharaoh` reads.
 
     A NAACL line is `sentence source_position target_position [S|P] [confidence]`, 1-based; without a letter
     the link is sure. Position 0 is the empty word: such a line adds no link, but its sentence exists. Blank
@@ -36,7 +35,7 @@ def read_gold(path: str | Path) -> list[GoldLinks]:
     Raises InputError with file and line for a malformed link, and for a NAACL file that leaves out a
     sentence: the n-th entry must belong to the n-th line of the text.
     """
-    lines = list(read_lines(path))
+    lines = list(read_link_lines(path))
     if not _is_naacl(lines, path):
         return [parse_gold_links(line, path, number) for number, line in enumerate(lines, 1)]
     sentences = _parse_naacl(lines, path)

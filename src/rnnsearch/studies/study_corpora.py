@@ -20,8 +20,7 @@ from rnnsearch.system.files import write_text
 from rnnsearch.system.folders import whole_folder
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import side_tokeniser
-from rnnsearch.text.formats.lines import read_lines
-from rnnsearch.text.formats.readers import Layout, ParallelText, parallel_texts
+from rnnsearch.text.formats.readers import Layout, ParallelText, parallel_texts, read_link_lines
 from rnnsearch.text.store.store import read_contents
 
 BUILTIN_PAIRS = 12_000
@@ -169,7 +168,7 @@ def _rows(plan: Plan) -> Iterator[Row]:
         yield from chain.from_iterable(text.pairs() for text in texts)
     for text, file in zip(texts, map(plan.path, links), strict=False):  # no links: nothing
         try:
-            for pair, line in zip(text.pairs(), read_lines(file), strict=True):
+            for pair, line in zip(text.pairs(), read_link_lines(file), strict=True):
                 yield (*pair, line)
         except ValueError:
             what = f"has not as many lines as {text.name} has pairs"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import tee
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.text.links.symmetrise import DEFAULT
 from rnnsearch.text.links.words import Range, character_ranges
 from rnnsearch.translation.translator import Translator
-from rnnsearch.translation.word_aligner import PRODUCT, Aligned, WordAligner, Words, as_lines, check_reverse
+from rnnsearch.translation.word_aligner import PRODUCT, Aligned, WordAligner, Words, check_reverse
 from rnnsearch.word_links import Link, format_links
 
 
@@ -40,6 +39,14 @@ class AlignedPair:
     target_words: list[str]
     links: list[Link]
     probabilities: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, one: Aligned) -> AlignedPair:
+        """Returns the pair of a result of WordAligner, whose weights are the probabilities."""
+        weights = one.result.alignment[:, :-1].T
+        if one.reverse is not None:
+            weights = np.sqrt(weights * one.reverse.alignment[:, :-1])
+        return cls(*one.lines, one.result.source_tokens[:-1], one.result.tokens, one.links, weights)
 
     def pharaoh(self) -> str:
         """Returns the links as a line of Pharaoh format, `0-0 1-2`."""
@@ -172,16 +179,7 @@ class Aligner:
             posterior=True,
             scored=False,
         )
-        given, copies = tee(pairs)
-        for pair, one in zip(given, aligner.align(copies), strict=True):
-            words = one.result.source_tokens[:-1], one.result.tokens
-            yield AlignedPair(*as_lines(pair), *words, one.links, _probabilities(one))
-
-
-def _probabilities(one: Aligned) -> NDArray[np.float32]:
-    """Returns p(source word, target word) of the direction, or √(p→ p←) of both."""
-    forward = one.result.alignment[:, :-1].T
-    return forward if one.reverse is None else np.sqrt(forward * one.reverse.alignment[:, :-1])
+        return map(AlignedPair.of, aligner.align(pairs))
 
 
 def _span(linked: NDArray[np.float32], first: int, end: int) -> Range | None:

@@ -75,12 +75,14 @@ class AnswerFile:
     """The file at `path`, and its journal.
 
     key: checksum of everything that the answers depend on, except the text. work: how messages call what
-    was done with the text.
+    was done with the text. head, tail: of the file, before and after all answers.
     """
 
     path: Path
     key: str
     work: str = "translated"
+    head: str = ""
+    tail: str = ""
 
     @property
     def journal(self) -> Path:
@@ -108,7 +110,9 @@ class AnswerFile:
             written_whole(self.path) as temporary,
             temporary.open("w", encoding="utf-8", newline="\n") as file,
         ):
+            file.write(self.head)
             file.writelines(f"{output.answer}\n" for output in read_outputs(self.journal))
+            file.write(self.tail)
         self.journal.unlink()
 
     def translated(

@@ -43,7 +43,7 @@ class Aligned(NamedTuple):
 
     links: (source, target), sorted; those of both directions made one if there are two. forward_links: of
     `result` alone.
-    reverse_links: of `reverse`, (source, target) too.
+    reverse_links: of `reverse`, (source, target) too. lines: the pair as it was given.
     """
 
     result: Translation
@@ -52,6 +52,7 @@ class Aligned(NamedTuple):
     reverse: Translation | None = None
     reverse_links: list[Link] | None = None
     others: tuple[Translation, ...] = ()
+    lines: Pair = ("", "")
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class WordAligner:
             reverse = None if reverse is None else in_given_words(reverse, target, source, number)
         links = self._links(result)
         if reverse is None:
-            return Aligned(result, links, links, others=tuple(others))
+            return Aligned(result, links, links, others=tuple(others), lines=as_lines(pair))
         if (reverse.tokens, reverse.source_tokens[:-1]) != (result.source_tokens[:-1], result.tokens):
             raise InputError(
                 f"pair {number}: the two directions split it into different words", remedy="use --words given"
@@ -141,7 +142,7 @@ class WordAligner:
             )
         else:
             both = symmetrise(links, back, self.method)
-        return Aligned(result, both, links, reverse, back, tuple(others))
+        return Aligned(result, both, links, reverse, back, tuple(others), as_lines(pair))
 
     def _links(self, result: Translation) -> list[Link]:
         if self.threshold is None or self.method == PRODUCT:

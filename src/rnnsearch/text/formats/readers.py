@@ -11,12 +11,12 @@ from pathlib import Path
 from rnnsearch.errors import InputError, printed
 from rnnsearch.text.formats.arrow import read_tables
 from rnnsearch.text.formats.layout import Format, Layout, LinePair
-from rnnsearch.text.formats.lines import InputWarnings, read_pairs
+from rnnsearch.text.formats.lines import InputWarnings, read_lines, read_pairs
 from rnnsearch.text.formats.opening import COMPRESSIONS, STDIN
 from rnnsearch.text.formats.records import read_csv, read_json_lines, read_tsv
-from rnnsearch.text.formats.tmx import read_tmx
+from rnnsearch.text.formats.tmx import read_tmx, read_tmx_links
 
-__all__ = ["FORMATS", "Format", "Layout", "LinePair", "ParallelText", "parallel_texts"]
+__all__ = ["FORMATS", "Format", "Layout", "LinePair", "ParallelText", "parallel_texts", "read_link_lines"]
 
 FORMATS: dict[Format, Callable[[str | Path, Layout, InputWarnings, InputWarnings], Iterator[LinePair]]] = {
     "tsv": read_tsv,
@@ -73,6 +73,12 @@ def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None)
         else:
             raise _without_target(source, rest)
     return texts
+
+
+def read_link_lines(path: str | Path) -> Iterator[str]:
+    """Yields the word links of each pair, as a line for `parse_links`: the lines of a file, or the links of
+    each unit if the name says TMX. Raises InputError as `read_lines` and `read_tmx_links` do."""
+    return read_tmx_links(path) if _format(str(path), Layout()) == "tmx" else read_lines(path)
 
 
 def _format(name: str, layout: Layout) -> Format:

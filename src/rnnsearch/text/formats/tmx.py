@@ -1,21 +1,50 @@
-"""TMX, translation memories in XML: a record is a unit, <tu>, with a segment in each of some languages."""
+"""TMX, translation memories in XML: a record is a unit, <tu>, with a segment in each of some languages, and
+perhaps word links in Pharaoh format."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
 
 from rnnsearch.errors import InputError
+from rnnsearch.system.version import package_version
 from rnnsearch.text.formats.layout import NO_TEXT, Layout, LinePair
 from rnnsearch.text.formats.lines import LONGEST_LINE, InputWarnings, plain_field
 from rnnsearch.text.formats.opening import opened
+from rnnsearch.word_links import Link, format_links, parse_gold_links
 
 _CHUNK = 1 << 16  # bytes given to the parser at a time
 _DEEPEST = 100  # elements inside one another; a translation memory has some ten
 _AGAIN = "the file is damaged or incomplete: correct it or get it again"
 # What they hold inside a segment is formatting, no text.
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut", "sub"})
+_LINKS = 2
+"""Place of the word links in a unit, behind the two sides."""
+_PROPERTY = "x-word-links"
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+TMX_END = "</body>\n</tmx>\n"
+
+
+def tmx_head(language: str) -> str:
+    """Returns what stands before the units of a file. language: of the source."""
+    version, source = quoteattr(package_version()), quoteattr(language)
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n<header creationtool="rnnsearch" '
+        f'creationtoolversion={version} segtype="sentence" o-tmf="rnnsearch" adminlang="en" '
+        f'srclang={source} datatype="plaintext"/>\n<body>\n'
+    )
+
+
+def tmx_unit(lines: Sequence[str], languages: Sequence[str], links: Sequence[Link]) -> str:
+    """Returns a pair with its links as a unit on one line. Characters that XML cannot hold become U+FFFD."""
+    sides = "".join(
+        f"<tuv xml:lang={quoteattr(language)}><seg>{escape(_NO_XML.sub(chr(0xFFFD), line))}</seg></tuv>"
+        for line, language in zip(lines, languages, strict=True)
+    )
+    return f'<tu><prop type="{_PROPERTY}">{format_links(links)}</prop>{sides}</tu>'
 
 
 def read_tmx(
@@ -31,41 +60,61 @@ def read_tmx(
     languages.
     """
     units = _Units(path, layout, source_warnings, target_warnings)
-    with opened(path) as stream:
-        while chunk := stream.read(_CHUNK):
-            units.parse(chunk)
-            yield from units.finished
-            units.finished.clear()
-    units.parse(b"")
-    yield from units.finished
+    for source, target, *_ in units.read():
+        yield source, target
     units.check_languages()
 
 
+def read_tmx_links(path: str | Path) -> Iterator[str]:
+    """Yields the word links of each unit, a property of the type `x-word-links`, in Pharaoh format; a unit
+    without them has none.
+
+    Raises InputError as `read_tmx` does, except for languages, for what is no link, and at the end if no unit
+    had links.
+    """
+    units = _Units(path, Layout(), InputWarnings(), InputWarnings())
+    for _, _, links, line in units.read():
+        parse_gold_links(links, path, line)
+        yield links
+    units.check_links()
+
+
 class _Units:
-    """Handlers of the parser's events. finished: the pairs of the units that are complete."""
+    """Handlers of the parser's events. finished: sides, links and first line of the units that are
+    complete."""
 
     def __init__(
         self, path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings
     ) -> None:
-        self.finished: list[LinePair] = []
+        self.finished: list[tuple[str, str, str, int]] = []
         self._path = path
         self._wanted = tuple(
             _code(code)
             for code in (layout.source or layout.source_language, layout.target or layout.target_language)
         )
-        self._warnings = (source_warnings, target_warnings)
+        self._warnings = (source_warnings, target_warnings, InputWarnings())
         self._units = 0
-        self._found = [0, 0]  # units with a segment of each side
+        self._found = [0, 0, 0]  # units with a segment of each side, and with links
         self._languages: set[str] = set()
         self._fed = 0
         self._depth = 0
         self._unit: list[str | None] | None = None  # the sides of the unit that is being read
         self._line = 0  # where it began
-        self._side: int | None = None  # that of the variant, <tuv>, that is being read
+        self._side: int | None = None  # that of the variant, <tuv>, that is being read, or _LINKS
         self._segment: list[str] | None = None
         self._length = 0
         self._codes = 0  # depth of formatting codes inside the segment
         self._parser = self._make_parser()
+
+    def read(self) -> Iterator[tuple[str, str, str, int]]:
+        """Yields the sides, links and first line of each unit."""
+        with opened(self._path) as stream:
+            while chunk := stream.read(_CHUNK):
+                self.parse(chunk)
+                yield from self.finished
+                self.finished.clear()
+        self.parse(b"")
+        yield from self.finished
 
     def parse(self, chunk: bytes) -> None:
         """Takes more bytes of the file; none = its end."""
@@ -89,7 +138,7 @@ class _Units:
 
     def check_languages(self) -> None:
         """Raises InputError if there were units, but none in one of the languages."""
-        for code, found in zip(self._wanted, self._found, strict=True):
+        for code, found in zip(self._wanted, self._found, strict=False):
             if self._units and not found:
                 what = (
                     f"none of the {self._units:,} units has the language '{code}'; there are: "
@@ -98,6 +147,12 @@ class _Units:
                 raise InputError(
                     what[:300], file=self._path, remedy="give the languages as the file writes them"
                 )
+
+    def check_links(self) -> None:
+        """Raises InputError if there were units, but none with links."""
+        if self._units and not self._found[_LINKS]:
+            what = f'none of the {self._units:,} units has a <prop type="{_PROPERTY}">'
+            raise InputError(what, file=self._path, remedy="give a file with word links")
 
     def _make_parser(self) -> expat.XMLParserType:
         parser = expat.ParserCreate()
@@ -125,11 +180,13 @@ class _Units:
         elif name == "tu":
             if self._unit is not None:
                 raise self._fault("a unit <tu> begins inside another", _AGAIN)
-            self._unit, self._line = [None, None], self._parser.CurrentLineNumber
+            self._unit, self._line = [None] * 3, self._parser.CurrentLineNumber
         elif name == "tuv" and self._unit is not None:
             self._side = self._side_of(attributes.get("xml:lang") or attributes.get("lang") or "")
         elif name == "seg" and self._side is not None:
             self._segment, self._length, self._codes = [], 0, 0
+        elif name == "prop" and self._unit and self._side is None and attributes.get("type") == _PROPERTY:
+            self._side, self._segment, self._length, self._codes = _LINKS, [], 0, 0
 
     def _side_of(self, language: str) -> int | None:
         code = _code(language)
@@ -163,10 +220,12 @@ class _Units:
 
     def _end(self, name: str) -> None:
         self._depth -= 1
-        if self._segment is not None and name != "seg":
+        if self._segment is not None and name != ("prop" if self._side == _LINKS else "seg"):
             self._codes -= name in _CODES
         elif self._segment is not None:
             self._end_segment("".join(self._segment))
+            if name == "prop":
+                self._side = None
         elif name == "tuv":
             self._side = None
         elif name == "tu" and self._unit is not None:
@@ -189,11 +248,11 @@ class _Units:
                 self._warnings[side].note(NO_TEXT, self._line)
             else:
                 self._found[side] += 1
-        source, target = (
+        source, target, links = (
             plain_field(text or "", self._line, warnings)
             for text, warnings in zip(unit, self._warnings, strict=True)
         )
-        self.finished.append((source, target))
+        self.finished.append((source, target, links, self._line))
 
 
 def _code(language: str) -> str:

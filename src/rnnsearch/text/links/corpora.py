@@ -19,7 +19,7 @@ from rnnsearch.system.files import written_whole
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import SIDES, Side, side_repair, side_tokeniser
 from rnnsearch.text.formats.lines import read_lines
-from rnnsearch.text.formats.readers import ParallelText
+from rnnsearch.text.formats.readers import ParallelText, read_link_lines
 from rnnsearch.text.links.symmetrise import DEFAULT, symmetrise
 from rnnsearch.text.links.words import LinkWords, Range, given_words, project_back, tokeniser_ranges
 from rnnsearch.word_links import Link, format_links, parse_links
@@ -71,7 +71,7 @@ _EVERY = 1000  # pairs between two signs of progress
 
 
 class DirectionFile(NamedTuple):
-    """A Pharaoh file of one direction. swapped: it is written target-source."""
+    """A link file of one direction. swapped: it is written target-source."""
 
     path: str | Path
     swapped: bool = False
@@ -153,7 +153,7 @@ def link_files(
     method: str = DEFAULT,
     progress: Progress = lambda text, done, total: None,
 ) -> LinkReport:
-    """Symmetrises the Pharaoh files of any aligner.
+    """Symmetrises the link files of any aligner.
 
     Raises InputError for what is no link, if one file has more lines, and if both are empty.
     """
@@ -195,7 +195,8 @@ def _tokenise(
 def _pairs(forward: DirectionFile, reverse: DirectionFile) -> Iterator[tuple[list[Link], list[Link]]]:
     """Yields the links of both directions, pair by pair."""
     number = 0
-    for number, pair in enumerate(itertools.zip_longest(*map(read_lines, (forward.path, reverse.path))), 1):
+    lines = itertools.zip_longest(*map(read_link_lines, (forward.path, reverse.path)))
+    for number, pair in enumerate(lines, 1):
         found = []
         for file, other, line in zip((forward, reverse), (reverse, forward), pair, strict=True):
             if line is None:

@@ -23,8 +23,8 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.progress import Progress
 from rnnsearch.system.workers import ordered_map
 from rnnsearch.text.codec import SIDES, Side, side_repair, side_tokeniser
-from rnnsearch.text.formats.lines import RawInputWarnings, plain, read_lines
-from rnnsearch.text.formats.readers import ParallelText
+from rnnsearch.text.formats.lines import RawInputWarnings, plain
+from rnnsearch.text.formats.readers import ParallelText, read_link_lines
 from rnnsearch.text.links.words import (
     LinkWords,
     PairWordCounts,
@@ -117,7 +117,7 @@ def chunks(texts: Sequence[ParallelText], links: Sequence[str | Path]) -> Iterat
     """
     for number, text in enumerate(texts):
         file = links[number] if links else None
-        lines = None if file is None else read_lines(file)
+        lines = None if file is None else read_link_lines(file)
         first = 1
         pairs = text.pairs()
         while taken := list(_some(pairs)):
