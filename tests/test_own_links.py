@@ -92,22 +92,17 @@ def test_first_links_of_short_sentences_are_mostly_right() -> None:
     ("source", "target", "said"),
     [
         (("a.en", 10), ("b.fr", 10), "10 sentence pairs are too few to learn from"),
-        (("a.en", 200), ("a.fr", 199), "so they are not parallel"),
-        (("same.en", 200), ("same.fr", 200), "200 of 200 lines are the same in both files"),
-        (("a.en", 200), ("b.en", 200), "both files are in one language"),
         (("a.en", 200), ("a.en", 200), "both files are in one language"),
         (("a.en", 200), ("missing.fr", 0), "is no file on disk"),
-        (("a.en", 0), ("b.fr", 0), "0 sentence pairs are too few"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(
     command: Command, source: tuple[str, int], target: tuple[str, int], said: str
 ) -> None:
     for name, lines in (source, target):
-        if not name.startswith("missing"):
-            word = "sentence" if name.startswith("same") else name
-            Path(name).write_text("".join(f"the {word} number {number}\n" for number in range(lines)))
-    before = sorted(Path().iterdir())
+        if lines:
+            Path(name).write_text("".join(f"the {name} number {number}\n" for number in range(lines)))
+    before = sorted(Path().iterdir())  # test_first_try.py has what else is looked at
     done = command(*WORDS, source[0], target[0])
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert said in done.err

@@ -114,14 +114,6 @@ def test_a_run_of_before_the_checksums_is_read(tiny_run: Path, tmp_path: Path) -
                 Run.open(run)
 
 
-def test_subwords_travel_with_the_run(tiny_subword_run: Path, tmp_path: Path) -> None:
-    known = Run.open(tiny_subword_run)
-    moved = Run.open(Path(shutil.copytree(tiny_subword_run, tmp_path / "moved")))
-    line = "The European woman sees nothing."
-    assert moved.source.encode(line) == known.source.encode(line)
-    assert len(known.source.encode(line).ids) > len(known.source.encode(line).words) + 1
-
-
 @pytest.mark.parametrize("part", ["cell=lstm", "alignment=window", "tie_output=true", "initialisation=paper"])
 def test_weights_that_are_read_are_not_initialised(
     part: str, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -155,17 +147,6 @@ def test_the_best_weights_are_ready_for_search(tiny_run: Path) -> None:
     assert notes["dev_nll"] > 0
     assert stored.keys() == network.state_dict().keys()
     assert all(torch.equal(tensor, stored[name]) for name, tensor in network.state_dict().items())
-
-
-def test_weights_of_other_parts_are_refused_in_one_line(tiny_run: Path, tmp_path: Path) -> None:
-    run = Run.open(Path(shutil.copytree(tiny_run, tmp_path / "run")))
-    tensors, notes = load_tensors(run.model_path, "")
-    tensors["another"] = tensors.pop(min(tensors))
-    save_tensors(run.model_path, tensors, notes)
-    with pytest.raises(
-        InputError, match=r"model\.safetensors: does not fit config\.toml: there is no tensor"
-    ):
-        run.load_network()
 
 
 def test_weights_that_are_not_numbers_are_refused(tiny_run: Path, tmp_path: Path) -> None:
@@ -243,19 +224,6 @@ def test_tensors_that_cannot_be_written_leave_what_was_there(tmp_path: Path) -> 
     tensors, notes = load_tensors(path, "")
     assert (tensors["a"].tolist(), notes) == ([1, 1, 1], {"note": 1})
     assert [entry.name for entry in tmp_path.iterdir()] == ["tensors"]
-
-
-def test_tensors_that_share_memory_are_written_each(tmp_path: Path) -> None:
-    base = torch.arange(6.0).view(2, 3)
-    save_tensors(tmp_path / "tensors", {"base": base, "turned": base.T, "same": base}, {})
-    tensors, _ = load_tensors(tmp_path / "tensors", "")
-    assert torch.equal(tensors["turned"], base.T)
-    assert torch.equal(tensors["same"], base)
-
-
-def test_missing_tensors_have_a_remedy(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nosuch: is missing \(look elsewhere\)"):
-        load_tensors(tmp_path / "nosuch", "look elsewhere")
 
 
 def test_devices() -> None:

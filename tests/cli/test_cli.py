@@ -257,12 +257,7 @@ def removed(name: str) -> Callable[[Path], None]:
 # what happened to a run, and what the line says of it
 DAMAGE = {
     "no settings": (removed("config.toml"), "copy/config.toml: is not a run: No such file or directory"),
-    "settings cut short": (cut("config.toml", 310), "copy/config.toml: "),
     "settings not TOML": (replaced("config.toml", "[run]", "[run"), "copy/config.toml: is damaged"),
-    "settings not text": (
-        lambda folder: (folder / "config.toml").write_bytes(b"\xff\xfe"),
-        "copy/config.toml: is damaged",
-    ),
     "settings of another version": (
         replaced("config.toml", "format = 1", "format = 2"),
         "copy: is a run of format 2",
@@ -291,23 +286,8 @@ DAMAGE = {
         replaced("config.toml", '"gated"', '"gates"'),
         "model.cell = 'gates' is unknown",
     ),
-    "foreign code": (
-        replaced("config.toml", '"gated"', '"their:Cell"'),
-        "model.cell = 'their:Cell' names code outside rnnsearch (add --trust-code",
-    ),
-    "no vocabulary": (removed("vocabulary.source.txt"), "copy/vocabulary.source.txt: is missing"),
-    "a word too few": (
-        replaced("vocabulary.target.txt", "<unk>\n.\n", "<unk>\n"),
-        "copy/vocabulary.target.txt: is not what was written",
-    ),
     "no weights": (removed("model.safetensors"), "copy/model.safetensors: is missing (train it first"),
     "weights cut short": (cut("model.safetensors", 2000), "copy/model.safetensors: is damaged"),
-    "weights cut a little short": (cut("model.safetensors", -1), "copy/model.safetensors: is damaged"),
-    "empty weights": (cut("model.safetensors", 0), "copy/model.safetensors: is damaged"),
-    "a pickle": (
-        lambda folder: (folder / "model.safetensors").write_bytes(b"\x80\x04" * 100),
-        "copy/model.safetensors: is damaged",
-    ),
 }
 
 

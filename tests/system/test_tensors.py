@@ -27,9 +27,9 @@ from rnnsearch.system.tensors import (
     tensor_bytes,
 )
 
+MATRIX = torch.arange(6.0).view(2, 3)
 SOME = {
-    "matrix": torch.arange(6.0).view(2, 3),
-    "turned": torch.arange(6.0).view(2, 3).T,
+    **{"matrix": MATRIX, "turned": MATRIX.T, "same": MATRIX},  # which share their memory
     "number": torch.tensor(7),
     "empty": torch.empty(0, 3),
 } | {f"of {dtype}": torch.arange(3).to(dtype) for dtype in DTYPES}
@@ -50,7 +50,7 @@ def test_others_read_what_is_written(tmp_path: Path) -> None:
 
 
 def test_what_others_or_earlier_versions_wrote_is_read_without_checksum(tmp_path: Path) -> None:
-    tensors = {name: tensor.contiguous() for name, tensor in SOME.items()}
+    tensors = {name: tensor.clone().contiguous() for name, tensor in SOME.items()}
     save_file(tensors, tmp_path / "file", metadata={"notes": "{}"})
     assert same(tensors, load_tensors(tmp_path / "file", "")[0])
 
@@ -106,6 +106,8 @@ def test_pipes_and_folders_are_not_waited_for(tmp_path: Path) -> None:
     for name in ("pipe", ""):
         with pytest.raises(InputError, match="cannot be read"):
             load_tensors(tmp_path / name, "")
+    with pytest.raises(InputError, match=r"nosuch: is missing \(look elsewhere\)"):
+        load_tensors(tmp_path / "nosuch", "look elsewhere")
 
 
 def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:

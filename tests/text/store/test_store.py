@@ -51,8 +51,8 @@ def test_pairs_of_sentences() -> None:
         Pairs(SentenceIds.of([[0]]), SentenceIds.of([[0], [0]]))
 
 
-def test_a_store_opens_with_all_its_parts(store: Path) -> None:
-    corpus = Corpus.open(str(store))
+def test_a_store_that_was_moved_opens_with_all_its_parts(store: Path, tmp_path: Path) -> None:
+    corpus = Corpus.open(str(store.rename(tmp_path / "elsewhere")))
     assert corpus.settings == SETTINGS
     assert len(corpus.train) == 2
     assert corpus.dev is not None
@@ -61,11 +61,6 @@ def test_a_store_opens_with_all_its_parts(store: Path) -> None:
     assert corpus.source.decode(corpus.dev.source(0).tolist()).words == ["b", "<unk>"]
     assert corpus.dev.source(1).tolist() == [0]
     assert corpus.dev.target_lengths.tolist() == [2, 2]
-
-
-def test_a_store_can_be_moved(store: Path, tmp_path: Path) -> None:
-    store.rename(tmp_path / "elsewhere")
-    assert len(Corpus.open(tmp_path / "elsewhere").train) == 2
 
 
 def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
@@ -87,17 +82,6 @@ def test_every_file_has_a_checksum(store: Path) -> None:
         hashlib.sha256((store / name).read_bytes()).hexdigest() == checksum for checksum, name in lines
     )
     assert check_store(store) == len(lines)
-
-
-def test_a_single_bit_of_a_small_store_is_noticed_at_once(store: Path) -> None:
-    for path in sorted(store.iterdir()):
-        content = path.read_bytes()
-        for place in {0, len(content) // 2, len(content) - 1}:
-            path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-            with pytest.raises(InputError):
-                Corpus.open(store)
-        path.write_bytes(content)
-    assert len(Corpus.open(store, check=True).train) == 2
 
 
 def test_a_large_store_is_compared_when_asked(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,18 +196,20 @@ def test_pipes_and_other_arrays_are_no_store(store: Path, monkeypatch: pytest.Mo
 
 
 def test_a_missing_or_damaged_file_is_refused(store: Path) -> None:
-    needed = [path for path in sorted(store.iterdir()) if path.name != "data.toml"]
-    assert len([path for path in needed if path.suffix == ".npy"]) == 10
-    for path in needed:
+    assert len([*store.glob("*.npy")]) == 10
+    for path in sorted(store.iterdir()):
         content = path.read_bytes()
-        for damaged in (None, b"", content[:-1]):
+        places = {0, len(content) // 2, len(content) - 1}
+        one_bit = [content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in places]
+        for damaged in (None, b"", content[:-1], *one_bit):
             path.unlink(missing_ok=True)
             if damaged is not None:
                 path.write_bytes(damaged)
-            with pytest.raises(InputError, match=re.escape(path.name)):
+            named = path.suffix != ".toml" and damaged not in one_bit
+            with pytest.raises(InputError, match=re.escape(path.name) if named else ""):
                 Corpus.open(store)
         path.write_bytes(content)
-    assert len(Corpus.open(store).train) == 2
+    assert len(Corpus.open(store, check=True).train) == 2
 
 
 def test_ids_that_do_not_fit_their_offsets_are_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
