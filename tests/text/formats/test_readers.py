@@ -499,7 +499,7 @@ RECORDS: dict[str, Callable[[int], bytes]] = {
 
 @pytest.mark.parametrize("format", RECORDS)
 def test_a_large_file_is_read_pair_by_pair_up_to_its_damage(tmp_path: Path, format: str) -> None:
-    path, records = tmp_path / f"large.{format}", 50_000
+    path, records = tmp_path / f"large.{format}", 20_000
     with path.open("wb") as file:
         file.write(b"<tmx>" if format == "tmx" else b"")
         file.writelines(map(RECORDS[format], range(records)))
@@ -515,5 +515,5 @@ def test_a_large_file_is_read_pair_by_pair_up_to_its_damage(tmp_path: Path, form
         tracemalloc.stop()
     assert number == sound - 1
     assert peak < path.stat().st_size / 3
-    with pytest.raises(InputError, match=f"{path}:(50|100)001: "):
+    with pytest.raises(InputError, match=f"{path}:(20|40)001: "):
         list(pairs)
