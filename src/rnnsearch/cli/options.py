@@ -126,8 +126,8 @@ Json = Annotated[
 Precision = Annotated[
     str | None,
     typer.Option(
-        help="Number format of the matrix products: float32, bfloat16 (for CPUs that support it) or int8 "
-        "(the fastest)."
+        help="Number format of the matrix products: float32, bfloat16 (faster on some CPUs) or int8 (the "
+        "fastest)."
     ),
 ]
 Normalise = Annotated[str | None, typer.Option(help="Length normalisation: none, length or gnmt.")]
