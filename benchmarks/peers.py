@@ -132,11 +132,8 @@ def translated(toolkit: Toolkit, size: Size) -> str:
     for name in ("few", "many"):
         Path(f"{name}.out").unlink(missing_ok=True)
         seconds.append(timed(toolkit.translate(Path(f"{name}.src"), Path(f"{name}.out"))))
-        words.append(
-            len(Path(f"{name}.out").read_text(encoding="utf-8").split())
-            if Path(f"{name}.out").exists()
-            else 0
-        )
+        out = Path(f"{name}.out")
+        words.append(len(out.read_text(encoding="utf-8").split()) if out.exists() else 0)
     if seconds[0] is None or seconds[1] is None or words[1] < size.translated * size.length / 2:
         return f"– ({words[1] / size.translated:.1f} words per sentence)"
     return f"{(words[1] - words[0]) / (seconds[1] - seconds[0]):,.0f}"
@@ -144,18 +141,16 @@ def translated(toolkit: Toolkit, size: Size) -> str:
 
 def timed(command: list[str]) -> float | None:
     """Seconds of a command on one core, or None if it failed."""
-    one = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1",
-    }
-    pinned = (
-        ["taskset", "-c", str(min(os.sched_getaffinity(0))), *command] if sys.platform == "linux" else command
-    )
+    one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"), "1")
+    pin = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if sys.platform == "linux" else []
     started = time.perf_counter()
     done = subprocess.run(
-        pinned, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=one
+        [*pin, *command],
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | one,
     )
     if done.returncode:
         print(done.stdout[-2000:], file=sys.stderr)
@@ -212,35 +207,13 @@ max_length_ratio = 1.0
         encoding="utf-8",
     )
     ours = [sys.executable, "-m", "rnnsearch"]
-    timed(
-        [
-            *ours,
-            "prepare",
-            "train.src",
-            "train.trg",
-            "--dev",
-            "dev.src",
-            "dev.trg",
-            "--recipe",
-            "ours.toml",
-            "--out",
-            "store",
-        ]
-    )
+    prepare = "prepare train.src train.trg --dev dev.src dev.trg --recipe ours.toml --out store"
+    timed([*ours, *prepare.split()])
 
     def train(updates: int) -> list[str]:
         shutil.rmtree("run", ignore_errors=True)
-        return [
-            *ours,
-            "train",
-            "ours.toml",
-            "--data",
-            "store",
-            "--out",
-            "run",
-            "--set",
-            f"training.max_updates={updates}",
-        ]
+        words = f"train ours.toml --data store --out run --set training.max_updates={updates}"
+        return [*ours, *words.split()]
 
     return Toolkit(
         train,

@@ -5,8 +5,8 @@ step by step, plain autograd.
     python benchmarks/plain_pytorch.py --size paper --threads 1 --updates 2
 
 Both train on the same synthetic batches (80 pairs of one length), in turn in one process. The ratio of the
-median times of whole updates is printed. Our matrix products are in bfloat16 by default; the textbook network
-computes in float32 and, with --autocast, also under torch's autocast.
+median times of whole updates is printed. Our matrix products are in bfloat16; the textbook network computes
+in float32 and, with --autocast, also under torch's autocast.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import statistics
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rnnsearch.bench import random_batch, random_network
 from rnnsearch.config import load_config
-from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.machine import hardware, set_up_cpu
+from rnnsearch.system.machine import hardware
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.trainer import Trainer
 
-BATCH = 80
 SIZES = {  # embedding, hidden, alignment, maxout, words, words a side
     "small": (256, 512, 512, 256, 10_000, 15),
     "paper": (620, 1000, 1000, 500, 30_000, 25),
@@ -81,55 +81,36 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--size", choices=SIZES, default="small")
-    parser.add_argument(
-        "--precision", choices=("float32", "bfloat16"), default="bfloat16", help="of our products"
-    )
     parser.add_argument("--updates", type=int, default=5, help="of each, after one that warms up")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--autocast", action="store_true")
     arguments = parser.parse_args()
-    set_up_cpu(arguments.threads)
-    torch.manual_seed(1)
-    m, n, a, maxout, words, length = SIZES[arguments.size]
-    sizes = {"embedding_size": m, "hidden_size": n, "alignment_size": a, "maxout_size": maxout}
-    settings = load_config(
-        "",
-        [
-            *(f"model.{key}={value}" for key, value in sizes.items()),
-            f"training.precision={arguments.precision}",
-        ],
-    )
-    dtype = torch.bfloat16 if arguments.precision == "bfloat16" else torch.float32
-    trainer = Trainer(
-        TranslationNetwork(settings.model, words, words, product_dtype=dtype), settings.training, 0
-    )
+    *sizes, words, length = SIZES[arguments.size]
+    names = ("embedding", "hidden", "alignment", "maxout")
+    changes = [f"model.{name}_size={size}" for name, size in zip(names, sizes, strict=True)]
+    settings = load_config("", [*changes, f"training.threads={arguments.threads}"])
+    trainer = Trainer(random_network(settings, words, torch.bfloat16), settings.training, 0)
     contestants: dict[str, Callable[[Batch, int], object]] = {
         "ours": lambda batch, number: trainer.update([batch], number)
     }
-    for autocast in (False, True) if arguments.autocast else (False,):
-        network = Textbook(m, n, a, maxout, words)
+    for name in ("textbook", "textbook, autocast")[: 1 + arguments.autocast]:
+        network = Textbook(*sizes, words)
         optimiser = torch.optim.Adadelta(network.parameters(), lr=1.0, rho=0.95)
-        name = "textbook, autocast" if autocast else "textbook"
-        contestants[name] = lambda batch, _, n=network, o=optimiser, c=autocast: textbook_update(
-            n, o, batch, c
-        )  # type: ignore[misc]
+        update = partial(textbook_update, network, optimiser, autocast=name != "textbook")
+        contestants[name] = lambda batch, _, update=update: update(batch)  # type: ignore[misc]
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
-    lengths = torch.full((BATCH,), length + 1)
     for number in range(1, arguments.updates + 2):
-        ids = torch.randint(2, words, (2, BATCH, length + 1))
-        batch = Batch(ids[0], lengths, ids[1], lengths)
+        batch = random_batch(settings, words, length)
         for name, update in contestants.items():
             started = time.perf_counter()
             update(batch, number)
             seconds[name].append(time.perf_counter() - started)
     medians = {name: statistics.median(times[1:]) for name, times in seconds.items()}
-    print(
-        f"{hardware('cpu')}; {BATCH} pairs of {length} words, {words:,} words a side, {arguments.size} "
-        "sizes, Adadelta"
-    )
+    pairs = f"{len(batch.source)} pairs of {length} words, {words:,} words a side"
+    print(f"{hardware('cpu')}; {pairs}, {arguments.size} sizes, Adadelta")
     for name, median in medians.items():
         print(
-            f"{name:20} {BATCH * (length + 1) / median:8,.0f} target tokens/s   ours is "
+            f"{name:20} {batch.target.numel() / median:8,.0f} target tokens/s   ours is "
             f"{median / medians['ours']:.2f} times as fast"
         )
 
