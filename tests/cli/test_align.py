@@ -112,6 +112,8 @@ MISTAKES = """
 --plot-format gif → --plot-format does not know 'gif'
 --threshold 2 → --threshold
 --gold fr → is not a link
+--gold short → 6 pairs but 1 sentences of gold links
+--symmetrise product → --reverse-run
 --page en/p.html → en: cannot be written:
 """
 
@@ -119,16 +121,10 @@ MISTAKES = """
 @pytest.mark.parametrize("case", MISTAKES.strip().split("\n"))
 def test_mistakes(command: Command, folder: Path, tiny_run: Path, case: str) -> None:
     words, message = case.split(" → ")
+    Path("short").write_text("0-0\n")
     refused = command(f"align {tiny_run} en fr {words}")
     assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
     assert message in refused.err
-
-
-def test_gold_links_of_another_file_are_refused(command: Command, folder: Path, tiny_run: Path) -> None:
-    Path("short").write_text("0-0\n")
-    refused = command(f"align {tiny_run} en fr --gold short")
-    assert (refused.code, refused.out) == (2, "")
-    assert f"{PAIRS} pairs but 1 sentences of gold links" in refused.err
 
 
 def test_posterior_links(command: Command, folder: Path, tiny_run: Path) -> None:
@@ -141,12 +137,6 @@ def test_posterior_links(command: Command, folder: Path, tiny_run: Path) -> None
         assert one["score"] == other["score"]
         assert np.array(other["alignment"]).sum(1) == pytest.approx(1, abs=5e-3)
     assert any(one["alignment"] != other["alignment"] for one, other in zip(plain, informed, strict=True))
-
-
-def test_a_product_needs_two_directions(command: Command, folder: Path, tiny_run: Path) -> None:
-    result = command(f"align {tiny_run} en fr --symmetrise product")
-    assert result.code == 2
-    assert "--reverse-run" in result.err
 
 
 def test_exact_and_quick_posteriors_link_alike(command: Command, folder: Path, tiny_run: Path) -> None:
