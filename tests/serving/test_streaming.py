@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
+import pytest
 from starlette.testclient import TestClient
 
+from rnnsearch.records import Translation
 from rnnsearch.serving.routes import Growing
 from rnnsearch.serving.served_models import ServedModel
 from rnnsearch.serving.service import Place
@@ -27,7 +30,17 @@ def events(client: TestClient, **body: Any) -> list[tuple[str, Any]]:
     return found
 
 
-def test_words_grow_into_sentences_and_sentences_into_the_answer(client: TestClient) -> None:
+def test_words_grow_into_sentences_and_sentences_into_the_answer(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search waits after each word: on a busy machine all words could come with the sentence."""
+    tell = Growing.__call__
+
+    def slowly(self: Growing, place: Place, so_far: Translation) -> None:
+        tell(self, place, so_far)
+        time.sleep(0.03)
+
+    monkeypatch.setattr(Growing, "__call__", slowly)
     found = events(client, text=TEXTS, model="en-fr", beam=1, alignment=True, links=True)
     whole = client.post(
         "/v1/translate", json={"text": TEXTS, "model": "en-fr", "beam": 1, "alignment": True, "links": True}
