@@ -124,9 +124,13 @@ def main() -> None:
             if limit < 1:
                 break
             command = [sys.executable, __file__, *sys.argv[1:], "--one-part", name]
+            states[name] = "interrupted"
             states[name] = state_after(command, limit)
     finally:
-        rows = [json.loads(line) for line in options.out.read_text(encoding="utf-8").splitlines()]
+        written = options.out.read_text(encoding="utf-8").splitlines(keepends=True)
+        rows = [
+            json.loads(line) for line in written if line.endswith("}\n")
+        ]  # a killed part's last is not whole
         print(table(states, rows), flush=True)
     sys.exit(1 if failures(states, rows) else 0)
 

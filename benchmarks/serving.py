@@ -183,7 +183,7 @@ async def asked(
             faults.append(f"status {answer.status_code}: {answer.text}")
 
     async def one() -> None:
-        async with httpx2.AsyncClient(timeout=None, verify=False) as client:
+        async with httpx2.AsyncClient(timeout=None, verify=False, trust_env=False) as client:
             while wanted():
                 key = next(keys)
                 await send(client, key * 7919 % len(lines), key_in_white_space(key % (1 << BITS)))
@@ -221,12 +221,12 @@ def lone(
     here: list[float] = []
     there: list[float] = []
     some = [lines[number % len(lines)] for number in range(5 + options.lone)]  # the first five warm up
-    with service(options) as at, httpx2.Client(timeout=None) as client:
+    with service(options) as at, httpx2.Client(timeout=None, trust_env=False) as client:
         for line in some:
             times = [time.perf_counter()]
             translator.translate([line])
             times.append(time.perf_counter())
-            client.post(at.url, json={"text": line})
+            client.post(at.url, json={"text": line}).raise_for_status()
             here.append(times[1] - times[0])
             there.append(time.perf_counter() - times[1])
     here, there = here[5:], there[5:]

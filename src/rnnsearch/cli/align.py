@@ -107,7 +107,7 @@ LinksFormat = Annotated[
     str,
     typer.Option(
         help="Write the links as pharaoh (`0-0 1-2`), as jsonl (the pair, its words, links and their "
-        "probabilities) or as tmx (the pair, with Pharaoh links in a property)."
+        "probabilities; without --posterior α) or as tmx (the pair, with Pharaoh links in a property)."
     ),
 ]
 Picture = Annotated[
@@ -301,13 +301,15 @@ def _answer(
     from rnnsearch.text.formats.tmx import tmx_unit
     from rnnsearch.translation.aligner import AlignedPair
     from rnnsearch.translation.alignment_measures import measured
+    from rnnsearch.word_links import format_links
 
     if form == "json":
         return as_aligned_json(aligned, measured(aligned, truth).values())
     if form == TMX:
         return tmx_unit(aligned.lines, languages, aligned.links)
-    pair = AlignedPair.of(aligned)
-    return pair.pharaoh() if form == PHARAOH else json_.dumps(pair.to_dict(), ensure_ascii=False)
+    if form == PHARAOH:
+        return format_links(aligned.links)
+    return json_.dumps(AlignedPair.of(aligned).to_dict(), ensure_ascii=False)
 
 
 def _tmx_parts(form: str, aligner: WordAligner) -> tuple[tuple[str, str], str, str]:

@@ -46,7 +46,9 @@ class CorpusFiles(_StudyTable):
     )
     train: list[str] = Field([], description="pairs of a source file and a target file, or bilingual files")
     dev: list[str] = Field([], description="development files, named as the others are")
-    links: list[str] = Field([], description="word links (Pharaoh), a file for each corpus")
+    links: list[str] = Field(
+        [], description="word links (Pharaoh, JSON lines or TMX), a file for each corpus"
+    )
     links_reversed: bool = Field(False, description="the links are written target-source")
     align: Symmetrisation | None = Field(
         None, description="make the word links with eflomal (extra `align`), symmetrised so"
@@ -83,7 +85,7 @@ class Test(_StudyTable):
     reference: str
     gold: str | None = Field(
         None,
-        description="gold word links (Pharaoh or NAACL), for the alignment error rate of forced decoding",
+        description="gold word links, for the alignment error rate of forced decoding",
     )
     translate: bool = Field(True, description="false: only the references are scored and aligned")
     systems: dict[Name, str] = Field({}, description="translations of other systems, line by line")

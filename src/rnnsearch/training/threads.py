@@ -49,7 +49,7 @@ class Threads:
         training = self.settings.training
         in_bfloat16 = training.kernels and training.device == "cpu" and training.precision == "bfloat16"
         if in_bfloat16 and fastest_precision(torch.device("cpu")) == "float32":
-            self.say('bfloat16 is slower than float32 on this CPU: use training.precision = "float32"')
+            self.say('bfloat16 may be slower than float32 on this CPU: try training.precision = "float32"')
         if self.fixed:
             return
         if not remembered:

@@ -42,7 +42,8 @@ class AlignedPair:
 
     @classmethod
     def of(cls, one: Aligned) -> AlignedPair:
-        """Returns the pair of a result of WordAligner, whose weights are the probabilities."""
+        """Returns the pair of a result of WordAligner, whose weights are the probabilities: posteriors, or α
+        if it was made without them."""
         weights = one.result.alignment[:, :-1].T
         if one.reverse is not None:
             weights = np.sqrt(weights * one.reverse.alignment[:, :-1])

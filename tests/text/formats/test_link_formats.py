@@ -121,11 +121,12 @@ def test_malformed_json_is_one_line(tmp_path: Path, line: str) -> None:
 
 
 def test_possible_links_in_json_and_tmx(tmp_path: Path) -> None:
-    expected = [GoldLinks(frozenset({(0, 0)}), frozenset({(1, 2)})), GoldLinks(frozenset())]
-    (tmp_path / "gold").write_text(' {"links": "0-0 1?2"}\n{"links": []}\n')
+    none = GoldLinks(frozenset())
+    expected = [GoldLinks(frozenset({(0, 0)}), frozenset({(1, 2)})), none, none]
+    (tmp_path / "gold").write_text(' {"links": "0-0 1?2"}\n{"links": []}\n{"links": ""}\n')
     unit = '<tu><prop type="x-word-links">\n0-0\n1?2</prop><seg>9-9</seg></tu>'
     note = '<tu><prop type="x">9-9</prop><tuv xml:lang="en"><prop type="x-word-links">9-9</prop></tuv></tu>'
-    tmx = f"<tmx><body>{unit}{note}</body></tmx>".encode()
+    tmx = f"<tmx><body>{unit}{note}{note.replace('en', 'de')}</body></tmx>".encode()
     for suffix, pack in PACK.items():
         (tmp_path / f"gold.tmx{suffix}").write_bytes(pack(tmx))
     for name in ("gold", *(f"gold.tmx{suffix}" for suffix in PACK)):

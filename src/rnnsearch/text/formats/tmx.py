@@ -99,7 +99,7 @@ class _Units:
         self._fed = 0
         self._depth = 0
         self._unit: list[str | None] | None = None  # the sides of the unit that is being read
-        self._line = 0  # where it began
+        self._line, self._unit_depth = 0, 0  # where it began
         self._side: int | None = None  # that of the variant, <tuv>, that is being read, or _LINKS
         self._segment: list[str] | None = None
         self._length = 0
@@ -181,12 +181,17 @@ class _Units:
             if self._unit is not None:
                 raise self._fault("a unit <tu> begins inside another", _AGAIN)
             self._unit, self._line = [None] * 3, self._parser.CurrentLineNumber
+            self._unit_depth = self._depth
         elif name == "tuv" and self._unit is not None:
             self._side = self._side_of(attributes.get("xml:lang") or attributes.get("lang") or "")
         elif name == "seg" and self._side is not None:
             self._segment, self._length, self._codes = [], 0, 0
-        elif name == "prop" and self._unit and self._side is None and attributes.get("type") == _PROPERTY:
+        elif name == "prop" and self._is_of_unit() and attributes.get("type") == _PROPERTY:
             self._side, self._segment, self._length, self._codes = _LINKS, [], 0, 0
+
+    def _is_of_unit(self) -> bool:
+        """Returns whether the element that begins stands in a unit, and not in one of its variants."""
+        return self._unit is not None and self._depth == self._unit_depth + 1
 
     def _side_of(self, language: str) -> int | None:
         code = _code(language)
