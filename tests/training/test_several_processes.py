@@ -196,6 +196,36 @@ def test_what_torchrun_started_leaves_nobody_behind(victim: str, tiny_store: Pat
         assert f"{victim} (process" in lines[0]
 
 
+HELD_BACK = """
+import os, sys
+from rnnsearch.config import TrainingSettings
+from rnnsearch.training.interrupt import Interrupt
+from rnnsearch.training.launch import joined, launch_of_environment
+
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+with joined(launch_of_environment(), TrainingSettings(), Interrupt()) as processes:
+    for thread in map(int, os.listdir("/proc/self/task")):
+        if thread != os.getpid():
+            os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
+    for _ in range(3):
+        processes.said_by_all("word")
+sys.exit(2)
+"""
+"""Exchanges, and ends before the threads that exchanged have a turn: they run when nothing else does."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's scheduler")
+def test_threads_let_go_before_the_interpreter_ends() -> None:
+    for _ in range(3):
+        environment = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+        ranks = [
+            subprocess.Popen([sys.executable, "-c", HELD_BACK], env=os.environ | environment | {"RANK": rank})
+            for rank in "01"
+        ]
+        assert [rank.wait(120) for rank in ranks] == [2, 2]
+
+
 def free_port() -> str:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))

@@ -3,6 +3,7 @@ would."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import logging
@@ -45,6 +46,9 @@ LAUNCHERS_STORE = "TORCHELASTIC_USE_AGENT_STORE"
 ENDED: list[Any] = []
 """Process groups that are not used any more. A group's destructor waits for its threads with the interpreter
 locked, and a thread that drops its last tensor needs that lock: groups live until the process ends."""
+LETTING_GO = 0.5
+"""Seconds in which the threads of groups drop their last tensors, before the interpreter ends. A thread that
+asks an ending interpreter for its lock is ended in the midst of C++, and that aborts the process."""
 
 
 class Launch(NamedTuple):
@@ -105,6 +109,7 @@ def joined(
         sys.exit(2)
     finally:
         ENDED.extend((processes.group, distributed.group.WORLD))
+        atexit.register(time.sleep, LETTING_GO)
         distributed.destroy_process_group()
 
 
