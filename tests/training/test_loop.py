@@ -18,7 +18,7 @@ from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training import log, loop, trainer, validation
+from rnnsearch.training import beginning, log, loop, trainer, validation
 from rnnsearch.training.beginning import run_lock
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
@@ -288,6 +288,23 @@ def test_a_corpus_without_development_set(tmp_path: Path) -> None:
     run, said = train(Corpus.open(tmp_path / "store"), tmp_path / "run")
     assert "warning: the corpus has no development set" in said
     assert weights(run.path)[1]["update"] == 10  # the latest
+
+
+@pytest.mark.parametrize(
+    ("fastest", "changes", "told"),
+    [
+        ("float32", {"precision": "bfloat16"}, True),
+        ("bfloat16", {"precision": "bfloat16"}, False),
+        ("float32", {"precision": "bfloat16", "kernels": False}, False),
+        ("float32", {}, False),
+    ],
+)
+def test_slow_bfloat16_is_told(
+    fastest: str, changes: Any, told: bool, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beginning, "fastest_precision", lambda device: fastest)
+    _, said = train(corpus, tmp_path / "run", max_updates=1, **changes)
+    assert ("bfloat16 may be slower than float32 on this CPU" in said) == told
 
 
 def test_development_nll_is_the_mean_over_sentences(corpus: Corpus, tmp_path: Path) -> None:

@@ -43,22 +43,6 @@ def test_every_number_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(seconds > 0 for seconds in found.values())
 
 
-@pytest.mark.parametrize("fastest_here", ["float32", "bfloat16"])
-@pytest.mark.parametrize(
-    ("precision", "kernels"), [("bfloat16", True), ("bfloat16", False), ("float32", True)]
-)
-def test_slow_bfloat16_is_told(
-    fastest_here: str, precision: str, kernels: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(threads, "fastest_precision", lambda device: fastest_here)
-    said: list[str] = []
-    Threads(settings(precision=precision, kernels=kernels, threads=1), 1, said.append).begin(0)
-    if precision == "bfloat16" and kernels and fastest_here == "float32":
-        assert said == ['bfloat16 may be slower than float32 on this CPU: try training.precision = "float32"']
-    else:
-        assert not said
-
-
 class Machine:
     """Four cores, a clock, and how long a time step takes with each number of threads."""
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from rnnsearch.config import ModelSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.model.encoder import ENCODERS
+from rnnsearch.model.layers import fastest_precision
 from rnnsearch.run import Run, refuse_run
 from rnnsearch.system.files import remove_partial_files
 from rnnsearch.system.locks import only_one
@@ -199,6 +200,13 @@ def restored(run: Run, trainer: Trainer, wanted: TrainingProgress) -> TrainingPr
         what = f"began with {progress.begun_from or 'new weights'}, not with {wanted.begun_from}"
         raise InputError(what, file=run.path, remedy="--resume needs no --from")
     return progress
+
+
+def may_be_slow(training: TrainingSettings) -> bool:
+    """Returns whether training multiplies in bfloat16 on a CPU that is not known to be faster with it."""
+    in_bfloat16 = training.kernels and training.precision == "bfloat16"
+    cpu = torch.device("cpu")
+    return in_bfloat16 and training.device == cpu.type and fastest_precision(cpu) == "float32"
 
 
 def check_links(corpus: Corpus, training: TrainingSettings) -> None:

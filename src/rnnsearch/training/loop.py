@@ -14,7 +14,7 @@ from rnnsearch.run import Run
 from rnnsearch.system.extras import need
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.text.store.order import ChosenPairs, Position
-from rnnsearch.training.beginning import Begun, Task, begun
+from rnnsearch.training.beginning import Begun, Task, begun, may_be_slow
 from rnnsearch.training.checkpoint import TrainingProgress, save_checkpoint
 from rnnsearch.training.display import Display
 from rnnsearch.training.interrupt import Interrupt, TrainingInterrupted, interruptible
@@ -141,6 +141,10 @@ class Session:
             self.shown.say(
                 "warning: the corpus has no development set: the latest weights are saved, and "
                 "training.patience has no effect"
+            )
+        if may_be_slow(self.training):
+            self.shown.say(
+                'bfloat16 may be slower than float32 on this CPU: try training.precision = "float32"'
             )
         if self.processes.is_first:
             self.threads.begin(self.progress.threads)

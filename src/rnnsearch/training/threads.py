@@ -9,7 +9,6 @@ import torch
 
 from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
-from rnnsearch.model.layers import fastest_precision
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.workers import core_count
 
@@ -46,10 +45,6 @@ class Threads:
     def begin(self, remembered: int) -> None:
         """Uses the number of threads that the run had when it was saved, which makes resuming exact; measures
         if it is 0."""
-        training = self.settings.training
-        in_bfloat16 = training.kernels and training.device == "cpu" and training.precision == "bfloat16"
-        if in_bfloat16 and fastest_precision(torch.device("cpu")) == "float32":
-            self.say('bfloat16 may be slower than float32 on this CPU: try training.precision = "float32"')
         if self.fixed:
             return
         if not remembered:
