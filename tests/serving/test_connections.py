@@ -175,7 +175,8 @@ def test_requests_that_are_sent_at_once_are_answered_in_their_order(loopback: Lo
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="needs IPv6")
 def test_the_address_of_all_is_reached_by_both_versions_of_ip() -> None:
     with server.bound_socket("::", 0) as bound:
-        socket.create_connection(("127.0.0.1", bound.getsockname()[1]), timeout=5).close()
+        for address in ("127.0.0.1", "::1"):
+            socket.create_connection((address, bound.getsockname()[1]), timeout=5).close()
 
 
 def test_too_many_connections_are_told_to_come_later(
