@@ -175,6 +175,11 @@ def test_commands_of_the_page(
         assert answers(tmp_path / "scored", name) == command("score", tiny_run, *pair).lines
         aligned = command("align", tiny_run, *pair, "--reverse-run", tiny_reverse_run).lines
     assert answers(tmp_path / "aligned", "1.parquet") == aligned
+    linked = [*next(words for words in ran if words[0] == "align")[:-1], "linked", "--links-format", "jsonl"]
+    done = command(*(cluster.address if word == "head:6379" else word for word in linked))
+    assert done.code == 0, done.err
+    records = map(json.loads, (tmp_path / "linked/answers/1.parquet.jsonl").read_text("utf-8").splitlines())
+    assert [" ".join(f"{i}-{j}" for i, j in record["links"]) for record in records] == aligned
 
 
 def shown() -> Sequence[list[str]]:
