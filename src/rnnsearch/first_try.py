@@ -286,7 +286,7 @@ class PageDisplay(Display):
         with suppress(OSError, InputError):  # a page that cannot be made never ends a training
             rows = read_statistics(self.run).get("validations", [])
             x = [row["seconds"] / 60 for row in rows]
-            names = {"train_nll_per_word": "loss per word", "dev_bleu": "BLEU on the development text"}
+            names = {"train_nll_per_word": "loss per word", "dev_bleu": "BLEU (development)"}
             self.charts = []
             for place, (key, name) in enumerate(names.items() if rows else ()):
                 y = [round(row[key], 2) if key in row else None for row in rows]
