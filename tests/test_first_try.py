@@ -51,7 +51,7 @@ def test_it_goes_on_after_ctrl_c_and_ends_with_scores_and_a_page(
     assert stopped.err.endswith("; the same command goes on\n")
     during = Path("try/page/index.html").read_text()
     assert 'http-equiv="refresh"' in during
-    assert "BLEU on the development text" in during
+    assert "BLEU (development)" in during
     finished = command(line)
     assert finished.code == 0, finished.err
     assert made == [1, 2, 3, 4]
@@ -60,6 +60,12 @@ def test_it_goes_on_after_ctrl_c_and_ends_with_scores_and_a_page(
     assert 'http-equiv="refresh"' not in after
     assert 'href="report/index.html"' in after
     assert Path("try/page/report/index.html").exists()
+    assert [name in after for name in (">BLEU<", ">chrF2<", ">TER<", ">multi-BLEU<")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
     assert finished.out.startswith("scores   BLEU ")
     assert "translate try/run\n" in finished.out
     assert Translator.load("try/run").translate(["The dog sleeps ."])
