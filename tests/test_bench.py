@@ -11,7 +11,7 @@ import pytest
 import torch
 from command_line import sets, sizes
 
-from rnnsearch import bench, bench_alignment
+from rnnsearch import bench
 from rnnsearch.config import Settings, load_config
 
 SMALL = [*sizes(8), "training.batch_size=3", "search.batch_size=3", "search.beam=2"]
@@ -154,14 +154,14 @@ def test_alignment_has_a_row_for_each_way(settings: Settings, monkeypatch: pytes
     """α and the posterior after a warm-up, the exact one once; all of the same batch."""
     asked: list[tuple[str, bool, tuple[int, ...]]] = []
     for name in ("quick_alignment", "forced_decoding"):
-        made = getattr(bench_alignment, name)
+        made = getattr(bench, name)
 
         def watched(*arguments: Any, posterior: bool, name: str = name, made: Any = made) -> Any:
             asked.append((name, posterior, tuple(arguments[-1].target.shape)))
             return made(*arguments, posterior=posterior)
 
-        monkeypatch.setattr(bench_alignment, name, watched)
-    result = bench_alignment.bench_network(settings, words=20, length=4, repetitions=2)
+        monkeypatch.setattr(bench, name, watched)
+    result = bench.bench_network(settings, words=20, length=4, repetitions=2)
     assert asked == [("quick_alignment", False, (3, 5))] * 3 + [("quick_alignment", True, (3, 5))] * 3 + [
         ("forced_decoding", True, (3, 5))
     ]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rnnsearch.text.preparing.preparation_report import PreparationReport
     from rnnsearch.text.preparing.prepare import prepare
     from rnnsearch.text.store.corpus import Corpus
-    from rnnsearch.training.interrupt import TrainingInterrupted
+    from rnnsearch.training.launch import TrainingInterrupted
     from rnnsearch.training.loop import train
     from rnnsearch.translation.aligner import AlignedPair, Aligner
     from rnnsearch.translation.translator import Translator
@@ -53,7 +53,7 @@ _LAZY = {
     "PreparationReport": "rnnsearch.text.preparing.preparation_report",
     "Corpus": "rnnsearch.text.store.corpus",
     "train": "rnnsearch.training.loop",
-    "TrainingInterrupted": "rnnsearch.training.interrupt",
+    "TrainingInterrupted": "rnnsearch.training.launch",
     "Run": "rnnsearch.run",
     "load_config": "rnnsearch.config",
     "recipe_names": "rnnsearch.config",
@@ -114,7 +114,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from rnnsearch.system.version import package_version
+        from rnnsearch.system.extras import package_version
 
         return package_version()
     if name not in _LAZY:

@@ -1,5 +1,5 @@
-"""How fast a network trains and translates on this machine: synthetic ids of one length, no text, nothing
-written."""
+"""How fast a network trains, translates and aligns on this machine: synthetic ids of one length, or a text to
+align; nothing is written."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from rnnsearch.config import Settings
+from rnnsearch.config import SearchSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.model.layers import linear_cache
+from rnnsearch.model.layers import fastest_precision, linear_cache
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
+from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu, usable_device
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.training.interrupt import Interrupt
-from rnnsearch.training.launch import joined, launch_of_environment, launched
+from rnnsearch.training.launch import Interrupt, joined, launch_of_environment, launched
 from rnnsearch.training.processes import part_of
 from rnnsearch.training.trainer import Trainer
+from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.joint import search
+from rnnsearch.translation.quick_alignment import quick_alignment
 from rnnsearch.translation.readers import begin_search
+from rnnsearch.translation.translator import Translator
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +86,7 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
         seconds, memory = launched(training.processes, time_updates, *arguments)
     with torch.device("meta"):
         network = TranslationNetwork(settings.model, words, words, trust_code=True)
-    return _throughput(
-        "training on", settings, network, training.precision, training.batch_size, length, 0, seconds, memory
-    )
+    return _throughput("training on", settings, training, network, length, seconds, memory)
 
 
 def time_updates(settings: Settings, words: int, length: int, repetitions: int) -> tuple[list[float], int]:
@@ -139,18 +141,8 @@ def bench_translation(
         search(readers, lengths, limits)
 
     seconds = timed(translate, repetitions, settings.training.device)
-    return _throughput(
-        "translating",
-        settings,
-        network,
-        limits.precision,
-        limits.batch_size,
-        length,
-        limits.beam,
-        seconds,
-        peak_memory(settings.training.device),
-        lexical_shortlist,
-    )
+    memory = peak_memory(settings.training.device)
+    return _throughput("translating", settings, limits, network, length, seconds, memory, lexical_shortlist)
 
 
 def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
@@ -220,31 +212,30 @@ def timed(work: Callable[[], object], repetitions: int, device: str, *, warm_up:
 def _throughput(
     what: str,
     settings: Settings,
+    own: TrainingSettings | SearchSettings,
     network: TranslationNetwork,
-    precision: str,
-    sentences: int,
     length: int,
-    beam: int,
     seconds: list[float],
     memory: int,
     lexical_shortlist: int = 0,
 ) -> Throughput:
+    """own: the settings of this work."""
     median = statistics.median(seconds)
     return Throughput(
         what=what,
         hardware=hardware(settings.training.device),
         torch=torch.__version__,
-        precision=precision,
-        sentences=sentences,
+        precision=own.precision,
+        sentences=own.batch_size,
         length=length,
         source_words=network.source_embedding.weight.shape[0],
         target_words=network.target_embedding.weight.shape[0],
         parameters=sum(parameter.numel() for parameter in network.parameters()),
-        beam=beam,
+        beam=own.beam if isinstance(own, SearchSettings) else 0,
         lexical_shortlist=lexical_shortlist,
         seconds=median,
-        words_per_second=sentences * (length + 1) / median,
-        sentences_per_second=sentences / median,
+        words_per_second=own.batch_size * (length + 1) / median,
+        sentences_per_second=own.batch_size / median,
         peak_memory=memory,
     )
 
@@ -255,3 +246,136 @@ def peak_memory(device: str) -> int:
     if device.startswith("cuda"):
         return torch.cuda.max_memory_allocated(device)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+WAYS = {"α": (False, False), "posterior": (True, False), "posterior, --exact": (True, True)}
+"""Options (posterior, exact) of `rnnsearch align`; only links are made, no scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentSpeed:
+    """One way to align. seconds: of all pairs, tokenisation included where they are text; the median of the
+    repetitions.
+
+    The exact posterior is computed once, since it may take a hundred times as long as the others.
+    """
+
+    way: str
+    precision: str
+    seconds: float
+    pairs_per_second: float
+    words_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentSpeeds:
+    """words: target words without the end of sentence. peak memory, in bytes: as in `Throughput`."""
+
+    what: str
+    hardware: str
+    torch: str
+    pairs: int
+    words: int
+    batch_size: int
+    target_words: int
+    ways: list[AlignmentSpeed]
+    peak_memory: int
+
+    def text(self) -> str:
+        """Returns a table for a person, with two lines above it."""
+        rows = [
+            f"| {one.way} | {one.precision} | {one.pairs_per_second:,.1f} | {one.words_per_second:,.0f} | "
+            f"{one.seconds:,.2f} |"
+            for one in self.ways
+        ]
+        lines = [
+            f"aligning {self.pairs:,} pairs ({self.words:,} target words) of {self.what}, "
+            f"{self.batch_size} together, on {self.hardware}",
+            f"{self.target_words:,} target words in the vocabulary, torch {self.torch}, peak memory "
+            f"{self.peak_memory / 2**30:.2f} GiB",
+            "| alignment | products | pairs/s | target words/s | seconds |",
+            "|---|---|---|---|---|",
+            *rows,
+        ]
+        return "\n".join(lines)
+
+
+def bench_network(settings: Settings, *, words: int, length: int, repetitions: int) -> AlignmentSpeeds:
+    """Measures the alignment of `search.batch_size` random pairs of `length` words by an untrained network.
+
+    Such a network attends to all words alike, and its posterior leaves nothing out: this is the slowest case.
+    """
+    device, count = settings.training.device, settings.search.batch_size
+    network = random_network(settings, words, torch.float32).to(device)
+    precision = fastest_precision(usable_device(device))
+    caches = {True: [linear_cache(getattr(torch, precision))], False: [linear_cache()]}
+    ids, lengths = random_ids(count, length, words)
+    batch = Batch(ids, lengths, ids.flip(0), lengths).to(device)
+
+    def align(posterior: bool, exact: bool) -> None:
+        if exact:
+            forced_decoding([network], batch, posterior=posterior)
+        else:
+            quick_alignment([network], caches[posterior], batch, posterior=posterior)
+
+    return _speeds(
+        align,
+        precision,
+        repetitions,
+        device,
+        what="an untrained network, where every source word may matter",
+        pairs=count,
+        words=count * length,
+        batch_size=count,
+        target_words=words,
+    )
+
+
+def bench_run(
+    translator: Translator, pairs: Sequence[tuple[str, str]], *, batch_size: int, repetitions: int
+) -> AlignmentSpeeds:
+    """Measures the alignment of text by a run. Raises InputError as `Translator.force` does."""
+    device = translator.networks[0].output.weight.device
+    precision = fastest_precision(device)
+
+    def align(posterior: bool, exact: bool) -> None:
+        for _ in translator.force(pairs, batch_size, posterior=posterior, exact=exact, scored=False):
+            pass
+
+    return _speeds(
+        align,
+        precision,
+        repetitions,
+        str(device),
+        what="text",
+        pairs=len(pairs),
+        words=sum(len(translator.target.tokeniser.words(target)) for _, target in pairs),
+        batch_size=batch_size,
+        target_words=len(translator.target.vocabulary),
+    )
+
+
+def _speeds(
+    align: Callable[[bool, bool], None],
+    precision: str,
+    repetitions: int,
+    device: str,
+    *,
+    pairs: int,
+    words: int,
+    **about: Any,
+) -> AlignmentSpeeds:
+    ways = []
+    for way, (posterior, exact) in WAYS.items():
+        count, used = 1 if exact else repetitions, precision if posterior and not exact else "float32"
+        median = statistics.median(timed(partial(align, posterior, exact), count, device, warm_up=not exact))
+        ways.append(AlignmentSpeed(way, used, median, pairs / median, words / median))
+    return AlignmentSpeeds(
+        hardware=hardware(device),
+        torch=torch.__version__,
+        pairs=pairs,
+        words=words,
+        ways=ways,
+        peak_memory=peak_memory(device),
+        **about,
+    )

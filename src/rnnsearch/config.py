@@ -29,7 +29,7 @@ Table = TypeVar("Table", bound=BaseModel)
 
 class _Section(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(
-        extra="forbid", validate_assignment=True, frozen=True, allow_inf_nan=False
+        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
 
 
@@ -37,52 +37,41 @@ class DataSettings(_Section):
     """How text becomes token ids. `rnnsearch prepare` uses these settings; afterwards they are fixed for the
     corpus and its runs."""
 
-    source_language: Language = Field("en", description="language code of the source, for the tokeniser")
-    target_language: Language = Field("fr", description="language code of the target, for the tokeniser")
-    tokeniser: Literal["moses", "space"] = Field(
-        "moses", description="Moses's tokeniser, or text that is already split by spaces"
-    )
-    lowercase: bool = Field(False, description="lowercase all words; translations are then lowercase too")
-    subwords: Literal["none", "unigram", "bpe"] = Field(
-        "none", description="split words into sentencepiece subwords of this kind, or not"
-    )
-    vocabulary_size: Positive = Field(
-        30_000,
-        description="number of most frequent words of each language (the shortlist of Sec. 4.1); with "
-        "subwords, number of subwords",
-    )
-    minimum_count: Positive = Field(
-        1, description="a word must occur at least this often to enter the vocabulary"
-    )
-    max_words: Length = Field(200, description="drop pairs with more words than this on either side")
-    max_ratio: float = Field(
-        9.0,
-        ge=0,
-        description="drop pairs if one side has more than this many times the words of the other; 0 = never",
-    )
-    drop_identical: bool = Field(False, description="drop pairs whose two sides have the same words")
-    drop_duplicates: bool = Field(False, description="drop repeated pairs, all but the first")
-    drop_control_characters: bool = Field(
-        False, description="drop pairs that contain a control character; otherwise it is replaced by a space"
-    )
-    entities: Literal["keep", "resolve", "drop"] = Field(
-        "keep", description="HTML entities such as &amp;: keep them, decode them, or drop the pair"
-    )
-    french_elisions: bool = Field(
-        False,
-        description="repair the French lines of training text: qu' il → qu'il, ’ → ', cur → cœur, Quoi? → "
-        "Quoi ?; "
-        "translation leaves its input as it is",
-    )
-    language_certainty: float = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="drop pairs if a side is in another language with at least this probability, for "
-        "example 0.9; 0 = never; "
-        "needs the extra `language`",
-    )
-    seed: Seed = Field(1, description="random seed of the shuffle of the training pairs (B.2)")
+    source_language: Language = "en"
+    """language code of the source, for the tokeniser"""
+    target_language: Language = "fr"
+    """language code of the target, for the tokeniser"""
+    tokeniser: Literal["moses", "space"] = "moses"
+    """Moses's tokeniser, or text that is already split by spaces"""
+    lowercase: bool = False
+    """lowercase all words; translations are then lowercase too"""
+    subwords: Literal["none", "unigram", "bpe"] = "none"
+    """split words into sentencepiece subwords of this kind, or not"""
+    vocabulary_size: Positive = 30_000
+    """number of most frequent words of each language (the shortlist of Sec. 4.1); with subwords, number of
+    subwords"""
+    minimum_count: Positive = 1
+    """a word must occur at least this often to enter the vocabulary"""
+    max_words: Length = 200
+    """drop pairs with more words than this on either side"""
+    max_ratio: float = Field(9.0, ge=0)
+    """drop pairs if one side has more than this many times the words of the other; 0 = never"""
+    drop_identical: bool = False
+    """drop pairs whose two sides have the same words"""
+    drop_duplicates: bool = False
+    """drop repeated pairs, all but the first"""
+    drop_control_characters: bool = False
+    """drop pairs that contain a control character; otherwise it is replaced by a space"""
+    entities: Literal["keep", "resolve", "drop"] = "keep"
+    """HTML entities such as &amp;: keep them, decode them, or drop the pair"""
+    french_elisions: bool = False
+    """repair the French lines of training text: qu' il → qu'il, ’ → ', cur → cœur, Quoi? → Quoi ?;
+    translation leaves its input as it is"""
+    language_certainty: float = Field(0.0, ge=0, le=1)
+    """drop pairs if a side is in another language with at least this probability, for example 0.9; 0 =
+    never; needs the extra `language`"""
+    seed: Seed = 1
+    """random seed of the shuffle of the training pairs (B.2)"""
 
     @field_validator("max_ratio")
     @classmethod
@@ -96,264 +85,187 @@ class ModelSettings(_Section):
     """The network (appendix A), with the sizes of A.2.3. For each part, name a built-in one or your own
     `package.module:Class`."""
 
-    cell: str = Field("gated", description="recurrent unit f: gated (A.1.1), lstm, tanh")
-    encoder: str = Field(
-        "bidirectional", description="encoder: bidirectional (3.2), forward, embedding, embedding-position"
-    )
-    alignment: str = Field(
-        "additive",
-        description="alignment model a: additive (A.1.2), fixed (RNNencdec, with encoder = forward), dot, "
-        "general, window, recurrent, "
-        "recurrent-scalar, coverage, coverage-neural",
-    )
-    readout: str = Field("maxout", description="hidden layer before the output: maxout (A.2.2), tanh")
-    wiring: Literal["eq4", "appendix", "released"] = Field(
-        "released",
-        description="decoder variant: which state and context predict y_i (Eq. 4, appendix A.2.2, or the "
-        "authors' released code)",
-    )
-    decoder: Literal["forward", "backward", "bidirectional"] = Field(
-        "forward",
-        description="direction in which the target is read and written; bidirectional = one decoder for "
-        "each direction",
-    )
-    embedding_size: Size = Field(620, description="m, size of a word embedding")
-    hidden_size: Size = Field(
-        1000, description="n, hidden units of the decoder and of each encoder direction"
-    )
-    encoder_size: Size | None = Field(
-        None, description="hidden units of each encoder direction, if different from hidden_size"
-    )
-    alignment_size: Size = Field(
-        1000, description="n', hidden units of the alignment model; with recurrent, the size d of its state"
-    )
-    maxout_size: Size = Field(500, description="l, maxout units")
-    factored_output: bool = Field(
-        False,
-        description="output layer l → m → K, as in the authors' released code; otherwise l → K, as in the "
-        "paper",
-    )
-    initialisation: Literal["paper", "glorot"] = Field(
-        "paper", description="initial weights: as in B.1, or with the variances of Glorot & Bengio 2010"
-    )
-    tie_output: bool = Field(
-        False,
-        description="share one matrix between target embeddings and output layer; needs factored_output or "
-        "maxout_size = embedding_size",
-    )
+    cell: str = "gated"
+    """recurrent unit f: gated (A.1.1), lstm, tanh"""
+    encoder: str = "bidirectional"
+    """encoder: bidirectional (3.2), forward, embedding, embedding-position"""
+    alignment: str = "additive"
+    """alignment model a: additive (A.1.2), fixed (RNNencdec, with encoder = forward), dot, general,
+    window, recurrent, recurrent-scalar, coverage, coverage-neural"""
+    readout: str = "maxout"
+    """hidden layer before the output: maxout (A.2.2), tanh"""
+    wiring: Literal["eq4", "appendix", "released"] = "released"
+    """decoder variant: which state and context predict y_i (Eq. 4, appendix A.2.2, or the authors'
+    released code)"""
+    decoder: Literal["forward", "backward", "bidirectional"] = "forward"
+    """direction in which the target is read and written; bidirectional = one decoder for each direction"""
+    embedding_size: Size = 620
+    """m, size of a word embedding"""
+    hidden_size: Size = 1000
+    """n, hidden units of the decoder and of each encoder direction"""
+    encoder_size: Size | None = None
+    """hidden units of each encoder direction, if different from hidden_size"""
+    alignment_size: Size = 1000
+    """n', hidden units of the alignment model; with recurrent, the size d of its state"""
+    maxout_size: Size = 500
+    """l, maxout units"""
+    factored_output: bool = False
+    """output layer l → m → K, as in the authors' released code; otherwise l → K, as in the paper"""
+    initialisation: Literal["paper", "glorot"] = "paper"
+    """initial weights: as in B.1, or with the variances of Glorot & Bengio 2010"""
+    tie_output: bool = False
+    """share one matrix between target embeddings and output layer; needs factored_output or maxout_size =
+    embedding_size"""
 
 
 class TrainingSettings(_Section):
     """How the network is trained (appendix B). Whatever the paper did not use is off by default."""
 
-    max_length: Length = Field(
-        50,
-        description="train on pairs with at most this many words (or subwords) on both sides, the end of "
-        "sentence not counted (4.2)",
-    )
-    batch_size: int = Field(80, gt=0, le=100_000, description="sentence pairs in a batch (B.2)")
-    batch_tokens: Positive | None = Field(
-        None,
-        description="limit batches by tokens instead: at most this many source or target positions, "
-        "padding included",
-    )
-    length_multiple: int = Field(
-        1,
-        gt=0,
-        le=1_024,
-        description="pad sentences to a multiple of this length, so that a GPU meets fewer shapes; padding "
-        "costs time",
-    )
-    pool_batches: int = Field(
-        20, gt=0, le=100_000, description="batches that are sorted by length together (B.2)"
-    )
-    reshuffle: bool = Field(
-        False, description="shuffle the pairs again in every epoch; the paper shuffles once"
-    )
-    accumulate: int = Field(
-        1, gt=0, le=10_000, description="batches whose gradients are summed for one update"
-    )
-    optimiser: Literal["adadelta", "adam", "adamw", "sgd"] = Field(
-        "adadelta", description="optimiser; the paper uses Adadelta (B.2)"
-    )
-    learning_rate: float = Field(
-        1.0, gt=0, description="learning rate; keep 1 for Adadelta, which has none of its own"
-    )
-    rho: Probability = Field(0.95, description="ρ, decay of Adadelta's averages (B.2)")
-    epsilon: float = Field(1e-6, gt=0, description="ε of Adadelta (B.2) or Adam")
-    betas: tuple[Probability, Probability] = Field((0.9, 0.999), description="β₁ and β₂ of Adam")
-    weight_decay: float = Field(0.0, ge=0, description="weight decay of the optimiser")
-    schedule: Literal["constant", "inverse_sqrt", "cosine", "linear"] = Field(
-        "constant", description="learning rate schedule after warm-up"
-    )
-    warmup: Count = Field(0, description="updates in which the learning rate rises linearly from 0")
-    clip_norm: float = Field(
-        1.0, ge=0, description="clip the L2 norm of the gradient to this value (B.2); 0 = never"
-    )
-    dropout_embedding: Probability = Field(
-        0.0, description="dropout probability of the embeddings of both sides"
-    )
-    dropout_recurrent: Probability = Field(
-        0.0,
-        description="dropout probability of the recurrent states, with one mask per sequence (Gal & "
-        "Ghahramani 2016)",
-    )
-    dropout_readout: Probability = Field(
-        0.0, description="dropout probability of t, the hidden layer before the output"
-    )
-    sampled_softmax: Count = Field(
-        0,
-        description="train with a softmax over this many target words, including those of the next "
-        "sentences, instead of all words "
-        "(Jean et al. 2015); 0 = all words",
-    )
-    label_smoothing: Probability = Field(
-        0.0, description="probability mass that is moved from the reference word to all words"
-    )
-    alignment_loss: Literal["none", "cross-entropy", "squared", "product"] = Field(
-        "none",
-        description="second loss that teaches α the word links of the corpus: −Σ a log α, Σ (a − α)², or "
-        "−log Σ a α",
-    )
-    alignment_weight: float = Field(
-        1.0, ge=0, description="factor of the alignment loss, which is summed over words like the NLL"
-    )
-    alignment_annealing: Count = Field(
-        0,
-        description="updates in which the factor changes linearly from alignment_weight to "
-        "alignment_final_weight; 0 = never",
-    )
-    alignment_final_weight: float = Field(
-        0.0, ge=0, description="factor of the alignment loss after alignment_annealing updates"
-    )
-    alignment_forcing: Literal["none", "known", "mixed"] = Field(
-        "none",
-        description="compute contexts from the word links instead of α during training: never, always, or "
-        "for some sentences",
-    )
-    alignment_forcing_probability: Probability = Field(
-        0.5, description="probability that a sentence uses its word links, with alignment_forcing = mixed"
-    )
-    average_decay: Probability = Field(
-        0.0,
-        description="decay of an exponential average of the weights, which is then validated and saved; 0 "
-        "= no average",
-    )
-    precision: Literal["float32", "bfloat16"] = Field(
-        "float32", description="number format of the matrix products; states and weights are always float32"
-    )
-    kernels: bool = Field(
-        True,
-        description="use the faster versions of model and loss (package rnnsearch.kernels); false: plain "
-        "PyTorch, slower, in float32",
-    )
-    processes: int = Field(
-        1,
-        gt=0,
-        le=256,
-        description="worker processes on this machine's CPU that share each batch; changes rounding and "
-        "dropout masks; "
-        "torchrun sets the number otherwise",
-    )
-    exchange_timeout: float = Field(
-        600.0,
-        gt=0,
-        le=1e6,
-        description="seconds after which a process that does not answer the others ends the training",
-    )
-    threads: int = Field(
-        0,
-        ge=0,
-        le=1_024,
-        description="CPU threads of each process; 0 = divide all cores among the processes, fewer while "
-        "that is clearly faster",
-    )
-    device: str = Field("cpu", description="device: cpu, cuda or cuda:N")
-    seed: Seed = Field(1, description="random seed of initial weights, dropout and the order of batches")
-    max_updates: Count = Field(0, description="stop after this many updates; 0 = no limit")
-    max_epochs: float = Field(0.0, ge=0, le=LARGEST, description="stop after this many epochs; 0 = no limit")
-    max_minutes: float = Field(
-        0.0, ge=0, le=LARGEST, description="stop after this many minutes, validation included; 0 = no limit"
-    )
-    patience: Count = Field(
-        0, description="stop after this many validations without a better score; 0 = never"
-    )
-    validate_every: Positive = Field(1000, description="updates between validations")
-    validate_beam: Hypotheses = Field(1, description="beam size for translating the development set")
-    validate_bleu: bool = Field(
-        True, description="at a validation, also translate the development set and compute its BLEU"
-    )
-    select_by: Literal["bleu", "nll"] = Field(
-        "bleu", description="development score that decides which weights are the best"
-    )
-    samples: int = Field(3, ge=0, le=1_000, description="development translations shown at each validation")
-    save_every: Positive = Field(500, description="updates between checkpoints")
+    max_length: Length = 50
+    """train on pairs with at most this many words (or subwords) on both sides, the end of sentence not
+    counted (4.2)"""
+    batch_size: int = Field(80, gt=0, le=100_000)
+    """sentence pairs in a batch (B.2)"""
+    batch_tokens: Positive | None = None
+    """limit batches by tokens instead: at most this many source or target positions, padding included"""
+    length_multiple: int = Field(1, gt=0, le=1_024)
+    """pad sentences to a multiple of this length, so that a GPU meets fewer shapes; padding costs time"""
+    pool_batches: int = Field(20, gt=0, le=100_000)
+    """batches that are sorted by length together (B.2)"""
+    reshuffle: bool = False
+    """shuffle the pairs again in every epoch; the paper shuffles once"""
+    accumulate: int = Field(1, gt=0, le=10_000)
+    """batches whose gradients are summed for one update"""
+    optimiser: Literal["adadelta", "adam", "adamw", "sgd"] = "adadelta"
+    """optimiser; the paper uses Adadelta (B.2)"""
+    learning_rate: float = Field(1.0, gt=0)
+    """learning rate; keep 1 for Adadelta, which has none of its own"""
+    rho: Probability = 0.95
+    """ρ, decay of Adadelta's averages (B.2)"""
+    epsilon: float = Field(1e-6, gt=0)
+    """ε of Adadelta (B.2) or Adam"""
+    betas: tuple[Probability, Probability] = (0.9, 0.999)
+    """β₁ and β₂ of Adam"""
+    weight_decay: float = Field(0.0, ge=0)
+    """weight decay of the optimiser"""
+    schedule: Literal["constant", "inverse_sqrt", "cosine", "linear"] = "constant"
+    """learning rate schedule after warm-up"""
+    warmup: Count = 0
+    """updates in which the learning rate rises linearly from 0"""
+    clip_norm: float = Field(1.0, ge=0)
+    """clip the L2 norm of the gradient to this value (B.2); 0 = never"""
+    dropout_embedding: Probability = 0.0
+    """dropout probability of the embeddings of both sides"""
+    dropout_recurrent: Probability = 0.0
+    """dropout probability of the recurrent states, with one mask per sequence (Gal & Ghahramani 2016)"""
+    dropout_readout: Probability = 0.0
+    """dropout probability of t, the hidden layer before the output"""
+    sampled_softmax: Count = 0
+    """train with a softmax over this many target words, including those of the next sentences, instead of
+    all words (Jean et al. 2015); 0 = all words"""
+    label_smoothing: Probability = 0.0
+    """probability mass that is moved from the reference word to all words"""
+    alignment_loss: Literal["none", "cross-entropy", "squared", "product"] = "none"
+    """second loss that teaches α the word links of the corpus: −Σ a log α, Σ (a − α)², or −log Σ a α"""
+    alignment_weight: float = Field(1.0, ge=0)
+    """factor of the alignment loss, which is summed over words like the NLL"""
+    alignment_annealing: Count = 0
+    """updates in which the factor changes linearly from alignment_weight to alignment_final_weight; 0 =
+    never"""
+    alignment_final_weight: float = Field(0.0, ge=0)
+    """factor of the alignment loss after alignment_annealing updates"""
+    alignment_forcing: Literal["none", "known", "mixed"] = "none"
+    """compute contexts from the word links instead of α during training: never, always, or for some
+    sentences"""
+    alignment_forcing_probability: Probability = 0.5
+    """probability that a sentence uses its word links, with alignment_forcing = mixed"""
+    average_decay: Probability = 0.0
+    """decay of an exponential average of the weights, which is then validated and saved; 0 = no average"""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """number format of the matrix products; states and weights are always float32"""
+    kernels: bool = True
+    """use the faster versions of model and loss (package rnnsearch.kernels); false: plain PyTorch, slower,
+    in float32"""
+    processes: int = Field(1, gt=0, le=256)
+    """worker processes on this machine's CPU that share each batch; changes rounding and dropout masks;
+    torchrun sets the number otherwise"""
+    exchange_timeout: float = Field(600.0, gt=0, le=1e6)
+    """seconds after which a process that does not answer the others ends the training"""
+    threads: int = Field(0, ge=0, le=1_024)
+    """CPU threads of each process; 0 = divide all cores among the processes, fewer while that is clearly
+    faster"""
+    device: str = "cpu"
+    """device: cpu, cuda or cuda:N"""
+    seed: Seed = 1
+    """random seed of initial weights, dropout and the order of batches"""
+    max_updates: Count = 0
+    """stop after this many updates; 0 = no limit"""
+    max_epochs: float = Field(0.0, ge=0, le=LARGEST)
+    """stop after this many epochs; 0 = no limit"""
+    max_minutes: float = Field(0.0, ge=0, le=LARGEST)
+    """stop after this many minutes, validation included; 0 = no limit"""
+    patience: Count = 0
+    """stop after this many validations without a better score; 0 = never"""
+    validate_every: Positive = 1000
+    """updates between validations"""
+    validate_beam: Hypotheses = 1
+    """beam size for translating the development set"""
+    validate_bleu: bool = True
+    """at a validation, also translate the development set and compute its BLEU"""
+    select_by: Literal["bleu", "nll"] = "bleu"
+    """development score that decides which weights are the best"""
+    samples: int = Field(3, ge=0, le=1_000)
+    """development translations shown at each validation"""
+    save_every: Positive = 500
+    """updates between checkpoints"""
 
 
 class SearchSettings(_Section):
     """Beam search. The default is the paper's search for the most probable translation."""
 
-    beam: Hypotheses = Field(12, description="beam size: hypotheses per sentence")
-    nbest: Hypotheses = Field(1, description="translations returned per sentence")
-    batch_size: int = Field(64, gt=0, le=10_000, description="sentences translated together")
-    max_source_length: int = Field(
-        400,
-        ge=10,
-        le=5_000,
-        description="maximum length of a source, in words or subwords; a longer line is split at ends of "
-        "sentences and translated in parts",
-    )
-    precision: Literal["float32", "bfloat16", "int8"] = Field(
-        "float32", description="number format of the matrix products; scores and states are always float32"
-    )
-    kernels: bool = Field(
-        True,
-        description="use the faster versions of model and search (package rnnsearch.kernels); false: plain "
-        "PyTorch, slower, in float32",
-    )
-    normalise: Literal["none", "length", "gnmt"] = Field(
-        "none",
-        description="length normalisation of the final scores: none, by the number of words, or by GNMT's "
-        "((5 + words) / 6)^alpha",
-    )
-    length_alpha: float = Field(0.6, ge=0, description="alpha of normalise = gnmt")
-    coverage_beta: float = Field(
-        0.0, ge=0, description="weight of GNMT's coverage penalty in the final scores"
-    )
-    lexical_shortlist_frequent: Count = Field(
-        100,
-        description="with a lexical shortlist: number of most frequent target words that are always in it",
-    )
-    lexical_shortlist_per_word: Positive = Field(
-        50, description="with a lexical shortlist: number of translations that each source word adds to it"
-    )
-    no_unk: bool = Field(False, description="never write UNK (the last column of Table 1)")
-    min_length_ratio: float = Field(
-        0.0,
-        ge=0,
-        le=100,
-        description="least length of a translation, relative to the source (released code: 0.5)",
-    )
-    max_length_ratio: float = Field(
-        3.0, gt=0, le=100, description="greatest length of a translation, relative to the source"
-    )
-    replace_unk: bool = Field(
-        False,
-        description="replace each UNK by the source word with the greatest attention weight, or by that "
-        "word's dictionary entry",
-    )
-    faithful: bool = Field(
-        False,
-        description="copy numbers and addresses from the source; replace words that never occur in the "
-        "training's target text as UNK is replaced",
-    )
+    beam: Hypotheses = 12
+    """beam size: hypotheses per sentence"""
+    nbest: Hypotheses = 1
+    """translations returned per sentence"""
+    batch_size: int = Field(64, gt=0, le=10_000)
+    """sentences translated together"""
+    max_source_length: int = Field(400, ge=10, le=5_000)
+    """maximum length of a source, in words or subwords; a longer line is split at ends of sentences and
+    translated in parts"""
+    precision: Literal["float32", "bfloat16", "int8"] = "float32"
+    """number format of the matrix products; scores and states are always float32"""
+    kernels: bool = True
+    """use the faster versions of model and search (package rnnsearch.kernels); false: plain PyTorch,
+    slower, in float32"""
+    normalise: Literal["none", "length", "gnmt"] = "none"
+    """length normalisation of the final scores: none, by the number of words, or by GNMT's ((5 + words) /
+    6)^alpha"""
+    length_alpha: float = Field(0.6, ge=0)
+    """alpha of normalise = gnmt"""
+    coverage_beta: float = Field(0.0, ge=0)
+    """weight of GNMT's coverage penalty in the final scores"""
+    lexical_shortlist_frequent: Count = 100
+    """with a lexical shortlist: number of most frequent target words that are always in it"""
+    lexical_shortlist_per_word: Positive = 50
+    """with a lexical shortlist: number of translations that each source word adds to it"""
+    no_unk: bool = False
+    """never write UNK (the last column of Table 1)"""
+    min_length_ratio: float = Field(0.0, ge=0, le=100)
+    """least length of a translation, relative to the source (released code: 0.5)"""
+    max_length_ratio: float = Field(3.0, gt=0, le=100)
+    """greatest length of a translation, relative to the source"""
+    replace_unk: bool = False
+    """replace each UNK by the source word with the greatest attention weight, or by that word's dictionary
+    entry"""
+    faithful: bool = False
+    """copy numbers and addresses from the source; replace words that never occur in the training's target
+    text as UNK is replaced"""
     confidence: tuple[Annotated[float, Field(gt=0, le=100)], Annotated[float, Field(ge=-100, le=100)]] = (
-        Field(
-            (1.0, 0.0),
-            description="slope and bias of the map from a word's probability to its confidence, as "
-            "`rnnsearch calibrate` fits them",
-        )
+        1.0,
+        0.0,
     )
+    """slope and bias of the map from a word's probability to its confidence, as `rnnsearch calibrate` fits
+    them"""
 
 
 class Settings(_Section):

@@ -16,11 +16,11 @@ from rnnsearch.errors import InputError
 from rnnsearch.installed import folder_of
 from rnnsearch.model.initialise import skip_initialisation
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import write_text
 from rnnsearch.system.machine import check_memory, usable_device
 from rnnsearch.system.parsing import read_toml
 from rnnsearch.system.tensors import dequantise, difference, load_tensors, tensor_bytes
-from rnnsearch.system.version import package_version
 from rnnsearch.text.codec import Codec, check_codecs, codec_checksums
 
 FORMAT = 1

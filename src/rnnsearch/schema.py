@@ -36,7 +36,12 @@ def described_keys(table: type[BaseModel], mark: str = "") -> list[DescribedKey]
     in Markdown."""
     schemas = table.model_json_schema()["properties"]
     return [
-        DescribedKey(key, _allowed(schemas[key], mark), _toml(field.default, mark), field.description or "")
+        DescribedKey(
+            key,
+            _allowed(schemas[key], mark),
+            _toml(field.default, mark),
+            " ".join((field.description or "").split()),
+        )
         for key, field in table.model_fields.items()
     ]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from command_line import Command
 
-from rnnsearch.system.locks import lock
+from rnnsearch.system.files import lock
 from rnnsearch.translation import outputs_file
 from rnnsearch.translation.answers import AnswerFile
 from rnnsearch.translation.outputs_file import count_outputs

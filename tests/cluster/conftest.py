@@ -23,7 +23,7 @@ import pytest
 from rnnsearch.cluster import actors
 from rnnsearch.cluster.worker import Worker
 from rnnsearch.errors import InputError
-from rnnsearch.system.version import package_version
+from rnnsearch.system.extras import package_version
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/ray.md"

@@ -15,7 +15,7 @@ from rnnsearch.cli.on_ray import runs_and_corpora, with_address
 from rnnsearch.cluster import actors
 from rnnsearch.cluster.worker import Worker
 from rnnsearch.errors import InputError
-from rnnsearch.system.locks import only_one
+from rnnsearch.system.files import only_one
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from torch import Tensor
 from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.training.interrupt import Interrupt
-from rnnsearch.training.launch import joined, launch_of_environment
+from rnnsearch.training.launch import Interrupt, joined, launch_of_environment
 from rnnsearch.training.processes import Processes, part_of
 from rnnsearch.training.trainer import Trainer, Update
 

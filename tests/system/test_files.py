@@ -11,8 +11,16 @@ from pathlib import Path
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import checksum, free, remove_partial_files, write_text, written_whole
-from rnnsearch.system.locks import is_abandoned, lock, only_one
+from rnnsearch.system.files import (
+    checksum,
+    free,
+    is_abandoned,
+    lock,
+    only_one,
+    remove_partial_files,
+    write_text,
+    written_whole,
+)
 
 
 def names(folder: Path) -> list[str]:
@@ -78,7 +86,7 @@ def test_pipes_and_devices_are_not_replaced(tmp_path: Path) -> None:
 HOLDING = """
 import sys, time
 from pathlib import Path
-from rnnsearch.system.locks import only_one
+from rnnsearch.system.files import only_one
 with only_one(Path(sys.argv[1]), "baking"):
     print("there", flush=True)
     time.sleep(60)

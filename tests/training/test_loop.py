@@ -221,8 +221,8 @@ def test_nobody_has_to_watch(corpus: Corpus, tmp_path: Path, error: Exception) -
 @pytest.mark.parametrize(
     ("fails", "error"),
     [
-        ("scalars", RuntimeError("odd")),
-        *((name, OSError(errno.ENOSPC, "No space left")) for name in ("texts", "close", "__init__")),
+        ("draw", RuntimeError("odd")),
+        *((name, OSError(errno.ENOSPC, "No space left")) for name in ("draw", "close", "__init__")),
     ],
 )
 def test_curves_and_statistics_are_not_needed(
@@ -243,8 +243,7 @@ def test_tensorboard_reads_the_curves(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
     written = log.Curves(tmp_path, purge_from=7)
-    written.scalars({"dev/nll": 2.5}, 7)
-    written.texts({"dev/sample_0": "né"}, 7)
+    written.draw(7, {"dev/nll": 2.5}, {"dev/sample_0": "né"})
     written.close()
     (file,) = tmp_path.glob("events.out.tfevents.*")
     version, start, scalar, text = EventFileLoader(str(file)).Load()

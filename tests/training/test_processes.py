@@ -26,8 +26,7 @@ from rnnsearch.text.store.order import BatchOrder, Position
 from rnnsearch.text.store.store import CHECKSUMS
 from rnnsearch.training import launch
 from rnnsearch.training import processes as module
-from rnnsearch.training.interrupt import Interrupt
-from rnnsearch.training.launch import Launch, check_agreement, launched, met
+from rnnsearch.training.launch import Interrupt, Launch, check_agreement, launched, met
 from rnnsearch.training.processes import (
     Processes,
     RankLostError,

@@ -199,7 +199,7 @@ def test_what_torchrun_started_leaves_nobody_behind(victim: str, tiny_store: Pat
 HELD_BACK = """
 import os, sys
 from rnnsearch.config import TrainingSettings
-from rnnsearch.training.interrupt import Interrupt
+from rnnsearch.training.launch import Interrupt
 from rnnsearch.training.launch import joined, launch_of_environment
 
 os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])

@@ -12,7 +12,7 @@ from rnnsearch.cli.options import Set, load
 from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:  # they would load torch
-    from rnnsearch.bench_alignment import AlignmentSpeeds
+    from rnnsearch.bench import AlignmentSpeeds
     from rnnsearch.config import Settings
 
 
@@ -124,7 +124,7 @@ def _alignment(
     length: int,
     repetitions: int,
 ) -> AlignmentSpeeds:
-    from rnnsearch.bench_alignment import bench_network, bench_run
+    from rnnsearch.bench import bench_network, bench_run
     from rnnsearch.text.formats.lines import read_pairs
 
     if run is None or text is None:

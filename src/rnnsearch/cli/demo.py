@@ -38,7 +38,7 @@ def demo(
         return
     from rnnsearch.demo import SHOWN, WAY_ON, run_demo
     from rnnsearch.drawing.alignment_text import alignment_text
-    from rnnsearch.training.interrupt import TrainingInterrupted
+    from rnnsearch.training.launch import TrainingInterrupted
 
     try:
         result = run_demo(out, tuple(set_ or ()))

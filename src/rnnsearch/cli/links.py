@@ -139,7 +139,7 @@ def _learned(
     from rnnsearch.cli.align import align
     from rnnsearch.first_try import WAY_ON
     from rnnsearch.own_links import RECIPE, learn_links
-    from rnnsearch.training.interrupt import TrainingInterrupted
+    from rnnsearch.training.launch import TrainingInterrupted
 
     if len(files) != 2 or len(outs) != 1 or others:
         what = "--aligner rnnsearch takes two files of lines and one --out file, and symmetrises by `product`"

@@ -18,7 +18,7 @@ from rnnsearch.cli.faults import fault_of
 from rnnsearch.cli.options import Command, one_of, say
 from rnnsearch.errors import InputError
 from rnnsearch.installed import installed_models, is_name
-from rnnsearch.system.locks import only_one
+from rnnsearch.system.files import only_one
 from rnnsearch.system.progress import ProgressBar
 
 if TYPE_CHECKING:  # they would load torch

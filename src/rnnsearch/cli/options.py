@@ -14,9 +14,8 @@ from typer.core import TyperCommand
 
 from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.installed import installed_models, is_name
-from rnnsearch.system.extras import need
+from rnnsearch.system.extras import need, package_version
 from rnnsearch.system.progress import QUIET, ProgressBar, note
-from rnnsearch.system.version import package_version
 
 if TYPE_CHECKING:  # it would load torch
     from rnnsearch.translation.translator import Translator

@@ -59,8 +59,7 @@ def train(
     from rnnsearch.system.machine import usable_device
     from rnnsearch.text.store.corpus import Corpus
     from rnnsearch.training.beginning import Task
-    from rnnsearch.training.interrupt import TrainingInterrupted
-    from rnnsearch.training.launch import launch_of_environment
+    from rnnsearch.training.launch import TrainingInterrupted, launch_of_environment
     from rnnsearch.training.loop import train_to_the_end
 
     usable_device(settings.training.device)

@@ -31,7 +31,7 @@ def try_(
     """Train a translator on two files, with a page that shows how it learns. After Ctrl-C, the same command
     goes on."""
     from rnnsearch.first_try import WAY_ON, try_corpus
-    from rnnsearch.training.interrupt import TrainingInterrupted
+    from rnnsearch.training.launch import TrainingInterrupted
 
     def show(address: str) -> None:
         say(f"page     {address}")

@@ -15,8 +15,8 @@ from rnnsearch.cluster.shards import Shard
 from rnnsearch.cluster.tasks import Task
 from rnnsearch.cluster.worker import StartError, Worker
 from rnnsearch.errors import InputError
+from rnnsearch.system.extras import package_version
 from rnnsearch.system.progress import is_quiet
-from rnnsearch.system.version import package_version
 from rnnsearch.system.workers import core_count
 
 LOCAL = "local"

@@ -12,8 +12,8 @@ from typing import Any
 from rnnsearch.cluster.shards import Shard
 from rnnsearch.cluster.storage import Place
 from rnnsearch.errors import InputError, printed
+from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import checksum, file_checksum
-from rnnsearch.system.version import package_version
 
 FORMAT = 1
 ABOUT, INDEX, ANSWERS, RECORDS = "about.json", "index.jsonl", "answers", "records"

@@ -14,7 +14,7 @@ from rnnsearch.cluster.shards import Shard
 from rnnsearch.cluster.tasks import Task, Work
 from rnnsearch.errors import InputError, printed
 from rnnsearch.system.batching import READ_AHEAD
-from rnnsearch.system.version import package_version
+from rnnsearch.system.extras import package_version
 from rnnsearch.text.formats.arrow import read_tables
 from rnnsearch.text.formats.layout import Layout, LinePair, OneSide
 from rnnsearch.text.formats.lines import InputWarnings, read_lines, read_pairs

@@ -26,9 +26,9 @@ from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.encoder import BidirectionalEncoder, Encoded
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
+from rnnsearch.system.extras import package_version
 from rnnsearch.system.folders import whole_folder
 from rnnsearch.system.twins import kernels_used
-from rnnsearch.system.version import package_version
 
 ENCODER, STEP = "encoder.onnx", "step.onnx"
 OPSET = 18

@@ -22,9 +22,9 @@ from rnnsearch.report.lengths import WINDOW, by_length, timing
 from rnnsearch.report.part import Part
 from rnnsearch.report.scores import measures_file, scores
 from rnnsearch.report.sentences import browsing, sentences_file
+from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import file_name, write_text
 from rnnsearch.system.progress import Progress
-from rnnsearch.system.version import package_version
 from rnnsearch.translation.outputs import OpenedRun, open_run, run_answers, write_texts
 
 PAGE, MARKDOWN, NUMBERS = "index.html", "report.md", "report.json"

@@ -20,7 +20,7 @@ from rnnsearch.serving.page import page
 from rnnsearch.serving.routes import json_response, shown, v1
 from rnnsearch.serving.schema import first_fault
 from rnnsearch.serving.service import Service
-from rnnsearch.system.version import package_version
+from rnnsearch.system.extras import package_version
 
 _MESSAGES = {
     404: "there is nothing at this path; / and /docs show what there is",

@@ -15,7 +15,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import counted_links
 from rnnsearch.evaluation.test_set import TestSet, read_hypotheses, read_test_set
 from rnnsearch.studies.study import Plan
-from rnnsearch.system.locks import lock
+from rnnsearch.system.files import lock
 from rnnsearch.system.parsing import read_toml
 from rnnsearch.text.codec import side_tokeniser
 

@@ -40,8 +40,8 @@ from rnnsearch.studies.scores import (
 from rnnsearch.studies.study import LONG, Plan
 from rnnsearch.studies.study_figure import study_figure
 from rnnsearch.studies.study_folder import StudyFolder
+from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import write_text
-from rnnsearch.system.version import package_version
 
 PAGE = "index.html"
 BESIDE = {

@@ -1,7 +1,9 @@
-"""Packages that only training, scoring and drawing need, and the extras that bring them."""
+"""Packages: the version of this one, those that only training, scoring and drawing need, and the extras that
+bring them."""
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from rnnsearch.errors import InputError
@@ -13,6 +15,13 @@ EXTRAS = {
     "all": ("tensorboard", "sacrebleu", "matplotlib"),
 }
 """Name of an extra → the packages that are imported of it."""
+
+
+def package_version() -> str:
+    try:
+        return version("rnnsearch")
+    except PackageNotFoundError:
+        return "0 (not installed)"
 
 
 def need(extra: str) -> None:

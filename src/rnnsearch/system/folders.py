@@ -12,8 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import PARTIAL, fsync, make_parents
-from rnnsearch.system.locks import is_abandoned, lock
+from rnnsearch.system.files import PARTIAL, fsync, is_abandoned, lock, make_parents
 
 ASIDE, FINISHED = ".old", ".finished"
 

@@ -16,8 +16,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.layers import fastest_precision
 from rnnsearch.run import Run, refuse_run
-from rnnsearch.system.files import remove_partial_files
-from rnnsearch.system.locks import only_one
+from rnnsearch.system.files import only_one, remove_partial_files
 from rnnsearch.system.machine import PRECISIONS, check_memory
 from rnnsearch.system.tensors import tensor_bytes
 from rnnsearch.text.codec import SIDES

@@ -1,5 +1,5 @@
 """How several processes come to train together: torchrun has started them, or `launched` does as torchrun
-would."""
+would. And how signals end a training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,12 +27,12 @@ from torch import distributed
 
 from rnnsearch.config import Settings, TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.run import Run
+from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import file_checksum
-from rnnsearch.system.version import package_version
 from rnnsearch.system.workers import end_with_parent
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.text.store.store import CHECKSUMS
-from rnnsearch.training.interrupt import Interrupt
 from rnnsearch.training.processes import DistributedProcesses, Processes, RankLostError
 
 SHORTEST_START = 120.0
@@ -287,7 +286,7 @@ def _passing_signals_on() -> Iterator[Interrupt]:
     before = set(multiprocessing.active_children())
     interrupt = Interrupt()
 
-    def pass_on(number: int, frame: FrameType | None) -> None:
+    def pass_on(number: int) -> None:
         children = set(multiprocessing.active_children()) - before
         for child in children:
             with contextlib.suppress(OSError, ValueError):
@@ -296,13 +295,56 @@ def _passing_signals_on() -> Iterator[Interrupt]:
             raise KeyboardInterrupt
         interrupt.signal = number
 
-    in_main = threading.current_thread() is threading.main_thread()
-    numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
-    handlers = {number: signal.signal(number, pass_on) for number in numbers}
     try:
-        yield interrupt
+        with signals_to(pass_on):
+            yield interrupt
     finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
         for child in set(multiprocessing.active_children()) - before:
             child.kill()
+
+
+class TrainingInterrupted(KeyboardInterrupt):
+    """Training was ended by a signal, and has saved what it needs to go on. run: as far as it is trained;
+    signal: the number."""
+
+    def __init__(self, run: Run, number: int) -> None:
+        super().__init__()
+        self.run: Run = run
+        self.signal: int = number
+
+
+class Interrupt:
+    """signal: the number of the signal that asked training to end; 0 if there was none."""
+
+    signal = 0
+
+
+@contextmanager
+def interruptible(insisting: bool = True) -> Iterator[Interrupt]:
+    """Catches Ctrl-C, and SIGTERM: training ends after the update at hand, with a checkpoint.
+
+    insisting: whether a second signal ends training at once, because a person cannot wait. A launcher sends
+    several signals, and kills the process if it cannot wait.
+    """
+    interrupt = Interrupt()
+
+    def ask(number: int) -> None:
+        if interrupt.signal and insisting:
+            raise KeyboardInterrupt
+        interrupt.signal = number
+
+    with signals_to(ask):
+        yield interrupt
+
+
+@contextmanager
+def signals_to(handle: Callable[[int], None]) -> Iterator[None]:
+    """Handles SIGINT and SIGTERM in the main thread; elsewhere the caller's own arrangements stay."""
+    in_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
+    before = {number: signal.signal(number, lambda number, _: handle(number)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import io
-import itertools
 import json
 import os
 import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import count, starmap
 from pathlib import Path
 from typing import Any
 
 from rnnsearch.errors import InputError, one_line
 from rnnsearch.run import Run
+from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import write_text
 from rnnsearch.system.machine import hardware
 from rnnsearch.system.parsing import read_json
-from rnnsearch.system.version import package_version
 from rnnsearch.training.checkpoint import TrainingProgress
 from rnnsearch.training.trainer import Update
 from rnnsearch.training.validation import Validation
 
-FLUSH_EVERY = 30.0
-"""Seconds."""
-
-_numbers = itertools.count()
+_numbers = count()
 
 
 class Log:
@@ -55,7 +51,7 @@ class Log:
         }
         if update.linked_rows:
             scalars["train/alignment_loss"] = update.alignment_loss / update.linked_rows
-        self._draw(lambda curves: curves.scalars(scalars, self.progress.update))
+        self._draw(lambda curves: curves.draw(self.progress.update, scalars, {}))
 
     def validation(self, validation: Validation) -> None:
         """Draws a validation, and keeps the sources of its samples, which a page offers as examples."""
@@ -65,8 +61,7 @@ class Log:
             f"dev/sample_{number}": f"{source}  \n{reference}  \n**{translation}**"
             for number, (source, reference, translation) in enumerate(validation.samples)
         }
-        self._draw(lambda curves: curves.scalars(scalars, self.progress.update))
-        self._draw(lambda curves: curves.texts(texts, self.progress.update))
+        self._draw(lambda curves: curves.draw(self.progress.update, scalars, texts))
         examples = json.dumps([source for source, _, _ in validation.samples], ensure_ascii=False)
         with suppress(Exception):
             write_text(self.run.log_path / "examples.json", examples + "\n")
@@ -150,49 +145,23 @@ class Curves:
         from tensorboard.summary.writer.record_writer import RecordWriter
 
         self._event: Any = Event
-        self._waiting = io.BytesIO()
-        self._records = RecordWriter(self._waiting)
         of_process = f"{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
         name = f"events.out.tfevents.{int(time.time()):010d}.{of_process}"
-        self._file = (folder / name).open("ab", buffering=0)
-        self._flushed = time.monotonic()
+        self._records = RecordWriter((folder / name).open("ab", buffering=0))
         self._add(file_version="brain.Event:2")
         if purge_from is not None:
             self._add(step=purge_from, session_log=SessionLog(status=SessionLog.START))
-        self.flush()
 
-    def scalars(self, values: dict[str, float], step: int) -> None:
-        """Adds numbers by name."""
-        from torch.utils.tensorboard.summary import scalar
+    def draw(self, step: int, scalars: dict[str, float], texts: dict[str, str]) -> None:
+        """Adds numbers, and texts in Markdown, by name."""
+        from torch.utils.tensorboard.summary import scalar, text
 
-        for name, value in values.items():
-            self._add(step=step, summary=scalar(name, value))
-        if time.monotonic() - self._flushed > FLUSH_EVERY:
-            self.flush()
-
-    def texts(self, texts: dict[str, str], step: int) -> None:
-        """Adds texts by name, in Markdown."""
-        from torch.utils.tensorboard.summary import text
-
-        for name, content in texts.items():
-            self._add(step=step, summary=text(name, content))
-        self.flush()
-
-    def flush(self) -> None:
-        """Writes what waits."""
-        content = memoryview(self._waiting.getvalue())
-        while content:
-            content = content[self._file.write(content) :]
-        self._waiting.seek(0)
-        self._waiting.truncate()
-        self._flushed = time.monotonic()
+        for summary in [*starmap(scalar, scalars.items()), *starmap(text, texts.items())]:
+            self._add(step=step, summary=summary)
 
     def close(self) -> None:
-        """Writes what waits, and closes the file."""
-        try:
-            self.flush()
-        finally:
-            self._file.close()
+        """Closes the file."""
+        self._records.close()
 
     def _add(self, **content: Any) -> None:
         self._records.write(self._event(wall_time=time.time(), **content).SerializeToString())

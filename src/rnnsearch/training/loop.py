@@ -17,8 +17,14 @@ from rnnsearch.text.store.order import ChosenPairs, Position
 from rnnsearch.training.beginning import Begun, Task, begun, may_be_slow
 from rnnsearch.training.checkpoint import TrainingProgress, save_checkpoint
 from rnnsearch.training.display import Display
-from rnnsearch.training.interrupt import Interrupt, TrainingInterrupted, interruptible
-from rnnsearch.training.launch import joined, launch_of_environment, launched
+from rnnsearch.training.launch import (
+    Interrupt,
+    TrainingInterrupted,
+    interruptible,
+    joined,
+    launch_of_environment,
+    launched,
+)
 from rnnsearch.training.log import Log, statistics
 from rnnsearch.training.processes import Processes, checksum, share_of, updates_from
 from rnnsearch.training.threads import Threads

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.system.batching import READ_AHEAD, batched_by_length, batches
-from rnnsearch.system.locks import lock
+from rnnsearch.system.files import lock
 from rnnsearch.system.parsing import parse_json
 
 FORMAT = 1

@@ -10,7 +10,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.version import package_version
+from rnnsearch.system.extras import package_version
 from rnnsearch.text.formats.layout import NO_TEXT, Layout, LinePair
 from rnnsearch.text.formats.lines import LONGEST_LINE, InputWarnings, plain_field
 from rnnsearch.text.formats.opening import opened
