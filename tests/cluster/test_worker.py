@@ -22,7 +22,7 @@ from rnnsearch.cluster.tasks import Aligning, Models, Scoring, Task, Translating
 from rnnsearch.cluster.worker import StartError, Worker
 from rnnsearch.errors import InputError
 from rnnsearch.system.extras import package_version
-from rnnsearch.text.formats.layout import Layout, OneSide
+from rnnsearch.text.formats.records import Layout, OneSide
 from rnnsearch.translation import forced_pairs, translator
 from rnnsearch.word_links import format_links
 

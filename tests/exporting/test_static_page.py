@@ -16,7 +16,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.exporting.browser_model import moses_rules
 from rnnsearch.exporting.static_page import export_page
 from rnnsearch.page import KINDS, POLICY, page_files
-from rnnsearch.text.moses.reference import ranges
+from rnnsearch.text.moses import ranges
 
 
 def changed_run(run: Path, folder: Path, old: str, new: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import pickle
 import subprocess
 import sys
 from functools import cache
@@ -138,14 +137,6 @@ def test_long_chunks_are_not_remembered() -> None:
         tokeniser.words("x" * length)
     assert all(len(key) <= moses._LONGEST for key in tokeniser._memory)
     assert len(tokeniser._memory) < 20
-
-
-def test_a_copy_in_another_process_gives_the_same_words() -> None:
-    line = "It isn't No. 5, Mr. Smith."
-    tokeniser = FastMoses("en")
-    words = tokeniser.words(line)
-    copy = pickle.loads(pickle.dumps(tokeniser))
-    assert copy.words(line) == words == reference("en").tokenize(line, escape=False)
 
 
 JOINED_LANGUAGES = ["en", "fr", "it", "de", "ga", "cs", "fi", "zh", "xx"]

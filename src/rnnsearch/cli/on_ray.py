@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # they would load torch
     from rnnsearch.cluster.answer_folder import AnswerFolder
     from rnnsearch.cluster.shards import Shard
     from rnnsearch.cluster.tasks import Task
-    from rnnsearch.text.formats.layout import Layout
+    from rnnsearch.text.formats.records import Layout
 
 _ADDRESS = re.compile(r"local|auto|[\w.-]+:\d+|\[[\da-fA-F:]+\]:\d+|ray://.*")
 """What the word behind --ray is, if it is an address."""
@@ -156,7 +156,7 @@ def pair_layout(run: Path, columns: tuple[str, str] | None) -> Layout:
     """Where the two sides stand in a record: in these columns or keys, else those that the run's languages
     suggest."""
     from rnnsearch.run import Run
-    from rnnsearch.text.formats.layout import Layout
+    from rnnsearch.text.formats.records import Layout
 
     data = Run.open(run).settings.data
     source, target = columns or ("", "")

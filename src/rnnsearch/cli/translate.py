@@ -331,7 +331,7 @@ def translate_on_ray(
     from rnnsearch.cluster.shards import text_shards
     from rnnsearch.cluster.tasks import Models, Translating
     from rnnsearch.run import Run
-    from rnnsearch.text.formats.layout import OneSide
+    from rnnsearch.text.formats.records import OneSide
 
     options.check()
     runs, (corpus,) = runs_and_corpora(words, 1)

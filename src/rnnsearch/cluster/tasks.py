@@ -15,7 +15,7 @@ from rnnsearch.records import Translation
 from rnnsearch.run import Run
 from rnnsearch.system.files import checksum
 from rnnsearch.system.machine import set_up_cpu
-from rnnsearch.text.formats.layout import Layout
+from rnnsearch.text.formats.records import Layout
 from rnnsearch.text.lexicon import read_dictionary
 from rnnsearch.text.nbest import is_nbest
 from rnnsearch.translation.answers import answers_key

@@ -16,9 +16,8 @@ from rnnsearch.errors import InputError, printed
 from rnnsearch.system.batching import READ_AHEAD
 from rnnsearch.system.extras import package_version
 from rnnsearch.text.formats.arrow import read_tables
-from rnnsearch.text.formats.layout import Layout, LinePair, OneSide
-from rnnsearch.text.formats.lines import InputWarnings, read_lines, read_pairs
-from rnnsearch.text.formats.records import read_json_lines
+from rnnsearch.text.formats.lines import UNHEARD, read_lines, read_pairs
+from rnnsearch.text.formats.records import Layout, LinePair, OneSide, read_json_lines
 
 Item = str | LinePair
 """A line that is translated, or a pair of lines."""
@@ -102,6 +101,6 @@ def _items(files: list[Path], shard: Shard, layout: Layout) -> Iterator[Item]:
     if shard.format == "lines":
         return read_lines(files[0])
     pairs = (read_json_lines if shard.format == "jsonl" else read_tables)(
-        files[0], layout, InputWarnings(), InputWarnings()
+        files[0], layout, (UNHEARD, UNHEARD)
     )
     return (text for text, _ in pairs) if isinstance(layout, OneSide) else pairs

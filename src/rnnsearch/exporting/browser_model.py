@@ -85,7 +85,7 @@ def moses_rules(language: str, side: Side) -> dict[str, Any]:
     from sacremoses import MosesDetokenizer, MosesTokenizer
     from sacremoses.util import CJKChars
 
-    from rnnsearch.text.moses.reference import ranges
+    from rnnsearch.text.moses import ranges
 
     tokeniser, detokeniser = MosesTokenizer(language), MosesDetokenizer(language)
     sets = {

@@ -5,53 +5,25 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from rnnsearch.text.moses import Detokeniser, FastMoses
+from rnnsearch.text.moses import Detokeniser, FastMoses
 
-# All control characters and all Unicode separators, and the zero-width space.
-_BLANKS = [
-    *range(0x20),
-    *range(0x7F, 0xA1),
-    0x1680,
-    *range(0x2000, 0x200C),
-    0x2028,
-    0x2029,
-    0x202F,
-    0x205F,
-    0x3000,
-]
-# Soft hyphen, word joiner, byte order mark: Moses would make words of them.
-_INVISIBLE = [
-    0xAD,
-    0x2060,
-    0xFEFF,
-]
+_SPACES = [0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
 # No UTF-8 file holds one, but a caller's string may, and no file could be written with it.
-_SURROGATES = range(0xD800, 0xE000)
-_PLAIN = dict.fromkeys(_BLANKS, " ") | dict.fromkeys(_INVISIBLE, "") | dict.fromkeys(_SURROGATES, "\ufffd")
-
+_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+# All control characters and all Unicode separators, and the zero-width space, separate words. Soft hyphen,
+# word joiner and byte order mark go: Moses would make words of them.
+_PLAIN = (
+    dict.fromkeys([*range(0x20), *range(0x7F, 0xA1), *range(0x2000, 0x200C), *_SPACES], " ") | _SURROGATES
+)
+_PLAIN |= dict.fromkeys([0xAD, 0x2060, 0xFEFF], "")
 # What tokenizer.perl makes of a line before it cuts it: a space of Perl's white space, nothing of the other
 # ASCII control characters.
 # All else it keeps, and cuts off as words: soft hyphens, joiners, byte order marks, zero-width spaces, the
 # control characters above ASCII.
-_PERL_SPACE = [
-    *range(0x09, 0x0E),
-    0x20,
-    0x85,
-    0xA0,
-    0x1680,
-    *range(0x2000, 0x200B),
-    0x2028,
-    0x2029,
-    0x202F,
-    0x205F,
-    0x3000,
-]
-_MOSES = (
-    dict.fromkeys(range(0x20), "") | dict.fromkeys(_PERL_SPACE, " ") | dict.fromkeys(_SURROGATES, "\ufffd")
-)
+_PERL_SPACE = [*range(0x09, 0x0E), 0x20, 0x85, 0xA0, *range(0x2000, 0x200B), *_SPACES]
+_MOSES = dict.fromkeys(range(0x20), "") | dict.fromkeys(_PERL_SPACE, " ") | _SURROGATES
 
 
 @dataclass(frozen=True)
@@ -71,8 +43,7 @@ class Tokeniser:
     def words(self, line: str) -> list[str]:
         """Returns the words of a line; none if it is empty."""
         plain = line if line.isprintable() else line.translate(_PLAIN)
-        words = plain.split() if self.kind == "space" else _moses(self.language).words(plain)
-        return [word.lower() for word in words] if self.lowercase else words
+        return self._cased(plain.split() if self.kind == "space" else _moses(self.language).words(plain))
 
     def moses_words(self, line: str) -> list[str]:
         """Returns the words of a line as Moses's tokenizer.perl -no-escape cuts it, character for character:
@@ -82,25 +53,15 @@ class Tokeniser:
         of early 2018, which leaves the full stop of an abbreviation at the end of a line where it is, as
         sacremoses does.
         """
-        words = _moses(self.language).words(line if line.isprintable() else line.translate(_MOSES))
+        plain = line if line.isprintable() else line.translate(_MOSES)
+        return self._cased(_moses(self.language).words(plain))
+
+    def _cased(self, words: list[str]) -> list[str]:
         return [word.lower() for word in words] if self.lowercase else words
 
     def text(self, words: Sequence[str]) -> str:
         """Returns the line that these words make."""
-        if self.kind == "space":
-            return " ".join(words)
-        return _moses_back(self.language).line(words)
+        return " ".join(words) if self.kind == "space" else _moses_back(self.language).line(words)
 
 
-@functools.cache
-def _moses(language: str) -> FastMoses:
-    from rnnsearch.text.moses import FastMoses
-
-    return FastMoses(language)
-
-
-@functools.cache
-def _moses_back(language: str) -> Detokeniser:
-    from rnnsearch.text.moses import Detokeniser
-
-    return Detokeniser(language)
+_moses, _moses_back = functools.cache(FastMoses), functools.cache(Detokeniser)

@@ -271,8 +271,9 @@ def test_what_is_odd_is_counted(
         save_to_disk(path, content, files=3)
     (text,) = parallel_texts([path])
     list(text.pairs())
-    assert (text.source_warnings.lines, text.target_warnings.lines) == (source, target)
-    assert (text.source_warnings.first | text.target_warnings.first).items() >= first.items()
+    sides = text.warnings
+    assert (sides[0].lines, sides[1].lines) == (source, target)
+    assert (sides[0].first | sides[1].first).items() >= first.items()
 
 
 FAULTS: list[tuple[Any, ...]] = [
@@ -486,7 +487,7 @@ def test_a_text_can_be_read_twice(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_bytes(b"a\tb\n\n")
     (text,) = parallel_texts([tmp_path / "a.tsv"])
     assert list(text.pairs()) == list(text.pairs()) == [("a", "b"), ("", "")]
-    assert text.source_warnings.lines == {"empty line": 1}
+    assert text.warnings[0].lines == {"empty line": 1}
 
 
 RECORDS: dict[str, Callable[[int], bytes]] = {

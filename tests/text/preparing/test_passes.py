@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rnnsearch.text.preparing import shuffle
 from rnnsearch.text.preparing.cleaning import DIGEST, Duplicates, digest
-from rnnsearch.text.preparing.counting_pass import WordCounts
+from rnnsearch.text.preparing.prepare import WordCounts
 from rnnsearch.text.preparing.shuffle import Buckets, gathered
 from rnnsearch.text.store.blocks import Ragged
 
@@ -23,10 +23,10 @@ def test_the_first_of_equal_pairs_is_none_and_the_others_are(
     tmp_path_factory: pytest.TempPathFactory, blocks: list[list[int]]
 ) -> None:
     folder = tmp_path_factory.mktemp("digests")
-    with Duplicates(folder) as duplicates:
-        for block in blocks:
-            duplicates.add(b"".join(digest(f"s{number}", "t") for number in block))
-        found = duplicates.repetitions()
+    duplicates = Duplicates(folder)
+    for block in blocks:
+        duplicates.add(b"".join(digest(f"s{number}", "t") for number in block))
+    found = duplicates.repetitions()
     pairs = [number for block in blocks for number in block]
     assert found.tolist() == [number in pairs[:place] for place, number in enumerate(pairs)]
     assert not list(folder.iterdir())
@@ -34,9 +34,9 @@ def test_the_first_of_equal_pairs_is_none_and_the_others_are(
 
 def test_digests_of_one_half_only_do_not_make_a_duplicate(tmp_path: Path) -> None:
     one, other = bytes(DIGEST), bytes(DIGEST - 1) + b"\1"
-    with Duplicates(tmp_path) as duplicates:
-        duplicates.add(one + other + bytes(7) + b"\1" + bytes(8) + other)
-        assert duplicates.repetitions().tolist() == [False, False, False, True]
+    duplicates = Duplicates(tmp_path)
+    duplicates.add(one + other + bytes(7) + b"\1" + bytes(8) + other)
+    assert duplicates.repetitions().tolist() == [False, False, False, True]
 
 
 def test_both_sides_and_their_border_count() -> None:
@@ -92,12 +92,12 @@ def shuffled(
     lengths stand for them too."""
     work = folder / "work"
     work.mkdir(parents=True)
-    with Buckets(work, expected, seed, (IDS, IDS)) as buckets:
-        for start in range(0, pairs, block):
-            end = min(start + block, pairs)
-            ones = Ragged(np.arange(start, end).astype(np.uint16), np.ones(end - start, dtype=np.int32))
-            buckets.add(ones, rows(start, end))
-        sizes = list(buckets.write_shards(folder, linked=False))
+    buckets = Buckets(work, expected, seed, (IDS, IDS))
+    for start in range(0, pairs, block):
+        end = min(start + block, pairs)
+        ones = Ragged(np.arange(start, end).astype(np.uint16), np.ones(end - start, dtype=np.int32))
+        buckets.add(ones, rows(start, end))
+    sizes = list(buckets.write_shards(folder, linked=False))
     assert not list(work.iterdir())
     shards = []
     for number, size in enumerate(sizes):

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.lines import read_lines
-from rnnsearch.text.formats.readers import ParallelText, parallel_texts
-from rnnsearch.text.preparing import cleaning, counting_pass, shuffle
+from rnnsearch.text.formats.readers import parallel_texts
+from rnnsearch.text.preparing import cleaning, prepare, shuffle
 from rnnsearch.text.preparing.preparation_report import PreparationReport
 from rnnsearch.text.preparing.prepare import prepare_texts
 from rnnsearch.text.store.corpus import Corpus
@@ -400,7 +400,7 @@ def test_a_bounded_table_of_words_keeps_the_shortlist(
     text = [(f"common often rare{i} rare{i}b", "x") for i in range(60)]
     whole = prepared(tmp_path, text, vocabulary_size=2)
     vocabulary = (tmp_path / "store" / "vocabulary.source.counts.tsv").read_bytes()
-    monkeypatch.setattr(counting_pass.WordCounts.__init__, "__defaults__", (40,))
+    monkeypatch.setattr(prepare.WordCounts.__init__, "__defaults__", (40,))
     monkeypatch.setattr(cleaning, "PAIRS", 10)
     bounded = prepared(tmp_path, text, vocabulary_size=2)
     assert (tmp_path / "store" / "vocabulary.source.counts.tsv").read_bytes() == vocabulary
@@ -450,10 +450,3 @@ def test_real_links(shared_data: Path, tmp_path: Path) -> None:
     given_links = sum(len(set(line.split())) for line in lines[2])
     assert math.isclose(counted["words"], given_links, rel_tol=0.01)  # but for links of soft hyphens
     assert counted["pieces"] > counted["words"] * 1.2
-
-
-@pytest.mark.parametrize("pair", [("a\nb", "x"), ("a", "x\n"), ("\n", "\n")])
-def test_a_reader_that_breaks_its_promise_misaligns_nothing(tmp_path: Path, pair: Pair) -> None:
-    text = ParallelText("text", lambda source, target: iter([("a", "x"), pair]))
-    with pytest.raises(ValueError, match="has a line feed"):
-        prepare_texts([text], tmp_path / "store", settings=settings())

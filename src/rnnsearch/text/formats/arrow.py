@@ -13,19 +13,18 @@ from typing import Any
 
 from rnnsearch.errors import InputError
 from rnnsearch.system.parsing import check_regular
-from rnnsearch.text.formats.layout import Layout, LinePair
-from rnnsearch.text.formats.lines import InputWarnings
-from rnnsearch.text.formats.records import Record, find_keys, text_at
+from rnnsearch.text.formats.lines import SideWarnings
+from rnnsearch.text.formats.records import Layout, LinePair, Record, find_keys, texts_at
 
 _ROWS = 1 << 10  # read at a time
 _SHARD = re.compile(r"(?P<name>.*)-(?P<number>\d{5})-of-(?P<shards>\d{5})\b.*")
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+# pyarrow's own exceptions are kinds of these; a damaged header may claim any size, and any type.
+_FAULTS = (OSError, ValueError, ArithmeticError, LookupError, TypeError, NotImplementedError, MemoryError)
 _AGAIN = "the file is damaged or incomplete: get it again"
 
 
-def read_tables(
-    path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings
-) -> Iterator[LinePair]:
+def read_tables(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
     """Yields two columns of text of a Parquet file, of a folder that `save_to_disk` wrote or that holds
     downloaded Parquet files, or of an .arrow file. Null is an empty side; rows are counted through all files.
 
@@ -43,8 +42,7 @@ def read_tables(
                 for start in range(0, len(batch), _ROWS):  # a batch of an .arrow file may be large
                     for row in batch.slice(start, _ROWS).to_pylist():
                         number += 1
-                        text = text_at(row, keys[0], path, number, source_warnings)
-                        yield text, text_at(row, keys[1], path, number, target_warnings)
+                        yield texts_at(row, keys, path, number, warnings)
 
 
 def _shape(fields: Iterable[Any]) -> Record:
@@ -90,11 +88,8 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if (path / "dataset_dict.json").is_file():
         inner = sorted(folder.name for folder in path.iterdir() if (folder / "state.json").is_file())
-        raise InputError(
-            f"holds several datasets: {', '.join(inner)}",
-            file=path,
-            remedy=f"name one of its folders: {path}/SPLIT",
-        )
+        remedy = f"name one of its folders: {path}/SPLIT"
+        raise InputError(f"holds several datasets: {', '.join(inner)}", file=path, remedy=remedy)
     if (path / "state.json").is_file():
         return _saved_files(path)
     for suffix in (".parquet", ".arrow"):
@@ -115,9 +110,8 @@ def _saved_files(path: Path) -> list[Path]:
         names = [entry["filename"] for entry in json.loads((path / "state.json").read_bytes())["_data_files"]]
         files = [path / Path(name).name for name in names]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(
-            f"is damaged: {error!r}", file=path / "state.json", remedy="save the dataset again"
-        ) from None
+        file, remedy = path / "state.json", "save the dataset again"
+        raise InputError(f"is damaged: {error!r}", file=file, remedy=remedy) from None
     return files
 
 
@@ -132,11 +126,8 @@ def _check_shards(path: Path, files: list[Path]) -> None:
         raise InputError(f"holds several splits: {', '.join(splits)}", file=path, remedy=remedy)
     for (name, count), found in shards.items():
         if missing := sorted(set(range(count)) - found):
-            raise InputError(
-                f"lacks {len(missing)} of the {count} files of {name}, the first is {missing[0]:05}",
-                file=path,
-                remedy=_AGAIN,
-            )
+            what = f"lacks {len(missing)} of the {count} files of {name}, the first is {missing[0]:05}"
+            raise InputError(what, file=path, remedy=_AGAIN)
 
 
 @contextmanager
@@ -146,20 +137,9 @@ def _faults(file: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise InputError("no such file", file=file, remedy="check the path") from None
-    except (
-        OSError,
-        ValueError,
-        ArithmeticError,
-        LookupError,
-        TypeError,
-        NotImplementedError,
-        MemoryError,
-    ) as error:
-        # pyarrow's own exceptions are kinds of these; a damaged header may claim any size, and any type
-        text = str(error).partition("\n")[0][:200]
-        raise InputError(
-            f"cannot be read: {text or type(error).__name__}", file=file, remedy=_AGAIN
-        ) from None
+    except _FAULTS as error:
+        text = str(error).partition("\n")[0][:200] or type(error).__name__
+        raise InputError(f"cannot be read: {text}", file=file, remedy=_AGAIN) from None
 
 
 def _pyarrow(file: Path) -> Any:
@@ -168,8 +148,8 @@ def _pyarrow(file: Path) -> Any:
         import_module("pyarrow.parquet")
         return import_module("pyarrow")
     except ImportError:
-        raise InputError(
+        what, remedy = (
             "reading Parquet and datasets needs the package pyarrow",
-            file=file,
-            remedy="pip install 'rnnsearch[arrow]'",
-        ) from None
+            "pip install 'rnnsearch[arrow]'",
+        )
+        raise InputError(what, file=file, remedy=remedy) from None

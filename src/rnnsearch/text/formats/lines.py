@@ -7,15 +7,19 @@ a caller gives that is no text becomes one clear line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
+from typing import ClassVar, TypeVar
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.opening import MAGIC, is_on_disk, opened
 from rnnsearch.text.formats.repairs import ENTITY
+
+Item = TypeVar("Item")
+Other = TypeVar("Other")
 
 LONGEST_LINE = 1 << 24
 """Bytes. A longer line is no sentence: the file is binary, or its lines do not end in line feeds."""
@@ -24,7 +28,6 @@ _BOM = "\ufeff"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_WHITE = re.compile("[\t\n\r]")
 # What str.splitlines() and some editors take for the end of a line.
 _SEPARATORS = frozenset("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
 
@@ -40,6 +43,8 @@ class InputWarnings:
 
     lines: dict[str, int] = field(default_factory=dict)
     first: dict[str, int] = field(default_factory=dict)
+    blanked: ClassVar[re.Pattern[str]] = _CONTROL
+    """The characters that the reader turns into spaces."""
 
     def note(self, kind: str, line: int) -> None:
         self.lines[kind] = self.lines.get(kind, 0) + 1
@@ -50,13 +55,21 @@ class InputWarnings:
         self.first.clear()
 
 
-@dataclass(slots=True)
 class RawInputWarnings(InputWarnings):
     """Warnings of a reader that leaves control characters in place, for a filter that drops them; tabs and
     line breaks become spaces."""
 
+    blanked = re.compile("[\t\n\r]")
 
-def read_lines(path: str | Path, warnings: InputWarnings | None = None) -> Iterator[str]:
+
+SideWarnings = tuple[InputWarnings, InputWarnings]
+"""The warnings about the source and about the target."""
+
+UNHEARD = InputWarnings()
+"""Warnings that nobody asks for."""
+
+
+def read_lines(path: str | Path, warnings: InputWarnings = UNHEARD) -> Iterator[str]:
     """Yields the lines of a UTF-8 text, one by one: a plain file, a .gz, .xz or .zst file, or standard input
     for `-`.
 
@@ -65,11 +78,10 @@ def read_lines(path: str | Path, warnings: InputWarnings | None = None) -> Itera
     without line feed counts; an empty line is a line. Raises InputError, with the line where there is one,
     for a file that cannot be read, damaged compression, and anything but UTF-8.
     """
-    for number, line in enumerate(raw_lines(path, warnings), 1):
-        yield plain(line, number, warnings)
+    return (plain(line, number, warnings) for number, line in enumerate(raw_lines(path, warnings), 1))
 
 
-def raw_lines(path: str | Path, warnings: InputWarnings | None = None) -> Iterator[str]:
+def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
     """Yields the lines with their control characters, for formats whose columns or quotes must be found
     first.
 
@@ -78,35 +90,25 @@ def raw_lines(path: str | Path, warnings: InputWarnings | None = None) -> Iterat
     with opened(path) as stream:
         for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
             if len(raw) > LONGEST_LINE:
-                raise InputError(
-                    f"the line is longer than {LONGEST_LINE:,} bytes",
-                    file=path,
-                    line=number,
-                    remedy="is this a text file?",
-                )
+                what = f"the line is longer than {LONGEST_LINE:,} bytes"
+                raise InputError(what, file=path, line=number, remedy="is this a text file?")
             line = _decoded(raw, path, number)
             if number == 1 and line.startswith(_BOM):
                 line = line.removeprefix(_BOM)
-                if warnings is not None:
-                    warnings.note("byte order mark", number)
+                warnings.note("byte order mark", number)
                 if not line:  # the mark was all there is: an empty file
                     return
             yield line.removesuffix("\n")
 
 
 def read_pairs(
-    source: str | Path,
-    target: str | Path,
-    source_warnings: InputWarnings | None = None,
-    target_warnings: InputWarnings | None = None,
+    source: str | Path, target: str | Path, warnings: SideWarnings = (UNHEARD, UNHEARD)
 ) -> Iterator[tuple[str, str]]:
     """Yields the lines of two files side by side. Raises InputError as `read_lines` does, and, at the end, if
     one file has more lines."""
     if str(source) == str(target) == "-":
         raise InputError("both sides cannot come from standard input", remedy="name a file for one of them")
-    yield from side_by_side(
-        read_lines(source, source_warnings), read_lines(target, target_warnings), str(source), str(target)
-    )
+    yield from _side_by_side(source, target, warnings)
 
 
 def check_pairs(source: str | Path, target: str | Path) -> None:
@@ -133,24 +135,30 @@ def count_lines(path: str | Path) -> int | None:
     return None
 
 
-def side_by_side(
-    sources: Iterator[str], targets: Iterator[str], source: str, target: str
-) -> Iterator[tuple[str, str]]:
-    """Yields the lines of both sides. Raises InputError, at the end, if one side has more lines; source,
-    target: their names in the message."""
-    for pairs, (left, right) in enumerate(zip_longest(sources, targets)):
-        if left is None or right is None:
-            more = [
-                (line is not None) + sum(1 for _ in rest)
-                for line, rest in ((left, sources), (right, targets))
-            ]
-            what = (
-                f"{source} has {pairs + more[0]:,} lines and {target} has {pairs + more[1]:,}, so they are "
-                "not parallel"
-            )
-            remedy = "give files in which line N of one translates line N of the other"
-            raise InputError(what, remedy=remedy)
-        yield left, right
+def in_step(
+    first: Iterable[Item], second: Iterable[Other], fault: Callable[[int, int], InputError]
+) -> Iterator[tuple[Item, Other]]:
+    """Yields the items of both side by side. Raises fault(number of the first, number of the second), at the
+    end, if one has more."""
+    sides = iter(first), iter(second)
+    for number, pair in enumerate(zip_longest(*sides)):
+        if None in pair:
+            sizes = zip(pair, sides, strict=True)
+            raise fault(*(number + (item is not None) + sum(1 for _ in rest) for item, rest in sizes))
+        yield pair
+
+
+def _side_by_side(source: Lines, target: Lines, warnings: SideWarnings) -> Iterator[tuple[str, str]]:
+    """Yields the lines of both sides. Raises InputError, at the end, if one side has more lines."""
+
+    def unequal(sources: int, targets: int) -> InputError:
+        what = (
+            f"{name_of(source)} has {sources:,} lines and {name_of(target)} has {targets:,}, so they are "
+            "not parallel"
+        )
+        return InputError(what, remedy="give files in which line N of one translates line N of the other")
+
+    return in_step(_side(source, warnings[0]), _side(target, warnings[1]), unequal)
 
 
 def _decoded(raw: bytes, path: str | Path, number: int) -> str:
@@ -158,49 +166,41 @@ def _decoded(raw: bytes, path: str | Path, number: int) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         what = f"byte {error.start + 1} of the line is not UTF-8"
+        remedy = "convert the file, for example with `iconv -f latin1 -t utf-8`, or correct the line"
+    suffix = next((suffix for magic, suffix in MAGIC.items() if raw.startswith(magic)), "")
     if number == 1 and raw.startswith(_UTF16):
         what, remedy = "the file is UTF-16", "convert it with `iconv -f utf-16 -t utf-8`"
-    elif number == 1 and (
-        suffix := next((suffix for magic, suffix in MAGIC.items() if raw.startswith(magic)), "")
-    ):
+    elif number == 1 and suffix:
         what, remedy = "the file is compressed", f"give it a name that ends in {suffix}"
-    else:
-        remedy = "convert the file, for example with `iconv -f latin1 -t utf-8`, or correct the line"
     raise InputError(what, file=path, line=number, remedy=remedy)
 
 
-def plain_field(text: str, number: int, warnings: InputWarnings | None) -> str:
+def plain_field(text: str, number: int, warnings: InputWarnings = UNHEARD) -> str:
     """Returns `plain` text of what does not come from a line of its own: line breaks in it become spaces as
     well."""
     if "\n" in text or "\r" in text:
-        if warnings is not None:
-            warnings.note("line break inside the text", number)
+        warnings.note("line break inside the text", number)
         text = _LINE_BREAK.sub(" ", text)
     return plain(text, number, warnings)
 
 
-def plain(line: str, number: int = 0, warnings: InputWarnings | None = None) -> str:
+def plain(line: str, number: int = 0, warnings: InputWarnings = UNHEARD) -> str:
     """Returns the line with its carriage return dropped and its control characters turned into spaces."""
     kept = line.removesuffix("\r")
-    if warnings is not None:
-        if kept != line:
-            warnings.note("carriage return at the end", number)
-        if "&" in kept and ENTITY.search(kept):
-            warnings.note("HTML entity", number)
+    if kept != line:
+        warnings.note("carriage return at the end", number)
+    if "&" in kept and ENTITY.search(kept):
+        warnings.note("HTML entity", number)
     if kept.isprintable():
         return kept
-    if warnings is not None:
-        for kind in sorted({_kind(character) for character in _CONTROL.findall(kept)}):
-            warnings.note(kind, number)
-    return (_WHITE if isinstance(warnings, RawInputWarnings) else _CONTROL).sub(" ", kept)
+    for kind in sorted({_kind(character) for character in _CONTROL.findall(kept)}):
+        warnings.note(kind, number)
+    return warnings.blanked.sub(" ", kept)
 
 
 def _kind(character: str) -> str:
-    if character == "\t":
-        return "tab"
-    if character == "\0":
-        return "NUL character"
-    return "line separator inside the line" if character in _SEPARATORS else "control character"
+    own = {"\t": "tab", "\0": "NUL character"} | dict.fromkeys(_SEPARATORS, "line separator inside the line")
+    return own.get(character, "control character")
 
 
 Lines = str | Path | Iterable[str]
@@ -232,10 +232,7 @@ def given_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def read_given(
-    source: Lines | Iterable[tuple[str, str]],
-    target: Lines | None,
-    source_warnings: InputWarnings,
-    target_warnings: InputWarnings,
+    source: Lines | Iterable[tuple[str, str]], target: Lines | None, warnings: SideWarnings
 ) -> Iterator[tuple[str, str]]:
     """Yields pairs of lines as `read_pairs` does, where each side is a file or lines.
 
@@ -243,10 +240,9 @@ def read_given(
     """
     if target is None:
         for number, (left, right) in enumerate(given_pairs(source), 1):  # type: ignore[arg-type]
-            yield _plain(left, number, source_warnings), _plain(right, number, target_warnings)
-        return
-    sources, targets = _side(source, source_warnings), _side(target, target_warnings)  # type: ignore[arg-type]
-    yield from side_by_side(sources, targets, name_of(source), name_of(target))
+            yield _plain(left, number, warnings[0]), _plain(right, number, warnings[1])
+    else:
+        yield from _side_by_side(source, target, warnings)  # type: ignore[arg-type]
 
 
 def name_of(lines: object) -> str:
@@ -261,33 +257,26 @@ def _side(lines: Lines, warnings: InputWarnings) -> Iterator[str]:
 
 
 def _plain(line: str, number: int, warnings: InputWarnings) -> str:
-    return plain_field(
-        line.removesuffix("\n").translate(_SURROGATES) if not line.isprintable() else line, number, warnings
-    )
+    return plain_field(line.removesuffix("\n").translate(_SURROGATES), number, warnings)
 
 
 def _several(items: Iterable[object], what: str) -> Iterable[object]:
     if isinstance(items, str):  # a string is a line, but no pair
         raise InputError(f"one text was given where {what} are expected", remedy="put it into a list")
     if isinstance(items, bytes):
-        raise InputError(
-            f"bytes were given where {what} are expected", remedy="decode them, and put the text into a list"
-        )
+        remedy = "decode them, and put the text into a list"
+        raise InputError(f"bytes were given where {what} are expected", remedy=remedy)
     if not hasattr(items, "__iter__"):
-        raise InputError(
-            f"what was given is {_type_of(items)}, and {what} are expected", remedy="give a list of them"
-        )
+        said = f"what was given is {_type_of(items)}, and {what} are expected"
+        raise InputError(said, remedy="give a list of them")
     return items
 
 
 def _text(line: object, name: str) -> str:
     if isinstance(line, str):
         return line
-    remedy = (
-        "decode it, as in line.decode('utf-8')"
-        if isinstance(line, bytes)
-        else "give strings; an empty line is ''"
-    )
+    is_bytes = isinstance(line, bytes)
+    remedy = "decode it, as in line.decode('utf-8')" if is_bytes else "give strings; an empty line is ''"
     raise InputError(f"{name} is {_type_of(line)}, not text", remedy=remedy)
 
 

@@ -10,15 +10,14 @@ from pathlib import Path
 
 from rnnsearch.errors import InputError, printed
 from rnnsearch.text.formats.arrow import read_tables
-from rnnsearch.text.formats.layout import Format, Layout, LinePair
-from rnnsearch.text.formats.lines import InputWarnings, read_lines, read_pairs
+from rnnsearch.text.formats.lines import InputWarnings, SideWarnings, read_lines, read_pairs
 from rnnsearch.text.formats.opening import COMPRESSIONS, STDIN
-from rnnsearch.text.formats.records import read_csv, read_json_lines, read_tsv
+from rnnsearch.text.formats.records import Format, Layout, LinePair, read_csv, read_json_lines, read_tsv
 from rnnsearch.text.formats.tmx import read_tmx, read_tmx_links
 
 __all__ = ["FORMATS", "Format", "Layout", "LinePair", "ParallelText", "parallel_texts", "read_link_lines"]
 
-FORMATS: dict[Format, Callable[[str | Path, Layout, InputWarnings, InputWarnings], Iterator[LinePair]]] = {
+FORMATS: dict[Format, Callable[[str | Path, Layout, SideWarnings], Iterator[LinePair]]] = {
     "tsv": read_tsv,
     "csv": read_csv,
     "tmx": read_tmx,
@@ -33,13 +32,11 @@ _SUFFIXES: dict[str, Format] = {f".{name}": name for name in FORMATS} | {".arrow
 
 @dataclass(slots=True)
 class ParallelText:
-    """One parallel text. name: what reports and messages call it. source_warnings, target_warnings: about the
-    pairs read so far."""
+    """One parallel text. name: what reports and messages call it. warnings: about the pairs read so far."""
 
     name: str
-    reader: Callable[[InputWarnings, InputWarnings], Iterator[LinePair]]
-    source_warnings: InputWarnings = field(default_factory=InputWarnings)
-    target_warnings: InputWarnings = field(default_factory=InputWarnings)
+    reader: Callable[[SideWarnings], Iterator[LinePair]]
+    warnings: SideWarnings = field(default_factory=lambda: (InputWarnings(), InputWarnings()))
 
     def pairs(self) -> Iterator[LinePair]:
         """Reads the pairs from the first on, and clears the warnings first. Neither side holds a control
@@ -47,9 +44,9 @@ class ParallelText:
 
         Raises InputError, with the file and the line or row, for whatever cannot be read.
         """
-        self.source_warnings.clear()
-        self.target_warnings.clear()
-        return self.reader(self.source_warnings, self.target_warnings)
+        for warnings in self.warnings:
+            warnings.clear()
+        return self.reader(self.warnings)
 
 
 def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None) -> list[ParallelText]:
@@ -63,15 +60,20 @@ def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None)
     _check(names, layout)
     texts, rest = [], [str(name) for name in names]
     while rest:
-        source = rest.pop(0)
+        name = source = rest.pop(0)
         format = _format(source, layout)
         if format != "lines":
-            texts.append(ParallelText(printed(source), partial(FORMATS[format], source, layout)))
+            reader = partial(FORMATS[format], source, layout)
         elif rest and _format(rest[0], layout) == "lines":
-            target = rest.pop(0)
-            texts.append(ParallelText(printed(f"{source} | {target}"), partial(read_pairs, source, target)))
+            name, reader = f"{source} | {rest[0]}", partial(read_pairs, source, rest.pop(0))
         else:
-            raise _without_target(source, rest)
+            remedy = (
+                f"give source and target files alternating, or a bilingual file ({', '.join(_SUFFIXES)}, or "
+                "any file with its format)"
+            )
+            after = f": the next file, {rest[0]}, is a bilingual file" if rest else ""
+            raise InputError(f"has no target text{after}", file=source, remedy=remedy)
+        texts.append(ParallelText(printed(name), reader))
     return texts
 
 
@@ -94,27 +96,15 @@ def _format(name: str, layout: Layout) -> Format:
     return _SUFFIXES.get(suffix, "lines")
 
 
-def _without_target(source: str, rest: list[str]) -> InputError:
-    remedy = (
-        f"give source and target files alternating, or a bilingual file ({', '.join(_SUFFIXES)}, or any file "
-        "with its format)"
-    )
-    what = (
-        f"has no target text: the next file, {rest[0]}, is a bilingual file" if rest else "has no target text"
-    )
-    return InputError(what, file=source, remedy=remedy)
-
-
 def _check(names: Sequence[str | Path], layout: Layout) -> None:
     """Raises InputError for faults that show before anything is read: the last corpus may be read hours
     later."""
     if layout.format not in ("", "lines", *FORMATS):
-        raise InputError(
-            f"there is no format '{layout.format}'", remedy=f"name one of: lines, {', '.join(FORMATS)}"
-        )
+        remedy = f"name one of: lines, {', '.join(FORMATS)}"
+        raise InputError(f"there is no format '{layout.format}'", remedy=remedy)
     if not names:
         raise InputError("no corpus is named", remedy="name a source and a target file, or a bilingual file")
-    if sum(str(name) == STDIN for name in names) > 1:
+    if [*map(str, names)].count(STDIN) > 1:
         raise InputError("standard input can be read only once", remedy="name a file in place of one `-`")
     if layout.format in ("parquet", "dataset") and STDIN in map(str, names):
         raise InputError(f"{layout.format} cannot be read from standard input", remedy="name a file")

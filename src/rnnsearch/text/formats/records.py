@@ -1,5 +1,5 @@
-"""Formats whose records are lines, but for quoted line breaks: TSV, CSV and JSON lines. And what the rows of
-tables (`arrow`) share with records that have keys."""
+"""Where in its records a file has the two sides, and the formats whose records are lines, but for quoted line
+breaks: TSV, CSV and JSON lines. And what the rows of tables (`arrow`) share with records that have keys."""
 
 from __future__ import annotations
 
@@ -7,12 +7,74 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.layout import EMPTY_LINE, NO_TEXT, Layout, LinePair
-from rnnsearch.text.formats.lines import InputWarnings, plain, plain_field, raw_lines
+from rnnsearch.text.formats.lines import InputWarnings, SideWarnings, plain, plain_field, raw_lines
+
+Format = Literal["", "lines", "tsv", "csv", "tmx", "jsonl", "parquet", "dataset"]
+LinePair = tuple[str, str]
+
+EMPTY_LINE = "empty line"
+NO_TEXT = "no text on this side"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The format of a file, and the places of the two sides in it.
+
+    format: empty = by the file's name. Standard input has none, so that it is a file of lines unless the
+    format is given. source, target: a column's number (1-based) or name in TSV and CSV, a key in JSON lines,
+    Parquet and datasets (`translation.en` for one inside another), a language code in TMX. Both empty = the
+    first of `names` that the file has, else the first two columns; in TMX the languages. A TSV or CSV file
+    with names has them in its first line, which is then no pair. source_language, target_language: codes, for
+    the usual names of columns and keys, and for TMX.
+    """
+
+    format: Format = ""
+    source: str = ""
+    target: str = ""
+    source_language: str = "en"
+    target_language: str = "fr"
+
+    def names(self) -> list[tuple[str, str]]:
+        """Returns the names that columns and keys may have: those that were given, else the usual ones."""
+        if self.source or self.target:
+            return [(self.source, self.target)]
+        languages = (self.source_language, self.target_language)
+        nested = (f"translation.{languages[0]}", f"translation.{languages[1]}")
+        return [("source", "target"), ("src", "tgt"), languages, nested]
+
+    def wanted(self) -> str:
+        """Returns the names, for a message."""
+        return " or ".join(f"'{source}' and '{target}'" for source, target in self.names())
+
+    def remedy(self, kind: str) -> str:
+        """Returns the remedy in a message about a file without the names. kind: column or key."""
+        return f"give the {kind}s of source and target"
+
+
+@dataclass(frozen=True, slots=True)
+class OneSide(Layout):
+    """A layout of one text, which stands on both sides of what the reader yields. source: its column or key;
+    empty = a usual name."""
+
+    def names(self) -> list[tuple[str, str]]:
+        names = (
+            [self.source]
+            if self.source
+            else ["text", "source", "src", self.source_language, f"translation.{self.source_language}"]
+        )
+        return [(name, name) for name in names]
+
+    def wanted(self) -> str:
+        return " or ".join(f"'{name}'" for name, _ in self.names())
+
+    def remedy(self, kind: str) -> str:
+        return f"give the {kind} of the text"
+
 
 Record = dict[str, Any]
 _Rows = Iterator[tuple[int, list[str]]]
@@ -21,30 +83,24 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _MISSING = object()
 
 
-def read_tsv(
-    path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings
-) -> Iterator[LinePair]:
+def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
     """Yields two columns between TABs. Nothing is quoted: a quotation mark is a character of the text. An
     empty line is a pair of empty sides.
 
     Raises InputError, with the line, for a line that lacks a column, besides what `read_lines` raises.
     """
-    rows = ((number, line.split("\t")) for number, line in enumerate(raw_lines(path, source_warnings), 1))
-    return _pairs(rows, plain, path, layout, source_warnings, target_warnings)
+    rows = ((number, line.split("\t")) for number, line in enumerate(raw_lines(path, warnings[0]), 1))
+    return _pairs(rows, plain, path, layout, warnings)
 
 
-def read_csv(
-    path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings
-) -> Iterator[LinePair]:
+def read_csv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
     """Yields two columns between commas as in RFC 4180: a quoted one may hold commas, doubled quotation
     marks, and line breaks, which become spaces.
 
     Raises InputError as `read_tsv` does, and for quotation marks that do not fit, with the line where the
     record begins.
     """
-    return _pairs(
-        _csv_rows(path, source_warnings), plain_field, path, layout, source_warnings, target_warnings
-    )
+    return _pairs(_csv_rows(path, warnings[0]), plain_field, path, layout, warnings)
 
 
 def _csv_rows(path: str | Path, warnings: InputWarnings) -> _Rows:
@@ -56,13 +112,9 @@ def _csv_rows(path: str | Path, warnings: InputWarnings) -> _Rows:
         except StopIteration:
             return
         except csv.Error as error:
+            what = f"the record that begins here is not valid CSV: {error}"
             remedy = "write quotation marks inside quoted text twice, and close the quoted text"
-            raise InputError(
-                f"the record that begins here is not valid CSV: {error}",
-                file=path,
-                line=number,
-                remedy=remedy,
-            ) from None
+            raise InputError(what, file=path, line=number, remedy=remedy) from None
         yield number, row
 
 
@@ -78,29 +130,25 @@ def _pairs(
     clean: Callable[[str, int, InputWarnings], str],
     path: str | Path,
     layout: Layout,
-    source_warnings: InputWarnings,
-    target_warnings: InputWarnings,
+    warnings: SideWarnings,
 ) -> Iterator[LinePair]:
     places: tuple[int, int] | None = None
     for number, cells in rows:
         if places is None:
             places, named = _places(cells, layout, path, number)
             if named:
-                source_warnings.note("line of column names", number)
+                warnings[0].note("line of column names", number)
                 continue
-        if "".join(cells) in ("", "\r") and len(cells) < 2:
-            source_warnings.note(EMPTY_LINE, number)
+        if cells in ([], [""], ["\r"]):
+            warnings[0].note(EMPTY_LINE, number)
             yield "", ""
             continue
         if len(cells) <= max(places):
             what = f"has {len(cells)} column{'s' * (len(cells) != 1)}, but column {max(places) + 1} is needed"
-            raise InputError(
-                what, file=path, line=number, remedy="correct or delete the line, or give other columns"
-            )
-        yield (
-            clean(cells[places[0]], number, source_warnings),
-            clean(cells[places[1]], number, target_warnings),
-        )
+            remedy = "correct or delete the line, or give other columns"
+            raise InputError(what, file=path, line=number, remedy=remedy)
+        source = clean(cells[places[0]], number, warnings[0])
+        yield source, clean(cells[places[1]], number, warnings[1])
 
 
 def _places(first: list[str], layout: Layout, path: str | Path, number: int) -> tuple[tuple[int, int], bool]:
@@ -118,14 +166,11 @@ def _places(first: list[str], layout: Layout, path: str | Path, number: int) -> 
         f"the first line does not name the columns '{layout.source}' and '{layout.target}'; it has: "
         f"{', '.join(names)}"
     )
-    raise InputError(
-        what[:300], file=path, line=number, remedy="give columns of this line, or column numbers"
-    )
+    remedy = "give columns of this line, or column numbers"
+    raise InputError(what[:300], file=path, line=number, remedy=remedy)
 
 
-def read_json_lines(
-    path: str | Path, layout: Layout, source_warnings: InputWarnings, target_warnings: InputWarnings
-) -> Iterator[LinePair]:
+def read_json_lines(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
     """Yields the texts at two keys of each object. An empty line is a pair of empty sides; null is an empty
     side.
 
@@ -133,15 +178,14 @@ def read_json_lines(
     what `read_lines` raises.
     """
     keys: tuple[str, str] | None = None
-    for number, line in enumerate(raw_lines(path, source_warnings), 1):
+    for number, line in enumerate(raw_lines(path, warnings[0]), 1):
         if not line.strip(" \t\r"):
-            source_warnings.note(EMPTY_LINE, number)
+            warnings[0].note(EMPTY_LINE, number)
             yield "", ""
             continue
         record = _record(line, path, number)
         keys = keys or find_keys(record, layout, "key", path, number)
-        source = text_at(record, keys[0], path, number, source_warnings)
-        yield source, text_at(record, keys[1], path, number, target_warnings)
+        yield texts_at(record, keys, path, number, warnings)
 
 
 def find_keys(
@@ -155,8 +199,15 @@ def find_keys(
     raise InputError(what[:400], file=path, line=number, remedy=layout.remedy(kind))
 
 
-def text_at(record: Record, key: str, path: str | Path, number: int, warnings: InputWarnings) -> str:
-    """Returns the text at the key, empty for null. Raises InputError for anything else."""
+def texts_at(
+    record: Record, keys: tuple[str, str], path: str | Path, number: int, warnings: SideWarnings
+) -> LinePair:
+    """Returns the texts at the keys, empty for null. Raises InputError for anything else."""
+    source = _text_at(record, keys[0], path, number, warnings[0])
+    return source, _text_at(record, keys[1], path, number, warnings[1])
+
+
+def _text_at(record: Record, key: str, path: str | Path, number: int, warnings: InputWarnings) -> str:
     value = _value(record, key)
     if value is None:
         warnings.note(NO_TEXT, number)
@@ -185,10 +236,8 @@ def _record(line: str, path: str | Path, number: int) -> Record:
 
 def _value(record: Record, key: str) -> Any:
     """Returns the value at the key, or, if there is no such key, at the path that its dots make."""
-    if key in record:
-        return record[key]
     inner: Any = record
-    for step in key.split("."):
+    for step in [key] if key in record else key.split("."):
         if inner is None:
             return None
         inner = inner.get(step, _MISSING) if isinstance(inner, dict) else _MISSING

@@ -89,7 +89,7 @@ class Padding:
     pairs: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PreparationReport:
     """The whole of a preparation. Vocabulary sizes include the two specials.
 
@@ -98,19 +98,19 @@ class PreparationReport:
     dev_source, dev_target: None without dev.
     """
 
-    pairs_read: int
-    pairs_kept: int
-    pairs_used: int
-    dropped: list[Dropped]
-    unit: str
-    source_vocabulary: int
-    target_vocabulary: int
-    texts: list[TextReport]
-    source: SideReport
-    target: SideReport
-    ratios: list[tuple[float, int]]
-    padding: list[Padding]
-    samples: list[ShownPair]
+    pairs_read: int = 0
+    pairs_kept: int = 0
+    pairs_used: int = 0
+    dropped: list[Dropped] = field(default_factory=list)
+    unit: str = "words"
+    source_vocabulary: int = 0
+    target_vocabulary: int = 0
+    texts: list[TextReport] = field(default_factory=list)
+    source: SideReport = field(default_factory=SideReport)
+    target: SideReport = field(default_factory=SideReport)
+    ratios: list[tuple[float, int]] = field(default_factory=list)
+    padding: list[Padding] = field(default_factory=list)
+    samples: list[ShownPair] = field(default_factory=list)
     links: int | None = None
     dev: list[TextReport] = field(default_factory=list)
     dev_source: SideReport | None = None

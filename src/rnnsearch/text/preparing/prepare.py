@@ -1,33 +1,38 @@
 """Raw parallel texts to a store of cleaned, tokenised, encoded and shuffled pairs, in passes that hold little
 in memory.
 
-Worker processes clean the lines, a few thousand pairs at a time. The pairs that stay lie in temporary files
-beside the store in the making. From them come the vocabularies, then the ids, each pair's in a random bucket,
+Worker processes clean the lines, a few thousand pairs at a time. The pairs that stay lie in a temporary file
+beside the store in the making. From it come the vocabularies, then the ids, each pair's in a random bucket,
 and at last the shuffled store.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import repeat as repeated
 from pathlib import Path
 from typing import Literal
+
+import numpy as np
 
 from rnnsearch.config import DataSettings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.folders import whole_folder
 from rnnsearch.system.progress import Progress
-from rnnsearch.text.codec import SIDES, Codec, Side
+from rnnsearch.text.codec import SIDES, Codec, Side, side_tokeniser
 from rnnsearch.text.formats.lines import Lines, is_file, name_of, read_given
 from rnnsearch.text.formats.readers import Layout, ParallelText, parallel_texts
 from rnnsearch.text.links.words import LinkWords
-from rnnsearch.text.preparing.cleaning import CleanedCorpus, clean
-from rnnsearch.text.preparing.counting_pass import count, make_codec
-from rnnsearch.text.preparing.encoding import Development, EncodedCorpus, encode, encode_dev, read_dev
-from rnnsearch.text.preparing.preparation_report import Padding, PreparationReport, SideReport
+from rnnsearch.text.preparing.cleaning import CleanedCorpus, Cleaner, clean
+from rnnsearch.text.preparing.encoding import encode, encode_dev, read_dev
+from rnnsearch.text.preparing.preparation_report import Padding, PreparationReport, TextReport
+from rnnsearch.text.store.blocks import SideBlock
 from rnnsearch.text.store.order import BatchOrder
 from rnnsearch.text.store.store import StoreContents, is_store, map_array, write_contents
+from rnnsearch.text.subwords import Subwords
+from rnnsearch.text.vocabulary import Vocabulary, WordFilter
 
 _MEASURED = 1 << 18
 _BATCHES: dict[str, dict[str, object]] = {
@@ -105,60 +110,37 @@ def prepare_texts(
         if given and len(given) != len(texts):
             remedy = "give one for each corpus, in the same order"
             raise InputError(f"{len(given)} {what} given for {len(texts)} corpora", remedy=remedy)
+    # Its faults should come to light before any work.
+    cleaner = Cleaner(settings, links_reversed, link_words)
     with whole_folder(Path(out), lambda folder: overwrite and is_store(folder)) as folder:
-        # First: its faults should not come to light after minutes of work.
-        development = read_dev(dev) if dev else None
+        report = PreparationReport()
+        development = read_dev(dev, report)
+        times = repeat or [1] * len(texts)
+        report.texts = [TextReport(text.name, repeat=each) for text, each in zip(texts, times, strict=True)]
         work = folder / "work"
         work.mkdir()
-        times = repeat or [1] * len(texts)
-        links_are = links_reversed, link_words
-        cleaned = clean(texts, links, links_are, times, settings, work, workers, progress)
+        cleaned = clean(texts, links, cleaner, work, workers, report, progress)
         codecs: dict[Side, Codec] = {}
-        sides: dict[Side, SideReport] = {}
         for side in SIDES:
-            counts, sides[side] = count(side, cleaned, progress)
+            counts = count(side, cleaned, report, progress)
             known = vocabulary[side] if vocabulary else None
             codecs[side] = make_codec(side, counts, settings, progress, known)
             codecs[side].save(folder, side)
             del counts  # one table at a time
-        encoded = encode(cleaned, codecs, sides, bool(links), settings, folder, progress)
+        report.unit = "words" if codecs["source"].subwords is None else "subwords"
+        report.source_vocabulary = len(codecs["source"].vocabulary)
+        report.target_vocabulary = len(codecs["target"].vocabulary)
+        shards = encode(cleaned, codecs, settings, bool(links), folder, report, progress)
         shutil.rmtree(work)
-        report = _report(cleaned, encoded, codecs, sides, folder, development)
+        if development:
+            sources, targets = zip(*development, strict=True)
+            report.dev_source = encode_dev(sources, "source", codecs["source"], folder)
+            report.dev_target = encode_dev(targets, "target", codecs["target"], folder)
+        report.padding = padding(folder)
         (folder / "report.json").write_text(report.json(), encoding="utf-8")
         (folder / "report.txt").write_text(report.text(), encoding="utf-8")
-        write_contents(folder, StoreContents(settings, encoded.shards, bool(links)))
+        write_contents(folder, StoreContents(settings, shards, bool(links)))
     return report
-
-
-def _report(
-    cleaned: CleanedCorpus,
-    encoded: EncodedCorpus,
-    codecs: dict[Side, Codec],
-    sides: dict[Side, SideReport],
-    folder: Path,
-    development: Development | None,
-) -> PreparationReport:
-    """Writes the development pairs, and returns the report of everything."""
-    dev = encode_dev(development, folder, codecs) if development else {}
-    return PreparationReport(
-        pairs_read=sum(text.pairs_read for text in cleaned.texts),
-        pairs_kept=sum(text.pairs_kept for text in cleaned.texts),
-        pairs_used=cleaned.pairs,
-        dropped=cleaned.dropped,
-        unit="words" if codecs["source"].subwords is None else "subwords",
-        source_vocabulary=len(codecs["source"].vocabulary),
-        target_vocabulary=len(codecs["target"].vocabulary),
-        texts=cleaned.texts,
-        source=sides["source"],
-        target=sides["target"],
-        ratios=encoded.ratios,
-        padding=padding(folder),
-        samples=encoded.samples,
-        links=encoded.links,
-        dev=development.texts if development else [],
-        dev_source=dev.get("source"),
-        dev_target=dev.get("target"),
-    )
 
 
 def _text(source: Lines | Iterable[tuple[str, str]], target: Lines | None) -> ParallelText:
@@ -181,3 +163,108 @@ def padding(folder: Path) -> list[Padding]:
             return []
         found.append(Padding(name, round(order.padding_share(), 6), order.pairs))
     return found
+
+
+LIMIT = 2_000_000
+"""Entries of a table of counts: some 300 MB."""
+
+
+class WordCounts:
+    """Frequencies of words, of which the rarest are forgotten when there are too many.
+
+    counts: word → occurrences since it entered the table. missed: the most occurrences that a word outside
+    the table can have, and that any count can lack; 0 as long as nothing was forgotten. The words that stay
+    depend on the words and their order alone.
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.limit = limit
+        self.counts: dict[str, int] = {}
+        self.missed = 0
+
+    def add(self, words: Sequence[str], counts: Iterable[int]) -> None:
+        """Adds the occurrences of different words. A word with count 0 does not enter the table."""
+        table, get = self.counts, self.counts.get
+        for word, count in zip(words, counts, strict=True):
+            if count:
+                table[word] = get(word, 0) + count
+        if len(table) > self.limit:
+            self._forget()
+
+    def recount(self, blocks: Iterable[tuple[Sequence[str], Iterable[int]]]) -> None:
+        """Makes every count exact, by going through all that was added once more."""
+        exact = dict.fromkeys(self.counts, 0)
+        for words, counts in blocks:
+            for word, count in zip(words, counts, strict=True):
+                if word in exact:
+                    exact[word] += count
+        self.counts = exact
+
+    def _forget(self) -> None:
+        """Forgets the words up to the lowest frequency that brings the table down to half its limit."""
+        counts = np.fromiter(self.counts.values(), dtype=np.int64, count=len(self.counts))
+        place = len(counts) - self.limit // 2 - 1
+        rare = int(np.partition(counts, place)[place])
+        self.counts = {word: count for word, count in self.counts.items() if count > rare}
+        self.missed += rare
+
+
+def count(side: Side, cleaned: CleanedCorpus, report: PreparationReport, progress: Progress) -> WordCounts:
+    """Returns the frequencies of the words of one side, and fills its report."""
+    side_report = report.source if side == "source" else report.target
+    counts, lengths = WordCounts(), np.zeros(1, dtype=np.int64)
+
+    def blocks() -> Iterator[SideBlock]:
+        """Yields each block as often as its text is used."""
+        for block in cleaned.blocks():
+            one = block.source if side == "source" else block.target
+            yield from repeated(one, report.texts[block.text].repeat)
+
+    for block in blocks():
+        counts.add(block.words, block.counts())
+        here = np.bincount(block.sentences.lengths, minlength=len(lengths))
+        here[: len(lengths)] += lengths
+        lengths = here
+        side_report.sentences += len(block.sentences.lengths)
+        side_report.words += int(block.sentences.lengths.sum())
+        side_report.distinct_words = max(side_report.distinct_words, len(counts.counts))
+        progress(f"counting the {side} words", side_report.sentences, report.pairs_used)
+    if counts.missed:
+        counts.recount((block.words, block.counts()) for block in blocks())
+    side_report.uncounted, side_report.longest = counts.missed, len(lengths) - 1
+    side_report.lengths, side_report.coverage = lengths.tolist(), _coverage(counts, side_report.words)
+    return counts
+
+
+def _coverage(counts: WordCounts, words: int) -> list[tuple[int, float]]:
+    """Returns the share of the running words that the 1, 2, 5, 10, 20, … most frequent words are."""
+    covered = np.cumsum(sorted(counts.counts.values(), reverse=True))
+    sizes = [digit * 10**power for power in range(8) for digit in (1, 2, 5)]
+    sizes = [*(size for size in sizes if size < len(covered)), len(covered)]
+    return [(size, round(int(covered[size - 1]) / max(words, 1), 6)) for size in sizes]
+
+
+def make_codec(
+    side: Side, counts: WordCounts, settings: DataSettings, progress: Progress, known: Codec | None
+) -> Codec:
+    """Returns the side's codec. known: one whose vocabulary and subwords are kept.
+
+    Raises InputError if the text has too few words to learn from.
+    """
+    if known is not None:
+        vocabulary, subwords = known.vocabulary, known.subwords
+    elif settings.subwords == "none":
+        subwords = None
+        vocabulary = Vocabulary.from_counts(counts.counts, settings.vocabulary_size, settings.minimum_count)
+        if len(vocabulary) == 2:
+            what = f"no {side} word occurs at least {settings.minimum_count} times"
+            raise InputError(what, remedy="lower data.minimum_count")
+    else:
+        progress(f"training {side} subwords", 0, None)
+        subwords = Subwords.train(counts.counts, settings.subwords, settings.vocabulary_size)
+        vocabulary = Vocabulary(subwords.vocabulary())
+    met = None
+    if side == "target":
+        before = None if known is None else known.known
+        met = WordFilter.of(counts.counts) if before is None else before.with_words(counts.counts)
+    return Codec(side_tokeniser(side, settings), vocabulary, subwords, met)

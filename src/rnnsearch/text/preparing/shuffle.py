@@ -8,20 +8,19 @@ store.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.text.store.blocks import Integers, Mask, Ragged, offsets_of, pack, ranges, unpacked
+from rnnsearch.text.store.blocks import Integers, Mask, Ragged, append, appended, offsets_of, ranges
 from rnnsearch.text.store.store import shard_name, write_array, write_rows
 
 SHARD_BYTES = 1 << 27
 """Ids of both sides in a shard, or a little more: while it is shuffled, it is held in memory."""
 
-_MOST_SHARDS = 200  # their files are open at the same time
+_MOST_SHARDS = 200
 _GATHERED = 1 << 16  # sentences rearranged at a time
 
 
@@ -40,46 +39,32 @@ class Buckets:
         self.paths = [folder / f"bucket.{bucket:04d}" for bucket in range(number)]
         self.dtypes, self._seed = dtypes, seed % 2**32
         self._random = np.random.default_rng([self._seed, 0, 1])
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Self:
-        self._files = [self._stack.enter_context(path.open("wb")) for path in self.paths]
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def add(self, *rows: Ragged) -> None:
         """Adds source ids, target ids and, if there are any, links of the same pairs."""
         # One real number per pair: the same bucket whatever the size of the blocks.
         bucket = (self._random.random(len(rows[0].lengths)) * len(self.paths)).astype(np.int64)
-        for number, file in enumerate(self._files):
+        for number, path in enumerate(self.paths):
             chosen: Mask = bucket == number
             if chosen.any():
-                file.write(pack(*(part for row in rows for part in row.select(chosen))))
+                append(path, *(row.select(chosen) for row in rows))
 
     def write_shards(self, store: Path, linked: bool) -> Iterator[int]:
         """Writes every bucket's pairs in random order, and their lengths; yields the number of pairs of
         each shard."""
-        for file in self._files:
-            file.close()
-        kinds = ["source", "target", *(["links"] if linked else [])]
         lengths: dict[str, list[Integers]] = {"source": [], "target": []}
-        shard = 0
-        for number, path in enumerate(self.paths):
-            if path.stat().st_size:
-                for place, kind in enumerate(kinds):
-                    rows = _read(path, place)
-                    # The first bucket's numbers are those of the seed alone.
-                    order = np.random.default_rng([self._seed, number]).permutation(len(rows.lengths))
-                    dtype = self.dtypes[place] if place < 2 else np.dtype(rows.values.dtype)
-                    write_rows(
-                        store, shard_name(kind, shard), rows.lengths[order], gathered(rows, order), dtype
-                    )
-                    if kind in lengths:
-                        lengths[kind].append(rows.lengths[order].astype(np.int32))
-                shard += 1
-                yield len(order)
+        filled = [(number, path) for number, path in enumerate(self.paths) if path.exists()]
+        for shard, (number, path) in enumerate(filled):
+            for place, kind in enumerate(["source", "target", "links"][: 2 + linked]):
+                rows = _read(path, place)
+                # The first bucket's numbers are those of the seed alone.
+                order = np.random.default_rng([self._seed, number]).permutation(len(rows.lengths))
+                ordered = rows.lengths[order]
+                dtype = self.dtypes[place] if kind in lengths else rows.values.dtype
+                write_rows(store, shard_name(kind, shard), ordered, gathered(rows, order), dtype)
+                if kind in lengths:
+                    lengths[kind].append(ordered.astype(np.int32))
+            yield len(order)
             path.unlink()
         for side, parts in lengths.items():
             write_array(store / f"train.{side}.lengths.npy", np.dtype(np.int32), sum(map(len, parts)), parts)
@@ -95,6 +80,5 @@ def gathered(rows: Ragged, order: NDArray[np.int64]) -> Iterator[Integers]:
 
 def _read(path: Path, place: int) -> Ragged:
     """Returns one kind of rows of a bucket."""
-    parts = [parts[2 * place : 2 * place + 2] for parts in unpacked(path)]
-    values, lengths = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return Ragged(values, lengths)
+    arrays = zip(*(parts[place] for parts in appended(path)), strict=True)
+    return Ragged(*map(np.concatenate, arrays))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import written_whole
 from rnnsearch.system.parsing import check_regular, parse_json
-from rnnsearch.text.formats.layout import Layout
+from rnnsearch.text.formats.records import Layout
 
 RECORD = np.dtype([("score", "<f4"), ("words", "<u4")])
 """One pair: its score, the lower the better, infinite for a pair that is never kept; and the words of its

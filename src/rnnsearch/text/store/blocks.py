@@ -4,8 +4,7 @@ of a corpus and the store."""
 from __future__ import annotations
 
 import pickle
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +23,13 @@ class Ragged(NamedTuple):
     values: Integers
     lengths: Integers
 
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]]) -> Ragged:
+        """Holds the values of the rows in 16 or 32 bits."""
+        values = [value for row in rows for value in row]
+        dtype = np.uint32 if max(values, default=0) >> 16 else np.uint16
+        return cls(np.array(values, dtype), np.array([len(row) for row in rows], np.int32))
+
     def select(self, keep: Mask) -> Ragged:
         """Returns the rows that `keep` marks."""
         return Ragged(self.values[np.repeat(keep, self.lengths)], self.lengths[keep])
@@ -35,9 +41,17 @@ class SideBlock(NamedTuple):
     words: list[str]
     sentences: Ragged
 
-    def sentence(self, number: int) -> list[str]:
+    @classmethod
+    def of(cls, sentences: Sequence[Sequence[str]]) -> SideBlock:
+        """Numbers the words in the order in which they come."""
+        places: dict[str, int] = {}
+        rows = [[places.setdefault(word, len(places)) for word in sentence] for sentence in sentences]
+        return cls(list(places), Ragged.of(rows))
+
+    def line(self, number: int) -> str:
+        """Returns the words of a sentence with spaces between them."""
         start, end = offsets_of(self.sentences.lengths)[number : number + 2]
-        return [self.words[place] for place in self.sentences.values[start:end]]
+        return " ".join(self.words[place] for place in self.sentences.values[start:end])
 
     def select(self, keep: Mask) -> SideBlock:
         return SideBlock(self.words, self.sentences.select(keep))
@@ -48,82 +62,42 @@ class SideBlock(NamedTuple):
         return counts
 
 
-class FilterOutcomes(NamedTuple):
-    """The filters' decisions about consecutive pairs of one text.
+class Block(NamedTuple):
+    """Consecutive pairs of one text, and the words of those that stay.
 
     text: its index among the texts. first: number of the first pair, 1-based. reasons: 0 for a pair that
-    stays, else 1 + the place of the filter that dropped it.
+    stays, else the number of the filter that dropped it. links: rows of positions in source and target words,
+    alternating; None without links.
     """
 
     text: int
     first: int
     reasons: NDArray[np.uint8]
+    source: SideBlock
+    target: SideBlock
+    links: Ragged | None
+
+    def select(self, keep: Mask, reason: int) -> Block:
+        """Returns the block with fewer pairs that stay. reason: of the others."""
+        reasons = self.reasons.copy()
+        reasons[np.flatnonzero(reasons == 0)[~keep]] = reason
+        links = None if self.links is None else self.links.select(keep)
+        return Block(
+            self.text, self.first, reasons, self.source.select(keep), self.target.select(keep), links
+        )
 
 
-class RowCollector:
-    """Collects rows of numbers."""
-
-    def __init__(self) -> None:
-        self._values: list[int] = []
-        self._lengths: list[int] = []
-
-    def add(self, values: Iterable[int]) -> None:
-        before = len(self._values)
-        self._values += values
-        self._lengths.append(len(self._values) - before)
-
-    def packed(self) -> bytes:
-        """Returns the rows as `read_links` reads them, in 16 or 32 bits."""
-        return pack(*self._parts())
-
-    def _parts(self) -> tuple[Integers, Integers]:
-        values = np.array(self._values, dtype=np.uint32)
-        small = not len(values) or int(values.max()) < 1 << 16
-        return values.astype(np.uint16) if small else values, np.array(self._lengths, dtype=np.int32)
+def append(path: Path, *parts: object) -> None:
+    """Adds the parts to a file of this process."""
+    with path.open("ab") as file:
+        file.write(pickle.dumps(parts, protocol=5))
 
 
-class SideCollector(RowCollector):
-    """Collects sentences into a block."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._places: defaultdict[str, int] = defaultdict()
-        self._places.default_factory = self._places.__len__  # a new word gets the next place
-
-    def add(self, values: Iterable[str]) -> None:  # type: ignore[override]
-        super().add(map(self._places.__getitem__, values))
-
-    def packed(self) -> bytes:
-        """Returns the block as `read_blocks` reads it; nothing can be added after it."""
-        self._places.default_factory = None  # else the table would refer to itself, and stay in memory
-        return pack(" ".join(self._places), *self._parts())
-
-
-def pack(*parts: object) -> bytes:
-    return pickle.dumps(parts, protocol=5)
-
-
-def unpacked(path: Path) -> Iterator[Any]:
-    """Yields the parts that were packed, one after another. The file must be one that this process wrote
-    itself."""
+def appended(path: Path) -> Iterator[Any]:
+    """Yields the parts as they were added. The file must be one that this process wrote itself."""
     with path.open("rb") as file:
         while file.peek(1):
             yield pickle.load(file)
-
-
-def read_blocks(path: Path) -> Iterator[SideBlock]:
-    for words, values, lengths in unpacked(path):
-        yield SideBlock(words.split(" ") if words else [], Ragged(values, lengths))
-
-
-def read_links(path: Path) -> Iterator[Ragged]:
-    for values, lengths in unpacked(path):
-        yield Ragged(values, lengths)
-
-
-def read_outcomes(path: Path) -> Iterator[FilterOutcomes]:
-    for parts in unpacked(path):
-        yield FilterOutcomes(*parts)
 
 
 def offsets_of(lengths: Integer[NDArray[np.integer[Any]], " n"]) -> Int64[NDArray[np.int64], " n+1"]:

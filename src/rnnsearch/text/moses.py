@@ -16,19 +16,16 @@ What a chunk becomes depends on its surroundings in four ways only, and they are
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Sequence
 from functools import cache, cached_property
-from importlib.machinery import SourceFileLoader
-from importlib.util import find_spec, module_from_spec, spec_from_loader
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sacremoses import MosesDetokenizer
-
-    from rnnsearch.text.moses.reference import MosesReference
-
 
 LETTERS = "A-Za-zÀ-ÖØ-öø-ž"
 """Letters of the Latin languages of Europe, as the inside of a character class: to Moses and to Python alike
@@ -37,11 +34,7 @@ LATIN = re.compile(f"[{LETTERS}0-9]")
 SIGNS = frozenset('"#$%&()*+/:;<=>?@[\\]^_{|}~!«»“”„…–—€°')
 """Signs that are words of their own beside a Latin word."""
 # Between two letters, with its spaces; elsewhere it stands alone.
-_APOSTROPHES = {
-    "en": " '",
-    "fr": "' ",
-    "it": "' ",
-}
+_APOSTROPHES = {"en": " '", "fr": "' ", "it": "' "}
 
 
 class SimpleChunks:
@@ -109,23 +102,54 @@ def prefixes(language: str) -> frozenset[str]:
 def _prefix_files() -> dict[str, str] | None:
     """Returns the text of each list by its name; None if this sacremoses keeps them elsewhere."""
     found = find_spec("sacremoses")
-    file = Path(found.origin).parent / "_data_nonbreaking_prefixes.py" if found and found.origin else None
-    if file is None or not file.exists():
-        return None
-    loader = SourceFileLoader("sacremoses_prefixes", str(file))
-    spec = spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = module_from_spec(spec)
-    loader.exec_module(module)
-    files: dict[str, str] = module.NONBREAKING_PREFIXES
-    return files
+    file = Path(found.origin).with_name("_data_nonbreaking_prefixes.py") if found and found.origin else None
+    return runpy.run_path(str(file))["NONBREAKING_PREFIXES"] if file and file.exists() else None
+
+
+class MosesReference:
+    """Moses's tokeniser as sacremoses has it. Importing it takes half a second: its regular expressions list
+    130,000 letters each. simple: the rules for words in any letters."""
+
+    def __init__(self, language: str) -> None:
+        from sacremoses import MosesTokenizer
+
+        self._rules = rules = MosesTokenizer(language)
+        # Its sets of letters are made once, where the original makes one of 130,000 at every full stop.
+        self.islower = rules.islower = frozenset(rules.IsLower).issuperset
+        letters = frozenset(rules.IsAlpha)
+        rules.isanyalpha = lambda text: not letters.isdisjoint(text)
+        alnum, apostrophe = as_ranges(rules.IsAlnum), " ".join(self.words("a'b"))[1:-1]
+        prefixes = frozenset([*rules.NONBREAKING_PREFIXES, *rules.NUMERIC_ONLY_PREFIXES])
+        sign = rf"[^{alnum}\s.'`,-]"
+        self.simple = SimpleChunks(alnum, as_ranges(rules.IsAlpha), sign, apostrophe, prefixes)
+
+    def words(self, text: str) -> list[str]:
+        words: list[str] = self._rules.tokenize(text, escape=False)
+        return words
+
+
+def ranges(characters: str) -> list[int]:
+    """Returns the code points of a set as the first and the last of each run of neighbours."""
+    ends: list[int] = []
+    for code in sorted(set(map(ord, characters))):
+        if ends and code == ends[-1] + 1:
+            ends[-1] = code
+        else:
+            ends += [code, code]
+    return ends
+
+
+def as_ranges(characters: str) -> str:
+    """Returns a set of letters and digits as the inside of a character class, `a-z` and not all of them: a
+    regular expression is made of it in a hundredth of the time."""
+    ends = map(chr, ranges(characters))
+    return "".join(f"{first}-{last}" for first, last in zip(ends, ends, strict=True))
 
 
 _REMEMBERED = 1 << 17  # chunks; some 25 MB
 _LONGEST = 40  # characters of a chunk that may be met again
-_BESIDE = (
-    "A"  # stands for the chunks on either side; a capital, so that a full stop before it ends a sentence
-)
+# Stands for the chunks on either side; a capital, so that a full stop before it ends a sentence.
+_BESIDE = "A"
 
 
 class FastMoses:
@@ -139,8 +163,6 @@ class FastMoses:
     @cached_property
     def reference(self) -> MosesReference:
         """Returns sacremoses's own rules, made when they are first needed."""
-        from rnnsearch.text.moses.reference import MosesReference
-
         return MosesReference(self.language)
 
     def words(self, line: str) -> list[str]:
@@ -175,27 +197,22 @@ class _Memory(dict[str, tuple[str, ...]]):
         self._rules = rules
 
     def __missing__(self, key: str) -> tuple[str, ...]:
-        words = self._rules.latin.words(key) or self._by_reference(key)
+        rules = self._rules
+        words = rules.latin.words(key) or rules.reference.simple.words(key) or self._surrounded(key)
         if len(key) <= _LONGEST:
             if len(self) >= _REMEMBERED:
                 self.clear()
             self[key] = words
         return words
 
-    def _by_reference(self, key: str) -> tuple[str, ...]:
-        reference = self._rules.reference
-        return reference.simple.words(key) or self._surrounded(key)
-
     def _surrounded(self, key: str) -> tuple[str, ...]:
         """Returns the words of a chunk in the surroundings that its key describes."""
-        chunk, begins = key.removeprefix(" "), key[0] == " "
-        chunk, space, following = chunk.partition(" ")
+        chunk, space, following = key.removeprefix(" ").partition(" ")
         if not space:
             following = _BESIDE
-        before, after = "" if begins else f"{_BESIDE} ", f" {following}" if following else ""
-        return tuple(
-            self._rules.reference.words(before + chunk + after)[bool(before) : -1 if after else None]
-        )
+        before, after = "" if key[0] == " " else f"{_BESIDE} ", f" {following}" if following else ""
+        words = self._rules.reference.words(before + chunk + after)
+        return tuple(words[bool(before) : -1 if after else None])
 
 
 class _Following(dict[str, str]):
