@@ -4,12 +4,61 @@ Never a time."""
 from __future__ import annotations
 
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from rnnsearch.builtin.corpus import write
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+def growth(*words: object) -> subprocess.CompletedProcess[str]:
+    """Runs growth.py in a process of its own: it counts the memory of those that it starts."""
+    command = [sys.executable, BENCHMARKS / "growth.py", *words]
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_growth_measures_every_command_on_files_of_each_size(tmp_path: Path) -> None:
+    write(tmp_path, 600, 3)
+    recipe = tmp_path / "recipe.toml"
+    sizes = "".join(f"{name}_size = 8\n" for name in ("embedding", "hidden", "alignment", "maxout"))
+    recipe.write_text(f"[model]\n{sizes}[training]\nbatch_size = 10\n[search]\nbeam = 1\n")
+    sides = ["--source", tmp_path / "dev.en", tmp_path / "train.en"]
+    sides += ["--target", tmp_path / "dev.fr", tmp_path / "train.fr"]
+    done = growth(*sides, "--sizes", 12, 602, "--recipe", recipe, "--updates", 2, "--sentences", 16)
+    assert done.returncode == 0, done.stderr
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()[2:]]
+    assert all(float(figure.replace(",", "")) for row in rows for figure in row[3:])
+    small, large = ([(row[1], int(row[2])) for row in rows if row[0] == size] for size in ("12", "602"))
+    assert small == [("prepare", 12), ("train", 20), ("translate --out", 12), ("align --out", 12)]
+    whole = [pair for pair in large if pair[1] == 602]
+    resumed = ["translate --out, from its journal", "align --out, from its journal"]
+    assert [name for name, _ in whole] == ["prepare", *resumed]
+    assert [name for name, pairs in large if pairs < 602] == ["train", "translate --out", "align --out"]
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["--target", "here", "here"], "same number of files"),
+        (["--target", "nowhere"], "nowhere"),
+        (["--target", "here", "--sizes", "0"], "at least 1"),
+        (["--target", "here", "--sizes", "3"], "has 2 pairs"),
+        (["--target", "here", "--of", "align"], "--run"),
+        (["--target", "here", "--recipe", "multi20k"], "multi30k"),
+        (["--target", "here", "--run", "neither", "--of", "align", "--sizes", "2"], "neither"),
+    ],
+)
+def test_growth_answers_bad_input_in_one_line(tmp_path: Path, words: list[str], fault: str) -> None:
+    (tmp_path / "here").write_text("a\nb\n")
+    words = [str(tmp_path / word) if word in ("here", "nowhere") else word for word in words]
+    done = growth("--source", tmp_path / "here", *words)
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, fault in line) == (2, True), line
 
 
 def test_a_toolkit_that_is_not_there_is_named_in_one_line(
