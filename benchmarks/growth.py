@@ -72,11 +72,9 @@ def fill(journal: Path, sentences: int, network: str, *texts: Path) -> None:
         print(header, file=file)
         for number, (line, *target) in enumerate(zip(*map(read_lines, texts), strict=True)):
             words = [line] if target else [word for part in translator.parts(line) for word in part.words]
-            fields = json.loads(answers[number % sentences]) | {
-                "number": number,
-                "source_tokens": [*words, END],
-            }
-            fields |= {"text": text for text in target}
+            fields = json.loads(answers[number % sentences])
+            fields |= {"number": number, "source_tokens": [*words, END]}
+            fields |= {"text": target[0]} if target else {}
             print(json.dumps(fields, ensure_ascii=False), file=file)
 
 

@@ -45,7 +45,6 @@ import httpx2
 import numpy as np
 
 from rnnsearch.builtin.corpus import write
-from rnnsearch.records import Translation
 from rnnsearch.serving.languages import split
 from rnnsearch.serving.server import allowed_connections
 from rnnsearch.system.machine import hardware, set_up_cpu
@@ -119,92 +118,6 @@ def service(options: argparse.Namespace, workers: int = 1) -> Iterator[Service]:
         raise SystemExit(f"the service ended with code {code}")
 
 
-def key_in_white_space(number: int) -> str:
-    """Returns a line of spaces and tabs that no other request has; the service keeps white space as it is."""
-    return "\n" + "".join(" \t"[number >> place & 1] for place in range(BITS))
-
-
-def fault(line: str, expected: Translation, tail: str, answer: Any) -> str:
-    """Returns what is wrong with an answer; "" if it belongs to its request."""
-    (text,) = answer["translations"]
-    (sentence,) = text["sentences"]
-    best = sentence["hypotheses"][0]
-    if not text["text"].endswith(tail):
-        return "the key of another request came back"
-    if sentence["source"] != line or sentence["source_tokens"] != expected.source_tokens:
-        return "the sentence of another request came back"
-    size = max(len(best["log_probabilities"]), 1)
-    if best["text"] != expected.text and abs(best["score"] - expected.score) / size > ROUNDING:
-        return (
-            f"another translation: {best['text']!r} ({best['score']}), not {expected.text!r} "
-            f"({expected.score:.5f})"
-        )
-    return ""
-
-
-async def asked(
-    at: Service,
-    number: int,
-    wanted: Callable[[], bool],
-    lines: Sequence[str],
-    expected: Sequence[Translation],
-    patient: bool = False,
-) -> dict[str, Any]:
-    """Lets `number` clients send requests while `wanted` says so, and returns what they got. patient: they
-    repeat a request whose connection is lost."""
-    counts: Counter[str] = Counter()
-    seconds: list[float] = []
-    faults: list[str] = []
-    keys = count()
-
-    async def send(client: httpx2.AsyncClient, place: int, tail: str) -> None:
-        for tried in range(TRIES):
-            begun = time.perf_counter()
-            try:
-                answer = await client.post(at.url, json={"text": lines[place] + tail})
-                break
-            except httpx2.TransportError as error:
-                counts["lost"] += 1
-                if not patient or tried == TRIES - 1:
-                    return faults.append(f"a connection was lost: {error!r}")
-                await asyncio.sleep(0.1 * (tried + 1))
-        counts[str(answer.status_code)] += 1
-        if answer.status_code == 200:
-            seconds.append(time.perf_counter() - begun)
-            counts["answered again"] += tried > 0
-            counts["words"] += len(
-                answer.json()["translations"][0]["sentences"][0]["hypotheses"][0]["tokens"]
-            )
-            if wrong := fault(lines[place], expected[place], tail, answer.json()):
-                faults.append(wrong)
-        elif answer.status_code == 503 and "retry-after" in answer.headers:
-            await asyncio.sleep(float(answer.headers["retry-after"]))
-        else:
-            faults.append(f"status {answer.status_code}: {answer.text}")
-
-    async def one() -> None:
-        async with httpx2.AsyncClient(timeout=None, verify=False, trust_env=False) as client:
-            while wanted():
-                key = next(keys)
-                await send(client, key * 7919 % len(lines), key_in_white_space(key % (1 << BITS)))
-
-    begun = time.perf_counter()
-    await asyncio.gather(*(one() for _ in range(number)))
-    elapsed = time.perf_counter() - begun
-    return {
-        **counts,
-        "faults": len(faults),
-        "first_faults": faults[:5],
-        "seconds": round(elapsed, 1),
-        "words_per_second": round(counts["words"] / elapsed, 1),
-        **percentiles(seconds),
-    }
-
-
-def percentiles(seconds: Sequence[float]) -> dict[str, float]:
-    return {f"p{rank}": round(float(np.percentile(seconds, rank)), 4) for rank in (50, 95, 99) if seconds}
-
-
 def until(seconds: float) -> Callable[[], bool]:
     latest = time.perf_counter() + seconds
     return lambda: time.perf_counter() < latest
@@ -215,143 +128,191 @@ def so_many(number: int) -> Callable[[], bool]:
     return lambda: next(left, None) is not None
 
 
-def lone(
-    options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]
-) -> dict[str, Any]:
-    here: list[float] = []
-    there: list[float] = []
-    some = [lines[number % len(lines)] for number in range(5 + options.lone)]  # the first five warm up
-    with service(options) as at, httpx2.Client(timeout=None, trust_env=False) as client:
-        for line in some:
-            times = [time.perf_counter()]
-            translator.translate([line])
-            times.append(time.perf_counter())
-            client.post(at.url, json={"text": line}).raise_for_status()
-            here.append(times[1] - times[0])
-            there.append(time.perf_counter() - times[1])
-    here, there = here[5:], there[5:]
-    return {
-        "requests": options.lone,
-        "translate_median": round(median(here), 5),
-        "service_median": round(median(there), 5),
-        "ratio_of_sums": round(sum(there) / sum(here), 3),
-        "ratio_of_medians": round(median(there) / median(here), 3),
-        **percentiles(there),
-    }
+def percentiles(seconds: Sequence[float]) -> dict[str, float]:
+    return {f"p{rank}": round(float(np.percentile(seconds, rank)), 4) for rank in (50, 95, 99) if seconds}
 
 
-def saturated(
-    options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]
-) -> dict[str, Any]:
-    some = [lines[number * 7919 % len(lines)] for number in range(options.requests)]
-    translator.translate(some[:64])
-    begun, cpu = time.perf_counter(), time.process_time()
-    words = sum(len(result.tokens) for result in translator.translate(some))
-    offline, cpu = words / (time.perf_counter() - begun), time.process_time() - cpu
-    with service(options) as at:
-        asyncio.run(asked(at, 64, so_many(64), lines, expected))
-        before = at.cpu_seconds()
-        met = asyncio.run(asked(at, CLIENTS, so_many(options.requests), lines, expected))
-        used = at.cpu_seconds() - before
-    return met | {
-        "offline_words_per_second": round(offline, 1),
-        "ratio": round(met["words_per_second"] / offline, 3),
-        "offline_cpu_seconds": round(cpu, 2),
-        "service_cpu_seconds": round(used, 2),
-        "cpu_ratio": round(cpu / used, 3),
-    }
+class Bench:
+    """The parts of the measurement, and the model and the sentences of all of them."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options, self.translator = options, Translator.load(options.run)
+        if options.text is None:
+            corpus = options.out.with_suffix(".corpus")
+            write(corpus, 400, 20)
+            options.text = corpus / "train.en"
+        lines = dict.fromkeys(line.strip() for line in read_lines(options.text) if line.strip())
+        self.lines = [line for line in lines if split(line, "en").sentences == [line]][:1000]
+        """Distinct lines, each of which the service takes for one sentence."""
+        self.expected = self.translator.translate(self.lines)
+
+    def fault(self, place: int, tail: str, answer: Any) -> str:
+        """Returns what is wrong with an answer; "" if it belongs to its request. tail: the white space at the
+        end."""
+        (text,) = answer["translations"]
+        (sentence,) = text["sentences"]
+        line, expected, best = self.lines[place], self.expected[place], sentence["hypotheses"][0]
+        if not text["text"].endswith(tail):
+            return "the key of another request came back"
+        if (sentence["source"], sentence["source_tokens"]) != (line, expected.source_tokens):
+            return "the sentence of another request came back"
+        near = abs(best["score"] - expected.score) <= ROUNDING * max(len(best["log_probabilities"]), 1)
+        if best["text"] != expected.text and not near:
+            found, wanted = f"{best['text']!r} ({best['score']})", f"{expected.text!r} ({expected.score:.5f})"
+            return f"another translation: {found}, not {wanted}"
+        return ""
+
+    async def asked(
+        self, at: Service, number: int, wanted: Callable[[], bool], patient: bool = False
+    ) -> dict[str, Any]:
+        """Lets `number` clients send requests while `wanted` says so, and returns what they got. patient:
+        they repeat a request whose connection is lost."""
+        counts: Counter[str] = Counter()
+        seconds: list[float] = []
+        faults: list[str] = []
+        keys = count()
+
+        async def send(client: httpx2.AsyncClient, key: int) -> None:
+            """Sends a text that ends in white space that no other request has, which the service keeps."""
+            place, tail = key * 7919 % len(self.lines), "\n"
+            tail += "".join(" \t"[key >> bit & 1] for bit in range(BITS))
+            for tried in range(TRIES):
+                begun = time.perf_counter()
+                try:
+                    answer = await client.post(at.url, json={"text": self.lines[place] + tail})
+                    break
+                except httpx2.TransportError as error:
+                    counts["lost"] += 1
+                    if not patient or tried == TRIES - 1:
+                        return faults.append(f"a connection was lost: {error!r}")
+                    await asyncio.sleep(0.1 * (tried + 1))
+            counts[str(answer.status_code)] += 1
+            if answer.status_code == 200:
+                seconds.append(time.perf_counter() - begun)
+                counts["answered again"] += tried > 0
+                best = answer.json()["translations"][0]["sentences"][0]["hypotheses"][0]
+                counts["words"] += len(best["tokens"])
+                if wrong := self.fault(place, tail, answer.json()):
+                    faults.append(wrong)
+            elif answer.status_code == 503 and "retry-after" in answer.headers:
+                await asyncio.sleep(float(answer.headers["retry-after"]))
+            else:
+                faults.append(f"status {answer.status_code}: {answer.text}")
+
+        async def one() -> None:
+            async with httpx2.AsyncClient(timeout=None, verify=False, trust_env=False) as client:
+                while wanted():
+                    await send(client, next(keys) % (1 << BITS))
+
+        begun = time.perf_counter()
+        await asyncio.gather(*(one() for _ in range(number)))
+        elapsed = time.perf_counter() - begun
+        found = {**counts, "faults": len(faults), "first_faults": faults[:5], "seconds": round(elapsed, 1)}
+        return found | {"words_per_second": round(counts["words"] / elapsed, 1)} | percentiles(seconds)
+
+    def lone(self) -> dict[str, Any]:
+        here: list[float] = []
+        there: list[float] = []
+        with service(self.options) as at, httpx2.Client(timeout=None, trust_env=False) as client:
+            for number in range(5 + self.options.lone):  # the first five warm up
+                line, begun = self.lines[number % len(self.lines)], time.perf_counter()
+                self.translator.translate([line])
+                between = time.perf_counter()
+                client.post(at.url, json={"text": line}).raise_for_status()
+                here.append(between - begun)
+                there.append(time.perf_counter() - between)
+        here, there = here[5:], there[5:]
+        return {
+            "requests": self.options.lone,
+            "translate_median": round(median(here), 5),
+            "service_median": round(median(there), 5),
+            "ratio_of_sums": round(sum(there) / sum(here), 3),
+            "ratio_of_medians": round(median(there) / median(here), 3),
+            **percentiles(there),
+        }
+
+    def saturated(self) -> dict[str, Any]:
+        number = self.options.requests
+        some = [self.lines[place * 7919 % len(self.lines)] for place in range(number)]
+        self.translator.translate(some[:64])
+        begun, cpu = time.perf_counter(), time.process_time()
+        words = sum(len(result.tokens) for result in self.translator.translate(some))
+        offline, cpu = words / (time.perf_counter() - begun), time.process_time() - cpu
+        with service(self.options) as at:
+            asyncio.run(self.asked(at, 64, so_many(64)))
+            before = at.cpu_seconds()
+            met = asyncio.run(self.asked(at, CLIENTS, so_many(number)))
+            used = at.cpu_seconds() - before
+        return met | {
+            "offline_words_per_second": round(offline, 1),
+            "ratio": round(met["words_per_second"] / offline, 3),
+            "offline_cpu_seconds": round(cpu, 2),
+            "service_cpu_seconds": round(used, 2),
+            "cpu_ratio": round(cpu / used, 3),
+        }
+
+    def load(self) -> dict[str, Any]:
+        with service(self.options) as at:
+            before = at.megabytes()
+            met = asyncio.run(self.asked(at, self.options.clients, until(self.options.seconds)))
+            return met | {"megabytes_before": before, "megabytes_after": at.megabytes()}
+
+    def memory(self) -> dict[str, Any]:
+        megabytes, faults = [], 0
+        with service(self.options) as at:
+            for _ in range(10):
+                met = asyncio.run(self.asked(at, CLIENTS, so_many(self.options.memory // 10)))
+                megabytes.append(at.megabytes())
+                faults += met["faults"]
+        growth = round(megabytes[-1] / megabytes[0] - 1, 4)
+        return {"faults": faults, "megabytes": megabytes, "growth_after_the_first_tenth": growth}
+
+    def kill(self) -> dict[str, Any]:
+        with service(self.options, workers=2) as at:
+            first = at.two_workers()
+
+            async def under_load() -> dict[str, Any]:
+                lasting = self.asked(at, CLIENTS, until(self.options.seconds / 4), patient=True)
+                asking = asyncio.ensure_future(lasting)
+                await asyncio.sleep(self.options.seconds / 12)
+                os.kill(first[0], signal.SIGKILL)
+                return await asking
+
+            met = asyncio.run(under_load())
+            now = at.two_workers()
+            return met | {"replaced": len(now) == 2 and first[0] not in now}
 
 
-def load(
-    options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]
-) -> dict[str, Any]:
-    with service(options) as at:
-        before = at.megabytes()
-        met = asyncio.run(asked(at, options.clients, until(options.seconds), lines, expected))
-        return met | {"megabytes_before": before, "megabytes_after": at.megabytes()}
-
-
-def memory(
-    options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]
-) -> dict[str, Any]:
-    megabytes, faults = [], 0
-    with service(options) as at:
-        for _ in range(10):
-            met = asyncio.run(asked(at, CLIENTS, so_many(options.memory // 10), lines, expected))
-            megabytes.append(at.megabytes())
-            faults += met["faults"]
-    growth = round(megabytes[-1] / megabytes[0] - 1, 4)
-    return {"faults": faults, "megabytes": megabytes, "growth_after_the_first_tenth": growth}
-
-
-def kill(
-    options: argparse.Namespace, translator: Translator, lines: Sequence[str], expected: Sequence[Translation]
-) -> dict[str, Any]:
-    with service(options, workers=2) as at:
-        first = at.two_workers()
-
-        async def under_load() -> dict[str, Any]:
-            asking = asyncio.ensure_future(
-                asked(at, CLIENTS, until(options.seconds / 4), lines, expected, patient=True)
-            )
-            await asyncio.sleep(options.seconds / 12)
-            os.kill(first[0], signal.SIGKILL)
-            return await asking
-
-        met = asyncio.run(under_load())
-        now = at.two_workers()
-        return met | {"replaced": len(now) == 2 and first[0] not in now}
-
-
-PARTS = {part.__name__: part for part in (lone, saturated, load, memory, kill)}
-
-
-def texts(options: argparse.Namespace) -> list[str]:
-    """Returns distinct lines, each of which the service takes for one sentence."""
-    if options.text is None:
-        corpus = Path(options.out).with_suffix(".corpus")
-        write(corpus, 400, 20)
-        options.text = corpus / "train.en"
-    lines = list(dict.fromkeys(line.strip() for line in read_lines(options.text) if line.strip()))
-    return [line for line in lines if split(line, "en").sentences == [line]][:1000]
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--text", type=Path, help="sentences, one on each line")
-    parser.add_argument("--out", type=Path, default=Path("serving.json"))
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--threads", type=int, default=1, help="of each process")
-    parser.add_argument("--lone", type=int, default=200, help="requests of the lone client")
-    parser.add_argument("--requests", type=int, default=3_000, help="of the saturated service")
-    parser.add_argument("--clients", type=int, default=1_000, help="of the load")
-    parser.add_argument(
-        "--seconds", type=float, default=120, help="of the load; a quarter of them under the kill"
-    )
-    parser.add_argument("--memory", type=int, default=20_000, help="requests")
-    return parser.parse_args()
+PARTS = {part.__name__: part for part in (Bench.lone, Bench.saturated, Bench.load, Bench.memory, Bench.kill)}
 
 
 def main() -> None:
-    options = arguments()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("run", type=Path)
+    add("--text", type=Path, help="sentences, one on each line")
+    add("--out", type=Path, default=Path("serving.json"))
+    add("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    add("--threads", type=int, default=1, help="of each process")
+    add("--lone", type=int, default=200, help="requests of the lone client")
+    add("--requests", type=int, default=3_000, help="of the saturated service")
+    add("--clients", type=int, default=1_000, help="of the load")
+    add("--seconds", type=float, default=120, help="of the load; a quarter of them under the kill")
+    add("--memory", type=int, default=20_000, help="requests")
+    options = parser.parse_args()
     set_up_cpu(options.threads)
     allowed_connections()
-    translator = Translator.load(options.run)
-    lines = texts(options)
-    expected = translator.translate(lines)
+    bench = Bench(options)
     results: dict[str, Any] = {
         "run": str(options.run),
         "machine": hardware("cpu"),
         "date": time.strftime("%Y-%m-%d"),
-        "sentences": len(lines),
-        "beam": translator.search.beam,
-        "words_per_sentence": round(sum(len(one.tokens) for one in expected) / len(lines), 1),
+        "sentences": len(bench.lines),
+        "beam": bench.translator.search.beam,
+        "words_per_sentence": round(sum(len(one.tokens) for one in bench.expected) / len(bench.lines), 1),
     }
     for part in options.parts:
-        results[part] = PARTS[part](options, translator, lines, expected)
+        results[part] = PARTS[part](bench)
         print(part, json.dumps(results[part], ensure_ascii=False), flush=True)
     options.out.write_text(json.dumps(results, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     faults = [part for part in options.parts if results[part].get("faults")]

@@ -28,12 +28,12 @@ def row(result: Demo) -> str:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
-        result = run_demo(sys.argv[1] if sys.argv[1:] else Path(temporary) / "demo")
-        text, count = ROW.subn(lambda _: row(result), README.read_text(encoding="utf-8"))
-        if count != 1:
-            sys.exit(f"{README} has {count} rows of the demo")
-        README.write_text(text, encoding="utf-8")
-        print(row(result))
+        made = row(run_demo(sys.argv[1] if sys.argv[1:] else Path(temporary) / "demo"))
+    text, count = ROW.subn(lambda _: made, README.read_text(encoding="utf-8"))
+    if count != 1:
+        sys.exit(f"{README} has {count} rows of the demo")
+    README.write_text(text, encoding="utf-8")
+    print(made)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from contextlib import suppress
 from email.message import Message
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import cast
+
+from packaging.requirements import Requirement
 
 INTRODUCTION = """\
 # Licences
@@ -29,44 +31,30 @@ LONGEST = 60
 """Characters of a licence that somebody wrote out instead of naming."""
 
 
-def requirements(name: str, extra: str = "") -> Iterator[str]:
-    """The packages that one needs on this platform, without those of extras that are not asked for."""
-    from packaging.requirements import Requirement
-
-    for line in distribution(name).requires or []:
-        needed = Requirement(line)
-        if needed.marker is None or needed.marker.evaluate({"extra": extra}):
-            yield needed.name
-
-
 def closure(name: str) -> list[str]:
-    """A package's requirements and theirs, sorted; those of one's own first environment only."""
-    found: dict[str, str] = {}
-    waiting = [*requirements(name)]
+    """Returns the packages that one needs on this platform without any extra, and theirs, sorted."""
+    found: set[str] = set()
+    waiting = [name]
     while waiting:
-        each = waiting.pop()
-        key = re.sub(r"[-_.]+", "-", each).lower()
-        if key in found:
-            continue
-        found[key] = each
-        try:
-            waiting += requirements(each)
-        except PackageNotFoundError:
-            found[key] = ""
-    return sorted(key for key, installed in found.items() if installed)
+        for line in distribution(waiting.pop()).requires or []:
+            needed = Requirement(line)
+            key = re.sub(r"[-_.]+", "-", needed.name).lower()
+            if key in found or (needed.marker and not needed.marker.evaluate({"extra": ""})):
+                continue
+            with suppress(PackageNotFoundError):
+                distribution(key)
+                found.add(key)
+                waiting.append(key)
+    return sorted(found)
 
 
 def licence(name: str) -> str:
-    """What the package's metadata says: the SPDX expression, else the classifiers, else the old free text."""
+    """Returns the SPDX expression of the package's metadata, else the classifiers, else the old free text."""
     metadata = cast(Message, distribution(name).metadata)
     if expression := metadata.get("License-Expression"):
         return expression
-    classified = [
-        each.rpartition(" :: ")[2]
-        for each in metadata.get_all("Classifier", [])
-        if each.startswith("License ::")
-    ]
-    named = [each for each in classified if each != "OSI Approved"]
+    classified = [each.split(" :: ") for each in metadata.get_all("Classifier", [])]
+    named = [last for first, *_, last in classified if first == "License" and last != "OSI Approved"]
     text = " ".join((metadata.get("License") or "").split())
     return ", ".join(named) or (text if len(text) <= LONGEST else text[:LONGEST] + "…") or "not stated"
 

@@ -16,6 +16,7 @@ in them, `les` before every word that ends as an infinitive does, and a small h 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -24,33 +25,19 @@ from rnnsearch.evaluation.gold_links import read_gold
 from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.text.links.words import Range, project, tokeniser_ranges
 from rnnsearch.text.tokenise import Tokeniser
-from rnnsearch.word_links import GoldLinks, Link
+from rnnsearch.word_links import GoldLinks
 
-CONTRACTED = {("de", "le"): "du", ("de", "les"): "des", ("à", "le"): "au", ("à", "les"): "aux"}
-ELIDED = frozenset(
-    [
-        "je",
-        "ne",
-        "de",
-        "le",
-        "la",
-        "que",
-        "se",
-        "ce",
-        "me",
-        "te",
-        "jusque",
-        "lorsque",
-        "puisque",
-        "quoique",
-        "quelque",
-    ]
+CONTRACTED = {"de le": "du", "de les": "des", "à le": "au", "à les": "aux"}
+ELIDED = re.compile(
+    "(?i:je|ne|de|le|la|que|se|ce|me|te|jusque|lorsque|puisque|quoique) (?:[aeiouàâäéèêëîïôöùûüœæh]|"
+    "[AEIOUÀÂÄÉÈÊËÎÏÔÖÙÛÜŒÆ]|y$)|(?i:quelque) une?$"
 )
-WHOLE_BEFORE = {"ce": ("à",), "le": ("oui", "onze"), "de": ("onze",), "que": ("oui", "onze")}
-"""`ce à quoi`, `le oui`: these are not elided before these."""
-INFINITIVES = frozenset(("faire", "rendre", "restreindre"))
-"""Verbs after `le`, where many nouns end as infinitives do (`du ministre`)."""
-VOWELS = "aeiouàâäéèêëîïôöùûüœæh"
+"""Two words, the first of which loses its last letter."""
+WHOLE = re.compile("ce à|(?:le|que) oui|(?:le|de|que) onze", re.IGNORECASE)
+"""`ce à quoi`, `le oui`: these do not."""
+PRONOUN = re.compile(r"\S+ (?i:faire|rendre|restreindre)$|les (?!(?i:quatre)$)\S*(?i:er|ir|re)$")
+"""`le` or `les` as the object of an infinitive. A noun after `les` ends in s or x; after `le`, many nouns end
+as infinitives do (`du ministre`)."""
 
 
 def ordinary(words: list[str]) -> list[tuple[str, int]]:
@@ -59,11 +46,12 @@ def ordinary(words: list[str]) -> list[tuple[str, int]]:
     found: list[tuple[str, int]] = []
     place = 0
     while place < len(words):
-        word, following = words[place], words[place + 1 :]
-        contracted = CONTRACTED.get((word.lower(), following[0])) if following else None
-        if contracted and not _elides(following) and not _pronoun(following):
+        word = words[place]
+        here, following = " ".join(words[place : place + 2]), " ".join(words[place + 1 : place + 3])
+        contracted = CONTRACTED.get(f"{word.lower()} {following.partition(' ')[0]}")
+        if contracted and not _elides(following) and not PRONOUN.match(following):
             found.append((contracted if word.islower() else contracted.capitalize(), 2))
-        elif _elides(words[place:]) and words[max(place - 1, 0)] != "-":  # `puis - je avoir` stays
+        elif _elides(here) and words[max(place - 1, 0)] != "-":  # `puis - je avoir` stays
             found.append((word[:-1] + "'", 1))
         else:
             found.append((word, 1))
@@ -71,28 +59,8 @@ def ordinary(words: list[str]) -> list[tuple[str, int]]:
     return found
 
 
-def _pronoun(words: list[str]) -> bool:
-    """Tells whether the first word, `le` or `les`, is the object of an infinitive: a noun after `les` ends in
-    s or x."""
-    if len(words) < 2:
-        return False
-    article, verb = words[0], words[1].lower()
-    return verb in INFINITIVES or (
-        article == "les" and verb != "quatre" and verb.endswith(("er", "ir", "re"))
-    )
-
-
-def _elides(words: list[str]) -> bool:
-    """Tells whether the first word loses its last letter before the second."""
-    if (
-        len(words) < 2
-        or words[0].lower() not in ELIDED
-        or words[1].lower() in WHOLE_BEFORE.get(words[0].lower(), ())
-    ):
-        return False
-    if words[0].lower() == "quelque":
-        return words[1] in ("un", "une")
-    return words[1][0] in VOWELS or words[1][0] in VOWELS[:-1].upper() or words[1] == "y"
+def _elides(two_words: str) -> bool:
+    return bool(ELIDED.match(two_words)) and not WHOLE.fullmatch(two_words)
 
 
 def line(words: list[tuple[str, int]]) -> str:
@@ -110,18 +78,15 @@ def ranges(words: list[tuple[str, int]], text: str, language: str) -> list[Range
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("source", help="English text")
     parser.add_argument("target", help="French text")
     parser.add_argument("gold", help="gold links: NAACL .wa or Pharaoh")
     parser.add_argument("--out", required=True, help="prefix of the files to write")
     arguments = parser.parse_args()
     texts: dict[str, list[str]] = {"en": [], "fr": [], "links": []}
-    for (source, target), gold in zip(
-        read_pairs(arguments.source, arguments.target), read_gold(arguments.gold), strict=True
-    ):
+    pairs = read_pairs(arguments.source, arguments.target)
+    for (source, target), gold in zip(pairs, read_gold(arguments.gold), strict=True):
         english, french = [(word, 1) for word in source.split()], ordinary(target.split())
         lines = line(english), line(french)
         spans = ranges(english, lines[0], "en"), ranges(french, lines[1], "fr")
@@ -134,11 +99,7 @@ def main() -> None:
 def written(gold: GoldLinks, source: list[Range], target: list[Range]) -> str:
     """Pharaoh with possible links as `i?j`, between the tokeniser's words."""
     sure, possible = (set(project(sorted(links), source, target)) for links in (gold.sure, gold.possible))
-
-    def item(link: Link) -> str:
-        return f"{link[0]}{'-' if link in sure else '?'}{link[1]}"
-
-    return " ".join(item(link) for link in sorted(possible))
+    return " ".join(f"{i}{'-' if (i, j) in sure else '?'}{j}" for i, j in sorted(possible))
 
 
 if __name__ == "__main__":

@@ -12,18 +12,21 @@ interruption. `--from MODEL` begins with the weights and vocabularies of another
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import random
+import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from rnnsearch.errors import InputError
 from rnnsearch.run import Run, write_config
+from rnnsearch.system.files import write_text
+from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.text.vocabulary import WordFilter
 from rnnsearch.training.log import read_statistics
 
@@ -48,47 +51,41 @@ EXAMPLES = {
 SEED = 20261123
 
 
-def rnnsearch(*words: object, into: Path | None = None) -> None:
-    """Runs a command. What it prints becomes the file `into` when it has ended well."""
+def rnnsearch(*words: object) -> str:
+    """Runs a command and returns what it prints."""
     command = [sys.executable, "-m", "rnnsearch", *map(str, words)]
-    begun = into and into.with_name(into.name + ".begun")
-    with begun.open("wb") if begun else nullcontext() as file:
-        done = subprocess.run(command, stdout=file)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         sys.exit(done.returncode)  # the command has said why
-    if begun and into:
-        begun.rename(into)
+    return done.stdout
 
 
 def read_sources(path: Path, data: Path) -> dict[str, Any]:
-    """Returns the table of sources. Ends with one line for a wrong weight or a file that is missing, before
+    """Returns the table of sources. Raises InputError for a wrong weight or a file that is missing, before
     any work."""
     table = tomllib.loads(path.read_text(encoding="utf-8"))
-    for source in table["source"]:
-        for key in ("repeat", "pairs"):
-            value = source.get(key, 1)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                sys.exit(f"{path}: {key} of {source['name']} is {value!r}, not a positive whole number")
+    for source, key in product(table["source"], ("repeat", "pairs")):
+        value = source.get(key, 1)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            what = f"{key} of {source['name']} is {value!r}, not a positive whole number"
+            raise InputError(what, file=path)
     names = [source["name"] for source in table["source"]]
     for name in [*names, table["development"], *table["tests"].values()]:
-        for side in ("en", "fr"):
-            if not (file := data / f"{name}.{side}.gz").is_file():
-                sys.exit(f"{file}: is missing; see the sources in {path}")
+        for file in files_of(data, name):
+            if not file.is_file():
+                raise InputError("is missing", file=file, remedy=f"see the sources in {path}")
     return table
 
 
-def read_pairs(data: Path, name: str) -> Iterator[tuple[str, str]]:
+def files_of(data: Path, name: str, sides: Sequence[str] = ("en", "fr")) -> list[Path]:
+    """Returns the two files of a text."""
+    return [data / f"{name}.{side}.gz" for side in sides]
+
+
+def pairs_of(data: Path, name: str) -> Iterator[tuple[str, str]]:
     """Yields the (English, French) pairs of a text, without what `normalised` mends."""
-    sides = []
-    for side in ("en", "fr"):
-        file = data / f"{name}.{side}.gz"
-        try:
-            sides.append(gzip.decompress(file.read_bytes()).decode("utf-8").split("\n"))
-        except (OSError, EOFError, UnicodeDecodeError) as error:
-            sys.exit(f"{file}: cannot be read: {error}")
-    if len(sides[0]) != len(sides[1]):
-        sys.exit(f"{data / name}: {len(sides[0]):,} English and {len(sides[1]):,} French lines")
-    for english, french in zip(*sides, strict=True):
+    source, target = files_of(data, name)
+    for english, french in read_pairs(source, target):
         if english and french:
             yield " ".join(english.split()), " ".join(french.split())
 
@@ -102,72 +99,52 @@ def fits(english: str, french: str, words: list[int]) -> bool:
     return low <= here <= high and low <= there <= high + 8 and alike and 2 * letters >= len(english)
 
 
-def write_pairs(path: Path, pairs: list[tuple[str, str]]) -> tuple[Path, Path]:
-    """Writes PATH.en and PATH.fr, whole or not at all."""
-    files = path.with_name(path.name + ".en"), path.with_name(path.name + ".fr")
+def write_pairs(files: Sequence[Path], pairs: Iterable[tuple[str, str]]) -> None:
+    """Writes the two files of a text, each whole or not at all."""
     for file, side in zip(files, zip(*pairs, strict=True), strict=True):
-        begun = file.with_name(file.name + ".begun")
-        begun.write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
-        begun.rename(file)
-    return files
+        write_text(file, "".join(f"{line}\n" for line in side))
 
 
-def make_text(table: dict[str, Any], data: Path, work: Path) -> list[tuple[Path, Path]]:
+def make_text(table: dict[str, Any], data: Path, work: Path) -> list[list[Path]]:
     """Returns the two files of each source: pairs of its lengths, once each, without sentences of a test
     set."""
-    kept_back = {
-        line
-        for name in {*table["tests"].values(), table["development"]}
-        for pair in read_pairs(data, name)
-        for line in pair
-    }
-    files = []
+    held_out = {*table["tests"].values(), table["development"]}
+    kept_back = {line for name in held_out for pair in pairs_of(data, name) for line in pair}
+    texts = []
     for source in table["source"]:
-        place = work / source["name"].replace("/", "-")
-        made = place.with_name(place.name + ".en"), place.with_name(place.name + ".fr")
-        if not made[1].exists():
-            pairs = list(dict.fromkeys(read_pairs(data, source["name"])))
+        name, count = source["name"], source.get("pairs")
+        texts.append([work / f"{name.replace('/', '-')}.{side}" for side in ("en", "fr")])
+        if not texts[-1][1].exists():
+            pairs = list(dict.fromkeys(pairs_of(data, name)))
             pairs = [pair for pair in pairs if fits(*pair, source["words"]) and not kept_back & {*pair}]
             random.Random(SEED).shuffle(pairs)
             if source.get("like_development"):
-                pairs = most_like_development(pairs, source["pairs"], table, data, work)
-            write_pairs(place, pairs[: source.get("pairs")])
-            print(f"{source['name']}: {len(pairs[: source.get('pairs')]):,} pairs", flush=True)
-        files.append(made)
-    return files
+                pairs = most_like(pairs_of(data, table["development"]), pairs, count, work)
+            write_pairs(texts[-1], pairs[:count])
+            print(f"{name}: {len(pairs[:count]):,} pairs", flush=True)
+    return texts
 
 
-def most_like_development(
-    pairs: list[tuple[str, str]], count: int, table: dict[str, Any], data: Path, work: Path
+def most_like(
+    domain: Iterable[tuple[str, str]], pairs: list[tuple[str, str]], count: int, work: Path
 ) -> list[tuple[str, str]]:
-    """Returns the `count` pairs that `rnnsearch select` finds most like the development text."""
-    news = write_pairs(work / "in-domain", list(read_pairs(data, table["development"])))
-    pool = write_pairs(work / "pool", pairs)
-    domain = [f"--in-domain={file}" for file in news]
-    out = work / "selected"
-    rnnsearch(
-        "select",
-        *domain,
-        *(f"--pool={file}" for file in pool),
-        f"--pairs={count}",
-        "--out",
-        out,
-        "--overwrite",
-    )
-    sides = [
-        out.with_name(f"selected.{side}").read_text(encoding="utf-8").split("\n") for side in ("en", "fr")
-    ]
-    return [pair for pair in zip(*sides, strict=True) if all(pair)]
+    """Returns the `count` pairs that `rnnsearch select` finds most like the domain."""
+    options: list[object] = [f"--pairs={count}", "--out", work / "selected", "--overwrite"]
+    for name, some in (("in-domain", domain), ("pool", pairs)):
+        files = [work / f"{name}.{side}" for side in ("en", "fr")]
+        write_pairs(files, some)
+        options += [f"--{name}={file}" for file in files]
+    rnnsearch("select", *options)
+    return list(read_pairs(work / "selected.en", work / "selected.fr"))
 
 
 def trained(arguments: argparse.Namespace, table: dict[str, Any]) -> Path:
     """Returns the run of the recipe. All that leads to it lies in the folder of --work."""
     pair, work = (arguments.source, arguments.target), arguments.work
-    languages = zip(("source", "target"), pair, strict=True)
     data = [
-        *(f"--set=data.{side}_language={code}" for side, code in languages),
-        "--set=data.french_elisions=true",
+        f"--set=data.{side}_language={code}" for side, code in zip(("source", "target"), pair, strict=True)
     ]
+    data += ["--set=data.french_elisions=true", "--recipe", "europarl"]
     texts = make_text(table, arguments.data, work)
     store, run = work / "store", work / "run"
     base = [] if arguments.base is None else [arguments.base]
@@ -176,16 +153,13 @@ def trained(arguments: argparse.Namespace, table: dict[str, Any]) -> Path:
         flat = [file for files in sides for file in files]
         links = [work / f"{files[0].stem}.{'-'.join(pair)}.links" for files in sides]
         if not all(file.exists() for file in links):
-            outs = [word for file in links for word in ("--out", file)]
-            rnnsearch("links", *flat, *outs, "--symmetrise", "intersection", "--recipe", "europarl", *data)
-        dev = [arguments.data / f"{table['development']}.{side}.gz" for side in pair]
+            outs = [f"--out={file}" for file in links]
+            rnnsearch("links", *flat, *outs, "--symmetrise", "intersection", *data)
         given = [word for file in links for word in ("--links", file)]
-        repeat = ",".join(str(source.get("repeat", 1)) for source in table["source"])
-        vocabulary = [word for model in base for word in ("--vocabulary", model)]
-        rnnsearch(
-            "prepare", *flat, "--dev", *dev, *given, "--repeat", repeat, *vocabulary, "--out", store,
-            "--recipe", "europarl", *data,
-        )  # fmt: skip
+        given += [word for model in base for word in ("--vocabulary", model)]
+        given += ["--repeat", ",".join(str(source.get("repeat", 1)) for source in table["source"])]
+        dev = files_of(arguments.data, table["development"], pair)
+        rnnsearch("prepare", *flat, "--dev", *dev, *given, "--out", store, *data)
     begin = [word for model in base for word in ("--from", model)]
     changes = [f"--set={change}" for change in arguments.set]
     rnnsearch("train", "europarl", "--data", store, "--out", run, "--resume", *begin, *changes)
@@ -197,73 +171,63 @@ def finish(run: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> N
     and confidences that fit the development text."""
     opened = Run.open(run)
     side = ("en", "fr").index(arguments.target)
-    lines = (pair[side] for source in table["source"] for pair in read_pairs(arguments.data, source["name"]))
+    lines = (pair[side] for source in table["source"] for pair in pairs_of(arguments.data, source["name"]))
     known = WordFilter.of({word for line in lines for word in opened.target.tokeniser.words(line)})
     known.save(run / "words.target.bloom")
     write_config(run, opened.settings)
     opened.change_search(faithful=True)
-    dev = [
-        arguments.data / f"{table['development']}.{code}.gz" for code in (arguments.source, arguments.target)
-    ]
+    dev = files_of(arguments.data, table["development"], (arguments.source, arguments.target))
     rnnsearch("calibrate", run, *dev, "--write")
 
 
 def scores(model: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> list[dict[str, object]]:
     """Returns BLEU of every test text, as the model's card has it."""
-    found = []
+    found: list[dict[str, object]] = []
     for name, text in sorted(table["tests"].items()):
-        source, reference = (
-            arguments.data / f"{text}.{side}.gz" for side in (arguments.source, arguments.target)
-        )
-        hypotheses, result = arguments.work / f"{name}.{arguments.target}", arguments.work / f"{name}.json"
-        rnnsearch("translate", model, source, into=hypotheses)
-        rnnsearch("evaluate", "--ref", reference, "--hyp", hypotheses, "--json", into=result)
-        figures = json.loads(result.read_text(encoding="utf-8"))
+        source, reference = files_of(arguments.data, text, (arguments.source, arguments.target))
+        hypotheses = arguments.work / f"{name}.{arguments.target}"
+        rnnsearch("translate", model, source, "--out", hypotheses, "--overwrite")
+        figures = json.loads(rnnsearch("evaluate", "--ref", reference, "--hyp", hypotheses, "--json"))
         rows = (row for row in figures["scores"] if row["metric"] == "BLEU" and row["pairs"] == "all")
         bleu, signature = round(next(rows)["value"], 2), figures["signatures"]["BLEU"]
         found.append({"test": name, "metric": "BLEU", "value": bleu, "signature": signature})
     return found
 
 
-def save(run: Path, out: Path, card: dict[str, object], work: Path) -> None:
+def save(run: Path, out: Path, card: dict[str, Any], work: Path) -> None:
     """Writes the run as a model with 8-bit weights, in place of the one that `out` holds."""
-    rows = card.get("scores", [])
     lines = [
         f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in card.items() if key != "scores"
     ]
-    for row in rows:  # type: ignore[attr-defined]
-        lines += ["[[scores]]", *(f"{key} = {json.dumps(value)}" for key, value in row.items())]
+    for row in card.get("scores", []):
+        lines += [
+            "[[scores]]",
+            *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in row.items()),
+        ]
     (work / "card.toml").write_text("\n".join([*lines, ""]), encoding="utf-8")
     if (out / "config.toml").exists():
-        for file in out.iterdir():
-            file.unlink()
-        out.rmdir()
+        shutil.rmtree(out)
     rnnsearch("models", "--save", run, "--out", out, "--int8", "--card", work / "card.toml")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("source", choices=("en", "fr"), help="language of the source text")
-    parser.add_argument("target", choices=("en", "fr"))
-    parser.add_argument("--data", type=Path, required=True, help="folder of the sources and test sets")
-    parser.add_argument("--sources", type=Path, default=SOURCES, help="table of sources and test sets")
-    parser.add_argument(
-        "--out", type=Path, required=True, help="folder of the model; its name is the model's"
-    )
-    parser.add_argument("--work", type=Path, required=True, help="folder of text, links, dataset and run")
-    parser.add_argument(
-        "--from", dest="base", type=Path, help="begin with this model's weights and vocabularies"
-    )
-    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("source", choices=("en", "fr"), help="language of the source text")
+    add("target", choices=("en", "fr"))
+    add("--data", type=Path, required=True, help="folder of the sources and test sets")
+    add("--sources", type=Path, default=SOURCES, help="table of sources and test sets")
+    add("--out", type=Path, required=True, help="folder of the model; its name is the model's")
+    add("--work", type=Path, required=True, help="folder of text, links, dataset and run")
+    add("--from", dest="base", type=Path, help="begin with this model's weights and vocabularies")
+    add("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
     arguments = parser.parse_args()
     table = read_sources(arguments.sources, arguments.data)
     arguments.work.mkdir(parents=True, exist_ok=True)
     run = trained(arguments, table)
     finish(run, arguments, table)
     learnt, draft = read_statistics(run), arguments.work / "model"
-    card: dict[str, object] = {
+    card: dict[str, Any] = {
         "name": arguments.out.name,
         "licence": "mit",
         "data": [source["licence"] for source in table["source"]],
@@ -278,4 +242,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except InputError as error:
+        sys.exit(str(error))

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import string
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.training.checkpoint import read_progress
 
-DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+DIGITS = string.digits + string.ascii_lowercase
 """Of a weight: 0 is 0, and z is 1."""
 
 
@@ -41,21 +42,16 @@ def spread(updates: list[int], most: int) -> set[int]:
 
 
 def kept_weights(run: Run, kept: Path, most: int) -> Iterator[tuple[int, dict[str, Tensor]]]:
-    """Yields updates with the weights after them. Those before the first come from the seed, as in the
-    training."""
+    """Yields updates with the weights after them, averages if there are any. Those before the first come
+    from the seed, as in the training."""
     files = {read_progress(path).update: path for path in kept.iterdir()}
     for update in sorted(spread(sorted({0, *files}), most)):
-        if update in files:
-            tensors, _ = load_tensors(files[update], "")
-            parts = {part: cut(tensors, part) for part in ("network.", "average.")}
-            yield update, parts["network."] | parts["average."]
-        else:
-            torch.manual_seed(run.settings.training.seed)
-            yield 0, run.make_network().state_dict()
-
-
-def cut(tensors: dict[str, Tensor], part: str) -> dict[str, Tensor]:
-    return {name.removeprefix(part): value for name, value in tensors.items() if name.startswith(part)}
+        torch.manual_seed(run.settings.training.seed)
+        weights = run.make_network().state_dict()
+        tensors = load_tensors(files[update], "")[0] if update in files else {}
+        for part in ("network.", "average."):
+            weights |= {name: tensors[part + name] for name in weights if part + name in tensors}
+        yield update, weights
 
 
 def history(run: Run, kept: Path, pairs: list[tuple[str, str]], title: str, most: int) -> dict[str, Any]:
@@ -65,9 +61,7 @@ def history(run: Run, kept: Path, pairs: list[tuple[str, str]], title: str, most
     sentences, moments = [], []
     for update, weights in kept_weights(run, kept, most):
         network.load_state_dict(weights)
-        translator = Translator(
-            [network], run.source, run.target, run.settings.search
-        )  # converts weights once
+        translator = Translator([network], run.source, run.target, run.settings.search)
         forced = translator.align(pairs)
         sentences = [
             {"source": one.source_tokens, "target": one.tokens, "text": text}
@@ -81,14 +75,11 @@ def history(run: Run, kept: Path, pairs: list[tuple[str, str]], title: str, most
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    for name in ("run", "kept", "source", "reference", "--out"):
-        parser.add_argument(name, type=Path, **({"required": True} if name == "--out" else {}))
-    parser.add_argument(
-        "--title", required=True, help="what was trained, on what, by whom: stands above the figure"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    for name in ("run", "kept", "source", "reference"):
+        parser.add_argument(name, type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--title", required=True, help="of the figure: what was trained, on what, by whom")
     parser.add_argument("--moments", type=int, default=22)
     given = parser.parse_args()
     pairs = list(zip(read_lines(given.source), read_lines(given.reference), strict=True))

@@ -17,6 +17,7 @@ import tempfile
 import zipfile
 from email import message_from_bytes
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 QUICK = [
@@ -28,18 +29,20 @@ SENTENCES = {
     "fr-en": "L'accord sur l'Espace économique européen a été signé en août 1992.\n",
 }
 """What is translated with the models that the project ships."""
+FILES = ("py.typed", "recipes/demo.toml", "drawing/alignment_table.html")
+"""Of the package: the typed marker, a recipe, a template."""
+LACKING = ("demo", "translate en-fr --alignment-plots plots", "evaluate --hyp a --ref b")
+"""Commands that need an extra."""
 ELSEWHERE = r"docs/|(?<!README)\.md\b|https?://(?!127\.0\.0\.1|example\.org)"
 """A page of the documentation or an address, but for examples of the reader's own."""
 NAMES = (
     "import rnnsearch, rnnsearch.extending as e; [getattr(rnnsearch, n) for n in rnnsearch.__all__]; "
-    "[getattr(e, n) for n in e.__all__]"
+    "[getattr(e, n) for n in e.__all__]; print(rnnsearch.__file__)"
 )
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--wheel", type=Path, help="a wheel that exists; otherwise one is built")
     parser.add_argument("--keep", type=Path, help="the folder to work in, which then stays")
     arguments = parser.parse_args()
@@ -50,111 +53,88 @@ def main() -> int:
         check_metadata(wheel)
         models, environment = built(ROOT / "models", folder / "dist-models"), folder / "environment"
         work = Path(tempfile.mkdtemp(dir=folder))
-        try_plainly(installed(environment, str(wheel), str(models)), work)
+        try_plainly(installed(environment, wheel, models), work)
         try_it(installed(environment, f"{wheel}[all]"), work)
     print("the wheel works")
-    return 0
 
 
 def built(project: Path, out: Path) -> Path:
-    """Source archive first, the wheel from it: what is not in the archive cannot be in the wheel."""
-    run([sys.executable, "-m", "build", "--outdir", str(out), str(project)], ROOT)
-    run([sys.executable, "-m", "twine", "check", "--strict", *map(str, out.iterdir())], ROOT)
+    """Builds the source archive first, and the wheel from it: what is not in the archive cannot be in the
+    wheel."""
+    run(ROOT, sys.executable, "-m", "build", "--outdir", out, project)
+    run(ROOT, sys.executable, "-m", "twine", "check", "--strict", *out.iterdir())
     (wheel,) = out.glob("*.whl")
     return wheel
 
 
 def check_metadata(wheel: Path) -> None:
-    """The description's links are whole addresses or none; the typed marker, recipes and templates are
-    there."""
+    """Expects whole addresses or none as links of the description, and FILES."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-        metadata = message_from_bytes(
-            archive.read(next(name for name in names if name.endswith(".dist-info/METADATA")))
-        )
-    for needed in (
-        "rnnsearch/py.typed",
-        "rnnsearch/recipes/demo.toml",
-        "rnnsearch/drawing/alignment_table.html",
-    ):
-        expect(needed in names, f"{needed} is in the wheel")
+        (described,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        metadata = message_from_bytes(archive.read(described))
+    for needed in FILES:
+        expect(f"rnnsearch/{needed}" in names, f"{needed} is in the wheel")
     body = str(metadata.get_payload())
     relative = re.findall(r"\]\((?!https?://|#)[^)]+\)|src=\"(?!https?://)[^\"]+\"", body)
     expect(len(body) > 1000 and not relative, f"the description's links are whole {relative[:3]}")
     expect(metadata["License-Expression"] == "MIT", "the licence is named")
 
 
-def installed(environment: Path, *packages: str) -> Path:
+def installed(environment: Path, *packages: object) -> Path:
     """Installs wheels, with what they need, in an environment. Returns its command `rnnsearch`."""
     if not environment.exists():
-        run([sys.executable, "-m", "venv", str(environment)], ROOT)
-    pip = [str(environment / "bin" / "pip"), "install", "--quiet", "-c", str(ROOT / "constraints.txt")]
-    run([*pip, *packages], environment)
+        run(ROOT, sys.executable, "-m", "venv", environment)
+    run(environment, environment / "bin/pip", "install", "--quiet", "-c", ROOT / "constraints.txt", *packages)
     return environment / "bin" / "rnnsearch"
 
 
-def try_plainly(program: Path, work: Path) -> None:
+def try_plainly(command: Path, work: Path) -> None:
     """Tries what a plain installation does, and that it says in one line what it lacks."""
-    command = str(program)
-    for name in re.findall(r"^(\S+)", run([command, "models"], work), re.MULTILINE):
-        line = run([command, "translate", name], work, text=SENTENCES[name])
+    for name in re.findall(r"^(\S+)", run(work, command, "models"), re.MULTILINE):
+        line = run(work, command, "translate", name, text=SENTENCES[name])
         expect(line.count("\n") == 1 and len(line) > 20, f"translate {name}: {line.strip()}")
-    for words in ("demo", "translate en-fr --alignment-plots plots", "evaluate --hyp a --ref b"):
-        done = subprocess.run(
-            [command, *words.split()], cwd=work, input="", capture_output=True, text=True, check=False
-        )
-        expect(
-            done.returncode == 2 and "pip install 'rnnsearch[" in done.stderr,
-            f"{words}: {done.stderr.strip()}",
-        )
+    for words in LACKING:
+        said = run(work, command, *words.split(), code=2)
+        expect("pip install 'rnnsearch[" in said, f"{words}: {said.strip()}")
 
 
-def try_it(program: Path, work: Path) -> None:
+def try_it(command: Path, work: Path) -> None:
     """Tries what a new user types, in a folder of their own."""
-    command = str(program)
-    where = run([str(program.parent / "python"), "-c", f"{NAMES}; print(rnnsearch.__file__)"], work)
+    where = run(work, command.parent / "python", "-c", NAMES)
     expect(str(ROOT / "src") not in where, "all public names are there, and come from the wheel")
-    expect(run([command, "--version"], work).startswith("rnnsearch "), "--version")
-    listed = re.findall(r"^│ ([a-z]+)  ", run([command, "--help"], work), re.MULTILINE)
-    expect({"demo", "train", "translate", "report"} <= {*listed}, "--help")
-    for name in sorted({*listed} - {"rnnsearch"}):
-        text = run([command, name, "--help"], work)
+    expect(run(work, command, "--version").startswith("rnnsearch "), "--version")
+    listed = {*re.findall(r"^│ ([a-z]+)  ", run(work, command, "--help"), re.MULTILINE)}
+    expect({"demo", "train", "translate", "report"} <= listed, "--help")
+    for name in sorted(listed - {"rnnsearch"}):
+        text = run(work, command, name, "--help")
         expect(not re.search(ELSEWHERE, text), f"{name} --help names no page that is not here")
-    run([command, "-q", "demo", "--out", "demo", *QUICK], work)
+    run(work, command, "-q", "demo", "--out", "demo", *QUICK)
     expect((work / "demo/alignment.png").exists(), "demo")
-    line = run([command, "translate", "demo/run"], work, text="The man sees the house.\n")
+    line = run(work, command, "translate", "demo/run", text="The man sees the house.\n")
     expect(line.count("\n") == 1, "translate")
     for side in ("en", "fr"):
         lines = (work / f"demo/corpus/test.{side}").read_text(encoding="utf-8").split("\n")[:20]
         (work / f"test.{side}").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    run([command, "-q", "report", "demo/run", "--test", "test.en", "test.fr", "--out", "report"], work)
+    run(work, command, "-q", "report", "demo/run", "--test", "test.en", "test.fr", "--out", "report")
     expect("<svg" in (work / "report/index.html").read_text(encoding="utf-8"), "report")
-    links = run([command, "align", "demo/run", "test.en", "test.fr"], work)
+    links = run(work, command, "align", "demo/run", "test.en", "test.fr")
     expect(links.count("\n") == 20, "align")
 
 
-def run(words: list[str], where: Path, text: str = "") -> str:
-    """A command's stdout, in an environment that knows nothing of this repository."""
+def run(where: Path, *words: object, text: str = "", code: int = 0) -> str:
+    """Returns what a command prints, in an environment that knows nothing of this repository. code: that it
+    should end with; unless it is 0, what it says on stderr is returned."""
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     clean |= {"OMP_NUM_THREADS": "1", "COLUMNS": "100", "MPLBACKEND": "agg"}
     clean["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"
-    done = subprocess.run(
-        words,
-        cwd=where,
-        input=text,
-        capture_output=True,
-        encoding="utf-8",
-        env=clean,
-        timeout=900,
-        check=False,
-    )
-    if done.returncode:
-        print(
-            f"FAILED ({done.returncode}): {' '.join(words)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}",
-            file=sys.stderr,
-        )
-        sys.exit(1)
-    return done.stdout
+    command = [*map(str, words)]
+    pipes: dict[str, Any] = {"input": text, "capture_output": True, "encoding": "utf-8", "timeout": 900}
+    done = subprocess.run(command, cwd=where, env=clean, check=False, **pipes)
+    if done.returncode != code:
+        end = f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+        sys.exit(f"FAILED ({done.returncode}): {' '.join(command)}\n{end}")
+    return str(done.stderr if code else done.stdout)
 
 
 def expect(true: bool, what: str) -> None:
@@ -164,4 +144,4 @@ def expect(true: bool, what: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import gpu
 from gpu_parts import speed, values
-from gpu_parts.common import Options, Row, held, relative, row, small_network, small_settings
+from gpu_parts.common import Options, Row, held, relative, row, small
 
 
 def rows_of(part: Callable[[Options, Callable[[Row], None]], None], device: str) -> list[Row]:
@@ -45,23 +45,25 @@ def test_random_numbers_of_a_gpu_are_asked_for_only_in_training_on_one(
     for name in ("get_rng_state", "set_rng_state"):
         monkeypatch.setattr(torch.cuda, name, asked)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    settings = small_settings("cpu", ())
-    trainer = Trainer(small_network(settings, torch.float32), settings.training, 0)
+    settings, network, _ = small("cpu")
+    trainer = Trainer(network, settings.training, 0)
     save_checkpoint(tmp_path / "state", trainer, TrainingProgress())
     load_checkpoint(tmp_path / "state", trainer)
 
 
-@pytest.mark.parametrize("part", ["updates", "translation", "waits", "profile"])
-def test_every_measurement_has_its_figures(part: str) -> None:
+@pytest.mark.parametrize(
+    ("part", "figure"),
+    [
+        ("updates", "share of the ceiling"),
+        ("translation", "target words/s"),
+        ("waits", "waits"),
+        ("profile", "kernels"),
+    ],
+)
+def test_every_measurement_has_its_figures(part: str, figure: str) -> None:
     rows = rows_of(speed.PARTS[part], "cpu")
-    wanted = {
-        "updates": "share of the ceiling",
-        "translation": "target words/s",
-        "waits": "waits",
-        "profile": "kernels",
-    }
     assert rows
-    assert all(one[wanted[part]] >= 0 and "error" not in one for one in rows)
+    assert all(one[figure] >= 0 and "error" not in one for one in rows)
 
 
 def test_a_row_fails_alone() -> None:

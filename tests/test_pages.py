@@ -63,11 +63,7 @@ def study(folder: Path, word: str) -> str:
     return page.read_text("utf-8")
 
 
-KINDS: dict[str, Callable[[Path, str], str]] = {
-    "browser": browser,
-    "report": report,
-    "study": study,
-}
+KINDS: dict[str, Callable[[Path, str], str]] = {"browser": browser, "report": report, "study": study}
 
 
 @pytest.fixture(scope="module", params=KINDS)

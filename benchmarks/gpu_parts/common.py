@@ -55,44 +55,37 @@ def relative(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> flo
     tensor, which counts as at least a thousandth of the largest norm."""
     if found.keys() != expected.keys():
         raise ValueError(f"other tensors: {sorted(found.keys() ^ expected.keys())[:3]}")
-    pairs = [(_plain(found[name]), _plain(expected[name])) for name in expected]
+    pairs = [
+        [each[name].detach().to_dense().cpu().double() for each in (found, expected)] for name in expected
+    ]
     least = max([1e-300, *(1e-3 * float(one.norm()) for _, one in pairs)])
     ratios = [float((one - other).norm()) / max(float(other.norm()), least) for one, other in pairs]
     return float(torch.tensor(ratios).max())  # NaN if one of them is
-
-
-def _plain(tensor: Tensor) -> Tensor:
-    tensor = tensor.detach()
-    return (tensor.to_dense() if tensor.is_sparse else tensor).cpu().double()
 
 
 SIZES = {"embedding": 12, "hidden": 16, "encoder": 10, "alignment": 14, "maxout": 8}
 VOCABULARY = 40
 
 
-def small_settings(device: str, changes: tuple[str, ...] = ()) -> Settings:
-    """Returns the settings of a small network. With `dot`, annotations have the size of states."""
-    sizes = SIZES | ({"encoder": 8} if "model.alignment=dot" in changes else {})
-    sizes |= {"maxout": 12} if "model.tie_output=true" in changes else {}
+def small(
+    device: str, changes: str = "", dtype: torch.dtype = torch.float32, seed: int = 1, sentences: int = 4
+) -> tuple[Settings, TranslationNetwork, Batch]:
+    """Returns settings, network and batch of a small model, the same on every machine. changes: of its
+    settings, between spaces.
+
+    All parameters are random, and large enough for each part to matter. The sentences have unequal lengths,
+    one of them a single word, and a few word links.
+    """
+    sizes = SIZES | ({"encoder": 8} if "alignment=dot" in changes else {})  # annotations as large as states
+    sizes |= {"maxout": 12} if "tie_output=true" in changes else {}
     overrides = [f"model.{name}_size={size}" for name, size in sizes.items()]
-    return load_config(overrides=[*overrides, f"training.device={device}", *changes])
-
-
-def small_network(settings: Settings, dtype: torch.dtype, seed: int = 1) -> TranslationNetwork:
-    """Returns a network on the CPU, the same on every machine. All parameters are random, and large enough
-    for each part to matter."""
+    settings = load_config(overrides=[*overrides, f"training.device={device}", *changes.split()])
     network = TranslationNetwork(settings.model, VOCABULARY, VOCABULARY).to(dtype)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.copy_(0.4 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
-    return network
-
-
-def small_batch(dtype: torch.dtype, seed: int = 1, sentences: int = 4) -> Batch:
-    """Returns a batch on the CPU: sentences of unequal lengths, one of them of a single word, with a few word
-    links."""
-    generator = torch.Generator().manual_seed(seed)
+    generator.manual_seed(seed)
     source, target = (torch.randint(1, VOCABULARY, (sentences, size), generator=generator) for size in (5, 4))
     lengths, target_lengths = (
         torch.randint(2, size + 1, (sentences,), generator=generator) for size in (5, 4)
@@ -103,4 +96,5 @@ def small_batch(dtype: torch.dtype, seed: int = 1, sentences: int = 4) -> Batch:
     for sentence in range(0, sentences, 2):
         source[sentence, lengths[sentence] - 1] = target[sentence, target_lengths[sentence] - 1] = 0
         known[sentence, 0, 0] = known[sentence, 1, 1] = 1.0
-    return Batch(source, lengths, target, target_lengths, known)
+    batch = Batch(source, lengths, target, target_lengths, known)
+    return settings, network.to(device), batch.to(device)

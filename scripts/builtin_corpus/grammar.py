@@ -85,10 +85,7 @@ class Grammar(NounPhrases):
             share = self.between(3, min(words // 2, 14))
             condition = self.clause(share, NO_PAST)
             return join(
-                self.pick(SUBORDINATORS),
-                condition,
-                COMMA,
-                self.clauses(words - size(condition) - 2, NO_PAST),
+                self.pick(SUBORDINATORS), condition, COMMA, self.clauses(words - size(condition) - 2, NO_PAST)
             )
         return self.clauses(words)
 
@@ -211,9 +208,7 @@ class Grammar(NounPhrases):
         style = self.style(words - 3)
         group = being_group(subject, passive(verb, subject), style)
         return join(
-            group,
-            "by|par",
-            self.noun_phrase(verb.subjects, words - size(group) - 1, limits.nested).phrase,
+            group, "by|par", self.noun_phrase(verb.subjects, words - size(group) - 1, limits.nested).phrase
         )
 
     def transitive(self, subject: NounPhrase, words: int, limits: GrammarLimits) -> Phrase:
@@ -241,10 +236,7 @@ class Grammar(NounPhrases):
         group = verb_group(verb, subject, style)
         left = words - size(group) - 1
         given = self.noun_phrase(
-            verb.objects,
-            self.between(2, max(2, min(left - 2, 5))),
-            relative=False,
-            negated=style.negated,
+            verb.objects, self.between(2, max(2, min(left - 2, 5))), relative=False, negated=style.negated
         )
         recipient = self.noun_phrase((*PERSONS, "institution"), left - size(given.phrase), limits.nested)
         return join(group, given.phrase, "to|à", recipient.phrase)
@@ -293,16 +285,10 @@ class Grammar(NounPhrases):
         return join(preposition, self.noun_phrase(kinds, words - 1, relative, counted=False).phrase)
 
     def company(self, words: int, relative: bool = False) -> Phrase:
-        return join(
-            self.pick(COMPANY),
-            self.noun_phrase(PERSONS, words - 1, relative, counted=False).phrase,
-        )
+        return join(self.pick(COMPANY), self.noun_phrase(PERSONS, words - 1, relative, counted=False).phrase)
 
     def time(self, words: int, relative: bool = False) -> Phrase:
-        return join(
-            self.pick(TIMES),
-            self.noun_phrase(("event",), words - 1, relative, counted=False).phrase,
-        )
+        return join(self.pick(TIMES), self.noun_phrase(("event",), words - 1, relative, counted=False).phrase)
 
     def verb(self, verbs: Sequence[Verb], subject: Kind) -> Verb:
         return self.pick([verb for verb in verbs if subject in verb.subjects])

@@ -1,14 +1,12 @@
 """Builds the site: python scripts/docsite [--out build/site] [--fast].
 
 Strict: a broken link, an unknown name, a formula that cannot be read, a chapter that raises or anything
-loaded from elsewhere ends it with
-exit code 1.
+loaded from elsewhere ends it with exit code 1.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import logging
 import os
 import sys
@@ -20,32 +18,20 @@ os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # also where this file is imported by its path
 
 from chapters import ChapterError
-from check import faults
-from configuration import configuration, extension_options
+from check import faults, write_policies
+from extensions import FormulaError
 from learn import write_learn
-from mathml import FormulaError
-from policy import write_policies
 from sources import ROOT, UnknownNameError
 from stage import stage
 from translator import write_translator
 
-WORK = ROOT / "build" / "chapters"
-
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--out", type=Path, default=ROOT / "build" / "site", help="folder of the finished site"
-    )
-    parser.add_argument(
-        "--work",
-        type=Path,
-        default=WORK,
-        help="folder in which the chapters run; what they trained there is used again",
-    )
-    parser.add_argument(
-        "--fast", action="store_true", help="do not execute the chapters: for a look at the prose"
-    )
+    add = parser.add_argument
+    add("--out", type=Path, default=ROOT / "build/site", help="folder of the finished site")
+    add("--work", type=Path, default=ROOT / "build/chapters", help="of the chapters; its runs are used again")
+    add("--fast", action="store_true", help="do not execute the chapters: for a look at the prose")
     arguments = parser.parse_args()
     begun = time.monotonic()
     try:
@@ -67,25 +53,28 @@ def build_site(out: Path, work: Path, *, run: bool = True) -> list[str]:
     from mkdocs.config import load_config
     from mkdocs.exceptions import Abort
 
-    import rnnsearch
+    from rnnsearch import __version__
 
     pages = out.parent / f"{out.name}-pages"
-    staged = stage(pages, work, lambda text: print(text, file=sys.stderr), run=run)
-    settings = configuration(pages.resolve(), out.resolve(), staged.nav, rnnsearch.__version__)
-    settings["markdown_extensions"] = [
-        {name: extension_options().get(name, {})} for name in settings["markdown_extensions"]
-    ]
+    nav = stage(pages, work, lambda text: print(text, file=sys.stderr), run=run)
     heard = Heard()
     logging.getLogger("mkdocs").addHandler(heard)
     try:
-        config = load_config(io.BytesIO(b"{}"), **settings)
+        config = load_config(
+            str(Path(__file__).with_name("mkdocs.yml")),
+            docs_dir=str(pages.resolve()),
+            site_dir=str(out.resolve()),
+            nav=nav,
+            copyright=f"RNNsearch {__version__} · MIT licence · this site loads nothing from elsewhere",
+            extra={"generator": False, "release": __version__, "homepage": "index.html"},
+        )
         config.plugins.on_startup(command="build", dirty=False)
         build(config)
         write_translator(out)
         write_learn(out)
         write_policies(out)
     except Abort as error:  # it has logged why
-        return [*heard.lines, str(error)]
+        heard.lines.append(str(error))
     finally:
         logging.getLogger("mkdocs").removeHandler(heard)
     return heard.lines

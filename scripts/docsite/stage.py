@@ -6,18 +6,19 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from posixpath import relpath
 
+import typer
 from chapters import chapters, executed, flat, folds
-from commands import commands_page
 from notebooks import write_notebook
 from self_checks import with_forms
 from sources import PACKAGE, ROOT, SourcePages
 from translator import with_translator
+from typer.cli import get_docs_for_click
 
+from rnnsearch.cli import app
 from rnnsearch.drawing.figures import inline
 from rnnsearch.drawing.palette import DARK, FONTS, LIGHT, ON_GREY
 
@@ -46,18 +47,9 @@ BACKGROUND = ("decisions/", "log.md", "changelog.md")
 """Pages that the search lists below all others."""
 
 
-@dataclass
-class Staged:
-    """Where the pages are, and the navigation."""
-
-    pages: Path
-    nav: list[object]
-    sources: SourcePages = field(default_factory=SourcePages)
-
-
-def stage(out: Path, work: Path, say: Callable[[str], None], *, run: bool = True) -> Staged:
-    """Writes all pages into `out`. work: where the chapters run; what they trained there is used again. run:
-    False shows them unexecuted.
+def stage(out: Path, work: Path, say: Callable[[str], None], *, run: bool = True) -> list[object]:
+    """Writes all pages into `out`, and returns the navigation. work: where the chapters run; what they
+    trained there is used again. run: False shows them unexecuted.
 
     Raises ChapterError, UnknownNameError, or FormulaError where a page is wrong.
     """
@@ -78,9 +70,7 @@ def stage(out: Path, work: Path, say: Callable[[str], None], *, run: bool = True
         texts[page] = from_root((ROOT / name).read_text(encoding="utf-8"))
     texts["licence.md"] = "# Licence\n\n```text\n" + (ROOT / "LICENSE").read_text(encoding="utf-8") + "```\n"
     texts["decisions/index.md"] = decisions(texts)
-    texts["reference/commands.md"] = texts["reference/commands.md"].replace(
-        "<!-- commands -->", commands_page()
-    )
+    texts["reference/commands.md"] = texts["reference/commands.md"].replace("<!-- commands -->", commands())
     for page, text in texts.items():
         path = out / (CONTENTS if page == "index.md" else page)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +84,16 @@ def stage(out: Path, work: Path, say: Callable[[str], None], *, run: bool = True
             shutil.copy(path, out / path.relative_to(DOCS))
     sources.write(out)
     (out / "assets" / "palette.css").write_text(palette(), encoding="utf-8")
-    return Staged(out, navigation(texts), sources)
+    return navigation(texts)
+
+
+def commands() -> str:
+    """Returns what Typer writes about all commands, without its heading."""
+    group = typer.main.get_command(app)
+    context = group.make_context("rnnsearch", ["--help"], resilient_parsing=True)
+    text = get_docs_for_click(obj=group, ctx=context, name="rnnsearch").partition("\n")[2]
+    text = re.sub(r"^(\$ .*)\{(.+)\}(?:\.\.\.)?$", r"\1\2", text, flags=re.MULTILINE)
+    return re.sub(r"^Example: (.+)$", r"```sh\n\1\n```", text, flags=re.MULTILINE)
 
 
 def resolved(page: str, text: str, sources: SourcePages) -> str:
@@ -113,9 +112,9 @@ def within(page: str, text: str, sources: SourcePages) -> str:
     def replaced(match: re.Match[str]) -> str:
         address, hash_, anchor = match[1].partition("#")
         name = Path(address).name
-        if address == f"{above}../{name}" and name in OUTSIDE | NOT_PAGES:
-            if name in NOT_PAGES:
-                return f"]({above}{NOT_PAGES[name]})"
+        if address == f"{above}../{name}" and name in NOT_PAGES:
+            return f"]({above}{NOT_PAGES[name]})"
+        if address == f"{above}../{name}" and name in OUTSIDE:
             return f"]({above}{OUTSIDE[name]}{hash_}{anchor})"
         if address == f"{above}index.md":
             return f"]({above}{CONTENTS}{hash_}{anchor})"
@@ -175,11 +174,8 @@ def decisions(texts: dict[str, str]) -> str:
         for page, text in sorted(texts.items())
         if page.startswith("decisions/")
     ]
-    return (
-        "# Decisions\n\nChoices that somebody may question, and their reasons, in short records.\n\n"
-        + "\n".join(rows)
-        + "\n"
-    )
+    heading = "# Decisions\n\nChoices that somebody may question, and their reasons, in short records.\n\n"
+    return heading + "\n".join(rows) + "\n"
 
 
 def title(text: str) -> str:
@@ -207,14 +203,7 @@ def navigation(texts: dict[str, str]) -> list[object]:
     sections = {folder: ordered(folder) for folder in order if folder in folders}
     sections["start"].append("tutorial.md")
     sections["reference"] += ["source/index.md"]
-    about = [
-        *sections.pop("decisions"),
-        "log.md",
-        "changelog.md",
-        "contributing.md",
-        "security.md",
-        "licence.md",
-    ]
+    about = [*sections.pop("decisions"), "log.md", *OUTSIDE.values(), "licence.md"]
     return [
         {"All pages": CONTENTS},
         *({SECTIONS.get(folder, folder.capitalize()): pages} for folder, pages in sections.items()),

@@ -65,13 +65,7 @@ def corpus(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpu
     return Corpus.open(folder / "store")
 
 
-def curve(
-    corpus: Corpus,
-    precision: str,
-    updates: int = UPDATES,
-    *,
-    seed: int = 1,
-) -> NDArray[np.float64]:
+def curve(corpus: Corpus, precision: str, updates: int = UPDATES, *, seed: int = 1) -> NDArray[np.float64]:
     """NLL in nats a word, the mean of every WINDOW updates; the batches are the same whatever the seed, which
     is of the first weights."""
     settings = load_config(overrides=[*SETTINGS, f"training.precision={precision}"])

@@ -1,0 +1,60 @@
+"""Markdown's extensions of the site: formulas and code inside a sentence.
+
+Formulas become MathML while the site is built: the browser loads no script for them. The pages write them as
+GitHub does: $`x`$ inside a line, and a fenced block `math` for a formula of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from markdown import Markdown
+from markdown.extensions import Extension
+from markdown.inlinepatterns import InlineProcessor
+from markdown.treeprocessors import Treeprocessor
+from math_core import LatexError, LatexToMathML
+
+# Without stretching: a bar over one letter; and the cross of an undefined command must end the build, so
+# errors are raised.
+_CONVERTER = LatexToMathML(fancy_error=False)
+LONGEST = 30
+"""Characters of code that is one word; longer code may be broken, so that it fits a phone."""
+
+
+class FormulaError(Exception):
+    """A formula that cannot be converted, with the reason."""
+
+
+def mathml(formula: str, *, display: bool) -> str:
+    """Returns the element `math`. Raises FormulaError."""
+    try:
+        return _CONVERTER.convert_with_local_state(formula.strip(), displaystyle=display)
+    except LatexError as error:
+        raise FormulaError(f"{formula.strip()!r}: {error}") from None
+
+
+def block(source: str, *_: Any, **__: Any) -> str:
+    """Returns a fenced block `math`, for pymdownx.superfences."""
+    return f'<div class="formula">{mathml(source, display=True)}</div>'
+
+
+class _Inline(InlineProcessor):
+    def handleMatch(self, match: Any, data: str) -> tuple[Any, int, int]:  # type: ignore[override]  # noqa: N802
+        return self.md.htmlStash.store(mathml(match[1], display=False)), match.start(0), match.end(0)
+
+
+class _Whole(Treeprocessor):
+    def run(self, root: Element) -> None:
+        for code in root.iter("code"):
+            if len(code.text or "") <= LONGEST:
+                code.set("class", "whole")
+
+
+class Sentences(Extension):
+    """Converts $`x`$ before the backquotes of code are looked at. Marks short code with the class `whole`: a
+    line is not broken at the hyphens of `--option`."""
+
+    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802
+        md.inlinePatterns.register(_Inline(r"\$`([^`]+)`\$", md), "formula", 200)
+        md.treeprocessors.register(_Whole(md), "whole_code", 5)  # after the inline patterns
