@@ -6,11 +6,13 @@ from __future__ import annotations
 import fcntl
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 # Before torch and matplotlib are imported, and inherited by every command that a test starts.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -267,3 +269,26 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
         return Outcome(int(leaving.value.code or 0), written["stdout"], written["stderr"])
 
     return call
+
+
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
+    """interrupted(n): lets a training get Ctrl-C, or another signal, during its update n, once. What is
+    returned fills with the numbers of the updates that are made."""
+    from rnnsearch.training.loop import Session
+
+    update = Session.update
+
+    def arrange(at: int, number: int = signal.SIGINT) -> list[int]:
+        made: list[int] = []
+
+        def interrupting(session: Session, *arguments: Any) -> None:
+            update(session, *arguments)
+            made.append(session.progress.update)
+            if session.progress.update == at and made.count(at) == 1:
+                os.kill(os.getpid(), number)
+
+        monkeypatch.setattr(Session, "update", interrupting)
+        return made
+
+    return arrange

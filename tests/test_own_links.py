@@ -3,8 +3,6 @@ one line."""
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ import pytest
 
 from rnnsearch import DataSettings, first_try, generate, own_links, read_pharaoh
 from rnnsearch.text.links import own_start
-from rnnsearch.training import loop
 
 Command = Callable[..., Any]
 SMALL = [
@@ -34,17 +31,9 @@ def _little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_it_goes_on_after_ctrl_c_and_writes_links(
-    command: Command, tiny_corpus: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, tiny_corpus: Path, interrupted: Any
 ) -> None:
-    update, made = loop.Session.update, []
-
-    def interrupting(session: loop.Session, *arguments: Any) -> None:
-        update(session, *arguments)
-        made.append(session.progress.update)
-        if made == [1, 2]:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(loop.Session, "update", interrupting)
+    made = interrupted(2)
     words = [*WORDS, tiny_corpus / "train.en", tiny_corpus / "train.fr", *SETTINGS]
     stopped = command(*words)
     assert (stopped.code, stopped.out) == (130, "")

@@ -92,7 +92,7 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
 def time_updates(settings: Settings, words: int, length: int, repetitions: int) -> tuple[list[float], int]:
     """Returns (the seconds of each update, the peak memory) of one of the processes that share it."""
     training, launch = settings.training, launch_of_environment()
-    with joined(launch, training, Interrupt(), all_speak=True) as processes:
+    with joined(launch, training, Interrupt()) as processes:
         network = random_network(settings, words, PRECISIONS[training.precision]).to(training.device)
         batch = random_batch(settings, words, length)
         total = 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +14,10 @@ from command_line import Command, sets, sizes
 import rnnsearch.demo
 from rnnsearch.cli import app
 from rnnsearch.cli import demo as demo_command
-from rnnsearch.training import loop
 from rnnsearch.training.log import read_statistics
 
 LIMITS = ("max_updates=6", "validate_every=100", "samples=0")
 SMALL = sets(*sizes(4), *(f"training.{limit}" for limit in LIMITS))
-
-
-@pytest.fixture
-def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], list[int]]:
-    """Lets a training get a signal after an update, once; what is returned fills with the numbers of the
-    updates that were made."""
-    update = loop.Session.update
-
-    def arrange(at: int, number: int) -> list[int]:
-        made: list[int] = []
-
-        def interrupting(session: loop.Session, *arguments: Any) -> None:
-            update(session, *arguments)
-            made.append(session.progress.update)
-            if session.progress.update == at and made.count(at) == 1:
-                os.kill(os.getpid(), number)
-
-        monkeypatch.setattr(loop.Session, "update", interrupting)
-        return made
-
-    return arrange
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -72,7 +48,7 @@ def demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 def test_the_demo_goes_on_where_it_was_interrupted(
     command: Command, interrupted: Any, demo: list[str]
 ) -> None:
-    made = interrupted(2, signal.SIGINT)
+    made = interrupted(2)
     stopped = command(*demo)
     assert (stopped.code, stopped.out) == (130, "")
     assert stopped.err.count("\n") == 1
@@ -88,9 +64,9 @@ def test_the_demo_goes_on_where_it_was_interrupted(
 
 
 def test_other_settings_begin_another_demo(command: Command, interrupted: Any, demo: list[str]) -> None:
-    made = interrupted(2, signal.SIGINT)
+    made = interrupted(2)
     command(*demo)
-    interrupted(100, signal.SIGINT)
+    interrupted(100)
     assert command(*demo, "--set", "training.seed=7").code == 0
     assert made == [1, 2]
     assert read_statistics(Path("my demo/run"))["seed"] == 7

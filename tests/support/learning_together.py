@@ -108,11 +108,11 @@ def learn_everything(cases: Sequence[str]) -> tuple[dict[str, Any], list[dict[st
     """Runs in each process. Returns what every case comes to here, and the weights in every process."""
     torch.set_num_threads(1)
     training = TrainingSettings(threads=1)
-    with joined(launch_of_environment(), training, Interrupt(), all_speak=True) as processes:
+    with joined(launch_of_environment(), training, Interrupt()) as processes:
         found: dict[str, Any] = {case: learned(case, processes) for case in cases}
         weights = {case: found[case][0][0] for case in cases}
         found["fewer pairs than processes"] = learned(
             "adadelta, sparse rows, averaged", processes, 3, pairs=1
         )
         found["skipped"] = skipped(processes)
-        return found, processes.said_by_all(weights)
+        return found, processes.gather(weights)

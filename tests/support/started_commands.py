@@ -1,44 +1,46 @@
-"""Trainings as commands of their own, for tests that end them."""
+"""Trainings of two seconds: in this process, and as commands of their own, for tests that end them."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from rnnsearch.config import Settings, load_config
+from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors
+from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.training import loop
+from rnnsearch.training.display import Display
 
 SMALL = [
-    *(
-        "model.embedding_size=6",
-        "model.hidden_size=8",
-        "model.alignment_size=5",
-        "model.maxout_size=6",
-        "model.initialisation=glorot",
-    ),
-    *(
-        "training.batch_size=10",
-        "training.save_every=3",
-        "training.validate_every=10",
-        "training.validate_bleu=false",
-    ),
-    *(
-        "training.select_by=nll",
-        "training.samples=0",
-        "training.threads=1",
-        "training.dropout_embedding=0.1",
-        "training.max_updates=30",
-    ),
-    "training.max_minutes=4",  # whatever becomes of the test that started it
+    *("model.embedding_size=6", "model.hidden_size=8", "model.alignment_size=5", "model.maxout_size=6"),
+    *("model.initialisation=glorot", "training.batch_size=10", "training.save_every=3"),
+    *("training.validate_every=10", "training.validate_bleu=false", "training.select_by=nll"),
+    *("training.samples=0", "training.threads=1", "training.dropout_embedding=0.1"),
+    *("training.max_updates=30", "training.max_minutes=4"),  # whatever becomes of the test that started it
 ]
 """Settings of a training of two seconds, with dropout."""
 ENDLESS = "training.max_updates=1000000"
+
+
+def settings(*changes: str, **training: Any) -> Settings:
+    """Those of SMALL, changed."""
+    named = [f"training.{name}={json.dumps(value)}" for name, value in training.items()]
+    return load_config(overrides=[*SMALL, *changes, *named])
+
+
+def train(given: Settings, corpus: Corpus, path: Path, *, display: Display | None = None, **how: Any) -> Run:
+    """Trains in this process, quietly unless there is a display."""
+    return loop.train(given, corpus, path, display=display or Display(quiet=True), **how)
 
 
 def train_words(store: Path, run: Path, *changes: str, more: Sequence[str] = ()) -> list[str]:

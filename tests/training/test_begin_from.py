@@ -7,31 +7,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import started_commands
 import torch
+from started_commands import SMALL, settings
 from torch import Tensor
 
-from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
 from rnnsearch.pretrained.folder import save_model
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training import loop
-from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
 
 SIZES = [f"model.{part}_size=16" for part in ("embedding", "hidden", "alignment", "maxout")]
 SHORT = [
-    *(*SIZES, "training.batch_size=20", "training.max_length=70", "training.max_updates=4"),
-    *("training.validate_every=4", "training.validate_bleu=false", "training.samples=0"),
-    *("training.threads=1", "training.average_decay=0.9"),
+    *(*SIZES, "training.max_length=70", "training.max_updates=4", "training.validate_every=4"),
+    *("training.batch_size=20", "training.average_decay=0.9"),
 ]
 
 
-def train(store: Path, out: Path, *changes: str, resume: bool = False, begin_from: str | Path = "") -> Run:
-    settings, corpus = load_config(overrides=[*SHORT, *changes]), Corpus.open(store)
-    quiet = Display(quiet=True)
-    return loop.train(settings, corpus, out, resume=resume, begin_from=begin_from, display=quiet)
+def train(store: Path, out: Path, *changes: str, **how: Any) -> Run:
+    return started_commands.train(settings(*SHORT, *changes), Corpus.open(store), out, **how)
 
 
 def saved(run: Path) -> dict[str, Tensor]:
@@ -119,7 +116,7 @@ def test_resuming_goes_on_and_refuses_another_beginning(
 
 
 def test_the_command(command: Any, tiny_store: Path, tiny_run: Path, tmp_path: Path) -> None:
-    sets = [word for change in SHORT for word in ("--set", change)]
+    sets = [word for change in (*SMALL, *SHORT) for word in ("--set", change)]
     words = ["train", "", "--data", tiny_store, "--out", tmp_path / "run", *sets, "--from", tiny_run]
     assert command(*words).code == 0
     assert read_statistics(tmp_path / "run")["begun_from"] == str(tiny_run)

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import started_commands
 import torch
+from started_commands import settings
 
 from rnnsearch.builtin.corpus import write
-from rnnsearch.config import DataSettings, ModelSettings, Settings, TrainingSettings
+from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors, save_tensors
@@ -24,7 +26,7 @@ from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.validation import Validation
 
-MODEL = ModelSettings(embedding_size=12, hidden_size=16, alignment_size=12, maxout_size=12)
+EVERY_5 = {"max_updates": 10, "validate_every": 5, "save_every": 5, "samples": 1}
 
 
 @pytest.fixture
@@ -33,17 +35,14 @@ def corpus(linked: Corpus) -> Corpus:
     return linked
 
 
-def settings(**training: Any) -> Settings:
-    table: dict[str, Any] = {"batch_size": 10, "threads": 1, "validate_every": 5, "save_every": 5}
-    table |= {"max_updates": 10, "samples": 1, "validate_bleu": False, "select_by": "nll"}
-    return Settings(model=MODEL, training=TrainingSettings.model_validate(table | training))
-
-
-def train(corpus: Corpus, path: Path, *, resume: bool = False, **training: Any) -> tuple[Run, str]:
+def train(
+    corpus: Corpus, path: Path, *changes: str, resume: bool = False, **training: Any
+) -> tuple[Run, str]:
     """Returns the run, and what all trainings beside it have said."""
     messages = path.parent / "messages"
     with messages.open("a+") as stream:
-        run = loop.train(settings(**training), corpus, path, resume=resume, display=Display(stream=stream))
+        given = settings(*changes, **EVERY_5 | training)
+        run = started_commands.train(given, corpus, path, resume=resume, display=Display(stream=stream))
     return run, messages.read_text()
 
 
@@ -83,7 +82,7 @@ def test_a_limit_that_was_reached_before_is_said_when_training_is_resumed(
 
 def falling_nll(*values: float) -> Callable[..., Validation]:
     nll = iter(values)
-    return lambda *_: Validation(next(nll), 1.0, None, "", [])
+    return lambda *_: Validation(next(nll), 1.0, None, [])
 
 
 def test_patience_keeps_the_best_weights(
@@ -213,7 +212,8 @@ class Gone(io.StringIO):
     "error", [BrokenPipeError(), OSError(errno.ENOSPC, "full"), ValueError("I/O operation on closed file")]
 )
 def test_nobody_has_to_watch(corpus: Corpus, tmp_path: Path, error: Exception) -> None:
-    run = loop.train(settings(max_updates=2), corpus, tmp_path / "run", display=Display(stream=Gone(error)))
+    gone = Display(stream=Gone(error))
+    run = started_commands.train(settings(max_updates=2), corpus, tmp_path / "run", display=gone)
     assert run.model_path.exists()
     assert read_statistics(run.path)["updates"] == 2
 
@@ -273,11 +273,9 @@ def test_one_training_at_a_time_and_what_a_killed_one_left_is_removed(corpus: Co
 
 
 def test_a_network_that_the_machine_cannot_hold_is_refused(corpus: Corpus, tmp_path: Path) -> None:
-    sizes = MODEL.model_copy(update={"hidden_size": 60_000})
-    with pytest.raises(
-        InputError, match=r"optimiser state of this network need [\d,.]+ GB of memory, and this machine has"
-    ):
-        loop.train(Settings(model=sizes, training=settings().training), corpus, tmp_path / "run")
+    said = r"optimiser state of this network need [\d,.]+ GB of memory, and this machine has"
+    with pytest.raises(InputError, match=said):
+        train(corpus, tmp_path / "run", "model.hidden_size=60000")
     assert not (tmp_path / "run").exists()
 
 
@@ -319,15 +317,11 @@ def test_development_nll_is_the_mean_over_sentences(corpus: Corpus, tmp_path: Pa
 @pytest.mark.parametrize("encoder", ["bidirectional", "embedding"])
 def test_a_fixed_context_of_another_encoder_is_refused(encoder: str, corpus: Corpus, tmp_path: Path) -> None:
     """c_i = →h_Tx is what makes RNNencdec; runs that were begun with another context still go on."""
-    network = MODEL.model_copy(update={"encoder": encoder, "alignment": "fixed"})
-    chosen = settings(max_updates=1).model_copy(update={"model": network})
-    quiet, said = (
-        Display(quiet=True),
-        rf'RNNencdec of a forward .*, and model.encoder = "{encoder}" \(set model',
-    )
+    chosen = f"model.encoder={encoder}", "model.alignment=fixed"
+    said = rf'RNNencdec of a forward .*, and model.encoder = "{encoder}" \(set model'
     with pytest.raises(InputError, match=said):
-        loop.train(chosen, corpus, tmp_path / "run", display=quiet)
+        train(corpus, tmp_path / "run", *chosen)
     assert not (tmp_path / "run").exists()
-    own = chosen.model_copy(update={"data": corpus.settings})
+    own = settings(*chosen, **EVERY_5).model_copy(update={"data": corpus.settings})
     Run.create(tmp_path / "old", own, corpus.source, corpus.target)
-    loop.train(chosen, corpus, tmp_path / "old", resume=True, display=quiet).load_network()
+    train(corpus, tmp_path / "old", *chosen, resume=True)[0].load_network()

@@ -98,10 +98,9 @@ def test_every_pair_is_read_once_in_an_epoch(
         left -= part
         for chosen, after in itertools.islice(updates_from(order, position, unread, training), part):
             shares = [share_of(None, chosen, training, Rank(rank, world)) for rank in range(world)]  # type: ignore[arg-type]
-            for batch in itertools.chain.from_iterable(share.batches for share in shares):
+            for batch in itertools.chain.from_iterable(shares):
                 read.update(batch.source[batch.target_lengths > 0].flatten().tolist())
-            assert {len(share.batches) for share in shares} == {len(chosen)}
-            assert {share.pairs for share in shares} == {sum(len(one.indices) for one in chosen)}
+            assert {len(share) for share in shares} == {len(chosen)}
             position = after
     assert position in ((accumulate, 0), (accumulate - 1, len(order)))
     assert read == dict.fromkeys(range(61), accumulate)
@@ -122,7 +121,7 @@ class Two(Processes):
     def __init__(self, theirs: Any) -> None:
         self.theirs = theirs
 
-    def said_by_all(self, value: Any) -> list[Any]:
+    def gather(self, value: Any) -> list[Any]:
         return [value, self.theirs]
 
 

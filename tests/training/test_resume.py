@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -11,17 +10,15 @@ from typing import Any
 
 import pytest
 import torch
-from started_commands import assert_same_checkpoint, start, train_words, until_saved
+from started_commands import assert_same_checkpoint, start, train, train_words, until_saved
 
 from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import InputError
-from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.text.store.order import BatchOrder, Position, batches_from
 from rnnsearch.training import loop
 from rnnsearch.training.checkpoint import read_progress
-from rnnsearch.training.display import Display
 
 PLAIN = [
     *(f"model.{part}_size=12" for part in ("embedding", "hidden", "alignment", "maxout")),
@@ -54,34 +51,6 @@ SETTINGS: dict[str, Settings] = {
 }
 WITHIN_A_PARTITION = 8
 """An update of the second epoch that is neither the first nor the last one with its V'."""
-
-
-TrainUntil = Callable[[Settings, Corpus, Path, int], Run]
-
-
-def train(settings: Settings, corpus: Corpus, path: Path, *, resume: bool = False) -> Run:
-    return loop.train(settings, corpus, path, resume=resume, display=Display(quiet=True))
-
-
-@pytest.fixture
-def train_until(monkeypatch: pytest.MonkeyPatch) -> TrainUntil:
-    """Trains until Ctrl-C comes during an update; then whatever happens to the random state must not
-    matter."""
-    honest = loop.Session.update
-
-    def until(settings: Settings, corpus: Corpus, path: Path, stop: int) -> Run:
-        def interrupting(session: loop.Session, *arguments: Any) -> None:
-            honest(session, *arguments)
-            if session.progress.update == stop:
-                os.kill(os.getpid(), signal.SIGINT)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(loop.Session, "update", interrupting)
-            run = train(settings, corpus, path)
-        torch.rand(7)
-        return run
-
-    return until
 
 
 @pytest.fixture
@@ -119,9 +88,11 @@ def test_a_resumed_run_equals_an_uninterrupted_one(
     whole: Callable[[str], Path],
     name: str,
     stop: int,
-    train_until: TrainUntil,
+    interrupted: Any,
 ) -> None:
-    run = train_until(SETTINGS[name], linked, tmp_path / "parts", stop)
+    interrupted(stop)
+    run = train(SETTINGS[name], linked, tmp_path / "parts")
+    torch.rand(7)  # whatever happens to the random state meanwhile must not matter
     assert read_progress(run.checkpoint_path).update == stop
     assert run.model_path.exists()  # a run can be used before its first validation, too
     train(SETTINGS[name], linked, tmp_path / "parts", resume=True)

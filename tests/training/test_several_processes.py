@@ -9,28 +9,29 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from command_line import HEEDING_CTRL_C
 from started_commands import (
     ENDLESS,
-    SMALL,
     assert_same_checkpoint,
     children,
     nobody_left,
     own_lines,
+    settings,
     start,
     torchrun,
+    train,
     train_words,
     until_saved,
 )
 
-from rnnsearch.config import load_config
+from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training import loop
 from rnnsearch.training.checkpoint import read_progress
-from rnnsearch.training.display import Display
 
 TWO = "training.processes=2"
 
@@ -56,18 +57,15 @@ def test_a_killed_process_is_one_clear_line_and_resuming_is_exact(
 def test_another_number_of_processes_goes_on_with_the_next_pairs(tiny_store: Path, tmp_path: Path) -> None:
     """Without dropout, in float32: what two processes make of the second half is what one makes of it, but
     for rounding."""
-    none, corpus = (
-        [*SMALL, "training.dropout_embedding=0", "training.optimiser=sgd", "training.learning_rate=0.1"],
-        Corpus.open(tiny_store),
-    )
+    changes = {"dropout_embedding": 0, "optimiser": "sgd", "learning_rate": 0.1}
 
-    def trained(name: str, *more: str, resume: bool = False) -> loop.Run:
-        settings = load_config(overrides=[*none, *more])
-        return loop.train(settings, corpus, tmp_path / name, resume=resume, display=Display(quiet=True))
+    def trained(name: str, **more: Any) -> Run:
+        given, corpus = settings(**changes | more), Corpus.open(tiny_store)
+        return train(given, corpus, tmp_path / name, resume="processes" in more)
 
     whole = trained("whole")
-    trained("run", "training.max_updates=15")
-    run = trained("run", TWO, resume=True)
+    trained("run", max_updates=15)
+    run = trained("run", processes=2)
     found, expected = (load_tensors(one.checkpoint_path, "")[0] for one in (run, whole))
     for name in (name for name in expected if name.startswith("network.")):
         torch.testing.assert_close(found[name], expected[name], rtol=1e-4, atol=1e-5, msg=name)
@@ -113,14 +111,8 @@ def test_a_signal_ends_the_training_after_an_update(
 
 @pytest.mark.slow
 def test_an_interrupted_benchmark_leaves_no_process_behind() -> None:
-    program = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import "
-        "rnnsearch.cli; rnnsearch.cli.main()"
-    )
     sizes = ["--recipe", "demo", "--words", "10", "--length", "3", "--repetitions", "1000000", "--set", TWO]
-    bench = subprocess.Popen(
-        [sys.executable, "-c", program, "bench", "train", *sizes], stderr=subprocess.DEVNULL
-    )
+    bench = subprocess.Popen([*HEEDING_CTRL_C, "bench", "train", *sizes], stderr=subprocess.DEVNULL)
     while not (ranks := children(bench.pid)):
         assert bench.poll() is None, "it ended before it could be stopped"
         time.sleep(0.01)
@@ -208,7 +200,7 @@ with joined(launch_of_environment(), TrainingSettings(), Interrupt()) as process
         if thread != os.getpid():
             os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
     for _ in range(3):
-        processes.said_by_all("word")
+        processes.gather("word")
 sys.exit(2)
 """
 """Exchanges, and ends before the threads that exchanged have a turn: they run when nothing else does."""

@@ -125,21 +125,27 @@ def checked_progress(notes: dict[str, Any], path: Path) -> TrainingProgress:
 def save_checkpoint(path: Path, trainer: Trainer, progress: TrainingProgress) -> None:
     """Writes the state whole or not at all. Raises OSError if the disk is full; the previous checkpoint is
     then still there."""
-    optimiser, device = trainer.optimiser, trainer.parameters[0].device
+    optimiser = trainer.optimiser
     state = optimiser.state_dict()["state"]
-    tensors = {f"network.{name}": tensor for name, tensor in trainer.network.state_dict().items()}
-    tensors |= {
-        f"optimiser.{index}.{slot}": value for index, of in state.items() for slot, value in of.items()
+    parts = {
+        **weights_of_trainer(trainer),
+        "optimiser": {f"{index}.{slot}": value for index, of in state.items() for slot, value in of.items()},
+        "random": {"cpu": torch.get_rng_state()},
     }
-    if trainer.average is not None:
-        tensors |= {f"average.{name}": tensor for name, tensor in trainer.average.weights.items()}
-    tensors["random.cpu"] = torch.get_rng_state()
+    device = trainer.parameters[0].device
     if device.type == "cuda":  # otherwise nothing is drawn there, and asking would start the driver
-        tensors["random.cuda"] = torch.cuda.get_rng_state(device)
+        parts["random"]["cuda"] = torch.cuda.get_rng_state(device)
     # Parameters that no loss depends on: the optimiser has updated others without them.
     without = [index for index in range(len(trainer.parameters)) if index not in state]
     stateless = without if state and SLOTS[type(optimiser).__name__.lower()] else []
+    tensors = {f"{part}.{name}": tensor for part, named in parts.items() for name, tensor in named.items()}
     save_tensors(path, tensors, {"progress": asdict(progress), "stateless": stateless})
+
+
+def weights_of_trainer(trainer: Trainer) -> dict[str, dict[str, Tensor]]:
+    """Returns the tensors of the network and of its average, by these words and their names."""
+    average = {} if trainer.average is None else trainer.average.weights
+    return {"network": trainer.network.state_dict(), "average": average}
 
 
 def load_checkpoint(
@@ -150,7 +156,6 @@ def load_checkpoint(
     hint = "nothing to resume from: start again without --resume, in another folder"
     tensors, notes = read(lambda: load_tensors(path, hint))
     progress = checked_progress(notes, path)
-    average = {} if trainer.average is None else trainer.average.weights
     parts: dict[str, dict[str, Tensor]] = {"network": {}, "average": {}, "optimiser": {}, "random": {}}
     try:
         for name, tensor in tensors.items():
@@ -158,20 +163,21 @@ def load_checkpoint(
             if part not in parts:
                 raise InputError(f"there is a tensor {name}, which does not belong to a checkpoint")
             parts[part][key] = tensor
-        refuse_misfit(parts["network"], trainer.network.state_dict())
-        refuse_misfit(parts["average"], average)
+        for part, expected in weights_of_trainer(trainer).items():
+            if misfit := difference(parts[part], expected):
+                raise InputError(misfit)
         if parts["optimiser"] or progress.update > progress.skipped:
             check_state(parts["optimiser"], trainer.optimiser, notes.get("stateless", []))
         state: dict[int, dict[str, Tensor]] = {}
         for key, tensor in parts["optimiser"].items():
             index, slot = key.split(".")
             state.setdefault(int(index), {})[slot] = tensor
-        trainer.network.load_state_dict(parts["network"])
         groups = trainer.optimiser.state_dict()["param_groups"]
         trainer.optimiser.load_state_dict({"state": state, "param_groups": groups})
         match_gradients(trainer.optimiser, trainer.network)
-        for name, tensor in average.items():
-            tensor.copy_(parts["average"][name])
+        for part, there in weights_of_trainer(trainer).items():
+            for name, tensor in there.items():
+                tensor.copy_(parts[part][name])
         torch.set_rng_state(tensors["random.cpu"])
         device = trainer.parameters[0].device
         if device.type == "cuda" and "random.cuda" in tensors:
@@ -181,15 +187,7 @@ def load_checkpoint(
     return progress
 
 
-def refuse_misfit(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    """Raises InputError for another name, shape or type."""
-    if misfit := difference(found, expected):
-        raise InputError(misfit)
-
-
-def check_state(
-    found: dict[str, Tensor], optimiser: torch.optim.Optimizer, without: Collection[int] = ()
-) -> None:
+def check_state(found: dict[str, Tensor], optimiser: torch.optim.Optimizer, without: Collection[int]) -> None:
     """Raises InputError unless this is what the optimiser remembers of its parameters after an update.
 
     found: by "<number of the parameter>.<slot>". without: parameters of which it may remember nothing.

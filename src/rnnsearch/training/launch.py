@@ -84,13 +84,12 @@ def launch_of_environment() -> Launch | None:
 
 
 @contextmanager
-def joined(
-    launch: Launch | None, training: TrainingSettings, interrupt: Interrupt, *, all_speak: bool = False
-) -> Iterator[Processes]:
+def joined(launch: Launch | None, training: TrainingSettings, interrupt: Interrupt) -> Iterator[Processes]:
     """Gives the processes that train together, this one alone if there was no launch. Raises RankLostError if
     the others cannot be met, or one of them is lost.
 
-    Of the ranks of a machine one raises what all find wrong; the others exit with code 2, unless `all_speak`.
+    Of the ranks that torchrun has started on a machine, one raises what all find wrong; the others exit with
+    code 2.
     """
     if launch is None:
         yield Processes()
@@ -103,7 +102,7 @@ def joined(
         with processes.explained():
             yield processes
     except Exception:
-        if all_speak or processes.speaks():
+        if multiprocessing.parent_process() or processes.speaks():  # `launched` hears all of its ranks
             raise
         sys.exit(2)
     finally:
@@ -191,7 +190,7 @@ def check_agreement(processes: Processes, settings: Settings, corpus: Corpus) ->
     """Raises InputError, in every rank, if versions, settings or prepared datasets differ."""
     if processes.world == 1:
         return
-    first, *others = processes.said_by_all(_facts(settings, corpus))
+    first, *others = processes.gather(_facts(settings, corpus))
     for rank, facts in enumerate(others, 1):
         for name, value in first.items():
             if facts.get(name) != value:

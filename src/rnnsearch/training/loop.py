@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rnnsearch.config import Settings, TrainingSettings
 from rnnsearch.errors import InputError
@@ -89,22 +89,23 @@ def train_to_the_end(task: Task, corpus: Corpus, display: Display | None = None)
 
 def train_as_rank(task: Task, quiet: bool | None) -> int:
     """Runs in each process that `training.processes` starts. Returns as `run_session`."""
-    return run_session(task, Corpus.open(task.store), Display(quiet=quiet), all_speak=True)
+    return run_session(task, Corpus.open(task.store), Display(quiet=quiet))
 
 
-def run_session(task: Task, corpus: Corpus, display: Display | None, *, all_speak: bool = False) -> int:
+def run_session(task: Task, corpus: Corpus, display: Display | None) -> int:
     """Trains in this process, which may be one of several. Returns the signal that ended it, 0 at its end."""
     launch, training = launch_of_environment(), task.settings.training
     with (
         interruptible(insisting=launch is None) as interrupt,
-        joined(launch, training, interrupt, all_speak=all_speak) as processes,
+        joined(launch, training, interrupt) as processes,
         display or Display() if processes.is_first else Display(quiet=True) as shown,
     ):
         threads = Threads(task.settings, launch.on_host if launch else 1, shown.say)
         with begun(task, corpus, processes) as begin:
             session = Session(begin, corpus, processes, interrupt, threads, shown)
             try:
-                for chosen, position in session.updates():
+                start = Position(begin.progress.epoch, begin.progress.batch)
+                for chosen, position in updates_from(begin.order, start, corpus.train, training):
                     if session.is_over(chosen):
                         break
                     session.update(chosen, position)
@@ -156,32 +157,28 @@ class Session:
             self.threads.begin(self.progress.threads)
         self.clock = time.monotonic()
 
-    def updates(self) -> Iterator[tuple[list[ChosenPairs], Position]]:
-        """Yields the pairs of each update from here on, and the position after it."""
-        position = Position(self.progress.epoch, self.progress.batch)
-        return updates_from(self.order, position, self.corpus.train, self.training)
-
     def is_over(self, chosen: list[ChosenPairs]) -> bool:
         """Returns whether training ends before the update of these pairs: the processes decide alike.
 
         Raises InputError if they have read different pairs.
         """
         progress = self.progress
-        own = [checksum(chosen), self.interrupt.signal, progress.seconds, self.threads.chosen]
+        own = (checksum(chosen), self.interrupt.signal, progress.seconds, self.threads.chosen)
         checks, signals, seconds, threads = zip(*self.processes.gather(own), strict=True)
         if len(set(checks)) > 1:
             what = f"the ranks have read different pairs for update {progress.update + 1}"
             raise InputError(what, remedy="prepare the data once, and copy it")
-        self.threads.use(int(threads[0]))
-        self.signal, progress.seconds, progress.threads = int(max(signals)), seconds[0], int(threads[0])
+        self.threads.use(threads[0])
+        self.signal, progress.seconds, progress.threads = max(signals), seconds[0], threads[0]
         progress.finished = reason_to_stop(self.training, progress)
         return bool(progress.finished or self.signal)
 
     def update(self, chosen: list[ChosenPairs], position: Position) -> None:
         """Does one update with these pairs, counts it and shows it."""
         progress, begun_at = self.progress, time.monotonic()
-        share = share_of(self.corpus.train, chosen, self.training, self.processes)
-        update = self.trainer.update(share.batches, progress.update + 1, share.pairs)
+        batches = share_of(self.corpus.train, chosen, self.training, self.processes)
+        pairs = sum(len(one.indices) for one in chosen)
+        update = self.trainer.update(batches, progress.update + 1, pairs)
         self.window.append((time.monotonic() - begun_at, update.target_tokens, update.nll))
         progress.count(update, position, len(self.order))
         self._tick()
@@ -200,15 +197,13 @@ class Session:
     def validate(self) -> None:
         """Measures the network, keeps its weights if they are the best so far, and writes down how training
         goes; once per update at most. All processes then know what the first has found."""
-        if self.processes.is_first:
-            self._validate()
-        vars(self.progress).update(self.processes.from_first(lambda: vars(self.progress)))
+        vars(self.progress).update(self.processes.from_first(self._validate))
 
-    def _validate(self) -> None:
+    def _validate(self) -> dict[str, Any]:
         progress = self.progress
         again = bool(progress.validations) and progress.validations[-1]["update"] == progress.update
         if again and not self.best.is_missing():
-            return
+            return vars(progress)
         with self.trainer.for_use() as network:
             result = validate(network, self.corpus, self.run.settings)
             notes: dict[str, object] = {"update": progress.update}
@@ -217,7 +212,7 @@ class Session:
             better = self.best.offer(network, self._score(result), notes)
         self._tick()
         if again:  # only the weights were missing
-            return
+            return vars(progress)
         row = progress.since_last_validation()
         if result is not None:
             row |= {"dev_nll": result.nll, "dev_nll_per_word": result.nll_per_word}
@@ -227,6 +222,7 @@ class Session:
         self.log.statistics()
         self.shown.say(describe(row, better))
         self.shown.samples([] if result is None else result.samples)
+        return vars(progress)
 
     def _score(self, result: Validation | None) -> float | None:
         """Returns what decides which weights are kept: higher is better; None without a development set."""
@@ -238,11 +234,11 @@ class Session:
     def save(self, must: bool = False) -> None:
         """Saves a checkpoint to resume from. A full disk leaves the previous one, and ends the training only
         if this one is the last."""
-        if self.processes.is_first and (must or self.saved_update != self.progress.update):
-            self._save(must)
-        self.processes.from_first(bool)
+        self.processes.from_first(lambda: self._save(must))
 
     def _save(self, must: bool) -> None:
+        if not must and self.saved_update == self.progress.update:
+            return
         self._tick()
         self.best.save()
         path, update = self.run.checkpoint_path, self.progress.update

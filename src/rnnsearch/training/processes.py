@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -64,17 +64,13 @@ class Processes:
         """Accumulates gradients in this process until the next backward pass outside."""
         return nullcontext()
 
-    def gather(self, numbers: Sequence[float]) -> list[list[float]]:
-        """Returns the numbers of every process, by rank. All processes get the same."""
-        return [list(numbers)]
+    def gather(self, value: Value) -> list[Value]:
+        """Returns the value of every process, by rank; any picklable one. All processes get the same."""
+        return [value]
 
     def from_first(self, value: Callable[[], Value]) -> Value:
         """Returns what `value` returns in rank 0, however long that takes; it is called nowhere else."""
         return value()
-
-    def said_by_all(self, value: Value) -> list[Value]:
-        """Returns the value of every process, by rank; any picklable one."""
-        return [value]
 
     def seed_dropout(self, seed: int, update: int) -> None:
         """Gives each of several processes dropout masks of its own, which follow from seed, update and
@@ -98,7 +94,7 @@ class DistributedProcesses(Processes):
         # Two groups: in the first, processes wait for rank 0; in the second, no longer than the timeout.
         distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=PATIENT)
         self.group = distributed.new_group(timeout=timedelta(seconds=timeout), backend=backend)
-        self.places = self.said_by_all((socket.gethostname(), os.getpid()))
+        self.places = self.gather((socket.gethostname(), os.getpid()))
         self.lost: list[int] = []
 
     def wrap(self, loss: nn.Module, sparse: Sequence[nn.Parameter]) -> nn.Module:
@@ -113,11 +109,10 @@ class DistributedProcesses(Processes):
     def without_exchange(self, loss: nn.Module) -> AbstractContextManager[None]:
         return cast(DistributedDataParallel, loss).no_sync()
 
-    def gather(self, numbers: Sequence[float]) -> list[list[float]]:
-        own = torch.tensor(numbers, dtype=torch.float64)
-        every = [torch.empty_like(own) for _ in range(self.world)]
-        distributed.all_gather(every, own, self.group)
-        return [one.tolist() for one in every]
+    def gather(self, value: Value) -> list[Value]:
+        every: list[Any] = [None] * self.world
+        distributed.all_gather_object(every, value, self.group)
+        return every
 
     def from_first(self, value: Callable[[], Value]) -> Value:
         box: list[Any] = [None]
@@ -159,11 +154,6 @@ class DistributedProcesses(Processes):
                     raise
                 if self.store.add("signs", 0) == before:
                     raise distributed.DistStoreError("timed out without a sign of life") from None
-
-    def said_by_all(self, value: Value) -> list[Value]:
-        every: list[Any] = [None] * self.world
-        distributed.all_gather_object(every, value, self.group)
-        return every
 
     def seed_dropout(self, seed: int, update: int) -> None:
         words = np.random.SeedSequence([seed, update, self.rank]).generate_state(1, np.uint64)
@@ -217,18 +207,16 @@ class DistributedProcesses(Processes):
         except RuntimeError:  # the store has gone, with the process that held it
             return RankLostError("the launcher or rank 0 has ended", remedy="go on with --resume")
         self.lost = silent
-        who, have = (
-            " and ".join(map(self.name, silent)) or "another rank",
-            "have" if len(silent) > 1 else "has",
-        )
+        who = " and ".join(map(self.name, silent)) or "another rank"
+        who += " have" if len(silent) > 1 else " has"
         if "timeout" in said:
             return RankLostError(
-                f"{who} {have} not answered for {self.timeout:g} seconds",
+                f"{who} not answered for {self.timeout:g} seconds",
                 remedy="look there what holds it; training.exchange_timeout is how long the others wait; "
                 "go on with --resume",
             )
         return RankLostError(
-            f"{who} {have} ended",
+            f"{who} ended",
             remedy="its own output may say why; go on with --resume, with fewer processes if memory is short",
         )
 
@@ -249,13 +237,6 @@ def is_exchange(error: RuntimeError) -> bool:
     return isinstance(error, distributed.DistError) or "gloo" in str(error) or "Connection" in str(error)
 
 
-class Share(NamedTuple):
-    """batches: of one process. pairs: how many all processes have."""
-
-    batches: list[Batch]
-    pairs: int
-
-
 def updates_from(
     order: BatchOrder, position: Position, pairs: Pairs, training: TrainingSettings
 ) -> Iterator[tuple[list[ChosenPairs], Position]]:
@@ -267,8 +248,8 @@ def updates_from(
 
 def share_of(
     pairs: Pairs, chosen: Sequence[ChosenPairs], training: TrainingSettings, processes: Processes
-) -> Share:
-    """Returns every world-th pair of each batch, so that all shares are about equally long.
+) -> list[Batch]:
+    """Returns one process's batches: every world-th pair of each, so that all shares are about equally long.
 
     All processes need as many batches: one without a pair of its own gets one that counts nothing.
     """
@@ -279,7 +260,7 @@ def share_of(
             pairs, mine, linked=needs_links(training), multiple=training.length_multiple, words=words
         )
         batches.append((batch if rank < len(indices) else without_words(batch)).to(training.device))
-    return Share(batches, sum(len(one.indices) for one in chosen))
+    return batches
 
 
 def part_of(batch: Batch, processes: Processes) -> Batch:
@@ -301,7 +282,5 @@ def without_words(batch: Batch) -> Batch:
 
 def checksum(chosen: Sequence[ChosenPairs]) -> int:
     """Returns a checksum of which pairs an update has."""
-    check = 0
-    for numbers in (numbers for one in chosen for numbers in one if numbers is not None):
-        check = zlib.crc32(np.ascontiguousarray(numbers).tobytes(), check)
-    return check
+    numbers = [numbers for one in chosen for numbers in one if numbers is not None]
+    return zlib.crc32(b"".join(np.asarray(each).tobytes() for each in numbers))

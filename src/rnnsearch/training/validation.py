@@ -29,7 +29,6 @@ class Validation:
     nll: float
     nll_per_word: float
     bleu: float | None
-    signature: str
     samples: list[tuple[str, str, str]]
     """(source, reference, translation), as text."""
 
@@ -46,16 +45,15 @@ def validate(network: TranslationNetwork, corpus: Corpus, settings: Settings) ->
     translated = lines if training.validate_bleu else lines[: training.samples]
     results = translator.translate(translated, beam=training.validate_beam, nbest=1)
     hypotheses = [result.text for result in results]
-    bleu, signature = None, ""
+    bleu = None
     if training.validate_bleu:
         from rnnsearch.evaluation.bleu import bleu as corpus_bleu
 
-        score = corpus_bleu(hypotheses, references)
-        bleu, signature = score.value, score.signature
+        bleu = corpus_bleu(hypotheses, references).value
     # sentences spread over the set, the same every time
     shown = np.linspace(0, len(hypotheses) - 1, min(training.samples, len(hypotheses))).astype(int)
     samples = [(lines[i], references[i], hypotheses[i]) for i in shown]
-    return Validation(nll / len(corpus.dev), nll / words, bleu, signature, samples)
+    return Validation(nll / len(corpus.dev), nll / words, bleu, samples)
 
 
 def development_nll(network: TranslationNetwork, corpus: Corpus, batch_size: int) -> tuple[float, int]:
