@@ -22,6 +22,7 @@ Size = Annotated[int, Field(gt=0, le=100_000)]
 Hypotheses = Annotated[int, Field(gt=0, le=1_000)]
 Length = Annotated[int, Field(gt=0, le=100_000)]
 Language = Annotated[str, Field(pattern=r"^[\w-]{0,40}$")]
+Amount = Annotated[float, Field(ge=0)]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Table = TypeVar("Table", bound=BaseModel)
@@ -54,7 +55,7 @@ class DataSettings(_Section):
     """a word must occur at least this often to enter the vocabulary"""
     max_words: Length = 200
     """drop pairs with more words than this on either side"""
-    max_ratio: float = Field(9.0, ge=0)
+    max_ratio: Amount = 9.0
     """drop pairs if one side has more than this many times the words of the other; 0 = never"""
     drop_identical: bool = False
     """drop pairs whose two sides have the same words"""
@@ -124,13 +125,13 @@ class TrainingSettings(_Section):
     max_length: Length = 50
     """train on pairs with at most this many words (or subwords) on both sides, the end of sentence not
     counted (4.2)"""
-    batch_size: int = Field(80, gt=0, le=100_000)
+    batch_size: Size = 80
     """sentence pairs in a batch (B.2)"""
     batch_tokens: Positive | None = None
     """limit batches by tokens instead: at most this many source or target positions, padding included"""
     length_multiple: int = Field(1, gt=0, le=1_024)
     """pad sentences to a multiple of this length, so that a GPU meets fewer shapes; padding costs time"""
-    pool_batches: int = Field(20, gt=0, le=100_000)
+    pool_batches: Size = 20
     """batches that are sorted by length together (B.2)"""
     reshuffle: bool = False
     """shuffle the pairs again in every epoch; the paper shuffles once"""
@@ -146,13 +147,13 @@ class TrainingSettings(_Section):
     """ε of Adadelta (B.2) or Adam"""
     betas: tuple[Probability, Probability] = (0.9, 0.999)
     """β₁ and β₂ of Adam"""
-    weight_decay: float = Field(0.0, ge=0)
+    weight_decay: Amount = 0.0
     """weight decay of the optimiser"""
     schedule: Literal["constant", "inverse_sqrt", "cosine", "linear"] = "constant"
     """learning rate schedule after warm-up"""
     warmup: Count = 0
     """updates in which the learning rate rises linearly from 0"""
-    clip_norm: float = Field(1.0, ge=0)
+    clip_norm: Amount = 1.0
     """clip the L2 norm of the gradient to this value (B.2); 0 = never"""
     dropout_embedding: Probability = 0.0
     """dropout probability of the embeddings of both sides"""
@@ -167,12 +168,12 @@ class TrainingSettings(_Section):
     """probability mass that is moved from the reference word to all words"""
     alignment_loss: Literal["none", "cross-entropy", "squared", "product"] = "none"
     """second loss that teaches α the word links of the corpus: −Σ a log α, Σ (a − α)², or −log Σ a α"""
-    alignment_weight: float = Field(1.0, ge=0)
+    alignment_weight: Amount = 1.0
     """factor of the alignment loss, which is summed over words like the NLL"""
     alignment_annealing: Count = 0
     """updates in which the factor changes linearly from alignment_weight to alignment_final_weight; 0 =
     never"""
-    alignment_final_weight: float = Field(0.0, ge=0)
+    alignment_final_weight: Amount = 0.0
     """factor of the alignment loss after alignment_annealing updates"""
     alignment_forcing: Literal["none", "known", "mixed"] = "none"
     """compute contexts from the word links instead of α during training: never, always, or for some
@@ -240,9 +241,9 @@ class SearchSettings(_Section):
     normalise: Literal["none", "length", "gnmt"] = "none"
     """length normalisation of the final scores: none, by the number of words, or by GNMT's ((5 + words) /
     6)^alpha"""
-    length_alpha: float = Field(0.6, ge=0)
+    length_alpha: Amount = 0.6
     """alpha of normalise = gnmt"""
-    coverage_beta: float = Field(0.0, ge=0)
+    coverage_beta: Amount = 0.0
     """weight of GNMT's coverage penalty in the final scores"""
     lexical_shortlist_frequent: Count = 100
     """with a lexical shortlist: number of most frequent target words that are always in it"""

@@ -26,8 +26,6 @@ from rnnsearch.translation.translator import Translator
 
 TRAIN_PAIRS, HELD_OUT_PAIRS = 12_000, 500
 NOTE = "made-by-demo.txt"
-WAY_ON = "the same command goes on"
-"""What a person is told who has ended a demo."""
 SHOWN = "The European Economic Area does not protect the man."
 
 
@@ -56,7 +54,7 @@ def run_demo(folder: str | Path, overrides: tuple[str, ...] = (), display: Displ
         write(corpus, TRAIN_PAIRS, HELD_OUT_PAIRS)
         dev, links = (corpus / "dev.en", corpus / "dev.fr"), corpus / "train.links"
         prepare(corpus / "train.en", corpus / "train.fr", store, dev=dev, links=links, settings=settings.data)
-    task = Task(settings, store, run, resume=True, resume_hint=WAY_ON)
+    task = Task(settings, store, run, resume=True, resume_hint="the same command goes on")
     train_to_the_end(task, Corpus.open(store), display)
     translator = Translator.load(run)
     source, target = list(read_lines(corpus / "test.en")), list(read_lines(corpus / "test.fr"))

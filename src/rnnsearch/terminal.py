@@ -1,7 +1,4 @@
-"""`translate` at a terminal: sentences and commands are typed, translations come with their attention.
-
-Nothing heavy is imported before the first line is on the screen.
-"""
+"""`translate` at a terminal: sentences and commands are typed, translations come with their attention."""
 
 from __future__ import annotations
 
@@ -9,16 +6,26 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
+from rich.text import Text
+
+from rnnsearch.config import changed
+from rnnsearch.drawing.alignment_text import alignment_text
+from rnnsearch.drawing.characters import printable
 from rnnsearch.errors import InputError, did_you_mean
+from rnnsearch.evaluation.confidence import UNSURE
+from rnnsearch.pretrained.card import opposite_model
+from rnnsearch.records import Translation
+from rnnsearch.translation.source_warnings import noted
+from rnnsearch.translation.steps import steps
+from rnnsearch.translation.translator import Translator
 
-if TYPE_CHECKING:  # they would load numpy and torch
-    from rich.console import Console
-    from rich.text import Text
-
-    from rnnsearch.records import Translation
-    from rnnsearch.translation.translator import Translator
+try:
+    import readline
+except ImportError:
+    readline = None  # type: ignore[assignment]
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 """The terminal's own colours, which can be read on its background, light or dark."""
@@ -27,17 +34,18 @@ ROWS = 8
 REMEMBERED = 1_000
 """Lines of the history."""
 
-Load = Callable[[Sequence[str]], "Translator"]
+Load = Callable[[Sequence[str]], Translator]
 
 
 def talk(runs: Sequence[str], search: dict[str, Any], load: Load) -> None:
-    """Answers what is typed until Ctrl-D, or Ctrl-C at an empty prompt. search: settings to change."""
-    print(f"Loading {' + '.join(runs)} …", end="", flush=True)
+    """Answers what is typed until Ctrl-D, or Ctrl-C at an empty prompt. search: settings to change.
+
+    A line on the screen already says what is loaded; it goes when that is done.
+    """
     try:
         translator = load(runs)
     finally:  # an error message begins a line of its own
         print("\n" if os.environ.get("TERM", "dumb") == "dumb" else "\r\x1b[K", end="", flush=True)
-    from rich.console import Console
 
     conversation = Conversation(translator, search, load, Console(highlight=False))
     conversation.say("Type a sentence. :help lists the commands, Ctrl-D ends.")
@@ -49,7 +57,7 @@ def talk(runs: Sequence[str], search: dict[str, Any], load: Load) -> None:
                 return print()
             except KeyboardInterrupt:
                 print()
-                if not _half_a_line():
+                if readline is None or not readline.get_line_buffer():  # nothing was typed
                     raise
                 continue
             remember()
@@ -109,8 +117,6 @@ class Conversation:
 
     def translate(self) -> None:
         """Translates the last sentence, again if a command has changed the search."""
-        from rnnsearch.config import changed
-        from rnnsearch.translation.source_warnings import noted
 
         limit = changed(self.translator.search, self.search).max_source_length
         results = self.translator.translate([self.source], **self.search)
@@ -120,7 +126,6 @@ class Conversation:
 
     def show(self, result: Translation) -> None:
         """Prints source and translation: linked words have one colour, doubtful words are dim."""
-        from rnnsearch.drawing.characters import printable
 
         for line in in_colours(printable(self.source), result):
             self.console.print(line)
@@ -130,7 +135,6 @@ class Conversation:
 
     def matrix(self, _: str) -> None:
         """Draws the alignment of the last translation."""
-        from rnnsearch.drawing.alignment_text import alignment_text
 
         result = self._last()
         picture = alignment_text(
@@ -140,7 +144,6 @@ class Conversation:
 
     def why(self, word: str) -> None:
         """Prints the steps that wrote a word of the last translation."""
-        from rnnsearch.translation.steps import steps
 
         result = self._last()
         places = [k for k, token in enumerate(result.tokens) if token.casefold() == word.casefold()]
@@ -210,13 +213,11 @@ class Conversation:
         return self.result
 
     def _print(self, text: str, style: str = "") -> None:
-        from rnnsearch.drawing.characters import printable
 
         self.console.print(printable(text), markup=False, style=style, soft_wrap=False)
 
     def _reverse(self) -> str:
         """Returns the name of an installed model of the other direction."""
-        from rnnsearch.pretrained.card import opposite_model
 
         settings = self.translator.settings
         assert settings is not None  # it was loaded
@@ -231,10 +232,6 @@ class Conversation:
 def in_colours(source: str, result: Translation) -> tuple[Text, Text]:
     """Returns the source line and the translation: a source word has the colour of the target words that look
     at it most, and words that the model is not sure of are dim."""
-    from rich.text import Text
-
-    from rnnsearch.drawing.characters import printable
-    from rnnsearch.evaluation.confidence import UNSURE
 
     links = {target: source for source, target in result.links()}
     colour = {place: COLOURS[k % len(COLOURS)] for k, place in enumerate(sorted(set(links.values())))}
@@ -275,9 +272,7 @@ def line_editing(commands: Iterable[str]) -> Iterator[Callable[[], None]]:
 
     Yields what appends the last line to the history's file.
     """
-    try:
-        import readline
-    except ImportError:
+    if readline is None:
         yield lambda: None
         return
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
@@ -301,12 +296,3 @@ def line_editing(commands: Iterable[str]) -> Iterator[Callable[[], None]]:
     readline.set_completer(complete)
     readline.parse_and_bind("tab: complete")
     yield remember
-
-
-def _half_a_line() -> bool:
-    """Tells whether something was typed when Ctrl-C came."""
-    try:
-        import readline
-    except ImportError:
-        return False
-    return bool(readline.get_line_buffer())

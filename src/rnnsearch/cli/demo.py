@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Set, say
+from rnnsearch.cli.options import Set, going_on, say
 
 
 def demo(
@@ -36,16 +36,11 @@ def demo(
             "test, with gold links)"
         )
         return
-    from rnnsearch.demo import SHOWN, WAY_ON, run_demo
+    from rnnsearch.demo import SHOWN, run_demo
     from rnnsearch.drawing.alignment_text import alignment_text
-    from rnnsearch.training.launch import TrainingInterrupted
 
-    try:
+    with going_on():
         result = run_demo(out, tuple(set_ or ()))
-    except TrainingInterrupted as ended:
-        raise typer.Exit(128 + ended.signal) from None
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(WAY_ON) from None
     shown = result.shown
     print(f"\n{SHOWN}\n{shown.text}\nscore {shown.score:.3f}\n")
     print(alignment_text(shown.source_tokens, shown.tokens, shown.alignment))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Columns, Format, Set, one_of, progress_bar, say
+from rnnsearch.cli.options import Columns, Format, Set, going_on, one_of, progress_bar, say
 from rnnsearch.errors import InputError
 
 Files = Annotated[
@@ -137,24 +137,17 @@ def _learned(
 ) -> None:
     """Trains networks on the corpus, or goes on, and aligns it with them."""
     from rnnsearch.cli.align import align
-    from rnnsearch.first_try import WAY_ON
     from rnnsearch.own_links import RECIPE, learn_links
-    from rnnsearch.training.launch import TrainingInterrupted
 
     if len(files) != 2 or len(outs) != 1 or others:
         what = "--aligner rnnsearch takes two files of lines and one --out file, and symmetrises by `product`"
         raise InputError(what, remedy="remove the other files and options")
     (out,), (source, target) = outs, map(Path, files)
     folder = out.with_name(f"{out.name}.work")
-    try:
-        with progress_bar() as progress:
-            runs = learn_links(
-                source, target, folder, recipe=recipe or RECIPE, own=own, say=say, progress=progress
-            )
-    except TrainingInterrupted as ended:
-        raise typer.Exit(128 + ended.signal) from None
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(WAY_ON) from None
+    with going_on(), progress_bar() as progress:
+        runs = learn_links(
+            source, target, folder, recipe=recipe or RECIPE, own=own, say=say, progress=progress
+        )
     align(
         [str(runs[0]), *files],
         posterior=True,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -251,3 +252,16 @@ def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:
 def is_run(word: Path) -> bool:
     """Tells whether a word of the command line is a run: a folder, or the name of an installed model."""
     return word.is_dir() or (is_name(word) and str(word) in installed_models())
+
+
+@contextmanager
+def going_on() -> Iterator[None]:
+    """After Ctrl-C, says that the same command goes on, and ends with the exit code that a shell gives."""
+    from rnnsearch.training.launch import TrainingInterrupted
+
+    try:
+        yield
+    except TrainingInterrupted as ended:  # training has said so
+        raise typer.Exit(128 + ended.signal) from None
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("the same command goes on") from None

@@ -214,6 +214,7 @@ def translate_here(
         return load(list(map(Path, some)), options.device, options.threads, *models)
 
     if is_typed(file) and is_seen() and form == "text" and not (options.out or sampling or links or plots):
+        print(f"Loading {' + '.join(names)} …", end="", flush=True)  # importing takes a second
         from rnnsearch.terminal import talk
 
         talk(names, search, loaded)

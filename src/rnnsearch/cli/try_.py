@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from rnnsearch.cli.demo import typed
-from rnnsearch.cli.options import Set, progress_bar, say
+from rnnsearch.cli.options import Set, going_on, progress_bar, say
 
 
 def try_(
@@ -30,21 +30,15 @@ def try_(
 ) -> None:
     """Train a translator on two files, with a page that shows how it learns. After Ctrl-C, the same command
     goes on."""
-    from rnnsearch.first_try import WAY_ON, try_corpus
-    from rnnsearch.training.launch import TrainingInterrupted
+    from rnnsearch.first_try import try_corpus
 
     def show(address: str) -> None:
         say(f"page     {address}")
         if open_ and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
             webbrowser.open(address)
 
-    try:
-        with progress_bar() as progress:
-            scores = try_corpus(source, target, out, minutes, set_ or (), say, progress, show)
-    except TrainingInterrupted as ended:
-        raise typer.Exit(128 + ended.signal) from None
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(WAY_ON) from None
+    with going_on(), progress_bar() as progress:
+        scores = try_corpus(source, target, out, minutes, set_ or (), say, progress, show)
     print("scores   " + ", ".join(f"{name} {value:.2f}" for name, value in scores.items()))
     print(f"page     {out / 'page' / 'index.html'}\n\nWhat to type next:")
     program, run = typed(), shlex.quote(str(out / "run"))
