@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from small import Sentences, nll, sentences, small_network
-from torch import Tensor
-
-from rnnsearch.model.network import TranslationNetwork
+from small import Sentences, assert_as_finite_differences, gradients, nll, sentences, small_network
+from torch import nn
 
 REPRESENTATIVE: list[dict[str, Any]] = [
     {},
@@ -27,33 +25,10 @@ REPRESENTATIVE: list[dict[str, Any]] = [
 ]
 
 
-def with_parameters(network: TranslationNetwork, batch: Sentences, values: tuple[Tensor, ...]) -> Tensor:
-    """The loss as a function of the parameters."""
-    named = dict(zip(dict(network.named_parameters()), values, strict=True))
-
-    class Loss(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.network = network
-
-        def forward(self) -> Tensor:
-            return nll(network, batch)
-
-    result = torch.func.functional_call(
-        Loss(), {f"network.{name}": value for name, value in named.items()}, ()
-    )
-    assert isinstance(result, Tensor)
-    return result
-
-
 @pytest.mark.parametrize("changed", REPRESENTATIVE, ids=str)
 def test_finite_differences_in_random_directions(changed: dict[str, Any]) -> None:
-    """Of the loss with respect to every parameter, each along a random direction."""
-    network, batch = small_network(**changed), sentences()
-    values = tuple(parameter.detach().clone().requires_grad_() for parameter in network.parameters())
-    assert torch.autograd.gradcheck(
-        lambda *given: with_parameters(network, batch, given), values, fast_mode=True, atol=1e-6
-    )
+    network = small_network(**changed)
+    assert_as_finite_differences(network, lambda: nll(network, sentences()), fast_mode=True)
 
 
 def test_finite_differences_of_every_number() -> None:
@@ -65,21 +40,7 @@ def test_finite_differences_of_every_number() -> None:
             for tensor in sentences()
         )
     )
-    values = tuple(parameter.detach().clone().requires_grad_() for parameter in network.parameters())
-    assert torch.autograd.gradcheck(lambda *given: with_parameters(network, batch, given), values, atol=1e-6)
-
-
-def gradients(network: TranslationNetwork, loss: Tensor, **options: Any) -> dict[str, Tensor | None]:
-    named = dict(network.named_parameters())
-    return dict(
-        zip(named, torch.autograd.grad(loss, list(named.values()), allow_unused=True, **options), strict=True)
-    )
-
-
-def assert_same(
-    found: dict[str, Tensor | None], expected: dict[str, Tensor | None], atol: float = 1e-12
-) -> None:
-    torch.testing.assert_close(found, expected, rtol=1e-10, atol=atol)
+    assert_as_finite_differences(network, lambda: nll(network, batch))
 
 
 @pytest.mark.parametrize("changed", REPRESENTATIVE, ids=str)
@@ -92,8 +53,8 @@ def test_backward_twice_partly_and_never(changed: dict[str, Any]) -> None:
     embedding = network.source_embedding.weight
     (partly,) = torch.autograd.grad(loss, embedding, retain_graph=True)
     torch.testing.assert_close(partly, expected["source_embedding.weight"])
-    assert_same(gradients(network, loss, retain_graph=True), expected)
-    assert_same(gradients(network, loss), expected)
+    for options in ({"retain_graph": True}, {}):
+        torch.testing.assert_close(gradients(network, loss, **options), expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("changed", REPRESENTATIVE, ids=str)
@@ -101,34 +62,15 @@ def test_bfloat16_products(changed: dict[str, Any]) -> None:
     """Products with 8 significant bits: the gradient of all parameters together within 3 % of float32's norm,
     and the loss within 1 %."""
     network, batch = small_network(torch.float32, **changed), sentences()
-    with (
-        torch.no_grad()
-    ):  # of the size that parameters have in training; at 0.7 the units saturate and the maxout flips
-        for parameter in network.parameters():
-            parameter.mul_(0.4)
+    with torch.no_grad():
+        for parameter in network.parameters():  # of the size that they have in training
+            parameter.mul_(0.4)  # at 0.7 the units saturate and the maxout flips
     loss = nll(network, batch)
     exact = gradients(network, loss)
     network.product_dtype = torch.bfloat16
     low_loss = nll(network, batch)
     low = gradients(network, low_loss)
     assert 0 < abs(low_loss.item() - loss.item()) < 0.01 * loss.item()
-    difference = norm_of([found - gradient for found, gradient in _pairs(low, exact)])
-    assert difference < 0.03 * norm_of([gradient for _, gradient in _pairs(low, exact)])
-    assert all(found.dtype == torch.float32 for found, _ in _pairs(low, exact))
-
-
-def _pairs(
-    found: dict[str, Tensor | None], expected: dict[str, Tensor | None]
-) -> list[tuple[Tensor, Tensor]]:
-    assert {name for name, gradient in found.items() if gradient is None} == {
-        name for name, g in expected.items() if g is None
-    }
-    return [
-        (gradient, other)
-        for name, gradient in found.items()
-        if gradient is not None and (other := expected[name]) is not None
-    ]
-
-
-def norm_of(tensors: list[Tensor]) -> float:
-    return float(torch.cat([tensor.flatten() for tensor in tensors]).norm())
+    assert all(gradient.dtype == torch.float32 for gradient in low.values())
+    difference = [low[name] - gradient for name, gradient in exact.items()]
+    assert nn.utils.get_total_norm(difference) < 0.03 * nn.utils.get_total_norm(exact.values())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,7 +19,14 @@ from plain.alignments import AlignmentModel
 from plain.network import WIRINGS as BY_HAND
 from plain.parameters import Parameters, whole_network
 from plain.vectors import Vector, softmax
-from small import CELLS, WIRINGS, small_network, small_settings
+from small import (
+    CELLS,
+    WIRINGS,
+    assert_as_finite_differences,
+    gradients,
+    small_network,
+    small_settings,
+)
 from small import linked_batch as batch
 from torch import Tensor
 
@@ -190,15 +198,6 @@ def total(network: TranslationNetwork, given: Batch, form: str, weight: float, f
     return loss
 
 
-def gradients(network: TranslationNetwork, loss: Tensor) -> dict[str, Tensor]:
-    named = dict(network.named_parameters())
-    found = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
-    return {
-        name: torch.zeros_like(named[name]) if part is None else part
-        for name, part in zip(named, found, strict=True)
-    }
-
-
 @pytest.mark.parametrize(
     ("form", "wiring", "forced"),
     [("cross-entropy", "released", True), ("squared", "appendix", True), ("product", "eq4", False)],
@@ -206,22 +205,8 @@ def gradients(network: TranslationNetwork, loss: Tensor) -> dict[str, Tensor]:
 def test_finite_differences(form: str, wiring: str, forced: bool) -> None:
     """Of NLL and alignment loss with respect to every parameter, each along a random direction."""
     network, given = small_network(wiring=wiring), batch(SOME)
-    names = [name for name, _ in network.named_parameters()]
-
-    class Loss(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.network = network
-
-        def forward(self) -> Tensor:
-            return total(network, given, form, 0.7, forced)
-
-    def loss(*values: Tensor) -> Tensor:
-        named = {f"network.{name}": value for name, value in zip(names, values, strict=True)}
-        return torch.func.functional_call(Loss(), named, ())  # type: ignore[no-any-return]
-
-    values = tuple(parameter.detach().clone().requires_grad_() for parameter in network.parameters())
-    assert torch.autograd.gradcheck(loss, values, fast_mode=True, atol=1e-6)
+    loss = partial(total, network, given, form, 0.7, forced)
+    assert_as_finite_differences(network, loss, fast_mode=True)
 
 
 @pytest.mark.parametrize("forcing", ["none", "known"])
@@ -235,15 +220,12 @@ def test_an_update_follows_the_gradient_of_both(form: str, wiring: str, forcing:
     losses = [total(network, part, form, 0.3, forcing == "known") / 6 for part in (given, other)]
     expected = gradients(network, losses[0] + losses[1])
     before = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
-    training = TrainingSettings.model_validate(
-        {
-            "alignment_loss": form,
-            "alignment_weight": 0.3,
-            "alignment_forcing": forcing,
-            "optimiser": "sgd",
-            "clip_norm": 0.0,
-        }
-    )
+    alignment: dict[str, Any] = {
+        "alignment_loss": form,
+        "alignment_weight": 0.3,
+        "alignment_forcing": forcing,
+    }
+    training = TrainingSettings(**alignment, optimiser="sgd", clip_norm=0.0)
     Trainer(network, training, 0).update([given, other], 1)
     moved = {name: before[name] - parameter.detach() for name, parameter in network.named_parameters()}
     torch.testing.assert_close(moved, expected, rtol=1e-8, atol=1e-10)

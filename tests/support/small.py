@@ -3,6 +3,7 @@ lengths."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,3 +121,31 @@ def nll(network: TranslationNetwork, batch: Sentences) -> Tensor:
         loss = loss - log_p[b, :rows].gather(1, batch.target[b, :rows, None]).sum()
         loss = loss + (weights[b, :rows, :columns] * torch.arange(columns)).sum()
     return loss
+
+
+def gradients(network: TranslationNetwork, loss: Tensor, **options: Any) -> dict[str, Tensor]:
+    """Of every parameter; zeros where the loss does not depend on it."""
+    named = dict(network.named_parameters())
+    found = torch.autograd.grad(loss, list(named.values()), materialize_grads=True, **options)
+    return dict(zip(named, found, strict=True))
+
+
+def assert_as_finite_differences(
+    network: TranslationNetwork, loss: Callable[[], Tensor], **options: Any
+) -> None:
+    """The gradient with respect to every parameter; with fast_mode each along a random direction."""
+    names = [f"network.{name}" for name, _ in network.named_parameters()]
+
+    class Loss(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network
+
+        def forward(self) -> Tensor:
+            return loss()
+
+    def with_parameters(*values: Tensor) -> Tensor:
+        return torch.func.functional_call(Loss(), dict(zip(names, values, strict=True)), ())  # type: ignore[no-any-return]
+
+    values = tuple(parameter.detach().clone().requires_grad_() for parameter in network.parameters())
+    assert torch.autograd.gradcheck(with_parameters, values, atol=1e-6, **options)
