@@ -3,17 +3,26 @@ stays as it was."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
-from small import SOURCE_WORDS, TARGET_WORDS, WIRINGS, Sentences, sentences, small_network, small_settings
+from small import (
+    SOURCE_WORDS,
+    TARGET_WORDS,
+    WIRINGS,
+    Sentences,
+    movement,
+    sentences,
+    small_network,
+    small_settings,
+)
 from small import linked_batch as batch_of
 from torch import Tensor
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.model.network import TeacherForced, TranslationNetwork, right_to_left
-from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.trainer import Trainer
 
 TURNED = torch.tensor([[5, 2, 0, 1, 4], [0, 3, 3, 2, 5], [3, 1, 1, 4, 0]])
@@ -31,14 +40,13 @@ def one_way(network: TranslationNetwork, reading: str, **changed: Any) -> Transl
     """A network of one direction with the parameters of that half of a bidirectional one."""
     alone = small_network(decoder=reading, **changed)
     tensors = network.state_dict()
-    if reading == "backward":
-        tensors |= {
-            name.removeprefix("backward_"): tensor
-            for name, tensor in tensors.items()
-            if name.startswith("backward_")
-        }
     alone.load_state_dict(
-        {name: tensor for name, tensor in tensors.items() if not name.startswith("backward_")}
+        {
+            name: tensors[
+                f"backward_{name}" if reading == "backward" and f"backward_{name}" in tensors else name
+            ]
+            for name in alone.state_dict()
+        }
     )
     return alone
 
@@ -109,23 +117,14 @@ def test_tensors_keep_their_names_and_first_values() -> None:
         "backward_readout",
         "backward_output",
     }
-    assert {name.split(".")[0] for name in built["forward"]} == {
-        *("source_embedding", "target_embedding", "encoder", "decoder", "readout", "output")
-    }
+    shared = {"source_embedding", "target_embedding", "encoder", "decoder", "readout", "output"}
+    assert {name.split(".")[0] for name in built["forward"]} == shared
     for name, tensor in built["forward"].items():
         assert torch.equal(tensor, built["bidirectional"][name]), name
 
 
 LINKS = [[(0, 0), (2, 0)], [], [(4, 0), (0, 1), (1, 1), (0, 3)]]
 TURNED_LINKS = [[(0, 1), (2, 1)], [], [(4, 3), (0, 2), (1, 2), (0, 0)]]
-
-
-def movement(network: TranslationNetwork, batch: Batch, **training: Any) -> dict[str, Tensor]:
-    """What one step of plain gradient descent changes: minus the gradient."""
-    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    settings = TrainingSettings.model_validate({"optimiser": "sgd", "clip_norm": 0.0} | training)
-    Trainer(network, settings, 0).update([batch], 1)
-    return {name: tensor - before[name] for name, tensor in network.state_dict().items()}
 
 
 @pytest.mark.parametrize(
@@ -180,10 +179,7 @@ def test_links_follow_their_words(wiring: str, forcing: str) -> None:
     """A backward decoder learns from the links of a corpus as a forward one does from the links of the turned
     corpus."""
     training = {"alignment_loss": "cross-entropy", "alignment_forcing": forcing}
-    turned = batch_of(TURNED_LINKS)
-    turned = Batch(
-        turned.source, turned.source_lengths, TURNED, turned.target_lengths, turned.known_alignment
-    )
+    turned = replace(batch_of(TURNED_LINKS), target=TURNED)
     backward = movement(small_network(decoder="backward", wiring=wiring), batch_of(LINKS), **training)
     forward = movement(small_network(decoder="forward", wiring=wiring), turned, **training)
     torch.testing.assert_close(backward, forward, rtol=1e-9, atol=1e-11)

@@ -11,9 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rnnsearch.config import ModelSettings
+from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.text.store.batches import Batch, known_alignment
+from rnnsearch.training.trainer import Trainer
 
 SOURCE_WORDS, TARGET_WORDS = 7, 6
 
@@ -149,3 +150,10 @@ def assert_as_finite_differences(
 
     values = tuple(parameter.detach().clone().requires_grad_() for parameter in network.parameters())
     assert torch.autograd.gradcheck(with_parameters, values, atol=1e-6, **options)
+
+
+def movement(network: TranslationNetwork, *batches: Batch, **training: Any) -> dict[str, Tensor]:
+    """What one step of plain gradient descent changes: minus the gradient."""
+    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    Trainer(network, TrainingSettings(optimiser="sgd", clip_norm=0.0, **training), 0).update(batches, 1)
+    return {name: tensor - before[name] for name, tensor in network.state_dict().items()}

@@ -32,11 +32,8 @@ def test_as_torch(chunk: int, decay: float, monkeypatch: pytest.MonkeyPatch) -> 
     pair = Adadelta(ours, **settings), torch.optim.Adadelta(theirs, **settings)
     for _ in range(5):
         for mine, other in zip(ours, theirs, strict=True):
-            mine.grad = (
-                torch.randn(mine.shape[::-1], dtype=torch.float64).mT
-                if mine.dim() == 2
-                else torch.randn_like(mine)
-            )
+            turned = torch.randn(mine.shape[::-1], dtype=torch.float64)
+            mine.grad = turned.mT if mine.dim() == 2 else turned
             other.grad = mine.grad.clone()
         for optimiser in pair:
             optimiser.step()

@@ -40,10 +40,6 @@ def saved(path: Path, trainer: Trainer) -> Path:
     return path
 
 
-def loaded(path: Path, trainer: Trainer) -> TrainingProgress:
-    return load_checkpoint(path, trainer)
-
-
 @pytest.fixture(scope="module")
 def adadelta() -> Trainer:
     torch.manual_seed(1)
@@ -53,7 +49,7 @@ def adadelta() -> Trainer:
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 def test_what_is_written_is_read(tmp_path: Path, optimiser: str) -> None:
     path, other = saved(tmp_path / "last", trained(optimiser)), trained(optimiser)
-    assert loaded(path, other) == read_progress(path) == PROGRESS
+    assert load_checkpoint(path, other) == read_progress(path) == PROGRESS
     again = saved(tmp_path / "again", other)
     one, two = load_tensors(path, "")[0], load_tensors(again, "")[0]
     assert all(torch.equal(one[name], two[name]) for name in one)
@@ -63,14 +59,14 @@ def test_before_the_first_update_there_is_no_state(tmp_path: Path) -> None:
     network = TranslationNetwork(ModelSettings.model_validate(SIZES), 7, 6)
     trainer = Trainer(network, TrainingSettings(), 0)
     save_checkpoint(tmp_path / "last", trainer, TrainingProgress())
-    assert loaded(tmp_path / "last", trainer).update == 0
+    assert load_checkpoint(tmp_path / "last", trainer).update == 0
 
 
 def test_a_parameter_that_no_loss_depends_on_has_no_state(tmp_path: Path) -> None:
     """As in a scorer of one's own that does not use all it has."""
     trainer = trained("adam")
     trainer.optimiser.state.pop(trainer.parameters[2])
-    assert loaded(saved(tmp_path / "last", trainer), trained("adam")) == PROGRESS
+    assert load_checkpoint(saved(tmp_path / "last", trainer), trained("adam")) == PROGRESS
 
 
 def without(start: str) -> Change:
@@ -118,14 +114,13 @@ def test_a_checkpoint_that_no_training_wrote_is_refused(
     change(tensors, notes)
     save_tensors(path, tensors, notes)
     with pytest.raises(InputError) as refused:
-        loaded(path, adadelta)
+        load_checkpoint(path, adadelta)
     assert str(refused.value).startswith(f"{path}: ")
     assert said in str(refused.value)
 
 
 def test_of_another_optimiser(adadelta: Trainer, tmp_path: Path) -> None:
     path = saved(tmp_path / "last", trained("adam"))
-    with pytest.raises(
-        InputError, match=r"does not fit the settings of this run: Adadelta's .* no tensor 0\.square_avg"
-    ):
-        loaded(path, adadelta)
+    said = r"does not fit the settings of this run: Adadelta's .* no tensor 0\.square_avg"
+    with pytest.raises(InputError, match=said):
+        load_checkpoint(path, adadelta)

@@ -46,32 +46,14 @@ def test_scripts_train(
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     environment = os.environ | {
-        **{
-            "PATH": f"{commands}:{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "GLOO_SOCKET_IFNAME": "lo",
-            "OMP_NUM_THREADS": "1",
-        },
-        **{
-            "SLURM_JOB_NODELIST": "one,two",
-            "SLURM_NNODES": "2",
-            "SLURM_JOB_ID": "7",
-            "RANKS_PER_NODE": "1",
-            "PORT": port,
-        },
-        "FIRST_ADDRESS": "127.0.0.1",
+        "PATH": f"{commands}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        **{"GLOO_SOCKET_IFNAME": "lo", "FIRST_ADDRESS": "127.0.0.1", "PORT": port},
+        **{"SLURM_JOB_NODELIST": "one,two", "SLURM_NNODES": "2", "SLURM_JOB_ID": "7", "RANKS_PER_NODE": "1"},
     }
     recipe = tmp_path / "empty.toml"
     recipe.touch()
     sets = [word for change in SMALL for word in ("--set", change)]
-    words = [
-        "bash",
-        str(SCRIPTS / script),
-        *first,
-        str(recipe),
-        str(tiny_store),
-        str(tmp_path / "run"),
-        *sets,
-    ]
+    words = ["bash", SCRIPTS / script, *first, recipe, tiny_store, tmp_path / "run", *sets]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr
     assert_same_checkpoint(whole_run, tmp_path / "run")

@@ -3,28 +3,18 @@ without the further padding."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+from small import ALIGNMENTS, ENCODERS, WIRINGS, small_network
 
-from rnnsearch.config import ModelSettings, TrainingSettings
-from rnnsearch.model.alignment import ALIGNMENTS
-from rnnsearch.model.decoder import WIRINGS
-from rnnsearch.model.encoder import ENCODERS
-from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.config import TrainingSettings
 from rnnsearch.text.store.batches import Batch, collate
 from rnnsearch.text.store.corpus import Pairs, SentenceIds
 from rnnsearch.training.trainer import Trainer
 
-WORDS = 9
-SIZES = {
-    "embedding_size": 4,
-    "hidden_size": 4,
-    "encoder_size": 2,
-    "alignment_size": 5,
-    "maxout_size": 3,
-    "initialisation": "glorot",
-}
 VARIANTS = [
     *(
         {"alignment": name, "encoder": "forward" if name == "fixed" else "bidirectional"}
@@ -32,28 +22,24 @@ VARIANTS = [
     ),
     *({"wiring": name} for name in WIRINGS),
     *({"encoder": name} for name in ENCODERS),
-    {"cell": "lstm"},
-    {"decoder": "bidirectional"},
+    *({"cell": "lstm"}, {"decoder": "bidirectional"}),
 ]
 
 
 def batch(multiple: int) -> Batch:
-    source = SentenceIds.of([[3, 1, 4, 0], [5, 0], [2, 6, 5, 3, 7, 0]])
-    target = SentenceIds.of([[2, 5, 0], [7, 7, 3, 2, 0], [4, 0]])
+    source = SentenceIds.of([[3, 1, 4, 0], [5, 0], [2, 6, 5, 3, 5, 0]])
+    target = SentenceIds.of([[2, 5, 0], [4, 4, 3, 2, 0], [4, 0]])
     links = SentenceIds.of([[0, 1, 2, 0], [0, 2], []])
     found = collate(Pairs(source, target, links), np.arange(3), linked=True, multiple=multiple)
     assert found.known_alignment is not None
-    return Batch(
-        found.source, found.source_lengths, found.target, found.target_lengths, found.known_alignment.double()
-    )
+    return replace(found, known_alignment=found.known_alignment.double())
 
 
 @pytest.mark.parametrize("model", VARIANTS, ids=str)
 def test_loss_and_gradients_are_the_same(model: dict[str, str]) -> None:
     learned = model.get("alignment") != "fixed"
     settings = TrainingSettings(label_smoothing=0.1, alignment_loss="cross-entropy" if learned else "none")
-    torch.manual_seed(2)
-    network = TranslationNetwork(ModelSettings.model_validate(SIZES | model), WORDS, WORDS).double()
+    network = small_network(**model)
     trainer = Trainer(network, settings, 0)
     found = []
     for multiple in (1, 4, 16):

@@ -54,33 +54,16 @@ def test_two_machines_learn_what_two_processes_of_one_do(
     for number, (space, address, interface) in enumerate(machines):
         store = tmp_path / f"store{number}"
         shutil.copytree(tiny_store, store)
-        options = [
-            "--nnodes",
-            "2",
-            "--node-rank",
-            str(number),
-            "--nproc-per-node",
-            "1",
-            "--rdzv-backend",
-            "c10d",
-            "--rdzv-id",
-            "test",
-        ]
-        options += [
-            "--rdzv-endpoint",
-            f"{machines[0][1]}:{PORT}",
-            "--rdzv-conf",
-            f"is_host={int(not number)}",
-            "--local-addr",
-            address,
-        ]
-        launcher = ["ip", "netns", "exec", space, *torchrun(*options)]
+        options = f"--nnodes 2 --node-rank {number} --nproc-per-node 1 --rdzv-backend c10d --rdzv-id test"
+        options += f" --rdzv-endpoint {machines[0][1]}:{PORT} --rdzv-conf is_host={int(not number)}"
+        options += f" --local-addr {address}"
+        launcher = ["ip", "netns", "exec", space, *torchrun(*options.split())]
         words = train_words(store, tmp_path / f"run{number}")
         nodes.append(start(words, tmp_path / f"said{number}", launcher, GLOO_SOCKET_IFNAME=interface))
     try:
-        assert [node.wait(150) for node in nodes] == [0, 0], (tmp_path / "said0").read_text() + (
-            tmp_path / "said1"
-        ).read_text()
+        assert [node.wait(150) for node in nodes] == [0, 0], [
+            (tmp_path / f"said{number}").read_text() for number in range(2)
+        ]
     finally:
         for node in nodes:
             node.kill()
