@@ -12,40 +12,28 @@ from pydantic import ValidationError
 from rnnsearch.config import SearchSettings, Settings, changed, load_config, recipe_names, validated
 from rnnsearch.errors import InputError
 
+PAPER = """
+data.vocabulary_size=30_000
+model.embedding_size=620 model.hidden_size=1000 model.alignment_size=1000 model.maxout_size=500
+model.cell=gated model.encoder=bidirectional model.alignment=additive model.readout=maxout
+training.optimiser=adadelta training.rho=0.95 training.epsilon=1e-6
+training.batch_size=80 training.pool_batches=20 training.clip_norm=1.0 training.reshuffle=false
+training.dropout_embedding=0 training.dropout_recurrent=0 training.dropout_readout=0
+search.beam=12 search.normalise=none search.coverage_beta=0 search.no_unk=false
+"""
+"""Of 4.1, A.2.3 and B.2."""
+
 
 def test_the_defaults_are_the_papers() -> None:
-    model, training, search = Settings().model, Settings().training, Settings().search
-    sizes = (model.embedding_size, model.hidden_size, model.alignment_size, model.maxout_size)
-    assert sizes == (620, 1000, 1000, 500)  # A.2.3
-    assert (model.cell, model.encoder, model.alignment, model.readout) == (
-        "gated",
-        "bidirectional",
-        "additive",
-        "maxout",
-    )
-    assert Settings().data.vocabulary_size == 30_000  # 4.1
-    assert (training.optimiser, training.rho, training.epsilon) == ("adadelta", 0.95, 1e-6)  # B.2
-    assert (training.batch_size, training.pool_batches, training.clip_norm, training.reshuffle) == (
-        80,
-        20,
-        1.0,
-        False,
-    )  # B.2
-    assert (training.dropout_embedding, training.dropout_recurrent, training.dropout_readout) == (
-        0.0,
-        0.0,
-        0.0,
-    )
-    assert (search.beam, search.normalise, search.coverage_beta, search.no_unk) == (12, "none", 0.0, False)
+    assert load_config(overrides=PAPER.split()) == Settings()
 
 
 @pytest.mark.parametrize("name", recipe_names())
 def test_every_recipe_says_something(name: str) -> None:
     settings = load_config(name)
     assert settings != Settings()
-    assert settings.training.max_updates or settings.training.max_epochs or settings.training.patience, (
-        "it would train for ever"
-    )
+    training = settings.training
+    assert training.max_updates or training.max_epochs or training.patience, "it would train for ever"
 
 
 def test_the_starred_recipe_has_a_name_that_a_shell_leaves_alone() -> None:
@@ -53,36 +41,32 @@ def test_the_starred_recipe_has_a_name_that_a_shell_leaves_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "section", "key", "value"),
+    ("override", "value"),
     [
-        ("model.hidden_size=512", "model", "hidden_size", 512),
-        (" model.hidden_size = 512 ", "model", "hidden_size", 512),
-        ("model.cell=lstm", "model", "cell", "lstm"),
-        ('model.cell="lstm"', "model", "cell", "lstm"),
-        ("model.alignment=my.scorers:Mine", "model", "alignment", "my.scorers:Mine"),
-        ("training.learning_rate=1e-3", "training", "learning_rate", 0.001),
-        ("training.learning_rate=2", "training", "learning_rate", 2.0),
-        ("training.betas=[0.9, 0.98]", "training", "betas", (0.9, 0.98)),
-        ("training.reshuffle=true", "training", "reshuffle", True),
-        ("training.device=cuda:1", "training", "device", "cuda:1"),
-        ("data.source_language=de", "data", "source_language", "de"),
-        ("search.no_unk=true", "search", "no_unk", True),
+        ("model.hidden_size=512", 512),
+        (" model.hidden_size = 512 ", 512),
+        ("model.cell=lstm", "lstm"),
+        ('model.cell="lstm"', "lstm"),
+        ("model.alignment=my.scorers:Mine", "my.scorers:Mine"),
+        ("training.learning_rate=1e-3", 0.001),
+        ("training.learning_rate=2", 2.0),
+        ("training.betas=[0.9, 0.98]", (0.9, 0.98)),
+        ("training.reshuffle=true", True),
+        ("training.device=cuda:1", "cuda:1"),
+        ("data.source_language=de", "de"),
+        ("search.no_unk=true", True),
     ],
 )
-def test_an_override_is_read_as_toml_or_else_as_text(
-    override: str, section: str, key: str, value: object
-) -> None:
+def test_an_override_is_read_as_toml_or_else_as_text(override: str, value: object) -> None:
+    section, key = override.partition("=")[0].strip().split(".")
     assert getattr(getattr(load_config(overrides=[override]), section), key) == value
 
 
 def test_the_last_override_wins_over_the_one_before_and_over_the_recipe(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("[model]\nhidden_size = 100\nmaxout_size = 50\n")
     settings = load_config(tmp_path / "mine.toml", ["model.hidden_size=200", "model.hidden_size=300"])
-    assert (settings.model.hidden_size, settings.model.maxout_size, settings.model.embedding_size) == (
-        300,
-        50,
-        620,
-    )
+    model = settings.model
+    assert (model.hidden_size, model.maxout_size, model.embedding_size) == (300, 50, 620)
 
 
 def test_int8_products_need_a_cpu() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from rnnsearch.errors import LONGEST, InputError, printed
@@ -23,10 +25,21 @@ def test_what_no_terminal_shows_is_escaped(name: str, shown: str) -> None:
     assert printed(name).encode("utf-8")
 
 
-def test_a_message_of_several_lines_becomes_one() -> None:
-    assert str(InputError("first\r\nsecond\nthird\x1b[2J", file="f", line=3, remedy="do\nthis")) == (
-        r"f:3: first second third\x1b[2J (do this)"
-    )
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (InputError("is wrong"), "is wrong"),
+        (InputError("is wrong", remedy="mend it"), "is wrong (mend it)"),
+        (InputError("is wrong", file="a.txt"), "a.txt: is wrong"),
+        (InputError("is wrong", file=Path("a/b"), line=3, remedy="mend it"), "a/b:3: is wrong (mend it)"),
+        (
+            InputError("is\r\nwrong\x1b[2J", file="a\nb", remedy="mend\nit"),
+            r"a\nb: is wrong\x1b[2J (mend it)",
+        ),
+    ],
+)
+def test_an_error_is_one_line(error: InputError, line: str) -> None:
+    assert str(error) == line
 
 
 def test_a_number_of_thousands_of_digits_is_shortened() -> None:

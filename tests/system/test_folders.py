@@ -12,6 +12,10 @@ from rnnsearch.system import folders
 from rnnsearch.system.folders import whole_folder
 
 
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 def write(
     out: Path,
     text: str,
@@ -33,7 +37,7 @@ def test_the_folder_appears_at_the_end_only(tmp_path: Path) -> None:
         (folder / "file").write_text("a")
         assert not out.exists()
     assert (out / "file").read_text() == "a"
-    assert [path.name for path in out.parent.iterdir()] == ["out"]
+    assert names(out.parent) == ["out"]
 
 
 @pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt, InputError])
@@ -46,7 +50,7 @@ def test_after_a_fault_everything_is_as_before(
         write(out, before)
     with pytest.raises(fault):
         write(out, "new", replaceable=True, fault=fault("stop"))
-    assert [path.name for path in tmp_path.iterdir()] == (["out"] if before else [])
+    assert names(tmp_path) == (["out"] if before else [])
     assert not before or (out / "file").read_text() == before
 
 
@@ -65,7 +69,7 @@ def test_a_replaceable_folder_is_replaced_whole(tmp_path: Path) -> None:
     (out / "more").touch()
     write(out, "b", replaceable=True)
     assert [(path.name, path.read_text()) for path in out.iterdir()] == [("file", "b")]
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert names(tmp_path) == ["out"]
 
 
 def test_what_a_dead_process_left_is_removed(tmp_path: Path) -> None:
@@ -76,7 +80,7 @@ def test_what_a_dead_process_left_is_removed(tmp_path: Path) -> None:
     (tmp_path / ".out.1d.partial").mkdir()
     os.utime(tmp_path / ".out.1d.partial", (2**32, 2**32))  # its clock was ahead
     write(tmp_path / "out", "after", replaceable=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.notes", ".output.1c.partial", "out"]
+    assert names(tmp_path) == [".out.notes", ".output.1c.partial", "out"]
     assert (tmp_path / "out" / "file").read_text() == "after"
 
 
@@ -88,7 +92,7 @@ def test_what_is_left_of_a_folder_with_a_longer_name_is_not_touched(tmp_path: Pa
     if there:
         write(tmp_path / "out", "before")
     write(tmp_path / "out", "after", replaceable=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
+    assert names(tmp_path) == [
         ".out.v2.1a2b3c4d.old",
         ".out.v2.1a2b3c4d.partial",
         "out",
@@ -114,7 +118,7 @@ def test_a_process_that_died_between_two_renames_loses_nothing(tmp_path: Path) -
     with pytest.raises(InputError, match="exists and is not empty"):
         write(tmp_path / "out", "new")
     assert (tmp_path / "out" / "file").read_text() == "old"
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert names(tmp_path) == ["out"]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +176,7 @@ def test_names_with_signs_of_patterns_are_names(tmp_path: Path) -> None:
     (tmp_path / ".a.1a.partial").mkdir()
     (tmp_path / ".[a]*.1a.partial" / "more").mkdir(parents=True)
     write(tmp_path / "[a]*", "x")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".a.1a.partial", "[a]*"]
+    assert names(tmp_path) == [".a.1a.partial", "[a]*"]
 
 
 def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
