@@ -83,7 +83,8 @@ def select(
     from rnnsearch.system.files import free
     from rnnsearch.system.workers import core_count
     from rnnsearch.text.formats.readers import Layout
-    from rnnsearch.text.selecting.select import Amount, output_files, score_pool
+    from rnnsearch.text.selecting.scores import score_pool
+    from rnnsearch.text.selecting.select import Amount, output_files
     from rnnsearch.text.selecting.select import select as select_pairs
 
     asked = {"words": words, "share": share, "pairs": pairs}

@@ -12,9 +12,9 @@ import pytest
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.selecting import select as selection
-from rnnsearch.text.selecting.scores import open_scores
-from rnnsearch.text.selecting.select import Amount, score_pool, select
+from rnnsearch.text.selecting import scores as scoring
+from rnnsearch.text.selecting.scores import open_scores, score_pool
+from rnnsearch.text.selecting.select import Amount, select
 
 SETTINGS = DataSettings(tokeniser="space")
 
@@ -105,8 +105,8 @@ def test_workers_and_chunks_change_nothing(
     corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = scored(corpora, tmp_path / "one")
-    monkeypatch.setattr(selection, "_CHUNK", 7)
-    monkeypatch.setattr(selection, "_SMALL", 14)
+    monkeypatch.setattr(scoring, "_CHUNK", 7)
+    monkeypatch.setattr(scoring, "_SMALL", 14)
     seen: list[tuple[str, int]] = []
     two = scored(
         corpora, tmp_path / "two", workers=2, progress=lambda what, done, total: seen.append((what, done))

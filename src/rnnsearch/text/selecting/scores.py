@@ -1,35 +1,172 @@
-"""The scores of a pool of pairs: a file of eight bytes per pair, and the threshold that selects the best
-pairs, in bounded memory."""
+"""How much each pair of a pool resembles one domain more than the pool (Axelrod, He & Gao 2011), by four
+n-gram models: a file of eight bytes per pair."""
 
 from __future__ import annotations
 
+import functools
+import heapq
 import json
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import written_whole
 from rnnsearch.system.parsing import check_regular, parse_json
-from rnnsearch.text.formats.records import Layout
+from rnnsearch.system.progress import Progress
+from rnnsearch.system.workers import ordered_map
+from rnnsearch.text.codec import SIDES, Side, side_tokeniser
+from rnnsearch.text.formats.opening import STDIN
+from rnnsearch.text.formats.readers import Layout, LinePair, ParallelText, parallel_texts
+from rnnsearch.text.selecting.ngrams import Floats, NgramModel, as_text
+from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.vocabulary import SPECIALS, Vocabulary
+
+MINIMUM_COUNT = 2
+"""A word must occur this often in the domain to be in the vocabulary of all models of its language; every
+other word is unknown."""
 
 RECORD = np.dtype([("score", "<f4"), ("words", "<u4")])
 """One pair: its score, the lower the better, infinite for a pair that is never kept; and the words of its
 target side."""
 
 Records = NDArray[Any]  # of RECORD, one per pair
-
-Unit = Literal["words", "pairs"]
+Names = Sequence[str | Path]
 
 _FORMAT = "rnnsearch scores 1"
-_CHUNK = 1 << 18  # pairs looked at at once
-_ABSENT = 0xFF800000  # the key of the score infinity
+_CHUNK = 2_000  # pairs sent to a worker at a time
+_SMALL = 5 * _CHUNK  # fewer pairs are done before the workers have started
+
+
+class Tokenisers(NamedTuple):
+    """The tokenisers of the two languages."""
+
+    source: Tokeniser
+    target: Tokeniser
+
+    def words(self, line: LinePair) -> tuple[list[str], list[str]]:
+        return self.source.words(line[0]), self.target.words(line[1])
+
+
+def tokenised(pairs: Iterable[LinePair], tokenisers: Tokenisers) -> list[LinePair]:
+    """Returns the pairs of which neither side is empty, their words joined by spaces: they are read several
+    times, and lists of words are large."""
+    words = filter(all, map(tokenisers.words, pairs))
+    return [(" ".join(source), " ".join(target)) for source, target in words]
+
+
+def word_counts(pairs: Iterable[LinePair]) -> list[int]:
+    """Counts the words of either side of tokenised pairs."""
+    sizes = [[line.count(" ") + 1 for line in pair] for pair in pairs]
+    return [sum(side) for side in zip(*sizes, strict=True)]
+
+
+def random_sample(pairs: Iterable[LinePair], tokenisers: Tokenisers, words: int, seed: int) -> list[LinePair]:
+    """Returns tokenised pairs drawn at random, in the order of the pool: the fewest that have `words` words
+    on both sides together, or all pairs if these have fewer.
+
+    One pass over the pool, which holds no more than the sample: each pair draws a number, and those with the
+    lowest are the sample.
+    """
+    chosen: list[tuple[float, int, int, LinePair]] = []  # a heap: the highest number, negated, comes first
+    total = 0
+    for position, (number, line) in enumerate(zip(_random_numbers(seed), pairs, strict=False)):
+        if total >= words and number >= -chosen[0][0]:
+            continue
+        for pair in tokenised([line], tokenisers):
+            size = sum(word_counts([pair]))
+            heapq.heappush(chosen, (-number, position, size, pair))
+            total += size
+        while chosen and total - chosen[0][2] >= words:
+            total -= heapq.heappop(chosen)[2]
+    return [pair for _, _, _, pair in sorted(chosen, key=lambda entry: entry[1])]
+
+
+def _random_numbers(seed: int) -> Iterator[float]:
+    random = np.random.default_rng(seed)
+    while True:
+        yield from random.random(4096).tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """The two models of one language, of the domain and of the pool at large, over one vocabulary."""
+
+    vocabulary: Vocabulary
+    domain: NgramModel
+    pool: NgramModel
+
+    @classmethod
+    def learn(cls, domain: Sequence[str], pool: Sequence[str], order: int, side: Side) -> Contrast:
+        """Learns from tokenised lines. Raises InputError if no word occurs often enough."""
+        counts = Counter(chain.from_iterable(map(str.split, domain)))
+        vocabulary = Vocabulary.from_counts(counts, len(counts), MINIMUM_COUNT)
+        if len(vocabulary) == len(SPECIALS):
+            raise InputError(
+                f"no {side} word of the in-domain text occurs twice", remedy="give more text of the domain"
+            )
+        models = [
+            NgramModel.estimate(as_text(map(str.split, lines), vocabulary), len(vocabulary), order)
+            for lines in (domain, pool)
+        ]
+        return cls(vocabulary, *models)
+
+    def differences(self, sentences: list[list[str]]) -> Floats:
+        """Returns H_domain(s) − H_pool(s) of each sentence, in bits per word."""
+        text = as_text(sentences, self.vocabulary)
+        return self.domain.cross_entropies(text) - self.pool.cross_entropies(text)
+
+    def save(self, folder: Path) -> None:
+        """Makes the folder."""
+        for name, model in {"domain": self.domain, "pool": self.pool}.items():
+            (folder / name).mkdir(parents=True)
+            model.save(folder / name)
+        self.vocabulary.save(folder / "vocabulary.txt")
+
+    @classmethod
+    def open(cls, folder: Path) -> Contrast:
+        return cls(
+            Vocabulary.load(folder / "vocabulary.txt"),
+            NgramModel.open(folder / "domain"),
+            NgramModel.open(folder / "pool"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PairScorer:
+    """Scores pairs with the models in the folders `source` and `target` of `folder`: a plain value that can
+    be sent to another process."""
+
+    folder: Path
+    tokenisers: Tokenisers
+
+    def __call__(self, lines: list[LinePair]) -> Records:
+        """Returns the records of these pairs: the sum of both sides' differences, infinite if a side is
+        empty, and the words of the target."""
+        sentences = [self.tokenisers.words(line) for line in lines]
+        sources, targets = [source for source, _ in sentences], [target for _, target in sentences]
+        records = np.empty(len(lines), RECORD)
+        records["score"] = _opened(self.folder / "source").differences(sources) + _opened(
+            self.folder / "target"
+        ).differences(targets)
+        records["score"][[not source or not target for source, target in sentences]] = np.inf
+        records["words"] = [len(target) for target in targets]
+        return records
+
+
+@functools.lru_cache(maxsize=2)
+def _opened(folder: Path) -> Contrast:
+    """Opens the models once in each process."""
+    return Contrast.open(folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +200,28 @@ class Scores(NamedTuple):
     records: Records
 
 
-@contextmanager
-def written_scores(path: Path, about: ScoresHeader) -> Iterator[Callable[[Records, int], None]]:
-    """Writes a file of scores, whole or not at all. The value takes the next records and the checksum of the
-    pool's text up to there."""
+def write_scores(path: Path, about: ScoresHeader, parts: Iterable[tuple[Records, int]]) -> None:
+    """Writes a file of scores, whole or not at all. parts: the next records, and the checksum of the pool's
+    text up to there."""
     size = len(_header(about, 10**15, 2**32))
     size += -size % RECORD.itemsize
     pairs = checksum = 0
     with written_whole(path) as temporary, temporary.open("wb") as file:
-
-        def write(records: Records, checksum_so_far: int) -> None:
-            nonlocal pairs, checksum
+        file.write(bytes(size))  # the header's place: it counts the pairs, so it is written last
+        for records, checksum_so_far in parts:
             file.write(records.tobytes())
             pairs, checksum = pairs + len(records), checksum_so_far
-
-        file.write(bytes(size))  # the header's place: it counts the pairs, so it is written last
-        yield write
         file.seek(0)
         file.write(_header(about, pairs, checksum)[:-1].ljust(size - 1) + b"\n")
 
 
+def _header(about: ScoresHeader, pairs: int, checksum: int) -> bytes:
+    header = {"format": _FORMAT} | asdict(about) | {"pairs": pairs, "checksum": checksum}
+    return json.dumps(header).encode() + b"\n"
+
+
 def open_scores(path: Path) -> Scores:
-    """Opens what `written_scores` wrote. Raises InputError if it is something else, or cut short."""
+    """Opens what `write_scores` wrote. Raises InputError if it is something else, or cut short."""
     remedy = "give a file that `rnnsearch select --scores` wrote"
     try:
         check_regular(path)
@@ -96,92 +233,116 @@ def open_scores(path: Path) -> Scores:
             raise ValueError
         about = ScoresHeader(**content | {"layout": Layout(**content["layout"])})
     except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror}",
-            file=path,
-            remedy="give a file that `rnnsearch select --scores` wrote",
-        ) from None
+        raise InputError(f"cannot be read: {error.strerror}", file=path, remedy=remedy) from None
     except (ValueError, TypeError, KeyError, AttributeError):
         raise InputError("is not a file of scores", file=path, remedy=remedy) from None
     if length != about.pairs * RECORD.itemsize or not about.pairs:
-        raise InputError(
-            "the file of scores is damaged or incomplete", file=path, remedy="copy it again, or score again"
-        ) from None
+        what, remedy = "the file of scores is damaged or incomplete", "copy it again, or score again"
+        raise InputError(what, file=path, remedy=remedy)
     return Scores(about, np.memmap(path, RECORD, mode="r", offset=len(header)))
 
 
-class SelectionThreshold(NamedTuple):
-    """The best pairs: those with a lower score than `score`, and the first `ties` of those with this very
-    score."""
+def score_pool(
+    in_domain: Names,
+    pool: Names,
+    scores: str | Path,
+    *,
+    settings: DataSettings,
+    layout: Layout | None = None,
+    order: int = 4,
+    seed: int = 1,
+    workers: int = 1,
+    progress: Progress = lambda text, done, total: None,
+) -> ScoresHeader:
+    """Writes the score of every pair of the pool: [H_I(s) − H_O(s)] + [H_I(t) − H_O(t)], in bits per word;
+    the lower, the more in-domain.
 
-    score: float
-    ties: int
-
-
-def best(records: Records, limit: int, unit: Unit) -> SelectionThreshold:
-    """Returns the threshold that selects the best pairs up to `limit` words or pairs in all; of equally good
-    pairs the earlier one comes first.
-
-    The score where the limit falls is bisected: 32 passes over the file, of which next to nothing is held.
+    I are models of the in-domain texts, O of a random sample of the pool with as many words; of the same
+    order and vocabulary: the words that occur at least twice in-domain. The pool is read twice and never
+    held. in_domain, pool, layout: files as `parallel_texts` takes them. settings: of the tokenisers. seed: of
+    the sample. workers: processes that score. More than one are spawned, so a script that asks for them needs
+    `if __name__ == "__main__":`. Raises InputError for files that cannot be read or are not parallel, and
+    texts without words.
     """
-
-    def total(key: int) -> int:
-        """Returns the size of all pairs with this key, or a lower one."""
-        return sum(int(_sizes(chunk, unit)[_keys(chunk) <= key].sum()) for chunk in _chunks(records))
-
-    key = bisect_right(range(_ABSENT), limit, key=total)
-    if key == _ABSENT:
-        return SelectionThreshold(np.inf, 0)
-    left, ties = limit - (total(key - 1) if key else 0), 0
-    for chunk in _chunks(records):
-        sizes = np.cumsum(_sizes(chunk, unit)[_keys(chunk) == key])
-        fitting = int(np.searchsorted(sizes, left, side="right"))
-        ties += fitting
-        if fitting < len(sizes):
-            break
-        left -= int(sizes[-1]) if len(sizes) else 0
-    return SelectionThreshold(_score(np.uint32(key)), ties)
-
-
-def selected(records: Records, threshold: SelectionThreshold) -> Iterator[bool]:
-    """Yields for each pair, in the pool's order, True if it is selected."""
-    ties = threshold.ties
-    for chunk in _chunks(records):
-        tied = chunk["score"] == threshold.score
-        chosen = (chunk["score"] < threshold.score) | (tied & (np.cumsum(tied) <= ties))
-        ties = max(ties - int(tied.sum()), 0)
-        yield from (chosen & np.isfinite(chunk["score"])).tolist()
-
-
-def total_words(records: Records) -> int:
-    """Counts the target words of the whole pool."""
-    return sum(int(chunk["words"].sum(dtype=np.int64)) for chunk in _chunks(records))
-
-
-def _header(about: ScoresHeader, pairs: int, checksum: int) -> bytes:
-    return (
-        json.dumps({"format": _FORMAT} | asdict(about) | {"pairs": pairs, "checksum": checksum}).encode()
-        + b"\n"
+    layout = layout or Layout(
+        source_language=settings.source_language, target_language=settings.target_language
     )
+    tokenisers = Tokenisers(*(side_tokeniser(side, settings) for side in SIDES))
+    domain_texts, texts = parallel_texts(in_domain, layout=layout), pool_texts(pool, layout)
+    domain = tokenised(_pairs(domain_texts), tokenisers)
+    if not domain:
+        raise InputError("the in-domain text has no pair with words on both sides", file=domain_texts[0].name)
+    words = word_counts(domain)
+    pairs = _counted(_pairs(texts), "sampling the pool", progress)
+    sample = random_sample(pairs, tokenisers, sum(words), seed)
+    if not sample:
+        raise InputError("the pool has no pair with words on both sides", file=texts[0].name)
+    with tempfile.TemporaryDirectory(prefix="rnnsearch-") as folder:
+        progress("estimating the models", 0, None)
+        vocabularies = []
+        for place, side in enumerate(SIDES):
+            own, general = ([pair[place] for pair in text] for text in (domain, sample))
+            contrast = Contrast.learn(own, general, order, side)
+            contrast.save(Path(folder) / side)
+            vocabularies.append(len(contrast.vocabulary) - len(SPECIALS))
+        about = ScoresHeader(
+            pool=[str(name) for name in pool],
+            in_domain=[str(name) for name in in_domain],
+            layout=layout,
+            tokeniser=f"{settings.tokeniser}, lowercase" if settings.lowercase else settings.tokeniser,
+            order=order,
+            seed=seed,
+            in_domain_pairs=len(domain),
+            in_domain_words=words,
+            sample_pairs=len(sample),
+            sample_words=word_counts(sample),
+            vocabularies=vocabularies,
+        )
+        scored = _scored(texts, PairScorer(Path(folder), tokenisers), workers, progress)
+        write_scores(Path(scores), about, scored)
+    return open_scores(Path(scores)).about
 
 
-def _chunks(records: Records) -> Iterator[Records]:
-    for start in range(0, len(records), _CHUNK):
-        yield np.asarray(records[start : start + _CHUNK])
+def pool_texts(names: Names, layout: Layout) -> list[ParallelText]:
+    for name in names:
+        if str(name) == STDIN or Path(name).is_fifo():
+            what = "the pool is read twice, so it cannot come from a pipe"
+            raise InputError(what, file=name, remedy="give a file")
+    return parallel_texts(names, layout=layout)
 
 
-def _sizes(chunk: Records, unit: Unit) -> NDArray[np.int64]:
-    return chunk["words"].astype(np.int64) if unit == "words" else np.ones(len(chunk), np.int64)
+def _pairs(texts: Iterable[ParallelText]) -> Iterator[LinePair]:
+    return chain.from_iterable(text.pairs() for text in texts)
 
 
-def _keys(chunk: Records) -> NDArray[np.uint32]:
-    """Returns integers in the order of the scores: the bits of the floats, inverted for negative ones."""
-    # + 0: there is a negative zero, equal to the other.
-    bits = (chunk["score"] + np.float32(0)).view(np.uint32)
-    return np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
+def _counted(pairs: Iterable[LinePair], what: str, progress: Progress) -> Iterator[LinePair]:
+    for number, pair in enumerate(pairs, 1):
+        yield pair
+        if number % _CHUNK == 0:
+            progress(what, number, None)
 
 
-def _score(key: np.uint32) -> float:
-    """Returns the score that has this key."""
-    bits = key & np.uint32(0x7FFFFFFF) if key >> 31 else ~key
-    return float(bits.view(np.float32))
+def _scored(
+    texts: list[ParallelText], scorer: PairScorer, workers: int, progress: Progress
+) -> Iterator[tuple[Records, int]]:
+    """Yields the records of a chunk of pairs, and the checksum of the text up to there."""
+    pairs = _pairs(texts)
+    beginning = list(islice(pairs, _SMALL))
+    workers = workers if len(beginning) == _SMALL else 1
+    done = checksum = 0
+    for lines, records in ordered_map(scorer, chunks(chain(beginning, pairs)), workers):
+        checksum = text_checksum(lines, checksum)
+        yield records, checksum
+        done += len(lines)
+        progress("scoring", done, None)
+
+
+def chunks(pairs: Iterator[LinePair]) -> Iterator[list[LinePair]]:
+    """Cuts pairs into lists."""
+    while chunk := list(islice(pairs, _CHUNK)):
+        yield chunk
+
+
+def text_checksum(lines: list[LinePair], before: int) -> int:
+    """Returns the CRC-32 of a text. before: of the text before these lines."""
+    return zlib.crc32("".join(f"{source}\n{target}\n" for source, target in lines).encode("utf-8"), before)

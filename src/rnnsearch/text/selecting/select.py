@@ -1,48 +1,36 @@
-"""Data selection: a pool's pairs that resemble a domain most, by bilingual cross-entropy difference (Axelrod,
-He & Gao 2011)."""
+"""Data selection: a pool's pairs that resemble a domain most, by their scores, in bounded memory."""
 
 from __future__ import annotations
 
-import tempfile
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import compress, islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 
-from rnnsearch.config import DataSettings
+import numpy as np
+from numpy.typing import NDArray
+
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import free, written_whole
 from rnnsearch.system.progress import Progress
-from rnnsearch.system.workers import ordered_map
-from rnnsearch.text.codec import side_tokeniser
-from rnnsearch.text.formats.opening import STDIN
-from rnnsearch.text.formats.readers import Layout, LinePair, ParallelText, parallel_texts
-from rnnsearch.text.selecting.domain import (
-    Contrast,
-    PairScorer,
-    TokenisedLines,
-    Tokenisers,
-    random_sample,
-    tokenised,
-)
+from rnnsearch.text.formats.readers import Layout, ParallelText
 from rnnsearch.text.selecting.scores import (
+    Names,
+    Records,
     Scores,
     ScoresHeader,
-    SelectionThreshold,
-    Unit,
-    best,
+    chunks,
     open_scores,
-    selected,
-    total_words,
-    written_scores,
+    pool_texts,
+    text_checksum,
 )
 
-Names = Sequence[str | Path]
+Unit = Literal["words", "pairs"]
 
-_CHUNK = 2_000  # pairs sent to a worker at a time
-_SMALL = 5 * _CHUNK  # fewer pairs are done before the workers have started
+_CHUNK = 1 << 18  # records looked at at once
+_ABSENT = 0xFF800000  # the key of the score infinity
 
 
 class Amount(NamedTuple):
@@ -51,6 +39,76 @@ class Amount(NamedTuple):
 
     value: float
     unit: Unit | str  # "words", "pairs", "share"
+
+
+class SelectionThreshold(NamedTuple):
+    """The best pairs: those with a lower score than `score`, and the first `ties` of those with this very
+    score."""
+
+    score: float
+    ties: int
+
+
+def best(records: Records, limit: int, unit: Unit) -> SelectionThreshold:
+    """Returns the threshold that selects the best pairs up to `limit` words or pairs in all; of equally good
+    pairs the earlier one comes first.
+
+    The score where the limit falls is bisected: 32 passes over the file, of which next to nothing is held.
+    """
+
+    def total(key: int) -> int:
+        """Returns the size of all pairs with this key, or a lower one."""
+        return sum(int(_sizes(chunk, unit)[_keys(chunk) <= key].sum()) for chunk in _chunks(records))
+
+    key = bisect_right(range(_ABSENT), limit, key=total)
+    if key == _ABSENT:
+        return SelectionThreshold(np.inf, 0)
+    left, ties = limit - (total(key - 1) if key else 0), 0
+    for chunk in _chunks(records):
+        sizes = np.cumsum(_sizes(chunk, unit)[_keys(chunk) == key])
+        fitting = int(np.searchsorted(sizes, left, side="right"))
+        ties += fitting
+        if fitting < len(sizes):
+            break
+        left -= int(sizes[-1]) if len(sizes) else 0
+    return SelectionThreshold(_score(np.uint32(key)), ties)
+
+
+def selected(records: Records, threshold: SelectionThreshold) -> Iterator[bool]:
+    """Yields for each pair, in the pool's order, True if it is selected."""
+    ties = threshold.ties
+    for chunk in _chunks(records):
+        tied = chunk["score"] == threshold.score
+        chosen = (chunk["score"] < threshold.score) | (tied & (np.cumsum(tied) <= ties))
+        ties = max(ties - int(tied.sum()), 0)
+        yield from (chosen & np.isfinite(chunk["score"])).tolist()
+
+
+def total_words(records: Records) -> int:
+    """Counts the target words of the whole pool."""
+    return sum(int(chunk["words"].sum(dtype=np.int64)) for chunk in _chunks(records))
+
+
+def _chunks(records: Records) -> Iterator[Records]:
+    for start in range(0, len(records), _CHUNK):
+        yield np.asarray(records[start : start + _CHUNK])
+
+
+def _sizes(chunk: Records, unit: Unit) -> NDArray[np.int64]:
+    return chunk["words"].astype(np.int64) if unit == "words" else np.ones(len(chunk), np.int64)
+
+
+def _keys(chunk: Records) -> NDArray[np.uint32]:
+    """Returns integers in the order of the scores: the bits of the floats, inverted for negative ones."""
+    # + 0: there is a negative zero, equal to the other.
+    bits = (chunk["score"] + np.float32(0)).view(np.uint32)
+    return np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
+
+
+def _score(key: np.uint32) -> float:
+    """Returns the score that has this key."""
+    bits = key & np.uint32(0x7FFFFFFF) if key >> 31 else ~key
+    return float(bits.view(np.float32))
 
 
 @dataclass(slots=True)
@@ -62,6 +120,12 @@ class TextSelection:
     words: int = 0
     kept_pairs: int = 0
     kept_words: int = 0
+
+    def add(self, pairs: int, words: int, kept_pairs: int, kept_words: int) -> None:
+        self.pairs += pairs
+        self.words += words
+        self.kept_pairs += kept_pairs
+        self.kept_words += kept_words
 
 
 @dataclass(slots=True)
@@ -102,68 +166,10 @@ class SelectionReport:
     @property
     def total(self) -> TextSelection:
         """Returns all parts together."""
-        return TextSelection(
-            "pool",
-            *(
-                sum(getattr(part, name) for part in self.parts)
-                for name in ("pairs", "words", "kept_pairs", "kept_words")
-            ),
-        )
-
-
-def score_pool(
-    in_domain: Names,
-    pool: Names,
-    scores: str | Path,
-    *,
-    settings: DataSettings,
-    layout: Layout | None = None,
-    order: int = 4,
-    seed: int = 1,
-    workers: int = 1,
-    progress: Progress = lambda text, done, total: None,
-) -> ScoresHeader:
-    """Writes the score of every pair of the pool: [H_I(s) − H_O(s)] + [H_I(t) − H_O(t)], in bits per word;
-    the lower, the more in-domain.
-
-    I are models of the in-domain texts, O of a random sample of the pool with as many words; of the same
-    order and vocabulary: the words that occur at least twice in-domain. The pool is read twice and never
-    held. in_domain, pool, layout: files as `parallel_texts` takes them. settings: of the tokenisers. seed: of
-    the sample. workers: processes that score. More than one are spawned, so a script that asks for them needs
-    `if __name__ == "__main__":`. Raises InputError for files that cannot be read or are not parallel, and
-    texts without words.
-    """
-    layout = layout or Layout(
-        source_language=settings.source_language, target_language=settings.target_language
-    )
-    tokenisers = Tokenisers(side_tokeniser("source", settings), side_tokeniser("target", settings))
-    domain_texts, texts = parallel_texts(in_domain, layout=layout), _pool_texts(pool, layout)
-    domain = tokenised(_pairs(domain_texts), tokenisers)
-    if not domain.source:
-        raise InputError("the in-domain text has no pair with words on both sides", file=domain_texts[0].name)
-    sample = random_sample(
-        _counted(_pairs(texts), "sampling the pool", progress), tokenisers, sum(domain.words), seed
-    )
-    if not sample.source:
-        raise InputError("the pool has no pair with words on both sides", file=texts[0].name)
-    with tempfile.TemporaryDirectory(prefix="rnnsearch-") as folder:
-        progress("estimating the models", 0, None)
-        vocabularies = _learn(Path(folder), domain, sample, order)
-        about = ScoresHeader(
-            pool=[str(name) for name in pool],
-            in_domain=[str(name) for name in in_domain],
-            layout=layout,
-            tokeniser=f"{settings.tokeniser}, lowercase" if settings.lowercase else settings.tokeniser,
-            order=order,
-            seed=seed,
-            in_domain_pairs=len(domain.source),
-            in_domain_words=domain.words,
-            sample_pairs=len(sample.source),
-            sample_words=sample.words,
-            vocabularies=vocabularies,
-        )
-        _score(texts, Path(scores), about, PairScorer(Path(folder), tokenisers), workers, progress)
-    return open_scores(Path(scores)).about
+        total = TextSelection("pool")
+        for part in self.parts:
+            total.add(part.pairs, part.words, part.kept_pairs, part.kept_words)
+        return total
 
 
 def select(
@@ -186,7 +192,7 @@ def select(
     scored = open_scores(Path(scores))
     about = scored.about
     files = output_files(out, about.layout, overwrite)
-    texts = _pool_texts(pool or about.pool, about.layout)
+    texts = pool_texts(pool or about.pool, about.layout)
     limit, unit = _limit(scored, amount)
     threshold = best(scored.records, limit, unit)
     report = SelectionReport(about, threshold, files)
@@ -210,64 +216,6 @@ def output_files(out: str | Path, layout: Layout, overwrite: bool) -> list[Path]
     return files
 
 
-def _pool_texts(names: Names, layout: Layout) -> list[ParallelText]:
-    for name in names:
-        if str(name) == STDIN or Path(name).is_fifo():
-            raise InputError(
-                "the pool is read twice, so it cannot come from a pipe", file=name, remedy="give a file"
-            )
-    return parallel_texts(names, layout=layout)
-
-
-def _pairs(texts: Iterable[ParallelText]) -> Iterator[LinePair]:
-    return chain.from_iterable(text.pairs() for text in texts)
-
-
-def _counted(pairs: Iterable[LinePair], what: str, progress: Progress) -> Iterator[LinePair]:
-    for number, pair in enumerate(pairs, 1):
-        yield pair
-        if number % _CHUNK == 0:
-            progress(what, number, None)
-
-
-def _learn(folder: Path, domain: TokenisedLines, sample: TokenisedLines, order: int) -> list[int]:
-    """Saves the models of both sides; returns how many words each knows."""
-    source = Contrast.learn(domain.source, sample.source, order, "source")
-    source.save(folder / "source")
-    target = Contrast.learn(domain.target, sample.target, order, "target")
-    target.save(folder / "target")
-    return [len(contrast.vocabulary) - 2 for contrast in (source, target)]  # without the two specials
-
-
-def _score(
-    texts: list[ParallelText],
-    scores: Path,
-    about: ScoresHeader,
-    scorer: PairScorer,
-    workers: int,
-    progress: Progress,
-) -> None:
-    pairs = _pairs(texts)
-    beginning = list(islice(pairs, _SMALL))
-    chunks = _chunks(chain(beginning, pairs))
-    done = checksum = 0
-    with written_scores(scores, about) as write:
-        for lines, records in ordered_map(scorer, chunks, workers if len(beginning) == _SMALL else 1):
-            checksum = _checksum(lines, checksum)
-            write(records, checksum)
-            done += len(lines)
-            progress("scoring", done, None)
-
-
-def _chunks(pairs: Iterator[LinePair]) -> Iterator[list[LinePair]]:
-    while chunk := list(islice(pairs, _CHUNK)):
-        yield chunk
-
-
-def _checksum(lines: list[LinePair], before: int) -> int:
-    return zlib.crc32("".join(f"{source}\n{target}\n" for source, target in lines).encode("utf-8"), before)
-
-
 def _limit(scored: Scores, amount: Amount) -> tuple[int, Unit]:
     if amount.unit == "share":
         return int(amount.value * total_words(scored.records)), "words"
@@ -288,23 +236,17 @@ def _write_kept(
     for text in texts:
         part = TextSelection(text.name)
         report.parts.append(part)
-        for lines in _chunks(text.pairs()):
+        for lines in chunks(text.pairs()):
             if position + len(lines) > about.pairs:
                 raise _other_pool(about)
             chosen = list(islice(choices, len(lines)))
             words = scored.records["words"][position : position + len(lines)].tolist()
-            checksum = _checksum(lines, checksum)
+            checksum = text_checksum(lines, checksum)
             position += len(lines)
-            part.pairs += len(lines)
-            part.words += sum(words)
-            part.kept_pairs += sum(chosen)
-            part.kept_words += sum(number for number, keep in zip(words, chosen, strict=True) if keep)
+            part.add(len(lines), sum(words), sum(chosen), sum(compress(words, chosen)))
             for side, file in enumerate(files):
-                file.write(
-                    "".join(
-                        f"{pair[side]}\n" for pair, keep in zip(lines, chosen, strict=True) if keep
-                    ).encode("utf-8")
-                )
+                kept = "".join(f"{pair[side]}\n" for pair in compress(lines, chosen))
+                file.write(kept.encode("utf-8"))
             progress("writing", position, about.pairs)
     if position != about.pairs or checksum != about.checksum:
         raise _other_pool(about)
