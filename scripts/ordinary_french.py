@@ -23,7 +23,7 @@ from pathlib import Path
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.gold_links import read_gold
 from rnnsearch.text.formats.lines import read_pairs
-from rnnsearch.text.links.words import Range, project, tokeniser_ranges
+from rnnsearch.text.links import Range, project, tokeniser_ranges
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.word_links import GoldLinks
 

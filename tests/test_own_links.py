@@ -10,7 +10,7 @@ import pytest
 from command_line import Command, sets, sizes
 
 from rnnsearch import DataSettings, first_try, generate, own_links, read_pharaoh
-from rnnsearch.text.links import own_start
+from rnnsearch.text import corpus_links
 
 SMALL = [
     *(*sizes(4), "model.encoder_size=4", "data.vocabulary_size=90", "training.max_updates=3"),
@@ -23,7 +23,7 @@ WORDS = ["links", "--aligner", "rnnsearch", "--out", "links"]
 @pytest.fixture(autouse=True)
 def _little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(first_try, "FEWEST", 100)
-    monkeypatch.setattr(own_start, "SIZE", 1 << 10)
+    monkeypatch.setattr(corpus_links, "SIZE", 1 << 10)
     monkeypatch.setattr(own_links, "find_spec", lambda name: None)
     monkeypatch.chdir(tmp_path)
 
@@ -68,11 +68,15 @@ def test_eflomal_is_the_teacher_where_it_is_installed(
 
 def test_first_links_of_short_sentences_are_mostly_right() -> None:
     pairs = generate(300, seed=1, max_words=10)
-    found = list(own_start.first_links([(list(p.source), list(p.target)) for p in pairs], lambda *_: None))
+    found = list(corpus_links.first_links([(list(p.source), list(p.target)) for p in pairs], lambda *_: None))
     right = sum(len(set(links) & set(pair.links)) for links, pair in zip(found, pairs, strict=True))
     assert right > 0.7 * sum(map(len, found))
     assert right > 0.5 * sum(len(pair.links) for pair in pairs)
-    assert list(own_start.first_links([([], ["a"]), (["a"], []), ([], [])], lambda *_: None)) == [[], [], []]
+    assert list(corpus_links.first_links([([], ["a"]), (["a"], []), ([], [])], lambda *_: None)) == [
+        [],
+        [],
+        [],
+    ]
 
 
 def test_bad_input_is_one_line_and_leaves_nothing(command: Command) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rnnsearch.evaluation.statistics import Score
     from rnnsearch.records import Hypothesis, Translation
     from rnnsearch.run import Run
-    from rnnsearch.text.links.symmetrise import symmetrise
+    from rnnsearch.text.links import symmetrise
     from rnnsearch.text.preparing.preparation_report import PreparationReport
     from rnnsearch.text.preparing.prepare import prepare
     from rnnsearch.text.store.corpus import Corpus
@@ -69,7 +69,7 @@ _LAZY = {
     "AlignmentScore": "rnnsearch.evaluation.alignment_error",
     "read_gold": "rnnsearch.evaluation.gold_links",
     "read_pharaoh": "rnnsearch.evaluation.gold_links",
-    "symmetrise": "rnnsearch.text.links.symmetrise",
+    "symmetrise": "rnnsearch.text.links",
     "Link": "rnnsearch.word_links",
     "GoldLinks": "rnnsearch.word_links",
     "generate": "rnnsearch.builtin.corpus",

@@ -19,10 +19,9 @@ from rnnsearch.system.extras import need
 from rnnsearch.system.files import write_text, written_whole
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import SIDES, side_repair, side_tokeniser
+from rnnsearch.text.corpus_links import first_links, link_texts
 from rnnsearch.text.formats.lines import count_lines, read_pairs
 from rnnsearch.text.formats.readers import parallel_texts
-from rnnsearch.text.links.corpora import link_texts
-from rnnsearch.text.links.own_start import first_links
 from rnnsearch.text.preparing.prepare import prepare_texts
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.beginning import Task

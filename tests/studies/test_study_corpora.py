@@ -13,8 +13,8 @@ from study_files import study_in
 from rnnsearch.errors import InputError
 from rnnsearch.studies.study import Plan
 from rnnsearch.studies.study_corpora import prepare_commands, write_corpus, write_subset
+from rnnsearch.text import corpus_links as linking
 from rnnsearch.text.formats.lines import read_lines, read_pairs
-from rnnsearch.text.links import corpora as linking
 from rnnsearch.text.store.corpus import Corpus
 
 Linked = tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]

@@ -42,7 +42,7 @@ from rnnsearch.system.extras import need
 from rnnsearch.system.progress import ProgressBar
 
 if TYPE_CHECKING:  # they would load torch
-    from rnnsearch.text.links.words import LinkWords
+    from rnnsearch.text.links import LinkWords
     from rnnsearch.translation.translator import Translator
     from rnnsearch.translation.word_aligner import Aligned, WordAligner
     from rnnsearch.word_links import GoldLinks

@@ -95,9 +95,9 @@ def links(
     """Align the words of a corpus in both directions, with eflomal or with networks that learn from it, for
     `prepare --links`."""
     from rnnsearch.config import load_config
+    from rnnsearch.text.corpus_links import NONE, DirectionFile, link_files, link_texts
     from rnnsearch.text.formats.readers import Layout, parallel_texts
-    from rnnsearch.text.links.corpora import NONE, DirectionFile, link_files, link_texts
-    from rnnsearch.text.links.symmetrise import DEFAULT, METHODS
+    from rnnsearch.text.links import DEFAULT, METHODS
 
     one_of(symmetrise, "--symmetrise", (*METHODS, NONE))
     one_of(words, "--words", ("tokenised", "given"))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.evaluation.test_set import TestSet
-from rnnsearch.text.links.words import PairWordCounts, given_words, recognise, tokeniser_ranges
+from rnnsearch.text.links import PairWordCounts, given_words, recognise, tokeniser_ranges
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.word_links import GoldLinks, Link
 

@@ -33,7 +33,7 @@ from rnnsearch.studies.study_folder import StudyFolder, StudyRun
 from rnnsearch.system.files import checksum
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import side_tokeniser
-from rnnsearch.text.links.symmetrise import symmetrise
+from rnnsearch.text.links import symmetrise
 from rnnsearch.training.log import read_statistics
 from rnnsearch.translation.outputs import OpenedRun, open_run, run_answers
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from rnnsearch.errors import InputError
 from rnnsearch.installed import is_name
 from rnnsearch.pretrained.card import opposite_model
-from rnnsearch.text.links.symmetrise import DEFAULT
-from rnnsearch.text.links.words import Range, character_ranges
+from rnnsearch.text.links import DEFAULT, Range, character_ranges
 from rnnsearch.translation.translator import Translator
 from rnnsearch.translation.word_aligner import PRODUCT, Aligned, WordAligner, Words, check_reverse
 from rnnsearch.word_links import Link, format_links

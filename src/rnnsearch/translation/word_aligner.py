@@ -13,12 +13,14 @@ import numpy as np
 
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
-from rnnsearch.text.links.symmetrise import DEFAULT, METHODS, symmetrise
-from rnnsearch.text.links.words import (
+from rnnsearch.text.links import (
+    DEFAULT,
+    METHODS,
     LinkWords,
     PairWordCounts,
     given_words,
     recognise,
+    symmetrise,
     tokeniser_ranges,
     word_ranges,
 )

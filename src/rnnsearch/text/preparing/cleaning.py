@@ -25,7 +25,7 @@ from rnnsearch.system.workers import ordered_map
 from rnnsearch.text.codec import SIDES, side_repair, side_tokeniser
 from rnnsearch.text.formats.lines import RawInputWarnings, in_step, plain
 from rnnsearch.text.formats.readers import LinePair, ParallelText, read_link_lines
-from rnnsearch.text.links.words import (
+from rnnsearch.text.links import (
     LinkWords,
     PairWordCounts,
     check_links,
@@ -199,7 +199,7 @@ class Cleaner:
         given = words
         if chunk.link_words == "given":
             given = given_words(chunk.pairs[place][0]), given_words(chunk.pairs[place][1])
-        check_links(links, len(given[0]), len(given[1]), file, number, chunk.link_words)
+        check_links(links, list(map(len, given)), file, number, chunk.link_words)
         if dropped_by:
             return None
         if chunk.link_words == "tokenised" or not links:

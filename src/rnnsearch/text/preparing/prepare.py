@@ -24,7 +24,7 @@ from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import SIDES, Codec, Side, side_tokeniser
 from rnnsearch.text.formats.lines import Lines, is_file, name_of, read_given
 from rnnsearch.text.formats.readers import Layout, ParallelText, parallel_texts
-from rnnsearch.text.links.words import LinkWords
+from rnnsearch.text.links import LinkWords
 from rnnsearch.text.preparing.cleaning import CleanedCorpus, Cleaner, clean
 from rnnsearch.text.preparing.encoding import encode, encode_dev, read_dev
 from rnnsearch.text.preparing.preparation_report import Padding, PreparationReport, TextReport

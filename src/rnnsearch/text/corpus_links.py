@@ -1,17 +1,25 @@
-"""Word links of whole corpora: tokenised, aligned in both directions by eflomal (Östling & Tiedemann 2016),
-symmetrised, and written line for line with the pairs."""
+"""Word links of whole corpora, line for line with the pairs.
+
+They are aligned in both directions by eflomal (Östling & Tiedemann 2016), and symmetrised. First links where
+no other aligner is installed are made by IBM Model 1 (Brown et al. 1993) between the beginnings of words,
+with a preference for the diagonal (Dyer, Chahuneau & Smith 2013); a link is what both directions agree on.
+"""
 
 from __future__ import annotations
 
 import itertools
 import subprocess
 import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple, TextIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
@@ -20,8 +28,15 @@ from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import SIDES, Side, side_repair, side_tokeniser
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import ParallelText, read_link_lines
-from rnnsearch.text.links.symmetrise import DEFAULT, symmetrise
-from rnnsearch.text.links.words import LinkWords, Range, given_words, project_back, tokeniser_ranges
+from rnnsearch.text.links import (
+    DEFAULT,
+    LinkWords,
+    Range,
+    given_words,
+    project_back,
+    symmetrise,
+    tokeniser_ranges,
+)
 from rnnsearch.word_links import Link, format_links, parse_links
 
 LONGEST = 1023
@@ -50,14 +65,10 @@ def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path) -> Non
     require_eflomal()
     from eflomal import Aligner
 
-    with (
-        source.open(encoding="utf-8", newline="\n") as sources,
-        target.open(encoding="utf-8", newline="\n") as targets,
-    ):
+    links = {"links_filename_fwd": str(forward), "links_filename_rev": str(reverse)}
+    with _opened(source, "r") as sources, _opened(target, "r") as targets:
         try:
-            Aligner().align(
-                sources, targets, links_filename_fwd=str(forward), links_filename_rev=str(reverse)
-            )
+            Aligner().align(sources, targets, **links)
         except subprocess.CalledProcessError as error:
             how = f"signal {-error.returncode}" if error.returncode < 0 else f"exit code {error.returncode}"
             remedy = "check the free disk space and memory; eflomal holds the whole corpus in memory"
@@ -68,6 +79,10 @@ NONE = "none"
 """In place of a method: the two directions stay apart, in <out>.forward and <out>.reverse."""
 
 _EVERY = 1000  # pairs between two signs of progress
+
+
+_FILES = ("source", "target", "given.source", "given.target")
+"""The words of both sides, and their lines."""
 
 
 class DirectionFile(NamedTuple):
@@ -102,11 +117,9 @@ class LinkReport:
 
     def text(self) -> str:
         long = f", {self.too_long:,} of them too long for the aligner" if self.too_long else ""
-        written = (
-            "the directions written separately"
-            if self.method == NONE
-            else f"{self.written:,} written ({self.method})"
-        )
+        written = f"{self.written:,} written ({self.method})"
+        if self.method == NONE:
+            written = "the directions written separately"
         agreement = 200 * self.both / max(self.forward + self.reverse, 1)
         return (
             f"pairs    {self.pairs:,}, {self.without:,} without links{long}\n"
@@ -142,7 +155,8 @@ def link_texts(
         progress("aligning words in both directions", 0, None)
         run_eflomal(work / "source", work / "target", work / "forward", work / "reverse")
         pairs = _pairs(DirectionFile(work / "forward"), DirectionFile(work / "reverse"))
-        return _write(zip(pairs, _aligned(work, settings, words), strict=True), outs, sizes, method, progress)
+        aligned = _aligned(pairs, work, settings if words == "given" else None)
+        return _write(aligned, outs, sizes, method, progress)
 
 
 def link_files(
@@ -157,30 +171,27 @@ def link_files(
 
     Raises InputError for what is no link, if one file has more lines, and if both are empty.
     """
-    pairs = zip(_pairs(forward, reverse), itertools.repeat(_AlignedPair()), strict=False)
-    return _write(pairs, [out], [None], method, progress)
+    return _write(_pairs(forward, reverse), [out], [None], method, progress)
 
 
 def _tokenise(
     texts: Sequence[ParallelText], work: Path, settings: DataSettings, progress: Progress
 ) -> list[int]:
     """Writes the words of both sides, and the given lines, and returns the number of pairs of each text."""
-    tokenisers = [side_tokeniser(side, settings).words for side in SIDES]
-    repairs = [side_repair(side, settings) for side in SIDES]
     sizes: list[int] = []
     words = 0
     with ExitStack() as stack:
-        files = [stack.enter_context(_new(work / side)) for side in SIDES]
-        raw = [stack.enter_context(_new(work / f"given.{side}")) for side in SIDES]
+        files = [stack.enter_context(_opened(work / name, "w")) for name in _FILES]
+        repairs = [side_repair(side, settings) for side in SIDES]
+        tokenisers = [side_tokeniser(side, settings) for side in SIDES]
         for text in texts:
             number = 0
             for number, pair in enumerate(text.pairs(), 1):
-                each = zip(pair, repairs, tokenisers, files, raw, strict=True)
-                for line, repair, tokenise, file, given in each:
-                    found = tokenise(repair(line))
+                for place, line in enumerate(pair):
+                    found = tokenisers[place].words(repairs[place](line))
                     words += len(found)
-                    print(" ".join(found), file=file)
-                    print(line, file=given)
+                    print(" ".join(found), file=files[place])
+                    print(line, file=files[place + 2])
                 if number % _EVERY == 0:
                     progress("tokenising", sum(sizes) + number, None)
             sizes.append(number)
@@ -192,8 +203,17 @@ def _tokenise(
     return sizes
 
 
-def _pairs(forward: DirectionFile, reverse: DirectionFile) -> Iterator[tuple[list[Link], list[Link]]]:
-    """Yields the links of both directions, pair by pair."""
+class _Pair(NamedTuple):
+    """The links of a pair in both directions. ranges: for each given word of both sides, the tokeniser's
+    words that it became; None unless links are to refer to the given words."""
+
+    forward: list[Link]
+    reverse: list[Link]
+    too_long: bool = False
+    ranges: list[list[Range]] | None = None
+
+
+def _pairs(forward: DirectionFile, reverse: DirectionFile) -> Iterator[_Pair]:
     number = 0
     lines = itertools.zip_longest(*map(read_link_lines, (forward.path, reverse.path)))
     for number, pair in enumerate(lines, 1):
@@ -203,29 +223,22 @@ def _pairs(forward: DirectionFile, reverse: DirectionFile) -> Iterator[tuple[lis
                 what = f"has fewer lines than {other.path}"
                 raise InputError(what, file=file.path, remedy="give one line for each pair")
             found.append(parse_links(line, file.path, number, swapped=file.swapped))
-        yield found[0], found[1]
+        yield _Pair(found[0], found[1])
     if not number:
         raise InputError("is empty", file=forward.path, remedy="give files with one line for each pair")
 
 
-class _AlignedPair(NamedTuple):
-    """A pair that was aligned. ranges: for each given word of both sides, the tokeniser's words that it
-    became; None unless links are to refer to the given words."""
-
-    too_long: bool = False
-    ranges: tuple[list[Range], list[Range]] | None = None
-
-
-def _aligned(work: Path, settings: DataSettings, refer_to: LinkWords) -> Iterator[_AlignedPair]:
-    names = (*SIDES, *(f"given.{side}" for side in SIDES))
-    lines = zip(*(read_lines(work / name) for name in names), strict=True)
-    for number, (source, target, *given) in enumerate(lines, 1):
+def _aligned(pairs: Iterator[_Pair], work: Path, settings: DataSettings | None) -> Iterator[_Pair]:
+    """Yields the pairs with what `_tokenise` has written of them. settings: None for links between the
+    tokeniser's words."""
+    lines = zip(*(read_lines(work / name) for name in _FILES), strict=True)
+    for number, (pair, (source, target, *given)) in enumerate(zip(pairs, lines, strict=True), 1):
         words = source.split(), target.split()
         ranges = None
-        if refer_to == "given":
-            found = [_ranges(*each, number, settings) for each in zip(SIDES, given, words, strict=True)]
-            ranges = found[0], found[1]
-        yield _AlignedPair(max(map(len, words)) > LONGEST, ranges)
+        if settings is not None:
+            sides = zip(SIDES, given, words, strict=True)
+            ranges = [_ranges(side, line, own, number, settings) for side, line, own in sides]
+        yield pair._replace(too_long=max(map(len, words)) > LONGEST, ranges=ranges)
 
 
 def _ranges(side: Side, line: str, words: list[str], number: int, settings: DataSettings) -> list[Range]:
@@ -240,7 +253,7 @@ def _ranges(side: Side, line: str, words: list[str], number: int, settings: Data
 
 
 def _write(
-    pairs: Iterator[tuple[tuple[list[Link], list[Link]], _AlignedPair]],
+    pairs: Iterator[_Pair],
     outs: Sequence[Path],
     sizes: Sequence[int | None],
     method: str,
@@ -253,16 +266,16 @@ def _write(
     with ExitStack() as stack:
         for out, size in zip(outs, sizes, strict=True):
             wholes = [stack.enter_context(written_whole(out.with_name(out.name + way))) for way in ways]
-            files = [stack.enter_context(_new(path)) for path in wholes]
-            for (forward, reverse), pair in itertools.islice(pairs, size):
-                report.add(forward, reverse, pair.too_long)
+            files = [stack.enter_context(_opened(path, "w")) for path in wholes]
+            for forward, reverse, too_long, ranges in itertools.islice(pairs, size):
+                report.add(forward, reverse, too_long)
                 if method == NONE:
                     chosen = [sorted(forward), sorted(reverse)]
                 else:
                     chosen = [symmetrise(forward, reverse, method)]
                 for file, links in zip(files, chosen, strict=True):
-                    if pair.ranges is not None:
-                        links = project_back(links, *pair.ranges)
+                    if ranges is not None:
+                        links = project_back(links, *ranges)
                     report.written += len(links)
                     print(format_links(links), file=file)
                 if report.pairs % _EVERY == 0:
@@ -272,5 +285,59 @@ def _write(
     return report
 
 
-def _new(path: Path) -> TextIO:
-    return path.open("w", encoding="utf-8", newline="\n")
+def _opened(path: Path, mode: str) -> TextIO:
+    return cast(TextIO, path.open(mode, encoding="utf-8", newline="\n"))
+
+
+SIZE, LETTERS = 1 << 13, 6
+"""Rows of the table; words whose first letters have the same checksum share a row."""
+ROUNDS, SAMPLE = 5, 100_000
+"""Passes of EM, over the first pairs of the corpus at most."""
+NULL, TENSION = 0.08, 4.0
+"""p of no source word; how much p falls with the distance from the diagonal."""
+FLOOR = 1e-7
+
+Ids = NDArray[np.int64]
+
+
+def first_links(pairs: Sequence[tuple[list[str], list[str]]], progress: Progress) -> Iterator[list[Link]]:
+    """Yields the links of each pair of words, (source, target), sorted."""
+    encoded = [(_ids(source), _ids(target)) for source, target in pairs]
+    forward, reverse = (_strongest(some, progress) for some in (encoded, [pair[::-1] for pair in encoded]))
+    for sources, targets in zip(forward, reverse, strict=True):
+        yield sorted((int(i), j) for j, i in enumerate(sources) if i >= 0 and targets[i] == j)
+
+
+def _ids(words: Sequence[str]) -> Ids:
+    """Returns the rows of the words; 0 is that of no word."""
+    return np.array(
+        [1 + zlib.crc32(word[:LETTERS].lower().encode()) % (SIZE - 1) for word in words], np.int64
+    )
+
+
+def _strongest(pairs: Sequence[tuple[Ids, Ids]], progress: Progress) -> list[Ids]:
+    """Returns the most probable source position of each target word, or −1, of each pair."""
+    table = np.ones((SIZE, SIZE), np.float32)
+    for done in range(ROUNDS):
+        progress("first links: round", done, ROUNDS)
+        counts = np.zeros_like(table)
+        for pair in itertools.islice(pairs, SAMPLE):
+            np.add.at(counts, _cells(*pair), _expected(table, *pair))
+        counts /= np.maximum(counts.sum(1, keepdims=True), FLOOR)
+        table = np.maximum(counts, FLOOR, out=counts)
+    return [_expected(table, *pair).argmax(0) - 1 for pair in pairs]
+
+
+def _expected(table: NDArray[np.float32], source: Ids, target: Ids) -> NDArray[np.float64]:
+    """Returns p(source word | target word), the first row of no word; columns sum to 1."""
+    rows, columns = (np.arange(len(side)) / max(1, len(side)) for side in (source, target))
+    near = np.exp(-TENSION * np.abs(rows[:, None] - columns))
+    near *= (1 - NULL) / np.maximum(near.sum(0), FLOOR)
+    joint = np.vstack((np.full((1, len(target)), NULL), near)) * table[_cells(source, target)]
+    found: NDArray[np.float64] = joint / joint.sum(0)
+    return found
+
+
+def _cells(source: Ids, target: Ids) -> tuple[Ids, Ids]:
+    """Returns the rows and columns of the table that a pair reaches, with row 0 first."""
+    return np.concatenate(([0], source))[:, None], target

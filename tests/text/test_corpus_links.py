@@ -12,9 +12,9 @@ import pytest
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
+from rnnsearch.text import corpus_links as linking
+from rnnsearch.text.corpus_links import NONE, DirectionFile, link_files, link_texts
 from rnnsearch.text.formats.readers import parallel_texts
-from rnnsearch.text.links import corpora as linking
-from rnnsearch.text.links.corpora import NONE, DirectionFile, link_files, link_texts
 from rnnsearch.text.preparing.prepare import prepare_texts
 from rnnsearch.text.store.corpus import Corpus
 
