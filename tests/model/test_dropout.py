@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from rnnsearch.model.dropout import Dropout, recurrent_dropout
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.system.twins import kernels_used
 
 
 def features(network: TranslationNetwork, dropout: Dropout | None) -> Tensor:
@@ -38,10 +39,12 @@ def test_each_kind_is_random(kind: str) -> None:
 
 
 def inputs_of(module: nn.Module, network: TranslationNetwork, dropout: Dropout) -> list[tuple[Any, ...]]:
-    """The arguments of every call of a module during one teacher-forced pass."""
+    """The arguments of every call of a module during one teacher-forced pass, as it is written: the kernels
+    call no cell."""
     calls: list[tuple[Any, ...]] = []
     handle = module.register_forward_pre_hook(lambda _, arguments: calls.append(arguments))
-    features(network, dropout)
+    with kernels_used(False):
+        features(network, dropout)
     handle.remove()
     return calls
 

@@ -115,28 +115,50 @@ class _Energies(torch.autograd.Function):
     def forward(ctx: Any, query: Tensor, twice_keys: Tensor, v: Tensor, sums: _Sums) -> Tensor:
         ctx.sums = sums
         ctx.save_for_backward(query, twice_keys, v)
-        twice_v, total = 2.0 * v[0], v.sum()
-        energies = query.new_empty(*query.shape[:2], twice_keys.shape[1])
-        for rows in _chunks(query, twice_keys):
-            torch.matmul(_sigmoid(query, twice_keys, rows), twice_v, out=energies[rows])
-        return energies.sub_(total)
+        return energies_of(query, twice_keys, v)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
         query, twice_keys, v = ctx.saved_tensors
         of_keys, of_v = ctx.sums.of_this_pass(twice_keys, v)
-        of_query = torch.empty_like(query)
-        for rows in _chunks(query, twice_keys):
-            sigmoid = _sigmoid(query, twice_keys, rows)  # (rows, hypotheses, source, n')
-            g = gradient[rows].unsqueeze(-1)  # (rows, hypotheses, source, 1)
-            of_v += 2.0 * (g.flatten().unsqueeze(0) @ sigmoid.flatten(0, -2))
-            slope = sigmoid.addcmul_(sigmoid, sigmoid, value=-1.0)
-            torch.matmul(g.mT, slope, out=of_query[rows].unsqueeze(2))
-            for hypothesis in range(query.shape[1]):
-                of_keys[rows].addcmul_(slope[:, hypothesis], g[:, hypothesis])
-        of_v -= gradient.sum()
-        return of_query.mul_(4.0 * v), None, None, None
+        return add_gradients(query, twice_keys, v, gradient, of_keys, of_v), None, None, None
+
+
+def energies_of(
+    query: Float[Tensor, "batch hypotheses key"],
+    twice_keys: Float[Tensor, "batch source key"],
+    v: Float[Tensor, "1 key"],
+) -> Float[Tensor, "batch hypotheses source"]:
+    """Returns e_ij of one step, given 2 U_a h_j."""
+    twice_v, total = 2.0 * v[0], v.sum()
+    energies = query.new_empty(*query.shape[:2], twice_keys.shape[1])
+    for rows in _chunks(query, twice_keys):
+        torch.matmul(_sigmoid(query, twice_keys, rows), twice_v, out=energies[rows])
+    return energies.sub_(total)
+
+
+def add_gradients(
+    query: Float[Tensor, "batch hypotheses key"],
+    twice_keys: Float[Tensor, "batch source key"],
+    v: Float[Tensor, "1 key"],
+    gradient: Float[Tensor, "batch hypotheses source"],
+    of_keys: Float[Tensor, "batch source key"],
+    of_v: Float[Tensor, "1 key"],
+) -> Float[Tensor, "batch hypotheses key"]:
+    """Returns the gradient of the query, given that of the energies; adds to that of v, and to that of the
+    keys without its factor 4 v."""
+    of_query = torch.empty_like(query)
+    for rows in _chunks(query, twice_keys):
+        sigmoid = _sigmoid(query, twice_keys, rows)  # (rows, hypotheses, source, n')
+        g = gradient[rows].unsqueeze(-1)  # (rows, hypotheses, source, 1)
+        of_v += 2.0 * (g.flatten().unsqueeze(0) @ sigmoid.flatten(0, -2))
+        slope = sigmoid.addcmul_(sigmoid, sigmoid, value=-1.0)
+        torch.matmul(g.mT, slope, out=of_query[rows].unsqueeze(2))
+        for hypothesis in range(query.shape[1]):
+            of_keys[rows].addcmul_(slope[:, hypothesis], g[:, hypothesis])
+    of_v -= gradient.sum()
+    return of_query.mul_(4.0 * v)
 
 
 def _sigmoid(query: Tensor, twice_keys: Tensor, rows: slice) -> Float[Tensor, "rows hypotheses source key"]:

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -26,6 +27,9 @@ from rnnsearch.model.layers import Product
 ROWS_AT_ONCE = 4096
 """As many rows may wait for the end of the sequence. More are multiplied and let go: a product of so many is
 as dense."""
+
+ROWS_TOGETHER = 1024
+"""Rows of one product of a gradient."""
 
 backward_pass: Callable[[], int] | None = getattr(torch._C, "_current_graph_task_id", None)
 """Returns the number of the backward pass under way. It is private, though torch's own checkpointing and
@@ -89,6 +93,20 @@ def _forward(x: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:
     return torch.bmm(x, matrix.mT) if bias is None else torch.bmm(x, matrix.mT) + bias
 
 
+def weight_gradient(
+    deltas: Float[Tensor, "rows out"], inputs: Float[Tensor, "rows in"], dtype: torch.dtype
+) -> Float[Tensor, "out in"]:
+    """Returns deltasᵀ inputs, multiplied so many rows at a time that a core's cache holds them."""
+    whole = len(deltas) // ROWS_TOGETHER * ROWS_TOGETHER
+    parts = (rows[:whole].unflatten(0, (-1, ROWS_TOGETHER)) for rows in (deltas, inputs))
+    left, right = parts
+    gradient = torch.bmm(left.mT, right).sum(0, dtype=dtype) if whole else None
+    if whole == len(deltas) and gradient is not None:
+        return gradient
+    rest = (deltas[whole:].t() @ inputs[whole:]).to(dtype)
+    return rest if gradient is None else gradient.add_(rest)
+
+
 class _Uses:
     """Rows of inputs and of output gradients that the uses of one matrix leave behind in a backward pass, or
     already their product."""
@@ -123,7 +141,11 @@ class _Uses:
         deltas = self.deltas[0] if len(self.deltas) == 1 else torch.cat(self.deltas, -2)
         if self.wants[0]:
             inputs = self.inputs[0] if len(self.inputs) == 1 else torch.cat(self.inputs, -2)
-            gradient = (deltas.mT @ inputs).to(self.dtype)
+            gradient = (
+                weight_gradient(deltas, inputs, self.dtype)
+                if deltas.dim() == 2
+                else (deltas.mT @ inputs).to(self.dtype)
+            )
             self.gradient = gradient if self.gradient is None else self.gradient.add_(gradient)
         if self.wants[1]:
             gradient = deltas.flatten(0, -2).sum(0, dtype=self.dtype)

@@ -119,6 +119,11 @@ def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     return _Tanh.apply(x)  # type: ignore[no-untyped-call,no-any-return]
 
 
+def tanh_(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Computes `tanh` in place, without a gradient."""
+    return x.add_(x).sigmoid_().mul_(2.0).sub_(1.0)
+
+
 class _Tanh(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:

@@ -111,6 +111,30 @@ class Decoder(nn.Module):
         and its row is 0."""
         return int(self.wiring == "appendix")
 
+    @plain
+    def follow(
+        self,
+        previous: Float[Tensor, "batch target embedding"],
+        start: DecoderState,
+        source: Source,
+        known: Float[Tensor, "batch target source"] | None,
+    ) -> DecoderState:
+        """Walks along the words of a target and returns what p(y_i) is read from, one row for each i.
+
+        previous: E y_{i−1}, zeros for y_0. known: row i is the known alignment of y_i.
+        """
+        positions = previous.shape[1]
+        words = self.cell.project(previous[:, 1:]).split(1, 1)  # no state in it, so outside the loop
+        rows = [None] * positions if known is None else [*known.split(1, 1), None][self.first_attended :]
+        state, seen = start, []
+        for i in range(positions):
+            read, state = self.step(words[i - 1] if i else None, state, source, rows[i])
+            seen.append(read)
+        cell, context, weights = (
+            torch.cat([getattr(read, part) for read in seen], 1) for part in ("cell", "context", "weights")
+        )
+        return DecoderState(cell, context, weights, None)
+
     def step(self, word: Word, state: DecoderState, source: Source, known: Known = None) -> Step:
         return WIRINGS[self.wiring](self, word, state, source, known)
 

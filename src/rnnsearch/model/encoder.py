@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from rnnsearch.model.cells import Cell
 from rnnsearch.model.dropout import recurrent_dropout
 from rnnsearch.model.layers import where_real
+from rnnsearch.system.twins import plain
 
 
 class Encoded(NamedTuple):
@@ -129,6 +130,7 @@ def sinusoids(like: Float[Tensor, "batch source embedding"]) -> Float[Tensor, "s
     return torch.cat((angles.sin(), angles.cos()), -1)[:, :size]
 
 
+@plain
 def read(
     cell: Cell,
     embedded: Float[Tensor, "batch source embedding"],

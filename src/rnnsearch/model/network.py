@@ -203,30 +203,16 @@ class TranslationNetwork(nn.Module):
         """Walks one decoder along the target words as it reads them."""
         decoder = direction.decoder
         embedded = dropped(self.target_embedding(target[:, :-1]), dropout.embedding)  # E y_1 … E y_{Ty−1}
-        words = decoder.cell.project(embedded).split(
-            1, 1
-        )  # each (batch, 1, projected): no state in it, so outside the loop
-        rows = (
-            [None] * target.shape[1]
-            if known is None
-            else [*known.split(1, 1), None][decoder.first_attended :]
-        )
-        seen: list[DecoderState] = []
-        for i in range(target.shape[1]):
-            read, state = decoder.step(words[i - 1] if i else None, state, encoded, rows[i])
-            seen.append(read)
-        hidden = decoder.cell.hidden(torch.cat([state.cell for state in seen], 1))  # (batch, target, n)
-        context = torch.cat([state.context for state in seen], 1)  # (batch, target, 2n)
         no_word = embedded.new_zeros(embedded.shape[0], 1, embedded.shape[2])  # at i = 1 the y_0 term is zero
         previous = torch.cat((no_word, embedded), 1)  # (batch, target, m)
-        readout = direction.readout(hidden, previous, context)
+        seen = decoder.follow(previous, state, encoded, known)
+        hidden = decoder.cell.hidden(seen.cell)  # (batch, target, n)
+        readout = direction.readout(hidden, previous, seen.context)
         features = direction.output.features(dropped(readout, dropout.readout))
         attended = (torch.arange(target.shape[1], device=target.device) >= decoder.first_attended).expand(
             target.shape
         )
-        return TeacherForced(
-            features, torch.cat([state.weights for state in seen], 1), attended, hidden, previous
-        )
+        return TeacherForced(features, seen.weights, attended, hidden, previous)
 
     def step(
         self,

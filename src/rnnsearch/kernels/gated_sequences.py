@@ -1,0 +1,303 @@
+"""The gated cell over a whole sequence as one node of autograd: a direction of the encoder, and the decoder
+with the paper's alignment model.
+
+Forward and backward are written out, step by step as in `model/cells.py` and `model/decoder.py`. What a step
+multiplies lies side by side, [r∘s | c | e | s]: one product with [U | C | W] makes the candidate's sum, and
+one with [C | W | U] those of both gates. The matrices form their gradients once, of all steps. States, gates
+and energies are in the dtype of the network, products in that of the open cache. First order only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from rnnsearch.kernels.additive_energies import add_gradients, energies_of
+from rnnsearch.kernels.deferred_gradients import weight_gradient
+from rnnsearch.kernels.layers import product_dtype, tanh_
+from rnnsearch.model import encoder
+from rnnsearch.model.alignment.additive import AdditiveAlignment
+from rnnsearch.model.cells import Cell, GatedCell
+from rnnsearch.model.decoder import Decoder, DecoderState, Source
+from rnnsearch.model.dropout import recurrent_dropout
+from rnnsearch.system.twins import as_written
+
+
+def read(
+    cell: Cell,
+    embedded: Float[Tensor, "batch source embedding"],
+    mask: Bool[Tensor, "batch source"],
+    dropout: float = 0.0,
+    reverse: bool = False,
+) -> Float[Tensor, "batch source hidden"]:
+    """Does as its plain twin `model.encoder:read`."""
+    if type(cell) is not GatedCell or embedded.device.type != "cpu" or not torch.is_grad_enabled():
+        return as_written(encoder.read)(cell, embedded, mask, dropout, reverse)
+    first = embedded.new_zeros(len(embedded), cell.state_size)
+    keep = recurrent_dropout(first, dropout)
+    states: Tensor = _Read.apply(  # type: ignore[no-untyped-call]
+        embedded, mask, first, keep, reverse, product_dtype(cell.U.weight), *_matrices(cell)
+    )
+    return states.transpose(0, 1)
+
+
+def follow(
+    decoder: Decoder,
+    previous: Float[Tensor, "batch target embedding"],
+    start: DecoderState,
+    source: Source,
+    known: Float[Tensor, "batch target source"] | None,
+) -> DecoderState:
+    """Does as its plain twin `model.decoder:Decoder.follow`.
+
+    All variants of the decoder take the same steps, c from s and then s from y, c and s. They differ in the
+    first word and in the state that p(y_i) is read from.
+    """
+    cell, alignment = decoder.cell, decoder.alignment
+    if (
+        type(cell) is not GatedCell
+        or type(alignment) is not AdditiveAlignment
+        or previous.device.type != "cpu"
+        or not torch.is_grad_enabled()
+    ):
+        return as_written(Decoder.follow)(decoder, previous, start, source, known)
+    positions = previous.shape[1]
+    words, contexts = {
+        "eq4": (previous, positions),
+        "appendix": (previous[:, :-1], positions - 1),
+        "released": (previous[:, 1:], positions),
+    }[decoder.wiring]
+    found: tuple[Tensor, ...] = _Follow.apply(  # type: ignore[no-untyped-call]
+        words,
+        start.cell.squeeze(1),
+        source,
+        source.annotations,
+        source.keys,
+        None if known is None else known[:, decoder.first_attended :],
+        contexts,
+        product_dtype(cell.U.weight),
+        alignment.W_a.weight,
+        alignment.v_a.weight,
+        *_matrices(cell),
+    )
+    states, context, weights = (each.transpose(0, 1) for each in found)
+    if decoder.wiring == "eq4":
+        states = states[:, 1:]
+    elif decoder.wiring == "appendix":
+        context, weights = torch.cat((start.context, context), 1), torch.cat((start.weights, weights), 1)
+    return DecoderState(states, context, weights, None)
+
+
+def _matrices(cell: GatedCell) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Returns ([U | C | W], [C | W | U] of both gates, b)."""
+    inner, gates = [cell.W.weight], [cell.W_zr.weight]
+    if cell.C is not None:
+        of_inner, of_gates = cell.C.weight.split((cell.hidden_size, 2 * cell.hidden_size))
+        inner, gates = [of_inner, *inner], [of_gates, *gates]
+    return torch.cat((cell.U.weight, *inner), 1), torch.cat((*gates, cell.U_zr.weight), 1), cell.W.bias
+
+
+class _Cell:
+    """The steps of a gated cell, forward and back. words: e, (batch, steps, m). keep: dropout mask of s."""
+
+    def __init__(
+        self,
+        words: Tensor,
+        context_size: int,
+        keep: Tensor | None,
+        dtype: torch.dtype,
+        inner: Float[Tensor, "hidden inner"],
+        gates: Float[Tensor, "gates outer"],
+        bias: Float[Tensor, " hidden"],
+    ) -> None:
+        batch, steps, m = words.shape
+        self.n, self.context, self.keep = len(inner), context_size, keep
+        self.inner, self.gates, self.bias = inner.to(dtype), gates.to(dtype), bias.to(dtype)
+        self.rows = self.inner.new_empty(steps, batch, 2 * self.n + context_size + m)  # [r∘s | c | e | s]
+        self.rows[..., self.n + context_size : -self.n] = words.transpose(0, 1)
+        self.zr = words.new_empty(steps, batch, 2 * self.n)
+        self.candidates = words.new_empty(steps, batch, self.n)
+
+    def advance(
+        self, k: int, state: Tensor, context: Tensor | None, out: Tensor, real: Tensor | None = None
+    ) -> None:
+        """Writes f(e_k, s, c). real: 0 for a sentence whose state stays, (batch, 1)."""
+        rows, zr, candidate = self.rows[k], self.zr[k], self.candidates[k]
+        seen = state if self.keep is None else state * self.keep
+        rows[:, -self.n :] = seen
+        if context is not None:
+            rows[:, self.n : self.n + self.context] = context
+        zr.copy_(rows[:, self.n :] @ self.gates.t()).sigmoid_()
+        z, r = zr.chunk(2, -1)
+        if real is not None:
+            z.mul_(real)
+        torch.mul(r, seen, out=candidate)
+        rows[:, : self.n] = candidate
+        tanh_(candidate.copy_(torch.addmm(self.bias, rows[:, : -self.n], self.inner.t())))
+        torch.lerp(state, candidate, z, out=out)
+
+    def begin_backward(self) -> None:
+        steps, batch, _ = self.candidates.shape
+        self.deltas = self.rows.new_empty(steps, batch, 3 * self.n)  # of the sums of s̃, z and r
+        self.of_words = self.zr.new_empty(batch, steps, self.inner.shape[1] - self.n - self.context)
+        self.of_bias = self.zr.new_zeros(self.n)
+
+    def retreat(self, k: int, gradient: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the gradients of (s, c) of step k, given that of the new state."""
+        n, deltas, candidate = self.n, self.deltas[k], self.candidates[k]
+        z, r = self.zr[k].chunk(2, -1)
+        seen = state if self.keep is None else state * self.keep
+        of_candidate = gradient * z
+        of_state = gradient - of_candidate
+        of_sum = torch.ops.aten.tanh_backward(of_candidate, candidate)
+        self.of_bias += of_sum.sum(0)
+        deltas[:, :n] = of_sum
+        of_rows = (deltas[:, :n] @ self.inner).to(state.dtype)  # [r∘s | c | e]
+        deltas[:, n : 2 * n] = torch.ops.aten.sigmoid_backward((candidate - state).mul_(gradient), z)
+        deltas[:, 2 * n :] = torch.ops.aten.sigmoid_backward(of_rows[:, :n] * seen, r)
+        of_gates = (deltas[:, n:] @ self.gates).to(state.dtype)  # [c | e | s]
+        of_seen = of_gates[:, -n:].addcmul_(of_rows[:, :n], r)
+        of_state += of_seen if self.keep is None else of_seen.mul_(self.keep)
+        of_rest = of_rows[:, n:].add_(of_gates[:, :-n])
+        self.of_words[:, k] = of_rest[:, self.context :]
+        return of_state, of_rest[:, : self.context]
+
+    def gradients(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns those of [U | C | W], [C | W | U] and b."""
+        deltas, rows, n = self.deltas.flatten(0, 1), self.rows.flatten(0, 1), self.n
+        dtype = self.zr.dtype
+        return (
+            weight_gradient(deltas[:, :n], rows[:, :-n], dtype),
+            weight_gradient(deltas[:, n:], rows[:, n:], dtype),
+            self.of_bias,
+        )
+
+
+class _Read(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        words: Tensor,
+        mask: Tensor,
+        first: Tensor,
+        keep: Tensor | None,
+        reverse: bool,
+        dtype: torch.dtype,
+        *matrices: Tensor,
+    ) -> Tensor:
+        ctx.cell = cell = _Cell(words, 0, keep, dtype, *matrices)
+        ctx.order = list(range(words.shape[1]))[:: -1 if reverse else 1]
+        states = first.new_empty(words.shape[1], *first.shape)
+        whole, real = mask.all(0).tolist(), mask.t().unsqueeze(-1).to(first.dtype)
+        state = first
+        for j in ctx.order:
+            cell.advance(j, state, None, states[j], None if whole[j] else real[j])
+            state = states[j]
+        ctx.save_for_backward(first, states)
+        return states
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        first, states = ctx.saved_tensors
+        cell: _Cell = ctx.cell
+        cell.begin_backward()
+        of_state = torch.zeros_like(first)
+        befores = [first, *(states[j] for j in ctx.order[:-1])]
+        for j, before in zip(reversed(ctx.order), reversed(befores), strict=True):
+            of_state, _ = cell.retreat(j, of_state.add_(gradient[j]), before)
+        return cell.of_words, None, None, None, None, None, *cell.gradients()
+
+
+class _Follow(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        words: Tensor,
+        first: Tensor,
+        source: Source,
+        annotations: Tensor,
+        keys: Tensor,
+        known: Tensor | None,
+        contexts: int,
+        dtype: torch.dtype,
+        W_a: Tensor,
+        v_a: Tensor,
+        *matrices: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        batch, steps, _ = words.shape
+        keep = None if source.keep is None else source.keep.squeeze(1)
+        ctx.cell = cell = _Cell(words, annotations.shape[2], keep, dtype, *matrices)
+        low, padding, twice_keys = W_a.to(dtype), ~source.mask, keys + keys
+        states = first.new_empty(steps + 1, *first.shape)
+        context = first.new_empty(contexts, batch, annotations.shape[2])
+        queries = first.new_empty(contexts, batch, 1, len(W_a))
+        weights, reads = first.new_empty(2, contexts, batch, annotations.shape[1]).unbind()
+        forced = None if known is None else known.any(-1, keepdim=True)  # (batch, contexts, 1)
+        states[0] = first
+        for k in range(contexts):
+            queries[k, :, 0] = states[k].to(dtype) @ low.t()
+            energies = energies_of(queries[k], twice_keys, v_a).masked_fill_(padding, -torch.inf)
+            torch.softmax(energies.squeeze(1), -1, out=weights[k])
+            reads[k] = weights[k]
+            if known is not None and forced is not None:
+                reads[k] = torch.where(forced[:, k], known[:, k], weights[k])
+            torch.bmm(reads[k].unsqueeze(1), annotations, out=context[k].unsqueeze(1))
+            if k < steps:
+                cell.advance(k, states[k], context[k], states[k + 1])
+        ctx.save_for_backward(annotations, twice_keys, low, v_a, queries, states, weights, reads, forced)
+        ctx.set_materialize_grads(False)
+        return states, context, weights
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, of_states: Tensor | None, of_contexts: Tensor | None, of_weights: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
+        annotations, twice_keys, W_a, v_a, queries, states, weights, reads, forced = ctx.saved_tensors
+        cell: _Cell = ctx.cell
+        cell.begin_backward()
+        steps, contexts = len(states) - 1, len(weights)
+        of_keys, of_v = torch.zeros_like(twice_keys), torch.zeros_like(v_a)
+        of_queries = W_a.new_empty(contexts, len(states[0]), len(W_a))
+        of_context = (
+            annotations.new_zeros(contexts, len(annotations), annotations.shape[2])
+            if of_contexts is None
+            else of_contexts.clone(memory_format=torch.contiguous_format)
+        )
+        of_state = torch.zeros_like(states[0])
+        for k in reversed(range(contexts)):
+            if k < steps:
+                if of_states is not None:
+                    of_state += of_states[k + 1]
+                of_state, more = cell.retreat(k, of_state, states[k])
+                of_context[k] += more
+            of_read = torch.bmm(of_context[k].unsqueeze(1), annotations.mT).squeeze(1)
+            if forced is not None:
+                of_read.masked_fill_(forced[:, k], 0.0)
+            if of_weights is not None:
+                of_read += of_weights[k]
+            of_energies = torch._softmax_backward_data(of_read, weights[k], -1, weights.dtype).unsqueeze(1)
+            of_queries[k] = add_gradients(queries[k], twice_keys, v_a, of_energies, of_keys, of_v).squeeze(1)
+            of_state += of_queries[k] @ W_a
+        if of_states is not None:
+            of_state += of_states[0]
+        of_annotations = torch.bmm(reads.permute(1, 2, 0), of_context.transpose(0, 1))
+        asking = states[:contexts].to(W_a.dtype).flatten(0, 1)
+        return (
+            cell.of_words,
+            of_state,
+            None,
+            of_annotations,
+            of_keys.mul_(4.0 * v_a[0]),
+            None,
+            None,
+            None,
+            weight_gradient(of_queries.flatten(0, 1), asking, v_a.dtype),
+            of_v,
+            *cell.gradients(),
+        )
