@@ -234,7 +234,7 @@ def _check_adopted(folder: StudyFolder) -> None:
 def check_store_settings(folder: StudyFolder) -> None:
     """Raises InputError for a store that was prepared with other settings."""
     for store, data in ((folder.store(), folder.plan.data), (folder.store(True), swapped(folder.plan.data))):
-        before = read_contents(store).settings.model_dump() if (store / "data.toml").exists() else {}
+        before = read_contents(store).data.model_dump() if (store / "data.toml").exists() else {}
         for key, value in data.model_dump().items():
             if before.get(key, value) != value:
                 raise _other(store, f"data.{key}", before[key], value)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.repairs import Repair
+from rnnsearch.text.codec import Repair
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.word_links import Link
 

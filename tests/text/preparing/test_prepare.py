@@ -182,7 +182,7 @@ def test_an_interrupted_preparation_leaves_nothing_but_what_was_there(
                     Corpus.open(unfinished)  # what a power cut would leave
             raise fault
 
-    monkeypatch.setattr(preparation, "write_contents", lambda folder, contents: stop("the end"))
+    monkeypatch.setattr(preparation, "write_contents", lambda *_: stop("the end"))
     expected = InputError if isinstance(fault, OSError) else type(fault)
     with pytest.raises(expected) as caught:
         prepare(source, target, store, settings=settings(), overwrite=True, progress=stop)

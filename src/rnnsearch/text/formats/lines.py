@@ -16,13 +16,14 @@ from typing import ClassVar, TypeVar
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.opening import MAGIC, is_on_disk, opened
-from rnnsearch.text.formats.repairs import ENTITY
 
 Item = TypeVar("Item")
 Other = TypeVar("Other")
 
 LONGEST_LINE = 1 << 24
 """Bytes. A longer line is no sentence: the file is binary, or its lines do not end in line feeds."""
+
+ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 
 _BOM = "\ufeff"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")

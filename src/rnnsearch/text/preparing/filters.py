@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.repairs import ENTITY
+from rnnsearch.text.formats.lines import ENTITY
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier

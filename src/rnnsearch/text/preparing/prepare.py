@@ -30,7 +30,7 @@ from rnnsearch.text.preparing.encoding import encode, encode_dev, read_dev
 from rnnsearch.text.preparing.preparation_report import Padding, PreparationReport, TextReport
 from rnnsearch.text.store.blocks import SideBlock
 from rnnsearch.text.store.order import BatchOrder
-from rnnsearch.text.store.store import StoreContents, is_store, map_array, write_contents
+from rnnsearch.text.store.store import is_store, map_array, write_contents
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.vocabulary import Vocabulary, WordFilter
 
@@ -139,7 +139,7 @@ def prepare_texts(
         report.padding = padding(folder)
         (folder / "report.json").write_text(report.json(), encoding="utf-8")
         (folder / "report.txt").write_text(report.text(), encoding="utf-8")
-        write_contents(folder, StoreContents(settings, shards, bool(links)))
+        write_contents(folder, settings, shards, bool(links))
     return report
 
 

@@ -22,8 +22,9 @@ from rnnsearch.text.store.blocks import offsets_of
 from rnnsearch.text.store.store import (
     AGAIN,
     QUICKLY,
-    StoreContents,
+    TrainContents,
     check_store,
+    damaged,
     map_array,
     map_rows,
     read_contents,
@@ -83,8 +84,8 @@ class Shards:
             else len(row) == self.lengths[number] > 0 and row[-1] == EOS
         )
         if not as_written:
-            what = f"is damaged: pair {number - self._starts[part]:,} is not what was written"
-            raise InputError(what, file=self._folder / f"{shard_name(self._kind, part)}.*.npy", remedy=AGAIN)
+            file = self._folder / f"{shard_name(self._kind, part)}.*.npy"
+            raise damaged(f"is damaged: pair {number - self._starts[part]:,} is not what was written", file)
         return row
 
 
@@ -171,59 +172,44 @@ class Corpus:
         folder = Path(path)
         contents = read_contents(folder)
         check_store(folder, None if check else QUICKLY)
-        source, target = (Codec.load(folder, side, contents.settings) for side in SIDES)
+        source, target = (Codec.load(folder, side, contents.data) for side in SIDES)
+        kinds = (*SIDES, "links") if contents.train.links else SIDES
         words = len(source.vocabulary), len(target.vocabulary)
         dev = _read_dev(folder, words) if any(folder.glob("dev.*")) else None
         return cls(
             path=folder,
-            settings=contents.settings,
+            settings=contents.data,
             source=source,
             target=target,
-            train=_read_train(folder, contents, words),
+            train=Pairs(*(_read_shards(folder, kind, contents.train) for kind in kinds), words=words),
             dev=dev,
             dev_source_lines=_read_lines(folder, "source", dev),
             dev_target_lines=_read_lines(folder, "target", dev),
         )
 
 
-def _read_train(folder: Path, contents: StoreContents, words: tuple[int, int]) -> Pairs:
-    source, target = (_read_shards(folder, side, contents) for side in SIDES)
-    links = _read_shards(folder, "links", contents) if contents.links else None
-    return Pairs(source, target, links, words)
-
-
-def _read_shards(folder: Path, kind: str, contents: StoreContents) -> Shards:
-    parts = [
-        SentenceIds(*map_rows(folder, shard_name(kind, number))) for number in range(len(contents.shards))
-    ]
-    for number, (part, pairs) in enumerate(zip(parts, contents.shards, strict=True)):
-        if len(part) != pairs:
-            file = folder / f"{shard_name(kind, number)}.offsets.npy"
-            raise InputError(
-                f"is damaged: it has {len(part):,} sentences, and {pairs:,} were written",
-                file=file,
-                remedy=AGAIN,
-            )
-    lengths = (
-        np.zeros(0, dtype=np.int32) if kind == "links" else map_array(folder / f"train.{kind}.lengths.npy")
-    )
-    if kind != "links" and len(lengths) != sum(contents.shards):
-        raise InputError(
-            "does not fit its shards",
-            file=folder / f"train.{kind}.lengths.npy",
-            remedy=f"the store is damaged: {AGAIN}",
-        )
+def _read_shards(folder: Path, kind: str, contents: TrainContents) -> Shards:
+    parts = []
+    for number, pairs in enumerate(contents.shards):
+        name = shard_name(kind, number)
+        parts.append(SentenceIds(*map_rows(folder, name)))
+        if (found := len(parts[-1])) != pairs:
+            what = f"is damaged: it has {found:,} sentences, and {pairs:,} were written"
+            raise damaged(what, folder / f"{name}.offsets.npy")
+    if kind == "links":
+        return Shards(parts, np.zeros(0, dtype=np.int32), folder, kind)
+    file = folder / f"train.{kind}.lengths.npy"
+    lengths = map_array(file)
+    if len(lengths) != sum(contents.shards):
+        raise damaged("does not fit its shards", file, f"the store is damaged: {AGAIN}")
     return Shards(parts, lengths, folder, kind)
 
 
 def _read_dev(folder: Path, words: tuple[int, int]) -> Pairs:
     source, target = (SentenceIds(*map_rows(folder, f"dev.{side}")) for side in SIDES)
     if len(source) != len(target):
-        raise InputError(
-            f"is damaged: {len(source)} source and {len(target)} target sentences in dev",
-            file=folder,
-            remedy=AGAIN,
-        )
+        what = f"is damaged: {len(source)} source and {len(target)} target sentences in dev"
+        raise damaged(what, folder)
     return Pairs(source, target, words=words)
 
 
@@ -234,7 +220,6 @@ def _read_lines(folder: Path, side: Side, dev: Pairs | None) -> list[str]:
     with reading(path, AGAIN):
         lines = read_text(path).split("\n")[:-1]
     if len(lines) != len(dev):
-        raise InputError(
-            f"has {len(lines)} lines for {len(dev)} pairs", file=path, remedy=f"the store is damaged: {AGAIN}"
-        )
+        what = f"has {len(lines)} lines for {len(dev)} pairs"
+        raise damaged(what, path, f"the store is damaged: {AGAIN}")
     return lines

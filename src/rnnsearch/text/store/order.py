@@ -60,10 +60,8 @@ class BatchOrder:
         self.kept: Indices = np.flatnonzero(longest <= settings.max_length + 1)
         self.pairs = len(self.kept)
         if not self.pairs:
-            what = (
-                f"none of the {len(source_lengths)} pairs has both sides within training.max_length = "
-                f"{settings.max_length}"
-            )
+            within = f"within training.max_length = {settings.max_length}"
+            what = f"none of the {len(source_lengths)} pairs has both sides {within}"
             raise InputError(what, remedy="raise training.max_length, or prepare another corpus")
         positions = rounded_up(int(longest[self.kept].max()), settings.length_multiple)
         if settings.batch_tokens is not None and positions > settings.batch_tokens:
@@ -137,11 +135,9 @@ class BatchOrder:
         pools = -(-self.pairs // size)
         # Pools cut by sentences all make the same number of batches, so those before `skipped` need not be
         # cut.
-        first = (
-            0
-            if self.settings.batch_tokens is not None
-            else min(skipped // self.settings.pool_batches, pools - 1)
-        )
+        first = min(skipped // self.settings.pool_batches, pools - 1)
+        if self.settings.batch_tokens is not None:
+            first = 0
         order = self._random(epoch, 0).permutation(self.kept) if self.settings.reshuffle else self.kept
         done = first * self.settings.pool_batches
         for number in range(first, pools):
@@ -215,14 +211,11 @@ def batches_from(
     V' its words. A vocabulary of at most `size` words is V' itself. All follows from the pairs, the order and
     the epoch: from a position in the middle of an epoch, the target is read again up to there.
     """
-    if not size:
-        yield from ((ChosenPairs(indices), after) for indices, after in order.batches(position))
-        return
-    if pairs.words is None:
+    if size and pairs.words is None:
         raise ValueError("partitions of pairs whose vocabulary is not known")
-    total = pairs.words[1]
-    if total <= size:
-        every = np.arange(total)
+    total = pairs.words[1] if pairs.words else 0
+    if not size or total <= size:
+        every = np.arange(total) if size else None
         yield from ((ChosenPairs(indices, every), after) for indices, after in order.batches(position))
         return
     epoch, done = position

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import tomli_w
@@ -32,29 +32,23 @@ REMEDY = "make it with `rnnsearch prepare`"
 AGAIN = "prepare the corpus again"
 
 
-class StoreContents(NamedTuple):
-    """The content of data.toml. shards: training pairs in each; links: whether they have word links."""
-
-    settings: DataSettings
-    shards: list[int]
-    links: bool
-
-
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 
-class _Train(BaseModel):
+class TrainContents(BaseModel):
+    """shards: training pairs in each; links: whether they have word links."""
+
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
     shards: list[_Count]
     links: bool
 
 
-class _StoreTable(BaseModel):
-    """data.toml, but for its format."""
+class StoreContents(BaseModel):
+    """The content of data.toml, but for its format. bytes: of each file."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     data: DataSettings
-    train: _Train
+    train: TrainContents
     bytes: dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], _Count]
 
 
@@ -88,9 +82,7 @@ def map_rows(folder: Path, name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
     damaged."""
     values, offsets = map_array(_values(folder, name)), map_array(folder / f"{name}.offsets.npy")
     if not len(offsets) or int(offsets[-1]) != len(values):
-        raise InputError(
-            "does not fit its offsets", file=_values(folder, name), remedy=f"the store is damaged: {AGAIN}"
-        )
+        raise damaged("does not fit its offsets", _values(folder, name), f"the store is damaged: {AGAIN}")
     return values, offsets
 
 
@@ -106,62 +98,63 @@ def map_array(path: Path) -> NDArray[Any]:
         # A plain array over the map: slices of np.memmap cost ten times as much.
         array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path, remedy=AGAIN) from None
+        raise damaged(f"cannot be read: {error.strerror or error}", path) from None
     except (
         Exception
-    ) as error:  # numpy reads the header as Python reads its source, and meets any of Python's errors
-        raise InputError(f"is damaged: {error}", file=path, remedy=AGAIN) from None
+    ) as error:  # numpy reads the header as Python its source, and meets any of Python's errors
+        raise damaged(f"is damaged: {error}", path) from None
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InputError(
-            f"is damaged: it holds {array.ndim} dimensions of {array.dtype}", file=path, remedy=AGAIN
-        )
+        raise damaged(f"is damaged: it holds {array.ndim} dimensions of {array.dtype}", path)
     return array
 
 
-def write_contents(folder: Path, contents: StoreContents) -> None:
+def damaged(what: str, file: Path, remedy: str = AGAIN) -> InputError:
+    """Returns the error of a store that is not what was written."""
+    return InputError(what, file=file, remedy=remedy)
+
+
+def write_contents(folder: Path, settings: DataSettings, shards: list[int], links: bool) -> None:
     """Writes the checksums, and data.toml with the size of every file: without it a folder is no store, so it
     is written last."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
     sizes = {path.name: path.stat().st_size for path in files}
     sizes[CHECKSUMS] = sum(64 + len(f"  {name}\n") for name in [*sizes, SETTINGS])
-    train = {"shards": contents.shards, "links": contents.links}
-    table = tomli_w.dumps(
-        {"format": FORMAT, "data": contents.settings.model_dump(), "train": train, "bytes": sizes}
-    )
-    lines = [f"{_sha256(path)}  {path.name}\n" for path in files] + [
-        f"{hashlib.sha256(table.encode()).hexdigest()}  {SETTINGS}\n"
-    ]
+    train = {"shards": shards, "links": links}
+    table = {"format": FORMAT, "data": settings.model_dump(), "train": train, "bytes": sizes}
+    text = tomli_w.dumps(table)
+    lines = [f"{_sha256(path)}  {path.name}\n" for path in files]
+    lines.append(f"{hashlib.sha256(text.encode()).hexdigest()}  {SETTINGS}\n")
     (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
-    (folder / SETTINGS).write_text(table, encoding="utf-8")
+    (folder / SETTINGS).write_text(text, encoding="utf-8")
 
 
 def read_contents(folder: Path) -> StoreContents:
     """Reads data.toml. Raises InputError unless this is a store of this format, whose files have the sizes
     that they were written with."""
     if not folder.is_dir():
-        raise InputError(
-            "is not a folder" if folder.exists() else "does not exist", file=folder, remedy=REMEDY
-        )
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise InputError(what, file=folder, remedy=REMEDY)
     path = folder / SETTINGS
     try:
         table = read_toml(path)
     except FileNotFoundError:
-        raise InputError(
-            "is not a prepared dataset: it has no data.toml", file=folder, remedy=REMEDY
-        ) from None
+        what = "is not a prepared dataset: it has no data.toml"
+        raise InputError(what, file=folder, remedy=REMEDY) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     except ValueError as error:
-        raise InputError(f"is damaged: {error}", file=path, remedy=AGAIN) from None
+        raise damaged(f"is damaged: {error}", path) from None
     if (theirs := table.pop("format", None)) != FORMAT:
         what = f"is a prepared dataset of format {theirs}, and this version reads format {FORMAT}"
         raise InputError(what, file=folder, remedy="prepare it again with this version")
     try:
-        content = _StoreTable.model_validate(table)
+        contents = StoreContents.model_validate(table)
     except ValidationError as error:
-        raise InputError(f"is damaged: {first_fault(error)}", file=path, remedy=AGAIN) from None
-    _check_sizes(folder, content.bytes)
-    return StoreContents(content.data, content.train.shards, content.train.links)
+        raise damaged(f"is damaged: {first_fault(error)}", path) from None
+    for name, size in contents.bytes.items():
+        if (found := _size(folder / name)) != size:
+            raise damaged(f"is damaged: it has {found:,} bytes, and {size:,} were written", folder / name)
+    return contents
 
 
 def is_store(folder: Path) -> bool:
@@ -182,30 +175,16 @@ def check_store(folder: Path, at_most: int | None = None) -> int:
         if end:
             raise ValueError
     except (OSError, ValueError):
-        raise InputError("is damaged", file=folder / CHECKSUMS, remedy=AGAIN) from None
-    files = sorted((_size(folder / name), name) for name in expected)
-    budget, done = at_most, 0
-    for size, name in files:
-        if budget is not None:
-            if size > budget:
-                break
-            budget -= size
+        raise damaged("is damaged", folder / CHECKSUMS) from None
+    done = read = 0
+    for size, name in sorted((_size(folder / name), name) for name in expected):
+        read += size
+        if at_most is not None and read > at_most:
+            break
         if _sha256(folder / name) != expected[name]:
-            raise InputError(
-                "is not what was written: its checksum differs", file=folder / name, remedy=AGAIN
-            )
+            raise damaged("is not what was written: its checksum differs", folder / name)
         done += 1
     return done
-
-
-def _check_sizes(folder: Path, sizes: dict[str, int]) -> None:
-    for name, size in sizes.items():
-        if (found := _size(folder / name)) != size:
-            raise InputError(
-                f"is damaged: it has {found:,} bytes, and {size:,} were written",
-                file=folder / name,
-                remedy=AGAIN,
-            )
 
 
 def _size(path: Path) -> int:
