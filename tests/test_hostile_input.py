@@ -322,7 +322,7 @@ def service_with_key(tiny_run: Path) -> Iterator[Any]:
     pytest.importorskip("fastapi", reason="needs the extra `serve`")
     from loopback import Loopback
 
-    from rnnsearch.serving.app import AppOptions, make_app
+    from rnnsearch.serving.app import Options, make_app
     from rnnsearch.serving.guard import Keys
     from rnnsearch.serving.limits import Limits
     from rnnsearch.serving.metrics import Metrics
@@ -330,7 +330,7 @@ def service_with_key(tiny_run: Path) -> Iterator[Any]:
     from rnnsearch.serving.service import Service
 
     service = Service(Models(load_models([model_place(str(tiny_run))])), Limits(), Metrics())
-    server = Loopback(make_app(service, AppOptions(Keys([KEY]), page={})))
+    server = Loopback(make_app(service, Options(keys=Keys([KEY]), page={})))
     yield server
     server.end()
 

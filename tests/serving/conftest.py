@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ pytest.importorskip("fastapi", reason="needs the extra serve")
 from loopback import Loopback
 from starlette.testclient import TestClient
 
-from rnnsearch.serving.app import AppOptions, make_app
+from rnnsearch.serving.app import Options, make_app
 from rnnsearch.serving.limits import Limits
 from rnnsearch.serving.metrics import Metrics
 from rnnsearch.serving.served_models import Models, ServedModel, load_models, model_place
@@ -25,6 +26,7 @@ from rnnsearch.serving.service import Service
 LIMITS = Limits(
     characters=2_000, texts=20, sentences=40, beam=10, nbest=5, queue=100, deadline=30.0, batch=16
 )
+NO_PAGE = Options(page={})
 
 
 @pytest.fixture(scope="session")
@@ -38,54 +40,50 @@ def make_service(served: list[ServedModel]) -> Callable[..., Service]:
     return lambda **limits: Service(Models(served), replace(LIMITS, **limits), Metrics())
 
 
+def client_for(service: Service, options: Options) -> TestClient:
+    return TestClient(make_app(service, options), raise_server_exceptions=False)  # type: ignore[arg-type]
+
+
 @pytest.fixture(scope="session")
 def client(make_service: Callable[..., Service]) -> Iterator[TestClient]:
-    with TestClient(make_app(make_service(), AppOptions(page={})), raise_server_exceptions=False) as client:  # type: ignore[arg-type]
+    with client_for(make_service(), NO_PAGE) as client:
         yield client
 
 
 @pytest.fixture
 def client_of(make_service: Callable[..., Service]) -> Iterator[Callable[..., TestClient]]:
-    """client_of(options, queue=3, …): of a service of its own."""
-    opened: list[TestClient] = []
-
-    def make(options: AppOptions | None = None, **limits: Any) -> TestClient:
-        app = make_app(make_service(**limits), options or AppOptions(page={}))
-        opened.append(TestClient(app, raise_server_exceptions=False))  # type: ignore[arg-type]
-        return opened[-1].__enter__()
-
-    yield make
-    for each in opened:
-        each.__exit__(None, None, None)
-
-
-@pytest.fixture(scope="session")
-def loopback(make_service: Callable[..., Service]) -> Iterator[Loopback]:
-    """A service with two models, shared by all tests."""
-    server = Loopback(make_app(make_service(), AppOptions(page={})))
-    yield server
-    server.end()
+    """client_of(keys=…): of a service with these options."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(client_for(make_service(), replace(NO_PAGE, **options)))
 
 
 @pytest.fixture
 def loopback_of(make_service: Callable[..., Service]) -> Iterator[Callable[..., Loopback]]:
     """loopback_of(service, options): one of the test's own."""
-    opened: list[Loopback] = []
+    with ExitStack() as stack:
 
-    def make(service: Service | None = None, options: AppOptions | None = None) -> Loopback:
-        opened.append(Loopback(make_app(service or make_service(), options or AppOptions(page={}))))
-        return opened[-1]
+        def make(service: Service | None = None, options: Options = NO_PAGE) -> Loopback:
+            server = Loopback(make_app(service or make_service(), options))
+            stack.callback(server.end)
+            return server
 
-    yield make
-    for each in opened:
-        each.end()
+        yield make
 
 
-class HeldModel:
-    """In place of the work of a service: every batch waits until `go` is set. begun: how many batches have
+@pytest.fixture(scope="session")
+def loopback(make_service: Callable[..., Service]) -> Iterator[Loopback]:
+    """A service with two models, shared by all tests."""
+    server = Loopback(make_app(make_service(), NO_PAGE))
+    yield server
+    server.end()
+
+
+class Held:
+    """A service whose batches wait until `go` is set. server: it, behind a socket. batches: those that have
     begun."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, server: Loopback) -> None:
+        self.service, self.server = service, server
         self.go, self.batches = threading.Event(), []
         work = service.queue._work
 
@@ -96,8 +94,24 @@ class HeldModel:
 
         service.queue._work = held
 
-    def wait_for_batches(self, count: int) -> None:
-        wait_until(lambda: len(self.batches) >= count)
+    def wait_for_batch(self) -> None:
+        wait_until(lambda: len(self.batches) >= 1)
+
+    def wait_for_queue(self, length: int) -> None:
+        wait_until(lambda: len(self.service.queue) == length)
+
+
+@pytest.fixture
+def held_of(
+    make_service: Callable[..., Service], loopback_of: Callable[..., Loopback]
+) -> Callable[..., Held]:
+    """held_of(queue=3, …): with other limits."""
+
+    def make(**limits: Any) -> Held:
+        service = make_service(**limits)
+        return Held(service, loopback_of(service))
+
+    return make
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:

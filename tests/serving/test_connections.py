@@ -13,23 +13,23 @@ import pytest
 from loopback import Loopback, read_to_end
 
 from rnnsearch.serving import guard, server
-from rnnsearch.serving.service import Service
 
-from .conftest import HeldModel, wait_until
+from .conftest import Held, wait_until
 
 CHUNKED = (
     b"POST /v1/translate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
     b"Transfer-Encoding: chunked\r\n\r\n"
 )
-BODY = json.dumps({"text": "A cat .", "model": "en-fr"}).encode()
 
 
-def request(body: bytes = BODY, path: str = "/v1/translate", length: int | None = None) -> bytes:
-    head = (
-        f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: "
-        f"{len(body) if length is None else length}"
-    )
-    return head.encode() + b"\r\n\r\n" + body
+def request(
+    body: bytes | None = None, *, length: int | None = None, path: str = "/v1/translate", **fields: Any
+) -> bytes:
+    """Returns a request of this body, or of these fields."""
+    if body is None:
+        body = json.dumps(fields or {"text": "A cat .", "model": "en-fr"}).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: "
+    return f"{head}{len(body) if length is None else length}\r\n\r\n".encode() + body
 
 
 @pytest.fixture
@@ -62,19 +62,17 @@ def test_a_request_that_does_not_arrive_is_given_up(loopback: Loopback, sent: by
 
 @pytest.mark.usefixtures("quick")
 def test_a_drop_now_and_then_does_not_keep_a_connection(loopback: Loopback) -> None:
-    with loopback.connect() as slow:
-        slow.settimeout(0.05)
-        answer = None
+    answer = None
+    with loopback.connect(timeout=0.05) as slow:
         for byte in request():
             try:
                 slow.sendall(bytes([byte]))
                 answer = slow.recv(100)
-                break
             except TimeoutError:
                 continue
             except OSError:
                 answer = b""
-                break
+            break
     assert answer is not None, "the whole request went through"
     assert answer == b"" or answer.startswith(b"HTTP/1.1 408 ")
     wait_until(lambda: loopback.connections == 0)
@@ -93,23 +91,19 @@ def test_slow_clients_do_not_keep_others_waiting(loopback: Loopback) -> None:
     wait_until(lambda: loopback.connections == 0)
 
 
-def test_a_half_closed_connection_is_taken_for_gone(
-    make_service: Callable[..., Service], loopback_of: Any
-) -> None:
-    service = make_service()
-    held = HeldModel(service)
-    server = loopback_of(service)
-    with server.connect() as first:
+def test_a_half_closed_connection_is_taken_for_gone(held_of: Callable[..., Held]) -> None:
+    held = held_of()
+    with held.server.connect() as first:
         first.sendall(request())
-        held.wait_for_batches(1)
-        with server.connect() as half:
+        held.wait_for_batch()
+        with held.server.connect() as half:
             half.sendall(request())
-            wait_until(lambda: len(service.queue) == 1)
+            held.wait_for_queue(1)
             half.shutdown(socket.SHUT_WR)
-            wait_until(lambda: len(service.queue) == 0)
+            held.wait_for_queue(0)
         held.go.set()
         assert first.recv(100).startswith(b"HTTP/1.1 200 ")
-    wait_until(lambda: server.connections == 0)
+    wait_until(lambda: held.server.connections == 0)
 
 
 @pytest.mark.usefixtures("quick")

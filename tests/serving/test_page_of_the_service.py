@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from browser import NEEDS_CHROMIUM, Page, browser
 
-from rnnsearch.serving.app import AppOptions
+from rnnsearch.serving.app import Options
 from rnnsearch.serving.guard import Keys
 from rnnsearch.translation.translator import Translator
 
@@ -21,7 +21,7 @@ SENTENCE = "The black cat sleeps."
 
 @pytest.fixture
 def page(loopback_of: Callable[..., Any], tmp_path: Path) -> Iterator[Page]:
-    server = loopback_of(None, AppOptions())
+    server = loopback_of(None, Options())
     with browser(tmp_path) as tab:
         tab.open(server.address)
         tab.wait("document.querySelectorAll('#model option').length === 2")
@@ -63,7 +63,7 @@ def test_a_service_with_keys_asks_for_one(
     loopback_of: Callable[..., Any], tmp_path: Path, tiny_run: Path
 ) -> None:
     key = "a-key-of-the-service-1"
-    server = loopback_of(None, AppOptions(keys=Keys([key])))
+    server = loopback_of(None, Options(keys=Keys([key])))
     with browser(tmp_path) as tab:
         tab.open(server.address)
         tab.wait("document.querySelectorAll('#model option').length === 2")

@@ -1,4 +1,4 @@
-"""Keys, origins, headers, logs, the page, and code that is not run."""
+"""Keys, origins, headers, logs, pages, and the models that are served."""
 
 from __future__ import annotations
 
@@ -14,58 +14,41 @@ import pytest
 from starlette.testclient import TestClient
 
 from rnnsearch.errors import InputError
-from rnnsearch.serving.app import AppOptions, make_app
+from rnnsearch.serving.app import Options
 from rnnsearch.serving.guard import Keys
 from rnnsearch.serving.limits import Limits
 from rnnsearch.serving.metrics import Metrics
 from rnnsearch.serving.served_models import Models, load_models, model_place
 from rnnsearch.serving.service import Service
 
-KEY = "a-key-of-some-length"
+from .conftest import client_for
+
+KEY, OTHER = "a-key-of-some-length", "another-key-of-some-length"
 ASK = {"text": "A cat .", "model": "en-fr"}
 
 
 def test_without_a_valid_key_nothing_is_translated(client_of: Callable[..., TestClient]) -> None:
-    client = client_of(AppOptions(Keys([KEY, "another-key-of-some-length"]), page={}))
-    wrong: list[dict[str, str]] = [
-        {},
-        {"Authorization": f"Bearer {KEY}x"},
-        {"Authorization": f"Basic {KEY}"},
-        {"X-API-Key": "é" * 20},
-    ]
+    client = client_of(keys=Keys([KEY, OTHER]))
+    bearer = "Authorization"
+    wrong = [{}, {bearer: f"Bearer {KEY}x"}, {bearer: f"Basic {KEY}"}, {"X-API-Key": ("é" * 20).encode()}]
+    paths = ("POST", "/v1/translate"), ("POST", "/v1/align"), ("POST", "/v1/score"), ("GET", "/metrics")
     for headers in wrong:
-        for path in ("/v1/translate", "/v1/align", "/v1/score"):
-            answer = client.post(
-                path, json=ASK, headers={name: value.encode() for name, value in headers.items()}
-            )
-            assert answer.status_code == 401
-            assert answer.headers["www-authenticate"] == "Bearer"
+        for method, path in paths:
+            answer = client.request(method, path, headers=headers)  # type: ignore[arg-type]
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
             assert "API key" in answer.json()["error"]["message"]
-        assert (
-            client.get(
-                "/metrics", headers={name: value.encode() for name, value in headers.items()}
-            ).status_code
-            == 401
-        )
-    for right in ({"Authorization": f"Bearer {KEY}"}, {"X-API-Key": "another-key-of-some-length"}):
+    for right in ({bearer: f"Bearer {KEY}"}, {"X-API-Key": OTHER}):
         assert client.post("/v1/translate", json=ASK, headers=right).status_code == 200
     for path in ("/health", "/ready", "/languages", "/docs", "/openapi.json"):
         assert client.get(path).status_code == 200
-
-
-def test_libretranslates_clients_give_their_key_among_the_fields(
-    client_of: Callable[..., TestClient],
-) -> None:
-    client = client_of(AppOptions(Keys([KEY]), page={}))
+    # LibreTranslate's clients give their key among the fields.
     fields = {"q": "A cat .", "source": "en", "target": "fr"}
     for path in ("/translate", "/detect"):
         assert client.post(path, json=fields).status_code == 403
-        assert client.post(path, json=fields | {"api_key": "wrong"}).json() == {
-            "error": "the API key is not valid"
-        }
-        assert client.post(path, json=fields | {"api_key": KEY}).status_code == 200
-        assert client.post(path, data=fields | {"api_key": KEY}).status_code == 200
-        assert client.post(path, params=fields | {"api_key": KEY}).status_code == 200
+        refused = client.post(path, json=fields | {"api_key": "wrong"})
+        assert refused.json() == {"error": "the API key is not valid"}
+        for way in ("json", "data", "params"):
+            assert client.post(path, **{way: fields | {"api_key": KEY}}).status_code == 200  # type: ignore[arg-type]
     assert client.get("/frontend/settings").json()["keyRequired"] is True
 
 
@@ -73,69 +56,56 @@ def test_keys_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text(f"# of the team\n\n{KEY}\n")
     keys = Keys.read(file)
-    assert keys.allows(KEY)
-    assert not keys.allows(KEY[:-1])
-    assert not keys.allows(None)
-    file.write_text("# none\n")
-    with pytest.raises(InputError, match="holds no key"):
-        Keys.read(file)
-    file.write_text(f"{KEY}\nshort\n")
-    with pytest.raises(InputError, match=r"keys:2: a key has at least 16 characters"):
-        Keys.read(file)
-    with pytest.raises(InputError, match="cannot be read"):
-        Keys.read(tmp_path / "absent")
+    assert [keys.allows(key) for key in (KEY, KEY[:-1], None)] == [True, False, False]
+    for content, message in (
+        ("# none\n", "holds no key"),
+        (f"{KEY}\nshort\n", r"keys:2: a key has at least 16 characters"),
+        (None, "cannot be read"),
+    ):
+        file.unlink() if content is None else file.write_text(content)
+        with pytest.raises(InputError, match=message):
+            Keys.read(file)
 
 
 def test_every_answer_has_safe_headers(client: TestClient) -> None:
-    answers = [
-        client.get("/"),
-        client.get("/docs"),
-        client.get("/nothing"),
+    for answer in (
+        *(client.get(path) for path in ("/", "/docs", "/nothing")),
         client.post("/v1/translate", json=ASK),
         client.post("/v1/translate", content=b"{"),
         client.post("/v1/translate", content=b"x" * 200_000),
         client.post("/translate", json={}),
-    ]
-    for answer in answers:
+    ):
         policy = answer.headers["content-security-policy"]
         assert "unsafe-inline" not in policy
         assert "unsafe-eval" not in policy.replace("wasm-unsafe-eval", "")
         assert "frame-ancestors 'none'" in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["referrer-policy"] == "no-referrer"
-        assert "server" not in answer.headers
-        assert "access-control-allow-origin" not in answer.headers
+        assert not {"server", "access-control-allow-origin"} & set(answer.headers)
 
 
 def test_other_origins_may_ask_only_if_they_are_named(
     client: TestClient, client_of: Callable[..., TestClient]
 ) -> None:
-    theirs = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
-    assert "access-control-allow-origin" not in client.options("/v1/translate", headers=theirs).headers
-    open_one = client_of(AppOptions(Keys([KEY]), ("https://example.org",), page={}))
-    allowed = open_one.options("/v1/translate", headers=theirs)
-    assert allowed.status_code == 200
-    assert allowed.headers["access-control-allow-origin"] == "https://example.org"
-    other = open_one.options("/v1/translate", headers=theirs | {"Origin": "https://other.example"})
-    assert "access-control-allow-origin" not in other.headers
+    def allowed(asked: TestClient, origin: str) -> str | None:
+        headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+        return asked.options("/v1/translate", headers=headers).headers.get("access-control-allow-origin")
+
+    theirs = "https://example.org"
+    open_one = client_of(keys=Keys([KEY]), origins=(theirs,))
+    assert allowed(open_one, theirs) == theirs
+    assert allowed(open_one, "https://other.example") is None
+    assert allowed(client, theirs) is None
 
 
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        ("localhost:8000", 200),
-        ("127.0.0.1", 200),
-        ("[::1]:80", 200),
-        ("LOCALHOST", 200),
-        ("evil.example", 400),
-    ],
-)
-def test_another_host_s_name_is_refused(client_of: Callable[..., TestClient], host: str, status: int) -> None:
+def test_another_host_s_name_is_refused(client_of: Callable[..., TestClient]) -> None:
     """A page elsewhere whose name is made to stand for this machine sends that name."""
-    client = client_of(AppOptions(hosts=("localhost", "127.0.0.1", "[::1]"), page={}))
-    answer = client.get("/health", headers={"Host": host})
-    assert answer.status_code == status
-    assert status == 200 or "--allowed-host" in answer.json()["error"]["message"]
+    client = client_of(hosts=("localhost", "127.0.0.1", "[::1]"))
+    for host in ("localhost:8000", "127.0.0.1", "[::1]:80", "LOCALHOST"):
+        assert client.get("/health", headers={"Host": host}).status_code == 200
+    answer = client.get("/health", headers={"Host": "evil.example"})
+    assert answer.status_code == 400
+    assert "--allowed-host" in answer.json()["error"]["message"]
 
 
 @pytest.fixture
@@ -145,38 +115,31 @@ def log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> py
     return caplog
 
 
+@pytest.mark.parametrize("log_text", [False, True])
 def test_logs_hold_no_text_of_users_unless_asked(
-    client_of: Callable[..., TestClient], log: pytest.LogCaptureFixture
+    client_of: Callable[..., TestClient], log: pytest.LogCaptureFixture, log_text: bool
 ) -> None:
-    def ask(client: TestClient) -> str:
-        log.clear()
-        secret = "xylophone"
-        for path, body in (
-            ("/v1/translate", {"text": secret, "model": "en-fr"}),
-            ("/v1/translate", {"text": secret, "model": secret}),
-            ("/v1/translate", {"text": secret, secret: 1}),
-            ("/translate", {"q": secret, "source": "en", "target": "fr"}),
-            (f"/translate?q={secret}&source=en&target=fr", {}),
-        ):
-            client.post(path, json=body)
-        client.get("/no/such/path?q=xylophone")
-        return log.text
-
-    silent = ask(client_of())
-    assert "GET /no/such/path 404" in silent
-    assert silent.count("POST /v1/translate 200") == 1
-    assert silent.count("POST /v1/translate 404") == 1
-    assert silent.count("POST /translate 200") == 2
-    assert "xylophone" not in silent
-    assert "xylophone" in ask(client_of(AppOptions(log_text=True, page={})))
+    client, secret = client_of(log_text=log_text), "xylophone"
+    for path, body in (
+        ("/v1/translate", {"text": secret, "model": "en-fr"}),
+        ("/v1/translate", {"text": secret, "model": secret}),
+        ("/v1/translate", {"text": secret, secret: 1}),
+        ("/translate", {"q": secret, "source": "en", "target": "fr"}),
+        (f"/translate?q={secret}&source=en&target=fr", {}),
+    ):
+        client.post(path, json=body)
+    client.get(f"/no/such/path?q={secret}")
+    assert (secret in log.text) == log_text
+    said = {"GET /no/such/path 404": 1, "POST /v1/translate 200": 1, "POST /v1/translate 404": 1}
+    for line, count in (said | {"POST /translate 200": 2}).items():
+        assert log.text.count(line) == count
 
 
 def test_metrics_count_requests_batches_and_words(client_of: Callable[..., TestClient]) -> None:
     client = client_of()
     client.post("/v1/translate", json={"text": "A cat .\nA dog .", "model": "en-fr"})
     client.post("/v1/translate", json={"text": "A cat .", "model": "none"})
-    text = client.get("/metrics").text
-    values = dict(re.findall(r"^(\S+?) (\S+)$", text, re.MULTILINE))
+    values = dict(re.findall(r"^(\S+?) (\S+)$", client.get("/metrics").text, re.MULTILINE))
     assert values['rnnsearch_requests_total{route="/v1/translate",status="200"}'] == "1.0"
     assert values['rnnsearch_requests_total{route="/v1/translate",status="404"}'] == "1.0"
     assert values["rnnsearch_batch_sentences_sum"] == "2.0"
@@ -190,13 +153,8 @@ def test_the_page_of_the_api_shows_every_route_and_loads_nothing(client: TestCli
     page = client.get("/docs")
     described = client.get("/openapi.json").json()
     assert set(described["paths"]) >= {
-        "/v1/translate",
-        "/v1/align",
-        "/v1/score",
-        "/translate",
-        "/detect",
-        "/languages",
-        "/health",
+        *("/v1/translate", "/v1/align", "/v1/score"),
+        *("/translate", "/detect", "/languages", "/health"),
     }
     for path in described["paths"]:
         assert f"{path}</code></h2>" in page.text
@@ -205,50 +163,49 @@ def test_the_page_of_the_api_shows_every_route_and_loads_nothing(client: TestCli
     assert "<script" not in page.text
     assert re.findall(r'(?:src|href)="(?!#|openapi\.json)[^"]*"', page.text) == []
     assert "sha256-" in page.headers["content-security-policy"]
-    examples = described["components"]["schemas"]["TranslateRequest"]["examples"]
-    assert client.post("/v1/translate", json=examples[0]).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["translate", "align", "score"])
+def test_the_examples_are_what_is_asked_and_answered(client: TestClient, path: str) -> None:
+    described = client.get("/openapi.json").json()
+    asked = described["components"]["schemas"][f"{path.title()}Request"]["examples"][0]
+    answer = client.post(f"/v1/{path}", json=asked)
+    content = described["paths"][f"/v1/{path}"]["post"]["responses"]["200"]["content"]
+    assert set(content["application/json"]["example"]) == set(answer.json())
 
 
 def test_a_page_is_served_from_its_folder_and_nothing_else(
     client_of: Callable[..., TestClient], tmp_path: Path
 ) -> None:
-    files = {"index.html": b"<title>page</title>", "assets/page.js": b"", "config.json": b"{}"}
+    client = client_of(page={"index.html": b"<title>page</title>", "assets/page.js": b""})
     (tmp_path / "secret").write_text("secret")
-    client = client_of(AppOptions(page=files))
     assert "<title>page</title>" in client.get("/").text
     assert client.get("/assets/page.js").headers["content-type"] == "text/javascript; charset=utf-8"
     config = client.get("/config.json").json()
-    assert config["engine"] == "http"
-    assert [model["name"] for model in config["models"]] == ["en-fr", "back"]
-    for path in (
-        "/../secret",
-        "/%2e%2e/secret",
-        "/assets/../../secret",
-        "/assets",
-        "/assets/",
-        "//etc/passwd",
-    ):
-        assert client.get(path).status_code == 404
+    assert (config["engine"], [model["name"] for model in config["models"]]) == ("http", ["en-fr", "back"])
+    for path in ("../secret", "%2e%2e/secret", "assets/../../secret", "assets", "assets/", "/etc/passwd"):
+        assert client.get(f"/{path}").status_code == 404
+
+
+# Models
+
+
+def changed_run(run: Path, folder: Path, pattern: str, new: str) -> str:
+    config = shutil.copytree(run, folder) / "config.toml"
+    config.write_text(re.sub(pattern, new, config.read_text()))
+    return str(folder)
 
 
 def test_code_that_a_run_names_is_not_executed(tiny_run: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(tiny_run, tmp_path / "run")
-    config = run / "config.toml"
-    config.write_text(re.sub(r'alignment = "\w+"', 'alignment = "os:getcwd"', config.read_text()))
+    run = changed_run(tiny_run, tmp_path / "run", r'alignment = "\w+"', 'alignment = "os:getcwd"')
     with pytest.raises(InputError, match=r"trust|code"):
-        load_models([model_place(str(run))])
+        load_models([model_place(run)])
 
 
-@pytest.mark.parametrize(
-    ("word", "name", "runs"),
-    [
-        ("run", "", ("run",)),
-        ("en-fr=some/run", "en-fr", ("some/run",)),
-        ("news=one+two", "news", ("one", "two")),
-    ],
-)
-def test_a_model_is_named_on_the_command_line(word: str, name: str, runs: tuple[str, ...]) -> None:
-    assert model_place(word) == (name, runs, "")
+def test_a_run_without_language_codes_is_called_as_its_folder(tiny_run: Path, tmp_path: Path) -> None:
+    run = changed_run(tiny_run, tmp_path / "my-run", r'(source|target)_language = "\w+"', r'\1_language = ""')
+    (model,) = load_models([model_place(run)])
+    assert (model.name, model.source, model.target) == ("my-run", "", "")
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "vocabulary.source.txt", "config.toml"])
@@ -262,7 +219,13 @@ def test_a_run_that_has_changed_is_not_loaded_again(tiny_run: Path, tmp_path: Pa
         load_models([place])
 
 
-def test_models_that_cannot_be_named_so(tiny_run: Path) -> None:
+def test_a_model_is_named_on_the_command_line(tiny_run: Path) -> None:
+    for word, place in {
+        "run": ("", ("run",)),
+        "en-fr=some/run": ("en-fr", ("some/run",)),
+        "news=one+two": ("news", ("one", "two")),
+    }.items():
+        assert model_place(word) == (*place, "")
     for word in ("a b=run", "=run", "x=", "x=a++b"):
         with pytest.raises(InputError):
             model_place(word)
@@ -286,17 +249,14 @@ def of_one_pair(
         patch.setenv("RNNSEARCH_MODELS", str(home))
         words = (f"en-fr={tiny_run}", "en-fr", f"news={tiny_run}", "fr-en")
         models = Models(load_models([model_place(word) for word in words]))
-    app = make_app(Service(models, Limits(), Metrics()), AppOptions())
-    with TestClient(app) as client:  # type: ignore[arg-type]
+    with client_for(Service(models, Limits(), Metrics()), Options()) as client:
         yield client
 
 
 def test_models_of_one_pair_have_names_and_a_default(of_one_pair: TestClient, tiny_run: Path) -> None:
     listed = of_one_pair.get("/v1/models").json()["models"]
-    names = [tiny_run.name, "en-fr", "news", "fr-en"]
-    assert [(one["name"], one["default"]) for one in listed] == list(
-        zip(names, (True, False, False, True), strict=True)
-    )
+    names = {tiny_run.name: True, "en-fr": False, "news": False, "fr-en": True}
+    assert [(one["name"], one["default"]) for one in listed] == list(names.items())
     languages = of_one_pair.get("/languages").json()
     assert [(one["code"], one["targets"]) for one in languages] == [("en", ["fr"]), ("fr", ["en"])]
     config = of_one_pair.get("/config.json").json()
@@ -321,23 +281,16 @@ def test_which_model_a_request_means(
     of_one_pair: TestClient, tiny_run: Path, asked: dict[str, str], model: str | int | None
 ) -> None:
     answer = of_one_pair.post("/v1/translate", json={"text": "A cat .", **asked})
-    if isinstance(model, int):
-        assert answer.status_code == model
-    else:
-        assert answer.json()["model"] == (model or tiny_run.name)
+    found = answer.status_code if isinstance(model, int) else answer.json()["model"]
+    assert found == (model or tiny_run.name)
 
 
-def test_a_run_without_language_codes_is_called_as_its_folder(tiny_run: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(tiny_run, tmp_path / "my-run")
-    config = run / "config.toml"
-    config.write_text(re.sub(r'(source|target)_language = "\w+"', r'\1_language = ""', config.read_text()))
-    (model,) = load_models([model_place(str(run))])
-    assert (model.name, model.source, model.target) == ("my-run", "", "")
+GOOD: dict[str, Any] = {"q": "A cat .", "source": "en", "target": "fr"}
 
 
-def test_fields_of_libretranslate_that_cannot_be(client: TestClient) -> None:
-    good: dict[str, Any] = {"q": "A cat .", "source": "en", "target": "fr"}
-    for change, says in (
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
         ({"q": None}, "q: it is not a text"),
         ({"q": 4}, "q: it is not a text"),
         ({"q": ["a", 4]}, "q 2: it is not a text"),
@@ -348,20 +301,26 @@ def test_fields_of_libretranslate_that_cannot_be(client: TestClient) -> None:
         ({"format": "html"}, "format: "),
         ({"alternatives": -1}, "alternatives"),
         ({"alternatives": "many"}, "alternatives"),
-    ):
-        answer = client.post(
-            "/translate", content=json.dumps(good | change), headers={"Content-Type": "application/json"}
-        )
-        assert answer.status_code == 400, change
-        assert says in answer.json()["error"]
-    assert (
-        client.post("/translate", content=b"[", headers={"Content-Type": "application/json"}).status_code
-        == 400
-    )
-    assert client.post("/translate", json=good | {"q": "a" * 2_001}).status_code == 413
-    assert client.post("/translate", json=good | {"source": "fr"}).json() == {"translatedText": "A cat ."}
-    assert client.post("/detect", json={"q": ""}).json() == []
-    two = client.post(
-        "/translate", json=good | {"q": ["A cat .", "A dog ."], "alternatives": 1, "source": "auto"}
-    ).json()
+    ],
+    ids=str,
+)
+def test_fields_of_libretranslate_that_cannot_be(
+    client: TestClient, change: dict[str, Any], says: str
+) -> None:
+    content, kind = json.dumps(GOOD | change), {"Content-Type": "application/json"}
+    answer = client.post("/translate", content=content, headers=kind)
+    assert answer.status_code == 400
+    assert says in answer.json()["error"]
+
+
+def test_fields_of_libretranslate(client: TestClient) -> None:
+    def post(path: str = "/translate", **change: Any) -> Any:
+        return client.post(path, json=GOOD | change)
+
+    kind = {"Content-Type": "application/json"}
+    assert client.post("/translate", content=b"[", headers=kind).status_code == 400
+    assert post(q="a" * 2_001).status_code == 413
+    assert post(source="fr").json() == {"translatedText": "A cat ."}
+    assert post("/detect", q="").json() == []
+    two = post(q=["A cat .", "A dog ."], alternatives=1, source="auto").json()
     assert [len(two[key]) for key in ("translatedText", "alternatives", "detectedLanguage")] == [2, 2, 2]

@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="needs the extra serve")
 
+from rnnsearch.serving.metrics import Metrics
 from rnnsearch.serving.work_queue import Task, WorkQueue
 
 
@@ -35,7 +36,7 @@ class Held:
 
 def in_loop(work: Callable[..., Any], test: Callable[[WorkQueue], Any], **options: Any) -> Any:
     async def run() -> Any:
-        queue = WorkQueue(work, **({"batch": 4, "capacity": 10} | options))
+        queue = WorkQueue(work, Metrics(), **({"batch": 4, "capacity": 10} | options))
         queue.begin()
         try:
             return await test(queue)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import faulthandler
+import json
 import socket
 import threading
 import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 from rnnsearch.serving.guard import Guard
 from rnnsearch.serving.limits import SHUTDOWN_SECONDS
@@ -36,6 +41,19 @@ class Loopback:
             with contextlib.suppress(OSError):
                 client.sendall(sent)
             return read_to_end(client)
+
+    def post(self, path: str = "/v1/translate", **fields: Any) -> tuple[int, Mapping[str, str], Any]:
+        """Returns status, headers and JSON, or text, of the answer to these fields, or to GET without any."""
+        body = json.dumps(fields).encode() if fields else None
+        request = Request(self.address + path, body, {"Content-Type": "application/json"})
+        try:
+            answer = urlopen(request, timeout=30)
+        except HTTPError as error:
+            answer = error
+        with answer:
+            text = answer.read().decode()
+            kind = answer.headers["Content-Type"]
+            return answer.status, answer.headers, json.loads(text) if kind == "application/json" else text
 
     @property
     def connections(self) -> int:

@@ -102,11 +102,11 @@ def serve(
     for name in NEEDED:
         if find_spec(name) is None:
             raise InputError(f"the command serve needs {name}", remedy="pip install 'rnnsearch[serve]'")
-    from rnnsearch.serving.app import AppOptions
+    from rnnsearch.serving.app import Options
     from rnnsearch.serving.guard import Keys
     from rnnsearch.serving.limits import Limits
     from rnnsearch.serving.served_models import model_place
-    from rnnsearch.serving.server import ProcessOptions, allowed_hosts, bound_socket
+    from rnnsearch.serving.server import allowed_hosts, bound_socket
     from rnnsearch.serving.server import serve as serve_here
 
     limits = Limits(
@@ -120,9 +120,18 @@ def serve(
         deadline=deadline,
         batch=batch_size,
     )
-    keys = Keys.read(api_keys) if api_keys else Keys([])
+    keys = Keys.read(api_keys) if api_keys else Keys()
     with bound_socket(host, port) as bound:
-        hosts = allowed_hosts(bound, host, allowed_host or ())
-        app = AppOptions(keys, cors_origin or (), hosts, log_text)
-        places = tuple(map(model_place, runs))
-        serve_here(bound, ProcessOptions(places, limits, app, device, precision, threads, workers), say)
+        options = Options(
+            places=tuple(map(model_place, runs)),
+            limits=limits,
+            device=device,
+            precision=precision,
+            threads=threads,
+            workers=workers,
+            keys=keys,
+            origins=cors_origin or (),
+            hosts=allowed_hosts(bound, host, allowed_host or ()),
+            log_text=log_text,
+        )
+        serve_here(bound, options, say)

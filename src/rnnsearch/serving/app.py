@@ -2,52 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+import json
+import re
+from base64 import b64encode
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib import resources
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 
-from rnnsearch.page import page_files
+from rnnsearch.drawing.page import render
+from rnnsearch.page import KINDS, page_files
 from rnnsearch.serving.guard import Guard, Keys
 from rnnsearch.serving.libretranslate import libretranslate
-from rnnsearch.serving.limits import GIVE_UP_SECONDS, RefusalError, busy
-from rnnsearch.serving.page import page
-from rnnsearch.serving.routes import json_response, shown, v1
-from rnnsearch.serving.schema import first_fault
+from rnnsearch.serving.limits import GIVE_UP_SECONDS, Limits, RefusalError, busy, json_response
+from rnnsearch.serving.routes import first_fault, v1
+from rnnsearch.serving.served_models import ModelPlace
 from rnnsearch.serving.service import Service
 from rnnsearch.system.extras import package_version
 
-_MESSAGES = {
-    404: "there is nothing at this path; / and /docs show what there is",
-    405: "this path does not take this method",
-}
-_UNREADABLE = "the body is not JSON in UTF-8, is nested too deeply, or holds a number of too many digits"
+_STYLE = re.compile("<style>(.*?)</style>", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class AppOptions:
-    """The settings of the application.
+class Options:
+    """The settings of the service; they can be pickled.
 
-    keys: without any, everybody may ask. origins: of other sites whose pages may ask (CORS). hosts: names in
-    the Host header that are answered; empty for any. log_text: whether the log holds texts. page: files of
-    the page at `/`.
+    places: of the models. threads: CPU threads of each process, 0 = all cores over `workers`. keys: without
+    any, everybody may ask. origins: of other sites whose pages may ask (CORS). hosts: names in the Host
+    header that are answered; empty for any. log_text: whether the log holds texts. page: files of the page
+    at `/`; without any, the API is described there.
     """
 
-    keys: Keys = field(default_factory=lambda: Keys([]))
+    places: tuple[ModelPlace, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    device: str = "cpu"
+    precision: str | None = None
+    threads: int = 0
+    workers: int = 1
+    keys: Keys = field(default_factory=Keys)
     origins: Sequence[str] = ()
     hosts: Collection[str] = ()
     log_text: bool = False
     page: Mapping[str, bytes] = field(default_factory=page_files)
 
 
-def make_app(service: Service, options: AppOptions | None = None) -> Guard:
+def make_app(service: Service, options: Options) -> Guard:
     """Returns the ASGI application. Its queue begins with it and ends with it."""
-    options = options or AppOptions()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -67,11 +75,13 @@ def make_app(service: Service, options: AppOptions | None = None) -> Guard:
     app.include_router(v1(service))
     app.include_router(libretranslate(service, options.keys))
     app.include_router(_operations(service))
-    app.include_router(page(app, service, options.page, keys=options.keys.needed))
-    app.add_exception_handler(RefusalError, _refused)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _internal)
+    app.include_router(_pages(app, service, options))
+    examples = resources.files("rnnsearch.serving").joinpath("examples.json").read_text(encoding="utf-8")
+    for path, example in json.loads(examples).items():
+        for operation in app.openapi()["paths"][path].values():  # which the application keeps
+            operation["responses"]["200"]["content"] = {"application/json": {"example": example}}
+    for kind in (RefusalError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, _refused)
     if options.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -80,34 +90,27 @@ def make_app(service: Service, options: AppOptions | None = None) -> Guard:
             allow_headers=["Authorization", "Content-Type", "X-API-Key"],
             expose_headers=["Retry-After"],
         )
-    return Guard(
-        app,
-        body=service.limits.body,
-        keys=options.keys,
-        metrics=service.metrics,
-        hosts=options.hosts,
-        log_text=options.log_text,
-    )
+    body, metrics = service.limits.body, service.metrics
+    return Guard(app, body, options.keys, metrics, options.hosts, options.log_text)
 
 
 def _operations(service: Service) -> APIRouter:
     """Returns the routes for whoever runs the service."""
     router = APIRouter(tags=["operation"])
+    queue = service.queue
 
-    @router.get("/health", summary="Whether the process answers", responses=shown({"status": "ok"}))
+    @router.get("/health", summary="Whether the process answers")
     async def health() -> Response:
         return json_response({"status": "ok", "version": package_version()})
 
-    answer = shown({"status": "ready", "queue": 0})
-
-    @router.get("/ready", summary="Whether it can take work now", responses=answer)
+    @router.get("/ready", summary="Whether it can take work now")
     async def ready() -> Response:
         """503 while the models are loaded, when the queue is full, and when the service is ending."""
-        if not service.queue.alive:
+        if not queue.alive:
             raise busy("the models are not at work", 5)
-        if len(service.queue) >= service.queue.capacity:
+        if len(queue) >= queue.capacity:
             raise busy("the queue is full", 2)
-        return json_response({"status": "ready", "queue": len(service.queue)})
+        return json_response({"status": "ready", "queue": len(queue)})
 
     @router.get("/metrics", summary="Counters and histograms, for Prometheus")
     async def metrics() -> Response:
@@ -116,30 +119,67 @@ def _operations(service: Service) -> APIRouter:
     return router
 
 
-async def _refused(request: Request, error: Any) -> Response:
-    response = json_response(error.to_dict(request.url.path))
-    response.status_code = error.status
-    response.headers.update(error.headers)
-    return response
+def _pages(app: FastAPI, service: Service, options: Options) -> APIRouter:
+    """Returns the routes of the page at `/`, which asks this service, and of the API's page at `/docs`."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/docs")
+    async def docs(request: Request) -> Response:
+        return _api_page(app, service, str(request.base_url))
+
+    @router.get("/config.json")
+    async def config() -> Response:
+        models = [model.to_dict() for model in service.models]
+        examples = {model.name: model.examples for model in service.models}
+        keys = options.keys.needed
+        return json_response({"engine": "http", "keys": keys, "models": models, "examples": examples})
+
+    for name, content in options.page.items():  # no path leads elsewhere
+        router.get(f"/{name}")(_file(content, KINDS[name[name.rindex(".") :]]))
+    index = options.page.get("index.html")
+    router.get("/")(docs if index is None else _file(index, KINDS[".html"]))
+    return router
 
 
-async def _invalid(request: Request, error: Any) -> Response:
-    """Answers with the first thing that is wrong; what was sent is not repeated."""
-    first = error.errors()[0]
-    refusal = RefusalError(422, first_fault(error.errors()))
-    if first["type"] == "json_invalid":
-        refusal = RefusalError(400, f"the body is not JSON: {first.get('ctx', {}).get('error', '')}")
-    elif tuple(first["loc"]) == ("body",) and "json" not in request.headers.get("content-type", ""):
-        refusal = RefusalError(415, "send JSON, with the header Content-Type: application/json")
-    return await _refused(request, refusal)
+def _file(content: bytes, kind: str) -> Callable[[], Coroutine[Any, Any, Response]]:
+    async def file() -> Response:
+        return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
+
+    return file
 
 
-async def _http(request: Request, error: Any) -> Response:
-    if error.detail == "There was an error parsing the body":
-        return await _refused(request, RefusalError(400, _UNREADABLE))
-    message = _MESSAGES.get(error.status_code, str(error.detail))
-    return await _refused(request, RefusalError(error.status_code, message))
+def _api_page(app: FastAPI, service: Service, base: str) -> HTMLResponse:
+    """Returns the OpenAPI description as a page without scripts, with examples for the address `base`.
+
+    The page's style sheet is in it; the policy names it by its hash, and allows nothing else.
+    """
+    listed = ", ".join(f"{model.name} ({model.source} to {model.target})" for model in service.models)
+    html = render("api.html", described=app.openapi(), models=listed, base=base.rstrip("/"), dumps=json.dumps)
+    style = "".join(_STYLE.findall(html))
+    allowed = b64encode(sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"
+    return HTMLResponse(html, headers={"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"})
 
 
-async def _internal(request: Request, error: Any) -> Response:
-    return await _refused(request, RefusalError(500, "internal error: the service's log has more"))
+async def _refused(request: Request, error: Exception) -> Response:
+    """Answers for an error that a route raised; what was sent is not repeated."""
+    refusal = RefusalError(500, "internal error: the service's log has more")
+    if isinstance(error, RefusalError):
+        refusal = error
+    elif isinstance(error, RequestValidationError):
+        first, kind = error.errors()[0], request.headers.get("content-type", "")
+        refusal = RefusalError(422, first_fault(error.errors()))
+        if first["type"] == "json_invalid":
+            refusal = RefusalError(400, f"the body is not JSON: {first.get('ctx', {}).get('error', '')}")
+        elif tuple(first["loc"]) == ("body",) and "json" not in kind:
+            refusal = RefusalError(415, "send JSON, with the header Content-Type: application/json")
+    elif isinstance(error, HTTPException):
+        what = str(error.detail)
+        if what == "There was an error parsing the body":
+            what = "the body is not JSON in UTF-8, is nested too deeply, or holds a number of too many digits"
+        elif error.status_code == 404:
+            what = "there is nothing at this path; / and /docs show what there is"
+        elif error.status_code == 405:
+            what = f"this path takes {(error.headers or {}).get('Allow')}"
+        refusal = RefusalError(error.status_code, what)
+    return refusal.response(request.url.path)

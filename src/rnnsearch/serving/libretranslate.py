@@ -10,9 +10,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from rnnsearch.serving.guard import Keys, key_of
 from rnnsearch.serving.languages import language_name
-from rnnsearch.serving.limits import RefusalError
-from rnnsearch.serving.routes import json_response, shown
-from rnnsearch.serving.schema import Name, Text, as_list, first_fault
+from rnnsearch.serving.limits import RefusalError, json_response
+from rnnsearch.serving.routes import Name, Text, as_list, first_fault
 from rnnsearch.serving.service import Service
 from rnnsearch.system.parsing import parse_json
 
@@ -42,37 +41,26 @@ def libretranslate(service: Service, keys: Keys) -> APIRouter:
     models = service.models
 
     @router.post(
-        "/translate",
-        summary="Translate, as LibreTranslate does",
-        openapi_extra=_body_of(TranslateFields),
-        responses=shown({"translatedText": "la maison"}),
+        "/translate", summary="Translate, as LibreTranslate does", openapi_extra=_body_of(TranslateFields)
     )
     async def translate(request: Request) -> Response:
-        fields = await _fields(request, TranslateFields, keys)
-        return json_response(await _translated(service, fields))
+        return json_response(await _translated(service, await _fields(request, TranslateFields, keys)))
 
     @router.post(
         "/detect",
         summary="Which of the served languages a text is in",
         openapi_extra=_body_of(DetectFields),
-        responses=shown([{"language": "en", "confidence": 99.8}]),
     )
     async def detect_language(request: Request) -> Response:
         text = "\n".join(as_list((await _fields(request, DetectFields, keys)).q))
         if len(text) > service.limits.characters:
             raise RefusalError(400, f"the text has more than {service.limits.characters:,} characters")
-        found = service.identifier.rank(text, models.languages)
-        return json_response([_confidence(code, probability) for code, probability in found])
+        return json_response([_confidence(*each) for each in service.identifier.rank(text, models.languages)])
 
-    @router.get(
-        "/languages",
-        summary="The languages that are served",
-        responses=shown([{"code": "en", "name": "English", "targets": ["fr"]}]),
-    )
+    @router.get("/languages", summary="The languages that are served")
     async def languages() -> Response:
-        return json_response(
-            [_language(code) | {"targets": models.targets(code)} for code in models.languages]
-        )
+        known = models.languages
+        return json_response([_language(code) | {"targets": models.targets(code)} for code in known])
 
     @router.post("/frontend/settings", include_in_schema=False)
     @router.get("/frontend/settings", summary="What LibreTranslate's own page asks for")
@@ -113,13 +101,11 @@ async def _translated(service: Service, fields: TranslateFields) -> dict[str, An
             model = models.choose(None, source, fields.target)
         except RefusalError as refusal:
             raise RefusalError(400, refusal.message) from None
-        begun = service.begin_translation(model, texts, None, 1 + fields.alternatives)
+        ranks = range(1 + fields.alternatives)
+        begun = service.begin_translation(model, texts, None, len(ranks))
         every = [[one, *one.alternatives] for one in await service.translated(begun)]
         # Texts of which each sentence is its translation of one rank, or the last that it has.
-        best, *others = [
-            begun.joined([ranked[: rank + 1][-1].text for ranked in every])
-            for rank in range(1 + fields.alternatives)
-        ]
+        best, *others = [begun.joined([some[: rank + 1][-1].text for some in every]) for rank in ranks]
         answer["translatedText"] = best
         if others:
             answer["alternatives"] = [list(some) for some in zip(*others, strict=True)]
@@ -157,7 +143,7 @@ async def _fields(request: Request, kind: type[Fields], keys: Keys) -> Fields:
     elif media_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
         async with request.form(max_files=0, max_fields=1_000) as form:
             fields |= _named([(name, value) for name, value in form.multi_items() if isinstance(value, str)])
-    key = fields.get("api_key") or key_of(request.scope["headers"])
+    key = fields.get("api_key") or key_of(request.headers)
     if not keys.allows(key if isinstance(key, str) else None):
         raise RefusalError(403, "an API key is needed" if not key else "the API key is not valid")
     try:
@@ -168,6 +154,7 @@ async def _fields(request: Request, kind: type[Fields], keys: Keys) -> Fields:
 
 def _named(items: list[tuple[str, str]]) -> dict[str, Any]:
     """Returns fields by name; one that is named several times is a list."""
-    names = dict.fromkeys(name for name, _ in items)
-    lists = {name: [value for other, value in items if other == name] for name in names}
+    lists: dict[str, list[str]] = {}
+    for name, value in items:
+        lists.setdefault(name, []).append(value)
     return {name: every if len(every) > 1 else every[0] for name, every in lists.items()}

@@ -1,55 +1,146 @@
-"""The routes of `/v1`: translation, whole or as a stream of events, alignment and scores."""
+"""The routes of `/v1`: translation, whole or as a stream of events, alignment and scores.
+
+Types, sizes, and characters that no text has are checked by the requests' classes, before any work.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
+from pydantic import AfterValidator, BaseModel, Field, StrictInt, StrictStr, model_validator
 
 from rnnsearch.records import Translation
-from rnnsearch.serving.limits import RefusalError
-from rnnsearch.serving.schema import EXAMPLE, AlignRequest, ScoreRequest, TranslateRequest, parts_of
+from rnnsearch.serving.limits import RefusalError, json_response
 from rnnsearch.serving.service import Begun, Place, Service
+from rnnsearch.word_links import format_links
 
 QUIET_SECONDS = 10.0
 """After so many seconds without an event a comment is sent, so that no proxy takes the connection for
 dead."""
-_HYPOTHESIS = {
-    "text": "L'accord …",
-    "tokens": ["L'", "accord", "…"],
-    "score": -4.2,
-    "log_probabilities": [-0.1, -0.2],
-    "confidence": [0.93, 0.8, 0.6],
-    "finished": True,
+_HYPOTHESIS = ("text", "tokens", "score", "log_probabilities", "confidence", "finished")
+_SCORED = ("score", "log_probabilities", "tokens")
+
+
+def _plain(text: str) -> str:
+    """Returns the text. Raises ValueError for what no text holds."""
+    if "\0" in text:
+        raise ValueError("the text holds a NUL byte")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("the text holds half of a surrogate pair")
+    return text
+
+
+Text = Annotated[StrictStr, AfterValidator(_plain)]
+Name = Annotated[StrictStr, Field(max_length=100), AfterValidator(_plain)]
+
+
+def as_list(text: str | list[str]) -> list[str]:
+    return [text] if isinstance(text, str) else text
+
+
+class _Request(BaseModel, extra="forbid", frozen=True):
+    model: Name | None = Field(
+        None, description="name of the model; needed only if the languages leave several models"
+    )
+    source: Name | None = Field(None, description="language code of the text")
+    target: Name | None = Field(None, description="language code of the translation")
+
+
+_TEXT = {
+    "text": "The agreement on the European Economic Area was signed in August 1992.",
+    **{"source": "en", "target": "fr", "beam": 5, "nbest": 2, "alignment": True},
 }
-_SENTENCE = {"source": EXAMPLE, "source_tokens": ["The", "…", "</s>"], "hypotheses": [_HYPOTHESIS]}
-_TEXT = {"text": "L'accord …", "sentences": [_SENTENCE]}
-_ALIGNED = {"source_tokens": [], "tokens": [], "links": "0-0 1-1", "alignment": []}
-_SCORED = {"score": -1.2, "log_probabilities": [-0.4, -0.8], "tokens": ["maison"]}
-_MODEL = {
-    "name": "en-fr",
-    "source": "en",
-    "target": "fr",
-    "sizes": {"parameters": 9_000_000},
-    "beam": 12,
-    "words_as_they_come": True,
-    "taught_links": True,
+
+
+class TranslateRequest(_Request, json_schema_extra={"examples": [_TEXT]}):
+    """One text or several. A text is split into sentences, and its translation has its white space."""
+
+    text: Text | list[Text] = Field(description="the text, or several")
+    beam: StrictInt | None = Field(None, ge=1, description="beam size; default: that of the model")
+    nbest: StrictInt | None = Field(
+        None, ge=1, description="translations of each sentence, best first; default 1"
+    )
+    alignment: bool = Field(False, description="with the attention weights, target × source")
+    links: bool = Field(False, description="with word links in Pharaoh format, source-target")
+
+    def sentence(self, source: str, result: Translation) -> dict[str, Any]:
+        """Returns a sentence and its translations, best first, as they are asked for."""
+        keys = [*_HYPOTHESIS, *["alignment"] * self.alignment, *["links"] * self.links]
+        hypotheses = [parts_of(one, keys) for one in (result, *result.alternatives)]
+        return {"source": source, "source_tokens": result.source_tokens, "hypotheses": hypotheses}
+
+
+class _Pairs(_Request):
+    source_text: Text | list[Text] = Field(description="the sentence, or several")
+    target_text: Text | list[Text] = Field(description="its translation, or those of all of them")
+
+    @model_validator(mode="after")
+    def _as_many(self) -> Self:
+        if isinstance(self.source_text, str) != isinstance(self.target_text, str):
+            raise ValueError("source_text and target_text are two texts, or two lists")
+        sources, targets = map(len, self.sides)
+        if sources != targets:
+            raise ValueError(f"source_text has {sources} sentences, and target_text {targets}")
+        return self
+
+    @property
+    def sides(self) -> tuple[list[str], list[str]]:
+        return as_list(self.source_text), as_list(self.target_text)
+
+
+_PAIR = {"source_text": "the house", "target_text": "la maison", "source": "en", "target": "fr"}
+
+
+class AlignRequest(_Pairs, json_schema_extra={"examples": [_PAIR | {"posterior": True}]}):
+    """Sentences with their translations, sentence by sentence."""
+
+    posterior: bool = Field(
+        False, description="the alignment of each word once it is known, in place of the attention weights"
+    )
+    alignment: bool = Field(True, description="with the matrices, target × source; without, the links alone")
+
+
+class ScoreRequest(_Pairs, json_schema_extra={"examples": [_PAIR]}):
+    """Sentences with their translations, sentence by sentence."""
+
+
+def parts_of(result: Translation, keys: Sequence[str]) -> dict[str, Any]:
+    """Returns these parts of a translation as JSON has them: plain lists, numbers to five decimals."""
+    seen = result.alignment if "alignment" in keys else result.alignment[:0]  # rounding it takes long
+    parts = replace(result, alternatives=[], alignment=seen).to_dict()
+    if "links" in keys:
+        parts["links"] = format_links(result.links())
+    return {key: parts[key] for key in keys}
+
+
+_PLAINER = {
+    "missing": "it is missing",
+    "greater_than_equal": "it is too small",
+    "extra_forbidden": "there is no such field",
+    "string_type": "it is not a text",
+    "int_type": "it is not a whole number",
+    "int_parsing": "it is not a whole number",
+    "bool_type": "it is not true or false",
+    "bool_parsing": "it is not true or false",
+    "model_attributes_type": "the body is not a JSON object",
 }
+"""Words for people, by the kind of a validator's error."""
 
 
-def json_response(content: object) -> Response:
-    """Returns plain data as JSON: the framework's own way would look at every number twice."""
-    text = json.dumps(content, ensure_ascii=False).encode("utf-8", "backslashreplace")
-    return Response(text, media_type="application/json")
-
-
-def shown(example: object) -> dict[int | str, dict[str, Any]]:
-    """Returns the description of a route's answer."""
-    return {200: {"description": "The answer", "content": {"application/json": {"example": example}}}}
+def first_fault(errors: Sequence[Mapping[str, Any]]) -> str:
+    """Returns one line about a validator's errors: the field, the number in its list, and what is wrong."""
+    # A field of one text or a list has errors of both; that of a member of the list says more.
+    error = next((one for one in errors if any(isinstance(part, int) for part in one["loc"])), errors[0])
+    fields = [str(part) for part in error["loc"] if part not in ("body", "query")]
+    number = next((f" {part + 1}" for part in error["loc"] if isinstance(part, int)), "")
+    what = _PLAINER.get(error["type"], str(error["msg"]).removeprefix("Value error, "))
+    return f"{fields[0]}{number}: {what}" if fields else what
 
 
 def v1(service: Service) -> APIRouter:
@@ -58,13 +149,11 @@ def v1(service: Service) -> APIRouter:
     models = service.models
     events = Query(False, description="answer with server-sent events: words, sentence, done, error")
 
-    @router.get("/models", summary="The models that are served", responses=shown({"models": [_MODEL]}))
+    @router.get("/models", summary="The models that are served")
     async def list_models() -> Response:
         return json_response({"models": [model.to_dict() for model in models]})
 
-    answer = shown({"model": "en-fr", "translations": [_TEXT]})
-
-    @router.post("/translate", summary="Translate texts", responses=answer)
+    @router.post("/translate", summary="Translate texts")
     async def translate(request: TranslateRequest, stream: bool = events) -> Response:
         """Each text is split into sentences and put together again with its white space.
 
@@ -74,37 +163,35 @@ def v1(service: Service) -> APIRouter:
         """
         model = models.choose(request.model, request.source, request.target)
         growing = Growing() if stream else None
-        begun = service.begin_translation(model, request.texts, request.beam, request.nbest, growing)
+        texts = as_list(request.text)
+        begun = service.begin_translation(model, texts, request.beam, request.nbest, growing)
         if growing is not None:
-            return StreamingResponse(
-                _stream(service, request, begun, growing), media_type="text/event-stream"
-            )
+            events = _stream(service, request, begun, growing)
+            return StreamingResponse(events, media_type="text/event-stream")
         results = await service.translated(begun)
         return json_response(_whole(begun, results, list(map(request.sentence, begun.sources, results))))
 
-    answer = shown({"model": "en-fr", "pairs": [_ALIGNED]})
-
-    @router.post("/align", summary="Align sentences with given translations", responses=answer)
+    @router.post("/align", summary="Align sentences with given translations")
     async def align(request: AlignRequest) -> Response:
         """Forced decoding: links in Pharaoh format, source-target, counted from 0, and the matrix, target ×
         source."""
-        model = models.choose(request.model, request.source, request.target)
-        futures = service.begin_forcing(model, *request.sides, posterior=request.posterior)
         keys = ["source_tokens", "tokens", "links", *["alignment"] * request.alignment]
-        pairs = [parts_of(result, keys) for result in await service.finished(futures)]
-        return json_response({"model": model.name, "pairs": pairs})
+        return await _forced(service, request, keys, request.posterior)
 
-    answer = shown({"model": "en-fr", "pairs": [_SCORED]})
-
-    @router.post("/score", summary="Score given translations", responses=answer)
+    @router.post("/score", summary="Score given translations")
     async def score(request: ScoreRequest) -> Response:
         """log p(translation | source) in nats, and that of each word, the end of sentence last."""
-        model = models.choose(request.model, request.source, request.target)
-        futures = service.begin_forcing(model, *request.sides, posterior=False)
-        pairs = [parts_of(result, list(_SCORED)) for result in await service.finished(futures)]
-        return json_response({"model": model.name, "pairs": pairs})
+        return await _forced(service, request, _SCORED, posterior=False)
 
     return router
+
+
+async def _forced(service: Service, request: _Pairs, keys: Sequence[str], posterior: bool) -> Response:
+    """Returns these parts of the forced decoding of each pair. Raises RefusalError."""
+    model = service.models.choose(request.model, request.source, request.target)
+    futures = service.begin_forcing(model, *request.sides, posterior=posterior)
+    pairs = [parts_of(result, keys) for result in await service.finished(futures)]
+    return json_response({"model": model.name, "pairs": pairs})
 
 
 def _whole(begun: Begun, results: Sequence[Translation], sentences: Sequence[Any]) -> dict[str, Any]:
@@ -141,6 +228,7 @@ class Growing:
 async def _stream(
     service: Service, request: TranslateRequest, begun: Begun, growing: Growing
 ) -> AsyncIterator[bytes]:
+    """Yields the events of a translation. Once it has begun, an error is an event."""
     deadline = asyncio.get_running_loop().time() + service.limits.deadline
     try:
         with service.places_of(begun.futures):
@@ -156,9 +244,10 @@ async def _events(
     """Yields the events of a translation that goes well. Raises TimeoutError at the deadline."""
     for future in begun.futures:
         future.add_done_callback(lambda _: growing.changed.set())
-    sentences: dict[int, dict[str, Any]] = {}
     results: dict[int, Translation] = {}
-    while len(sentences) < len(begun.places):
+    sentences: dict[int, dict[str, Any]] = {}
+    order = range(len(begun.places))
+    while len(sentences) < len(order):
         left = deadline - asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(min(left, QUIET_SECONDS)):
@@ -176,7 +265,6 @@ async def _events(
             results[number] = begun.result(number)
             sentences[number] = request.sentence(begun.sources[number], results[number])
             yield _event("sentence", begun.places[number]._asdict() | sentences[number])
-    order = range(len(begun.places))
     yield _event("done", _whole(begun, [results[n] for n in order], [sentences[n] for n in order]))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -49,31 +49,37 @@ class ModelPlace(NamedTuple):
 class ServedModel:
     """A model of the service.
 
-    name: unique in the service. source, target: language codes, empty if nobody said them. parameters: of all
-    its networks. default: whether requests for its languages mean it. examples: sentences that the page
-    offers. taught_links: whether word links taught the attention of any of its networks.
+    name: unique in the service. source, target: language codes, empty if nobody said them. default: whether
+    requests for its languages mean it. examples: sentences that the page offers. taught_links: whether word
+    links taught the attention of any of its networks.
     """
 
     name: str
     source: str
     target: str
-    parameters: int
     translator: Translator
     default: bool
     examples: list[str]
     taught_links: bool
 
     def to_dict(self) -> dict[str, object]:
-        codecs = {"source": self.translator.source, "target": self.translator.target}
-        sizes = {f"{side}_vocabulary": len(codec.vocabulary) for side, codec in codecs.items()}
+        networks = self.translator.networks
+        decoders = networks[0].directions
+        parameters = sum(tensor.numel() for network in networks for tensor in network.parameters())
         return {
             "name": self.name,
             "source": self.source,
             "target": self.target,
             "default": self.default,
-            "sizes": {"parameters": self.parameters, "networks": len(self.translator.networks), **sizes},
+            "sizes": {
+                "parameters": parameters,
+                "networks": len(networks),
+                "source_vocabulary": len(self.translator.source.vocabulary),
+                "target_vocabulary": len(self.translator.target.vocabulary),
+            },
             "beam": self.translator.search.beam,
-            "words_as_they_come": self.grows,
+            # Greedy search writes the words in the order of the translation: they can be streamed.
+            "words_as_they_come": len(decoders) == 1 and not decoders[0].backward,
             "taught_links": self.taught_links,
         }
 
@@ -82,13 +88,6 @@ class ServedModel:
         """Describes the model in a list for people."""
         languages = f"{self.source or '?'} to {self.target or '?'}"
         return f"{self.name} ({languages}{'' if self.default else ', by its name only'})"
-
-    @property
-    def grows(self) -> bool:
-        """Tells whether greedy search writes the words in the order of the translation: then they can be
-        streamed."""
-        decoders = self.translator.networks[0].directions
-        return len(decoders) == 1 and not decoders[0].backward
 
 
 def model_place(word: str) -> ModelPlace:
@@ -116,49 +115,30 @@ def load_models(
 
     precision: of the products, in place of that of the runs' settings.
     """
-    translators, languages, given, taught = [], [], [], []
+    settings, languages, given = [], [], []
     for place in places:
         if place.checksum not in ("", place.with_checksum().checksum):
             what = "has changed since the service began"
             raise InputError(what, file=place.runs[0], remedy="restart the service: all workers load it then")
+        settings.append([Run.open(run).settings for run in place.runs])
+        data, pair = settings[-1][0].data, _PAIR.fullmatch(place.name)
+        languages.append((pair[1], pair[2]) if pair else (data.source_language, data.target_language))
+        given.append("" if pair else place.name)
+    folders = [folder_of(place.runs[0]) for place in places]
+    names = model_names(given, ["-".join(pair) if all(pair) else "" for pair in languages], folders)
+    models = []
+    for number, (place, (source, target)) in enumerate(zip(places, languages, strict=True)):
         translator = Translator.load(*place.runs, device=device, trust_code=False)
         if precision is not None:
             translator.search = changed(translator.search, {"precision": precision})
-        settings = [Run.open(run).settings for run in place.runs]
-        data = settings[0].data
-        pair = _PAIR.fullmatch(place.name)
-        translators.append(translator)
-        languages.append((pair[1], pair[2]) if pair else (data.source_language, data.target_language))
-        given.append("" if pair else place.name)
-        taught.append(any(needs_links(each.training) for each in settings))
-    folders = [folder_of(place.runs[0]) for place in places]
-    names = model_names(given, ["-".join(pair) if all(pair) else "" for pair in languages], folders)
-    return [
-        ServedModel(
-            names[number],
-            source,
-            target,
-            sum(tensor.numel() for network in translator.networks for tensor in network.parameters()),
-            translator,
-            default=(source, target) not in languages[:number],
-            examples=examples_of(folders[number]),
-            taught_links=taught[number],
-        )
-        for number, (translator, (source, target)) in enumerate(zip(translators, languages, strict=True))
-    ]
+        taught = any(needs_links(each.training) for each in settings[number])
+        default, examples = (source, target) not in languages[:number], examples_of(folders[number])
+        models.append(ServedModel(names[number], source, target, translator, default, examples, taught))
+    return models
 
 
-class Models:
+class Models(list[ServedModel]):
     """The models that are served, in the order of the command line."""
-
-    def __init__(self, models: Sequence[ServedModel]) -> None:
-        self._models = list(models)
-
-    def __iter__(self) -> Iterator[ServedModel]:
-        return iter(self._models)
-
-    def __len__(self) -> int:
-        return len(self._models)
 
     @property
     def languages(self) -> list[str]:
@@ -183,18 +163,18 @@ class Models:
             fitting = named
         if not fitting:
             what = _shown(name) if name is not None else f"from {_shown(source)} to {_shown(target)}"
-            raise RefusalError(404, f"there is no model {what}; there are {self._listed(self._models)}")
+            raise RefusalError(404, f"there is no model {what}; there are {_listed(self)}")
         if len({(model.source, model.target) for model in fitting}) > 1:
-            raise RefusalError(400, f"several models would do: name one of {self._listed(fitting)}")
+            raise RefusalError(400, f"several models would do: name one of {_listed(fitting)}")
         return fitting[0]
 
     def targets(self, source: str) -> list[str]:
         """Returns the languages that the source is translated to, each once, in the order of the models."""
         return list(dict.fromkeys(model.target for model in self if model.source == source))
 
-    @staticmethod
-    def _listed(models: Sequence[ServedModel]) -> str:
-        return ", ".join(model.described for model in models)
+
+def _listed(models: Iterable[ServedModel]) -> str:
+    return ", ".join(model.described for model in models)
 
 
 def _shown(value: str | None) -> str:

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from ipaddress import ip_address
 from typing import Any, cast
@@ -30,18 +30,17 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
 from rnnsearch.errors import InputError, printed
-from rnnsearch.serving.app import AppOptions, make_app
-from rnnsearch.serving.guard import Guard
+from rnnsearch.serving.app import Options, make_app
+from rnnsearch.serving.guard import LOG, Guard
 from rnnsearch.serving.limits import (
     HEAD_BYTES,
     IDLE_SECONDS,
     REQUEST_SECONDS,
     SHUTDOWN_SECONDS,
     WRITE_SECONDS,
-    Limits,
 )
 from rnnsearch.serving.metrics import SHARED, Metrics
-from rnnsearch.serving.served_models import ModelPlace, Models, load_models
+from rnnsearch.serving.served_models import Models, load_models
 from rnnsearch.serving.service import Service
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import LastingStream, is_quiet
@@ -56,20 +55,6 @@ BACKLOG = 2_048
 M_ARENA_MAX = -8
 SWITCH_SECONDS = 0.0005
 """Seconds after which a thread lets another one run; Python's default is 0.005."""
-
-
-@dataclass(frozen=True)
-class ProcessOptions:
-    """The settings of a process of the service; they can be pickled. threads: CPU threads of the models, 0 =
-    all cores over `workers`."""
-
-    places: tuple[ModelPlace, ...]
-    limits: Limits
-    app: AppOptions
-    device: str = "cpu"
-    precision: str | None = None
-    threads: int = 0
-    workers: int = 1
 
 
 class Connection(H11Protocol):
@@ -142,7 +127,7 @@ def allowed_hosts(bound: socket.socket, host: str, more: Sequence[str]) -> froze
     return frozenset(name.lower() for name in names)
 
 
-def serve(bound: socket.socket, options: ProcessOptions, say: Callable[[str], None]) -> None:
+def serve(bound: socket.socket, options: Options, say: Callable[[str], None]) -> None:
     """Answers until SIGTERM or SIGINT; what is running then is finished.
 
     The models are loaded in this process first, so that an error is one line. say: receives a line about what
@@ -158,7 +143,7 @@ def serve(bound: socket.socket, options: ProcessOptions, say: Callable[[str], No
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn handles them, and raises them again at its end
         signal.signal(number, lambda *_: None)
     if options.workers == 1:
-        make_server(prepared_app(service, options)).run([bound])
+        make_server(make_app(service, options)).run([bound])
         return
     del service
     with tempfile.TemporaryDirectory(prefix="rnnsearch-metrics-") as folder:
@@ -171,37 +156,32 @@ def serve(bound: socket.socket, options: ProcessOptions, say: Callable[[str], No
         raise InputError("the service has ended: a worker could not begin", remedy="its log says why")
 
 
-def worker_app(options: ProcessOptions) -> Guard:
+def worker_app(options: Options) -> Guard:
     """Makes the application in a process that uvicorn has begun. A worker that cannot begin ends the
     service: the others could only answer differently, or not for long."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     set_up_log()
     try:
-        return prepared_app(make_service(options), options)
+        return make_app(make_service(options), options)
     except InputError as error:
-        logging.getLogger("rnnsearch.serving").error("%s", error)
+        LOG.error("%s", error)
         sys.exit(STARTUP_FAILURE)
 
 
-def make_service(options: ProcessOptions) -> Service:
-    """Loads the models. Raises InputError for what cannot be served."""
+def make_service(options: Options) -> Service:
+    """Loads the models, and sets up this process for them. Raises InputError for what cannot be served."""
     if platform.libc_ver()[0] == "glibc":
         # The thread of the models shares the arena of the main thread: one of its own would keep what it
         # frees as well, and would give large tensors back to the system after each step.
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+    # While requests are read and written, the models' thread waits for its turn after each product, at most
+    # for this time.
+    sys.setswitchinterval(SWITCH_SECONDS)
     set_up_cpu(options.threads, options.workers)
     models = Models(load_models(options.places, device=options.device, precision=options.precision))
     service = Service(models, options.limits, Metrics())
     service.warm_up()
     return service
-
-
-def prepared_app(service: Service, options: ProcessOptions) -> Guard:
-    """Makes the application, and sets up this process for it."""
-    # While requests are read and written, the models' thread waits for its turn after each product, at most
-    # for this time.
-    sys.setswitchinterval(SWITCH_SECONDS)
-    return make_app(service, options.app)
 
 
 def make_config(app: Any, **options: Any) -> uvicorn.Config:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 from rnnsearch.config import changed
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
-from rnnsearch.serving.languages import Identifier, Paragraphs, split
+from rnnsearch.serving.languages import Identifier, split
 from rnnsearch.serving.limits import Limits, RefusalError, busy, check_limit
 from rnnsearch.serving.metrics import Metrics
 from rnnsearch.serving.served_models import Models, ServedModel
@@ -50,20 +50,19 @@ Listener = Callable[[Place, Translation], None]
 
 
 class Begun:
-    """Texts whose sentences wait in the queue. places: of each sentence. parts: the futures of its parts,
-    mostly one."""
+    """Texts whose sentences wait in the queue. places, sources: of each sentence. parts: the futures of its
+    parts, mostly one."""
 
     def __init__(self, model: ServedModel, texts: Sequence[str]) -> None:
         self.model = model
-        self.paragraphs: list[Paragraphs] = [split(text, model.source) for text in texts]
-        self.places = [
-            Place(number, n) for number, one in enumerate(self.paragraphs) for n in range(len(one.sentences))
+        self.paragraphs = [split(text, model.source) for text in texts]
+        each = [
+            (Place(text, number), sentence)
+            for text, one in enumerate(self.paragraphs)
+            for number, sentence in enumerate(one.sentences)
         ]
+        self.places, self.sources = [place for place, _ in each], [sentence for _, sentence in each]
         self.parts: list[list[asyncio.Future[Translation]]] = []
-
-    @cached_property
-    def sources(self) -> list[str]:
-        return [sentence for one in self.paragraphs for sentence in one.sentences]
 
     @property
     def futures(self) -> list[asyncio.Future[Translation]]:
@@ -95,7 +94,7 @@ class Service:
         self.models, self.limits, self.metrics = models, limits, metrics
         self.identifier = Identifier(models.languages)
         self._by_name = {model.name: model for model in models}
-        self.queue = WorkQueue(self._work, batch=limits.batch, capacity=limits.queue, observer=metrics)
+        self.queue = WorkQueue(self._work, metrics, batch=limits.batch, capacity=limits.queue)
 
     def warm_up(self) -> None:
         """Translates and scores a word with each model, and tells its language: weights are converted and

@@ -52,22 +52,21 @@ Work = Callable[[Any, Sequence[Task]], Sequence[Any]]
 class WorkQueue:
     """A queue of `capacity` tasks at most.
 
-    `begin` and `submit` are called in the event loop that waits for the results. observer: is told by any
-    thread what happens.
+    `begin` and `submit` are called in the event loop that waits for the results. metrics: told by any thread
+    what happens.
     """
 
-    def __init__(self, work: Work, *, batch: int, capacity: int, observer: Metrics | None = None) -> None:
-        self._work, self._batch, self.capacity, self._observer = work, batch, capacity, observer
+    def __init__(self, work: Work, metrics: Metrics, *, batch: int, capacity: int) -> None:
+        self._work, self._metrics, self._batch, self.capacity = work, metrics, batch, capacity
         self._waiting: list[Task] = []
         self._changed = threading.Condition()
         self._ended = False
         self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._finished: deque[tuple[float, int]] = deque(maxlen=32)  # (when, tasks) of the latest batches
 
     def begin(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._thread = threading.Thread(target=self._run, name="models", daemon=True)
+        arguments = (asyncio.get_running_loop(),)
+        self._thread = threading.Thread(target=self._run, args=arguments, name="models", daemon=True)
         self._thread.start()
 
     async def end(self, seconds: float | None = None) -> None:
@@ -101,13 +100,8 @@ class WorkQueue:
                 raise busy("the queue is full", self._seconds_to_clear())
             self._waiting.extend(tasks)
             self._changed.notify()
-        self._tell()
+        self._metrics.waiting(len(self._waiting))
         return [task.future for task in tasks]
-
-    def _tell(self) -> None:
-        if self._observer is not None:
-            with contextlib.suppress(Exception):
-                self._observer.waiting(len(self._waiting))
 
     def _seconds_to_clear(self) -> float:
         """Estimates how long half of the queue will take, by the speed of the latest batches: at most half a
@@ -122,49 +116,33 @@ class WorkQueue:
         if future.cancelled():
             with self._changed:
                 self._waiting = [task for task in self._waiting if task.future is not future]
-            self._tell()
+            self._metrics.waiting(len(self._waiting))
 
-    def _run(self) -> None:
-        follows = False  # another batch, at once
-        while True:
-            tasks, follows = self._next(follows)
-            if not tasks:
-                return
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        while tasks := self._next():
             begun = time.monotonic()
             results = self._results(tasks)
             self._finished.append((time.monotonic(), len(tasks)))
-            assert self._loop is not None
             with contextlib.suppress(RuntimeError):  # the loop is closed: the service did not wait any longer
-                self._loop.call_soon_threadsafe(_deliver, tasks, results)
-            if self._observer is not None:
-                with contextlib.suppress(Exception):  # numbers that cannot be written end no work
-                    waits = [begun - task.arrived for task in tasks]
-                    self._observer.batch(waits, time.monotonic() - begun)
-                self._tell()
+                loop.call_soon_threadsafe(_deliver, tasks, results)
+            self._metrics.batch([begun - task.arrived for task in tasks], time.monotonic() - begun)
+            self._metrics.waiting(len(self._waiting))
 
-    def _next(self, follows: bool) -> tuple[list[Task], bool]:
-        """Waits for the next batch and returns it; none at the end. Tells also whether the batch after it
-        will follow at once."""
+    def _next(self) -> list[Task]:
+        """Waits for the next batch and returns it; at the end nothing."""
         with self._changed:
-            if not self._waiting:
-                follows = False
-            while not self._waiting and not self._ended:
-                self._changed.wait()
-            chosen = self._chosen()
-            latest = time.monotonic() + COLLECT_SECONDS
-            while (
-                follows
-                and not self._ended
-                and len(chosen) < self._batch
-                and (left := latest - time.monotonic()) > 0
-            ):
-                self._changed.wait(left)
-                chosen = self._chosen()
-            taken = set(map(id, chosen))
-            self._waiting = [task for task in self._waiting if id(task) not in taken]
-        if not chosen and not self._ended:  # all have been given up meanwhile
-            return self._next(False)
-        return chosen, True
+            chosen: list[Task] = []
+            while not chosen and not (self._ended and not self._waiting):
+                follows = bool(self._waiting)
+                self._changed.wait_for(lambda: self._waiting or self._ended)
+                if follows:
+                    self._changed.wait_for(
+                        lambda: self._ended or len(self._chosen()) >= self._batch, COLLECT_SECONDS
+                    )
+                chosen = self._chosen()  # nothing, if all have been given up meanwhile
+            taken = set(chosen)
+            self._waiting = [task for task in self._waiting if task not in taken]
+        return chosen
 
     def _chosen(self) -> list[Task]:
         """Returns the first that is due, and those of its group that are nearest to it in length: they are
