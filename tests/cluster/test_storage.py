@@ -9,7 +9,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from rnnsearch.cluster.storage import Place
+from rnnsearch.cluster.shards import Place
 from rnnsearch.errors import InputError
 
 
@@ -49,7 +49,7 @@ def test_files_of_folders_patterns_and_files(home: Place) -> None:
     assert list(home.files()) == ["a.txt", "b.txt", "d.jsonl", "inner/c.txt"]
     assert list((home / "*.txt").files()) == ["a.txt", "b.txt"]
     assert list((home / "inner/c.txt").files()) == ["c.txt"]
-    assert (home.files()["inner/c.txt"].place.read()) == b"inner/c.txt"
+    assert (home.files()["inner/c.txt"][0].read()) == b"inner/c.txt"
     for nothing in ("missing", "*.gz", "_logs/*.gz"):
         with pytest.raises(InputError, match=r"no such file|no files"):
             (home / nothing).files()
@@ -57,10 +57,10 @@ def test_files_of_folders_patterns_and_files(home: Place) -> None:
 
 def test_a_changed_file_has_another_fingerprint(home: Place) -> None:
     (home / "a").write("one")
-    before = home.files()["a"].fingerprint
-    assert home.files()["a"].fingerprint == before
+    before = home.files()["a"][1]
+    assert home.files()["a"][1] == before
     (home / "a").write("other")
-    assert home.files()["a"].fingerprint != before
+    assert home.files()["a"][1] != before
 
 
 def test_a_file_at_a_url_is_copied_here(home: Place) -> None:

@@ -15,11 +15,9 @@ import pytest
 from rnnsearch.cli.on_ray import pair_layout
 from rnnsearch.cli.output import as_json, as_nbest
 from rnnsearch.cluster import worker as worker_module
-from rnnsearch.cluster.answer_folder import AnswerFolder
-from rnnsearch.cluster.shards import Shard, pair_shards, text_shards
-from rnnsearch.cluster.storage import Place
+from rnnsearch.cluster.shards import Place, Shard, pair_shards, text_shards
 from rnnsearch.cluster.tasks import Aligning, Models, Scoring, Task, Translating
-from rnnsearch.cluster.worker import StartError, Worker
+from rnnsearch.cluster.worker import AnswerFolder, StartError, Worker
 from rnnsearch.errors import InputError
 from rnnsearch.system.extras import package_version
 from rnnsearch.text.formats.records import Layout, OneSide
@@ -41,7 +39,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def translating(run: Path, layout: Layout | None = None, **search: Any) -> Translating:
     search = {"batch_size": 4, "beam": 2} | search
-    return Translating(Models((run,)), search, lambda _, result: result.text, "text", layout or OneSide())
+    size = search["batch_size"]
+    return Translating(Models((run,)), size, lambda _, one: one.text, "text", layout or OneSide(), search)
 
 
 @dataclass
@@ -168,7 +167,8 @@ def test_pairs_are_scored_and_aligned_as_on_one_machine(
     links = Workplace(work.corpus, work.out / "links")
     reverse, how = Models((tiny_reverse_run,)), {"method": "union", "words": "tokenised"}
     task = Aligning(
-        Models((tiny_run,)), reverse, how, 4, lambda aligned: format_links(aligned.links), "text", layout
+        *(Models((tiny_run,)), 4, lambda aligned: format_links(aligned.links), "text", layout),
+        *(reverse, how),
     )
     links.answered(task, [*two, *one])
     assert links.answers("1.en.tsv").replace("1.en\t", "2.jsonl\t") == links.answers("2.jsonl.tsv")
@@ -223,9 +223,7 @@ def test_a_pair_that_cannot_be_aligned_is_named_by_its_line(
     monkeypatch.setattr(forced_pairs, "LARGEST_ALIGNMENT", 10)
     models = Models((tiny_run,))
     scoring = Scoring(models, 4, str, "text", Layout())
-    _, worker = here.begun(
-        scoring if doing == "scoring" else Aligning(models, None, {}, 4, str, "text", Layout())
-    )
+    _, worker = here.begun(scoring if doing == "scoring" else Aligning(models, 4, str, "text", Layout()))
     with pytest.raises(InputError, match=r"1\.jsonl: pair 10 has"):
         worker.answer(pair_shards([str(here.corpus)], None)[0])
 

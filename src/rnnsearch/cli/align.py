@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -20,7 +20,6 @@ from rnnsearch.cli.on_ray import (
     RayOptions,
     ShardFormat,
     Workers,
-    absolute,
     pair_layout,
     runs_and_corpora,
     work_on_ray,
@@ -420,8 +419,7 @@ def align_on_ray(
     how: dict[str, Any],
 ) -> None:
     """Aligns the shards of a corpus. how: options of WordAligner."""
-    from rnnsearch.cluster.shards import pair_shards
-    from rnnsearch.cluster.tasks import Aligning, Models
+    from rnnsearch.cluster.tasks import Aligning
     from rnnsearch.run import Run
     from rnnsearch.translation.word_aligner import check_reverse
 
@@ -429,17 +427,12 @@ def align_on_ray(
     runs, corpora = runs_and_corpora(words, 2)
     if reverse_run:
         check_reverse(Run.open(runs[0]), Run.open(reverse_run[0]), reverse_run[0])
-    there, back = (
-        Models(tuple(map(absolute, some)), options.device, options.threads or 1, trust_code) if some else None
-        for some in (runs, reverse_run)
-    )
-    assert there is not None
+    back = options.models(reverse_run, trust_code) if reverse_run else None
     layout, answer = pair_layout(runs[0], columns), partial(_answer, truth=None, form=form)
-    kind: Literal["text", "json"] = "text" if form == PHARAOH else "json"
-    task = Aligning(there, back, how, batch_size, answer, kind, layout)
-    about: dict[str, Any] = {"command": "align", "runs": [str(run) for run in runs], "corpus": corpora}
-    about |= {"reverse_runs": [str(run) for run in reverse_run], "options": how}
-    work_on_ray(task, pair_shards(corpora, options.shard_format), options, about)
+    kind = "text" if form == PHARAOH else "json"
+    models = options.models(runs, trust_code)
+    task = Aligning(models, batch_size, answer, kind, layout, reverse=back, options=how)
+    work_on_ray(task, runs, corpora, options, reverse_runs=list(map(str, reverse_run)), options=how)
 
 
 def _titles(runs: list[Path], reverse: list[Path], others: list[Path]) -> list[str]:

@@ -6,8 +6,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -24,9 +23,7 @@ from rnnsearch.system.progress import ProgressBar
 if TYPE_CHECKING:  # they would load torch
     from rnnsearch.cluster.actors import Outcome
     from rnnsearch.cluster.actors import Workers as WorkerCounts
-    from rnnsearch.cluster.answer_folder import AnswerFolder
-    from rnnsearch.cluster.shards import Shard
-    from rnnsearch.cluster.tasks import Task
+    from rnnsearch.cluster.tasks import Models, Task
     from rnnsearch.text.formats.records import Layout
 
 _ADDRESS = re.compile(r"local|auto|[\w.-]+:\d+|\[[\da-fA-F:]+\]:\d+|ray://.*")
@@ -108,14 +105,17 @@ class RayOptions(NamedTuple):
                 remedy="use --device cuda: each worker gets a GPU of its own",
             )
 
-    @property
-    def shard_format(self) -> Any:
-        return self.format or None
-
     def workers_of(self) -> WorkerCounts:
         from rnnsearch.cluster.actors import Workers
 
         return Workers(self.workers, self.threads or 1, self.device == "cuda")
+
+    def models(self, runs: list[Path], trust_code: bool, *files: Path | None) -> Models:
+        """Returns the runs as workers load them. files: dictionary and lexical table, if any."""
+        from rnnsearch.cluster.tasks import Models
+
+        places = (file and absolute(file) for file in files)
+        return Models(tuple(map(absolute, runs)), self.device, self.threads or 1, trust_code, *places)
 
 
 class RayCommand(Command):
@@ -174,17 +174,26 @@ def absolute(path: Path) -> Path:
     return path if is_name(path) else path.resolve()
 
 
-def work_on_ray(task: Task, shards: list[Shard], options: RayOptions, about: dict[str, Any]) -> None:
-    """Does what is missing of the task. about: what the folder of answers says of them.
+def work_on_ray(
+    task: Task, runs: list[Path], corpora: list[str], options: RayOptions, /, **about: Any
+) -> None:
+    """Does what is missing of the task. runs: as they were named. about: what the folder of answers says of
+    them besides.
 
     Raises InputError if a shard failed, after all others were done and every failure was named.
     """
     from rnnsearch.cluster.actors import Outcome, answered, connected
-    from rnnsearch.cluster.answer_folder import AnswerFolder
-    from rnnsearch.cluster.storage import Place
+    from rnnsearch.cluster.shards import Place, pair_shards, text_shards
+    from rnnsearch.cluster.worker import AnswerFolder
+    from rnnsearch.text.formats.records import OneSide
 
+    form: Any = options.format or None
+    lines = isinstance(task.layout, OneSide)
+    shards = text_shards(corpora[0], form) if lines else pair_shards(corpora, form)
+    about |= {"command": task.command, "runs": list(map(str, runs)), "corpus": corpora}
     folder = AnswerFolder(Place.at(options.out or ""), task.key(), task.form)
-    with one_command(folder, task.doing):
+    here = folder.place.local  # a URL has no locks
+    with only_one(here, task.doing) if here else nullcontext():
         folder.begin(about, options.overwrite)
         outcomes = {shard: Outcome(shard, record) for shard in shards if (record := folder.record(shard))}
         before, missing = len(outcomes), [shard for shard in shards if shard not in outcomes]
@@ -200,12 +209,15 @@ def work_on_ray(task: Task, shards: list[Shard], options: RayOptions, about: dic
                 f"{len(outcomes):,} of {len(shards):,} shards are done; the same command goes on"
             ) from None
         finally:
-            folder.write_index([_entry(outcomes[shard]) for shard in shards if shard in outcomes])
+            known = [outcomes[shard] for shard in shards if shard in outcomes]
+            folder.write_index(
+                outcome.record or {"shard": outcome.shard.name, "error": _fault(outcome)} for outcome in known
+            )
     failed = [outcomes[shard] for shard in shards if outcomes[shard].fault]
-    lines = sum(outcome.record["lines"] for outcome in outcomes.values() if outcome.record)
+    answers = sum(outcome.record["lines"] for outcome in outcomes.values() if outcome.record)
     say(
         f"{len(shards) - len(failed):,} of {len(shards):,} shards are done, {before:,} of them before; "
-        f"{lines:,} lines in {folder.place}"
+        f"{answers:,} lines in {folder.place}"
     )
     if failed:
         for outcome in failed:
@@ -214,21 +226,6 @@ def work_on_ray(task: Task, shards: list[Shard], options: RayOptions, about: dic
         raise InputError(
             what, file=str(folder.place), remedy="correct them; the same command does what is missing"
         )
-
-
-@contextmanager
-def one_command(folder: AnswerFolder, doing: str) -> Iterator[None]:
-    """Keeps a second command from the same folder, where that can be known: a URL has no locks."""
-    if folder.place.local is None:
-        yield
-        return
-    with only_one(folder.place.local, doing):
-        yield
-
-
-def _entry(outcome: Outcome) -> dict[str, Any]:
-    """Returns a line of the index."""
-    return outcome.record or {"shard": outcome.shard.name, "error": _fault(outcome)}
 
 
 def _fault(outcome: Outcome) -> str:

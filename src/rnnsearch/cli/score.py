@@ -15,7 +15,6 @@ from rnnsearch.cli.on_ray import (
     RayOptions,
     ShardFormat,
     Workers,
-    absolute,
     pair_layout,
     runs_and_corpora,
     work_on_ray,
@@ -92,20 +91,10 @@ def score_on_ray(
     trust_code: bool,
 ) -> None:
     from rnnsearch.cli.output import as_json
-    from rnnsearch.cluster.shards import pair_shards
-    from rnnsearch.cluster.tasks import Models, Scoring
+    from rnnsearch.cluster.tasks import Scoring
 
     options.check()
     runs, corpora = runs_and_corpora(words, 2)
-    loaded = Models(tuple(map(absolute, runs)), options.device, options.threads or 1, trust_code)
-    task = Scoring(
-        loaded,
-        batch_size,
-        as_json if json else as_score,
-        "json" if json else "text",
-        pair_layout(runs[0], columns),
-    )
-    shards = pair_shards(corpora, options.shard_format)
-    work_on_ray(
-        task, shards, options, {"command": "score", "runs": [str(run) for run in runs], "corpus": corpora}
-    )
+    models, layout = options.models(runs, trust_code), pair_layout(runs[0], columns)
+    answer, form = as_json if json else as_score, "json" if json else "text"
+    work_on_ray(Scoring(models, batch_size, answer, form, layout), runs, corpora, options)

@@ -19,7 +19,6 @@ from rnnsearch.cli.on_ray import (
     RayOptions,
     ShardFormat,
     Workers,
-    absolute,
     runs_and_corpora,
     work_on_ray,
 )
@@ -329,22 +328,19 @@ def translate_on_ray(
     column: str,
 ) -> None:
     """Translates the shards of a corpus. models: trust_code, dictionary, lexical_shortlist."""
-    from rnnsearch.cluster.shards import text_shards
-    from rnnsearch.cluster.tasks import Models, Translating
+    from rnnsearch.cluster.tasks import Translating
+    from rnnsearch.config import changed
     from rnnsearch.run import Run
     from rnnsearch.text.formats.records import OneSide
 
     options.check()
-    runs, (corpus,) = runs_and_corpora(words, 1)
-    trust_code, *files = models
-    files_there = [file and absolute(file) for file in files]
-    loaded = Models(
-        tuple(map(absolute, runs)), options.device, options.threads or 1, trust_code, *files_there
-    )
-    layout = OneSide(source=column, source_language=Run.open(runs[0]).settings.data.source_language)
-    task = Translating(loaded, search, _answers(form), "json" if form == "json" else "text", layout)
-    about = {"command": "translate", "runs": [str(run) for run in runs], "corpus": [corpus], "search": search}
-    work_on_ray(task, text_shards(corpus, options.shard_format), options, about)
+    runs, corpora = runs_and_corpora(words, 1)
+    settings = Run.open(runs[0]).settings
+    layout = OneSide(source=column, source_language=settings.data.source_language)
+    size = changed(settings.search, search).batch_size
+    kind = "json" if form == "json" else "text"
+    task = Translating(options.models(runs, *models), size, _answers(form), kind, layout, search=search)
+    work_on_ray(task, runs, corpora, options, search=search)
 
 
 def is_whole(file: str) -> bool:

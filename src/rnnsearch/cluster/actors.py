@@ -8,12 +8,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from importlib import import_module
+from itertools import islice
 from typing import Any, NamedTuple
 
-from rnnsearch.cluster.answer_folder import AnswerFolder, Record
 from rnnsearch.cluster.shards import Shard
 from rnnsearch.cluster.tasks import Task
-from rnnsearch.cluster.worker import StartError, Worker
+from rnnsearch.cluster.worker import AnswerFolder, Record, StartError, Worker
 from rnnsearch.errors import InputError
 from rnnsearch.system.extras import package_version
 from rnnsearch.system.progress import is_quiet
@@ -66,29 +66,26 @@ def connected(address: str, workers: Workers) -> Iterator[Any]:
         remedy = "give the command on a machine of the cluster, with --ray auto"
         raise InputError("--ray does not take ray:// addresses", remedy=remedy)
     ray = imported()
+    options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": "ERROR"}
+    failed, remedy = (
+        f"no Ray can be reached at {address}",
+        "start one with `ray start --head`, or leave the address out to use this machine",
+    )
+    if address == LOCAL:
+        cores = max(core_count(), (workers.number or 1) * workers.threads)
+        options |= {"num_cpus": cores, "object_store_memory": OBJECT_STORE, "include_dashboard": False}
+        failed = "Ray cannot start here"
+        remedy = "leave --ray out, or look at the logs in /tmp/ray/session_latest/logs"
     with ExitStack() as stack:
         # Ray prints what becomes of its processes to stdout, which is for results.
         nowhere = stack.enter_context(open(os.devnull, "w"))
         stack.enter_context(redirect_stdout(nowhere if is_quiet() else sys.stderr))
         stack.callback(ray.shutdown)
-        _connect(ray, address, workers)
+        try:
+            ray.init(**options)
+        except (Exception, SystemExit) as error:  # bare Exceptions, and an exit if one of its processes fails
+            raise InputError(f"{failed}: {_first_line(error)}", remedy=remedy) from None
         yield ray
-
-
-def _connect(ray: Any, address: str, workers: Workers) -> None:
-    options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": "ERROR"}
-    if address == LOCAL:
-        cores = max(core_count(), (workers.number or 1) * workers.threads)
-        options |= {"num_cpus": cores, "object_store_memory": OBJECT_STORE, "include_dashboard": False}
-    try:
-        ray.init(**options)
-    except (Exception, SystemExit) as error:  # bare Exceptions, and an exit if one of its processes fails
-        what = f"no Ray can be reached at {address}: {_first_line(error)}"
-        remedy = "start one with `ray start --head`, or leave the address out to use this machine"
-        if address == LOCAL:
-            what = f"Ray cannot start here: {_first_line(error)}"
-            remedy = "leave --ray out, or look at the logs in /tmp/ray/session_latest/logs"
-        raise InputError(what, remedy=remedy) from None
 
 
 def answered(
@@ -109,10 +106,10 @@ def answered(
     kind = ray.remote(max_restarts=-1, max_task_retries=TRIES - 1, runtime_env=environment, **needed)(Worker)
     waiting, begun = iter(shards), False
     count = min(len(shards), workers.number or _room(ray, workers))
-    actors = [kind.remote(task, folder, package_version()) for _ in range(count)]
-    running = {
-        actor.answer.remote(shard): (actor, shard) for actor, shard in zip(actors, waiting, strict=False)
-    }
+    running = {}
+    for shard in islice(waiting, count):
+        actor = kind.remote(task, folder, package_version())
+        running[actor.answer.remote(shard)] = actor, shard
     while running:
         done, _ = ray.wait(list(running), timeout=ASKED_EVERY)
         if not done and not begun:

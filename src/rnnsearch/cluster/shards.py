@@ -1,19 +1,180 @@
-"""The shards of a corpus: one file each, or a file of each side."""
+"""The shards of a corpus: one file each, or a file of each side, on this machine or at any URL that fsspec
+knows; listed, copied here, and written whole or not at all."""
 
 from __future__ import annotations
 
+import posixpath
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
-from typing import Literal, get_args
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, get_args
 
-from rnnsearch.cluster.storage import Place
-from rnnsearch.errors import InputError
+from fsspec import AbstractFileSystem
+from fsspec.core import has_magic, url_to_fs
+from fsspec.implementations.local import LocalFileSystem
+
+from rnnsearch.errors import InputError, printed
+from rnnsearch.system.files import PARTIAL, written_whole
+from rnnsearch.text.formats.arrow import read_tables
+from rnnsearch.text.formats.lines import UNHEARD, read_lines, read_pairs
 from rnnsearch.text.formats.opening import COMPRESSIONS
+from rnnsearch.text.formats.records import Layout, LinePair, OneSide, read_json_lines
 
 ShardFormat = Literal["lines", "jsonl", "parquet"]
 FORMATS: tuple[ShardFormat, ...] = get_args(ShardFormat)
+Item = str | LinePair
+"""A line that is translated, or a pair of lines."""
 
 _SUFFIXES: dict[str, ShardFormat] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+_STAMPS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
+"""Names that file systems use for a value that changes with a file's content, the best first."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file or a folder, there or not. It can be pickled, its file system and the keys to it included."""
+
+    system: AbstractFileSystem
+    path: str
+
+    @classmethod
+    def at(cls, name: str) -> Place:
+        """Returns the place of a path, or of a URL such as s3://bucket/folder. Raises InputError for a URL of
+        no known kind."""
+        try:
+            return cls(*url_to_fs(name))
+        except (ImportError, ValueError) as error:
+            remedy = "install the package that fsspec needs for it"
+            raise InputError(f"cannot be used: {error}", file=name, remedy=remedy) from None
+
+    @property
+    def local(self) -> Path | None:
+        """Returns the path on this machine; None for a URL."""
+        return Path(self.path) if isinstance(self.system, LocalFileSystem) else None
+
+    def __str__(self) -> str:
+        return self.path if self.local else str(self.system.unstrip_protocol(self.path))
+
+    def __truediv__(self, name: str) -> Place:
+        return Place(self.system, posixpath.join(self.path, name))
+
+    def is_empty(self) -> bool:
+        """Tells whether nothing is there, or a folder with nothing in it but hidden files."""
+        with self._faults("read"):
+            if not self.system.isdir(self.path):
+                return not self.system.exists(self.path)
+            return not any(_visible(self.path, self.system.find(self.path, detail=True)))
+
+    def files(self) -> dict[str, tuple[Place, str]]:
+        """Returns the files of a file's name, a folder or a pattern such as `part-*.txt`, by their names
+        below the folder, sorted: each with a fingerprint, which changes with its content as far as its size
+        and its date of change tell.
+
+        Files and folders whose names begin with a dot or an underscore are left out. Raises InputError if
+        there are none.
+        """
+        with self._faults("read"):
+            if self.system.isfile(self.path):
+                root, found = posixpath.dirname(self.path), {self.path: self.system.info(self.path)}
+            elif self.system.isdir(self.path):
+                root, found = self.path, self.system.find(self.path, detail=True)
+            elif has_magic(self.path):
+                parts = self.path.split("/")
+                named = next(number for number, part in enumerate(parts) if has_magic(part))
+                root, found = "/".join(parts[:named]), self.system.glob(self.path, detail=True)
+            else:
+                raise InputError("no such file or folder", file=str(self), remedy="check the path or URL")
+        files = {}
+        for name, path, info in _visible(root, found):
+            stamp = next((info[key] for key in _STAMPS if info.get(key) is not None), "")
+            files[name] = Place(self.system, path), f"{info.get('size')} bytes, {stamp}"
+        if not files:
+            raise InputError("there are no files", file=str(self), remedy="check the path or URL")
+        return dict(sorted(files.items()))
+
+    @contextmanager
+    def fetched(self) -> Iterator[Path]:
+        """Yields the file on this machine: itself, or a copy of the same name, which is removed
+        afterwards."""
+        if self.local:
+            yield self.local
+            return
+        with tempfile.TemporaryDirectory(prefix="rnnsearch-") as folder:
+            copy = Path(folder) / posixpath.basename(self.path)
+            with self._faults("read"):
+                self.system.get_file(self.path, str(copy))
+            yield copy
+
+    def read(self) -> bytes | None:
+        """Returns the content of a small file, None if there is no file."""
+        with self._faults("read"), suppress(FileNotFoundError):
+            content: bytes = self.system.cat_file(self.path)
+            return content
+        return None
+
+    def write(self, text: str) -> None:
+        """Writes a small file whole, and its folder if there is none."""
+        with self.replaced() as path:
+            path.write_text(text, encoding="utf-8", newline="\n")
+
+    @contextmanager
+    def replaced(self) -> Iterator[Path]:
+        """Yields a path of this machine to write; its file is put here at the end, and on an exception
+        removed.
+
+        At a URL it is sent under another name first, so that what has the name is whole.
+        """
+        if self.local:
+            with self._faults("written"):
+                self.local.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with written_whole(self.local) as path:
+                    yield path
+            except OSError as error:
+                what, remedy = f"cannot be written: {error.strerror}", "check the disk and permissions"
+                raise InputError(what, file=str(self), remedy=remedy) from None
+            return
+        with tempfile.TemporaryDirectory(prefix="rnnsearch-") as folder:
+            file = Path(folder) / "file"
+            yield file
+            above, name = posixpath.split(self.path)
+            partial = posixpath.join(above, f".{name}{PARTIAL}")
+            with self._faults("written"):
+                self.system.makedirs(above, exist_ok=True)
+                self.system.put_file(str(file), partial)
+                self.remove()  # some file systems rename only to a name that is free
+                self.system.mv(partial, self.path)
+
+    def remove(self) -> None:
+        """Removes the file, if there is one."""
+        with self._faults("removed"), suppress(FileNotFoundError):
+            self.system.rm_file(self.path)
+
+    @contextmanager
+    def _faults(self, what: str) -> Iterator[None]:
+        """Turns whatever a file system raises into an InputError: that it cannot be read, written, …"""
+        try:
+            yield
+        except InputError:
+            raise
+        except FileNotFoundError:
+            raise InputError("no such file", file=str(self), remedy="check the path or URL") from None
+        except Exception as error:  # each file system has classes of its own
+            reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
+            remedy = "check the path or URL, and permissions"
+            raise InputError(f"cannot be {what}: {reason}", file=str(self), remedy=remedy) from None
+
+
+def _visible(
+    root: str, found: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yields (name below root, path, what is known of it) of each visible file."""
+    for path, info in found.items():
+        name = path.removeprefix(root).lstrip("/")
+        if info.get("type") == "file" and not any(part.startswith((".", "_")) for part in name.split("/")):
+            yield name, path, info
 
 
 @dataclass(frozen=True)
@@ -38,9 +199,9 @@ def text_shards(corpus: str, format: ShardFormat | None) -> list[Shard]:
     corpus: a file, a folder, a pattern or a URL of these. format: of all files; None = as their names say.
     Raises InputError if there are none.
     """
-    found = Place.at(corpus).files()
     return [
-        Shard(name, (file.place,), format or _format(name), file.fingerprint) for name, file in found.items()
+        Shard(name, (place,), format or _format(name), fingerprint)
+        for name, (place, fingerprint) in Place.at(corpus).files().items()
     ]
 
 
@@ -69,14 +230,11 @@ def pair_shards(corpora: list[str], format: ShardFormat | None) -> list[Shard]:
             if stem not in there:
                 remedy = "shards of both sides need the same names"
                 raise InputError(f"has no other side in {other}", file=shard.place, remedy=remedy)
-    return [
-        replace(
-            shard,
-            files=(*shard.files, *targets[stem].files),
-            fingerprint=f"{shard.fingerprint} | {targets[stem].fingerprint}",
-        )
-        for stem, shard in sources.items()
-    ]
+    pairs = []
+    for stem, shard in sources.items():
+        both = f"{shard.fingerprint} | {targets[stem].fingerprint}"
+        pairs.append(replace(shard, files=(*shard.files, *targets[stem].files), fingerprint=both))
+    return pairs
 
 
 def _by_stem(shards: list[Shard], corpus: str) -> dict[str, Shard]:
@@ -99,3 +257,34 @@ def _stem(name: str) -> str:
 def _uncompressed(name: str) -> str:
     path = PurePosixPath(name)
     return str(path.with_suffix("")) if path.suffix in COMPRESSIONS else name
+
+
+@contextmanager
+def lines_of(shard: Shard, layout: Layout) -> Iterator[Callable[[], Iterator[Item]]]:
+    """Yields a function that reads the shard from its first line on, as often as it is called; a shard at a
+    URL is copied here meanwhile.
+
+    layout: a OneSide for lines that are translated, another for pairs. The N-th item is the N-th line, or
+    row. Raises InputError, with file and line, for whatever cannot be read: the file is called as the corpus
+    calls it.
+    """
+    with ExitStack() as stack:
+        here = [stack.enter_context(place.fetched()) for place in shard.files]
+        try:
+            yield lambda: _items(here, shard, layout)
+        except InputError as error:
+            line = str(error)
+            for copy, place in zip(here, shard.files, strict=True):
+                line = line.replace(printed(copy), printed(place))
+            raise InputError(line) from None
+
+
+def _items(files: list[Path], shard: Shard, layout: Layout) -> Iterator[Item]:
+    if len(files) == 2:
+        return read_pairs(files[0], files[1])
+    if shard.format == "lines":
+        return read_lines(files[0])
+    pairs = (read_json_lines if shard.format == "jsonl" else read_tables)(
+        files[0], layout, (UNHEARD, UNHEARD)
+    )
+    return (text for text, _ in pairs) if isinstance(layout, OneSide) else pairs

@@ -4,28 +4,25 @@ models do not."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 from rnnsearch.config import changed
 from rnnsearch.errors import InputError
-from rnnsearch.records import Translation
 from rnnsearch.run import Run
 from rnnsearch.system.files import checksum
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.text.formats.records import Layout
 from rnnsearch.text.lexicon import read_dictionary
 from rnnsearch.text.nbest import is_nbest
-from rnnsearch.translation.answers import answers_key
+from rnnsearch.translation.answers import check_files
 from rnnsearch.translation.outputs import run_checksum
 from rnnsearch.translation.translator import Translator
-from rnnsearch.translation.word_aligner import Aligned, WordAligner
+from rnnsearch.translation.word_aligner import WordAligner
 
-Form = Literal["text", "json"]
-"""Of an answer: text for people, of one line or several, or an object of JSON."""
-Work = Callable[[int, Sequence[Any]], list[str]]
+Work = Callable[[int, Sequence[Any]], Iterable[str]]
 """(number of the first line, from 0; lines or pairs that follow one another in a shard) → an answer for
 each."""
 
@@ -43,115 +40,108 @@ class Models:
 
     def load(self) -> Translator:
         set_up_cpu(self.threads)
-        entries = read_dictionary(self.dictionary) if self.dictionary else None
         return Translator.load(
             *self.runs,
             device=self.device,
             trust_code=self.trust_code,
-            dictionary=entries,
+            dictionary=read_dictionary(self.dictionary) if self.dictionary else None,
             lexical_shortlist=self.lexical_shortlist,
         )
 
     def key(self) -> str:
-        return checksum(*(run_checksum(Run.open(run)) for run in self.runs))
+        files = [path for path in (self.lexical_shortlist, self.dictionary) if path]
+        check_files(files)
+        return checksum(*(run_checksum(Run.open(run)) for run in self.runs), *files)
 
 
 @dataclass(frozen=True)
-class Translating:
-    """The task of translating lines. search: settings that differ from the run's. answer: the line for a
-    translation, given its number in the shard, from 0."""
+class Task:
+    """Work on lines or pairs.
 
+    command: which begins it. doing: the word for it in messages. batch_size: lines worked on together.
+    answer: returns the answer to a result. form: of answers; text for people, of one line or several, or json
+    for an object.
+    """
+
+    command: ClassVar[str]
+    doing: ClassVar[str]
     models: Models
-    search: dict[str, Any]
-    answer: Callable[[int, Translation], str]
-    form: Form
+    batch_size: int
+    answer: Callable[..., str]
+    form: str
     layout: Layout
-    doing: str = "translating"
-
-    @property
-    def batch_size(self) -> int:
-        return changed(Run.open(self.models.runs[0]).settings.search, self.search).batch_size
 
     def key(self) -> str:
-        search = changed(Run.open(self.models.runs[0]).settings.search, self.search)
-        files = [path for path in (self.models.lexical_shortlist, self.models.dictionary) if path]
-        return checksum(answers_key(self.models.runs, search, self.form, files), repr(self.layout))
+        """Returns a checksum of all that the answers follow from, but for the text. Raises InputError for
+        runs that cannot be opened."""
+        settings = repr((self.doing, self.form, self.batch_size, self.layout, self._options()))
+        return checksum(settings, self.models.key())
+
+    def _options(self) -> object:
+        """Returns what the answers follow from besides, as something whose repr says it."""
+        return None
+
+    def load(self) -> Work:
+        """Loads the models. Raises InputError as `key` does."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Translating(Task):
+    """The task of translating lines. search: settings that differ from the run's. answer: given the number of
+    the line in its shard, from 0, and its translation."""
+
+    command, doing = "translate", "translating"
+    search: dict[str, Any] = field(default_factory=dict)
+
+    def _options(self) -> object:
+        return changed(Run.open(self.models.runs[0]).settings.search, self.search).model_dump()
 
     def load(self) -> Work:
         translator = self.models.load()
 
-        def work(first: int, lines: Sequence[str]) -> list[str]:
+        def work(first: int, lines: Sequence[str]) -> Iterable[str]:
             try:
                 results = translator.translate(lines, **self.search)
-            except InputError as error:
-                raise InputError(_numbered(str(error), first)) from None
-            return [self.answer(number, result) for number, result in enumerate(results, first)]
+            except InputError as error:  # it counts the lines that it was given, not those of the shard
+                numbered = re.sub(
+                    r"\bline (\d+)\b", lambda n: f"line {int(n[1]) + first}", str(error), count=1
+                )
+                raise InputError(numbered) from None
+            return map(self.answer, range(first, first + len(results)), results)
 
         return work
 
 
-@dataclass(frozen=True)
-class Scoring:
-    """The task of scoring pairs. answer: the line for a pair."""
+class Scoring(Task):
+    """The task of scoring pairs."""
 
-    models: Models
-    batch_size: int
-    answer: Callable[[Translation], str]
-    form: Form
-    layout: Layout
-    doing: str = "scoring"
-
-    def key(self) -> str:
-        return checksum(self.doing, self.form, str(self.batch_size), repr(self.layout), self.models.key())
+    command, doing = "score", "scoring"
 
     def load(self) -> Work:
         translator = self.models.load()
 
-        def work(first: int, pairs: Sequence[tuple[str, str]]) -> list[str]:
+        def work(first: int, pairs: Sequence[tuple[str, str]]) -> Iterable[str]:
             if not first and pairs and is_nbest(pairs[0][1]):
-                raise InputError(
-                    "line 1 belongs to an n-best list, which --ray does not support",
-                    remedy="rerank it without --ray",
-                )
-            return [
-                self.answer(result) for result in translator.force(pairs, self.batch_size, first=first + 1)
-            ]
+                what = "line 1 belongs to an n-best list, which --ray does not support"
+                raise InputError(what, remedy="rerank it without --ray")
+            return map(self.answer, translator.force(pairs, self.batch_size, first=first + 1))
 
         return work
 
 
 @dataclass(frozen=True)
-class Aligning:
-    """The task of aligning pairs. options: of WordAligner. reverse: runs from target to source, if any.
-    answer: the line for a pair."""
+class Aligning(Task):
+    """The task of aligning pairs. options: of WordAligner. reverse: runs from target to source, if any."""
 
-    models: Models
-    reverse: Models | None
-    options: dict[str, Any]
-    batch_size: int
-    answer: Callable[[Aligned], str]
-    form: Form
-    layout: Layout
-    doing: str = "aligning"
+    command, doing = "align", "aligning"
+    reverse: Models | None = None
+    options: dict[str, Any] = field(default_factory=dict)
 
-    def key(self) -> str:
-        options = repr(sorted(self.options.items()))
-        models = self.models.key(), self.reverse.key() if self.reverse else ""
-        return checksum(self.doing, self.form, str(self.batch_size), repr(self.layout), options, *models)
+    def _options(self) -> object:
+        return sorted(self.options.items()), self.reverse and self.reverse.key()
 
     def load(self) -> Work:
         reverse = self.reverse.load() if self.reverse else None
         aligner = WordAligner(self.models.load(), reverse, batch_size=self.batch_size, **self.options)
-        return lambda first, pairs: [self.answer(aligned) for aligned in aligner.align(pairs, first + 1)]
-
-
-Task = Translating | Scoring | Aligning
-"""`key` is a checksum of all that the answers follow from, but for the text; `load` returns the Work. Both
-raise InputError for runs that cannot be opened. doing: the word for it in messages. batch_size: lines worked
-on together."""
-
-
-def _numbered(message: str, before: int) -> str:
-    """Changes the line in the message of a translator, which counts the lines that it was given, to that of
-    the shard."""
-    return re.sub(r"\bline (\d+)\b", lambda match: f"line {int(match[1]) + before}", message, count=1)
+        return lambda first, pairs: map(self.answer, aligner.align(pairs, first + 1))

@@ -1,26 +1,116 @@
-"""A worker: one model, loaded once, that answers shard after shard. It knows nothing of Ray."""
+"""Workers, and the folder that they answer into: one file for each shard, whole or absent, a record beside
+each, and the index of all. Nothing here knows of Ray."""
 
 from __future__ import annotations
 
+import json
 import platform
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
+from typing import Any
 
-from rnnsearch.cluster.answer_folder import AnswerFolder, Record
-from rnnsearch.cluster.shards import Shard
+from rnnsearch.cluster.shards import Item, Place, Shard, lines_of
 from rnnsearch.cluster.tasks import Task, Work
 from rnnsearch.errors import InputError, printed
 from rnnsearch.system.batching import READ_AHEAD
 from rnnsearch.system.extras import package_version
-from rnnsearch.text.formats.arrow import read_tables
-from rnnsearch.text.formats.lines import UNHEARD, read_lines, read_pairs
-from rnnsearch.text.formats.records import Layout, LinePair, OneSide, read_json_lines
+from rnnsearch.system.files import checksum, file_checksum
 
-Item = str | LinePair
-"""A line that is translated, or a pair of lines."""
+FORMAT = 1
+ABOUT, INDEX, ANSWERS, RECORDS = "about.json", "index.jsonl", "answers", "records"
+SUFFIX = {"text": ".tsv", "json": ".jsonl"}
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class AnswerFolder:
+    """A folder of answers. key: a checksum of all that the answers follow from, but for the text. form: of
+    the answers, text or json."""
+
+    place: Place
+    key: str
+    form: str
+
+    def begin(self, about: Mapping[str, Any], overwrite: bool) -> None:
+        """Writes what the folder holds, or sees that it holds the same already.
+
+        Raises InputError for a folder that holds answers of other runs or settings, or anything else, unless
+        it may be overwritten.
+        """
+        before = _object(self.place / ABOUT)
+        if before.get("key") == self.key:
+            return
+        if before and not overwrite:
+            what = "holds answers of another command, another run or other settings"
+            raise InputError(what, file=str(self.place), remedy="name another folder, or add --overwrite")
+        if not before and not self.place.is_empty():
+            what = "exists and holds other files"
+            raise InputError(what, file=str(self.place), remedy="name another folder")
+        content = {"format": FORMAT, "key": self.key, **about, "rnnsearch": package_version()}
+        (self.place / ABOUT).write(_line(content, indent=2))
+
+    def check_seen(self) -> None:
+        """Raises InputError on a machine that does not see what `begin` wrote."""
+        if _object(self.place / ABOUT).get("key") != self.key:
+            what = "this machine does not see the folder that the command made"
+            remedy = "--out must be a folder that all machines share, or a URL"
+            raise InputError(what, file=str(self.place), remedy=remedy)
+
+    def record(self, shard: Shard) -> Record | None:
+        """Returns the record of a shard's answers, if they are whole and those of this very shard and
+        task."""
+        record = _object(self._record(shard))
+        return record if record.get("key") == self._shard_key(shard) else None
+
+    def write_index(self, entries: Iterable[Record]) -> None:
+        """Writes the index. entries: a record, or a shard's name and error, for each shard in order."""
+        (self.place / INDEX).write("".join(_line(entry) for entry in entries))
+
+    def write(self, shard: Shard, answers: Iterable[str]) -> Record:
+        """Writes the answers of a shard, one for each line, and returns their record.
+
+        An answer may be an n-best list of several lines. The file appears when all answers are there; a shard
+        whose worker dies is begun again.
+        """
+        name, lines = f"{ANSWERS}/{shard.name}{SUFFIX[self.form]}", 0
+        self._record(shard).remove()
+        with (self.place / name).replaced() as path:
+            with path.open("wb", buffering=0) as file:  # it is seen to grow
+                for lines, answer in enumerate(answers, 1):
+                    file.write(self._with_origin(shard, lines, answer).encode("utf-8", "surrogatepass"))
+            sha256 = file_checksum(path)
+        record = {"shard": shard.name, "answers": name, "lines": lines, "sha256": sha256}
+        record["key"] = self._shard_key(shard)
+        self._record(shard).write(_line(record))
+        return record
+
+    def _with_origin(self, shard: Shard, number: int, answer: str) -> str:
+        name = printed(shard.name)
+        if self.form == "json":
+            return _line({"shard": name, "line": number, **json.loads(answer)})
+        return "".join(f"{name}\t{number}\t{line}\n" for line in answer.split("\n"))
+
+    def _record(self, shard: Shard) -> Place:
+        return self.place / f"{RECORDS}/{shard.name}.json"
+
+    def _shard_key(self, shard: Shard) -> str:
+        return checksum(str(FORMAT), self.key, shard.name, shard.format, shard.fingerprint)
+
+
+def _line(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent) + "\n"
+
+
+def _object(place: Place) -> Record:
+    """Returns the JSON object of a file that is written whole; empty if there is none, or another one."""
+    try:
+        value = json.loads(place.read() or b"{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 class StartError(InputError):
@@ -73,34 +163,5 @@ class Worker:
             except InputError as error:
                 raise InputError(str(error), file=shard.place) from None
             done += len(some)
-
-
-@contextmanager
-def lines_of(shard: Shard, layout: Layout) -> Iterator[Callable[[], Iterator[Item]]]:
-    """Yields a function that reads the shard from its first line on, as often as it is called; a shard at a
-    URL is copied here meanwhile.
-
-    layout: a OneSide for lines that are translated, another for pairs. The N-th item is the N-th line, or
-    row. Raises InputError, with file and line, for whatever cannot be read: the file is called as the corpus
-    calls it.
-    """
-    with ExitStack() as stack:
-        here = [stack.enter_context(place.fetched()) for place in shard.files]
-        try:
-            yield lambda: _items(here, shard, layout)
-        except InputError as error:
-            line = str(error)
-            for copy, place in zip(here, shard.files, strict=True):
-                line = line.replace(printed(copy), printed(place))
-            raise InputError(line) from None
-
-
-def _items(files: list[Path], shard: Shard, layout: Layout) -> Iterator[Item]:
-    if len(files) == 2:
-        return read_pairs(files[0], files[1])
-    if shard.format == "lines":
-        return read_lines(files[0])
-    pairs = (read_json_lines if shard.format == "jsonl" else read_tables)(
-        files[0], layout, (UNHEARD, UNHEARD)
-    )
-    return (text for text, _ in pairs) if isinstance(layout, OneSide) else pairs
+from rnnsearch.system.extras import package_version
+from rnnsearch.system.files import checksum, file_checksum
