@@ -13,8 +13,7 @@ import pytest
 
 from rnnsearch.drawing.palette import properties
 from rnnsearch.errors import InputError
-from rnnsearch.exporting.browser_model import moses_rules
-from rnnsearch.exporting.static_page import export_page
+from rnnsearch.exporting.static_page import export_page, moses_rules
 from rnnsearch.page import KINDS, POLICY, page_files
 from rnnsearch.text.moses import ranges
 

@@ -163,5 +163,3 @@ class Worker:
             except InputError as error:
                 raise InputError(str(error), file=shard.place) from None
             done += len(some)
-from rnnsearch.system.extras import package_version
-from rnnsearch.system.files import checksum, file_checksum

@@ -25,6 +25,7 @@ from rnnsearch.model.cells import GatedCell
 from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.encoder import BidirectionalEncoder, Encoded
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.pretrained.card import markdown_of
 from rnnsearch.run import Run
 from rnnsearch.system.extras import package_version
 from rnnsearch.system.folders import whole_folder
@@ -88,11 +89,8 @@ def export_onnx(run: str | Path, out: str | Path) -> dict[str, int]:
 
 def readme(settings: Settings, step: Any) -> str:
     """Returns the README.md of an export. step: the graph of the decoder's step."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
-    template = resources.files("rnnsearch.exporting").joinpath("onnx_readme.md.jinja")
-    return environment.from_string(template.read_text(encoding="utf-8")).render(
+    return markdown_of(
+        resources.files("rnnsearch.exporting") / "onnx_readme.md.jinja",
         source=settings.data.source_language,
         target=settings.data.target_language,
         inputs=step.inputs,

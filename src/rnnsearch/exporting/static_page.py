@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from rnnsearch.exporting.browser_model import check_exportable, write_browser_model
+from rnnsearch.errors import InputError
+from rnnsearch.exporting import check_parts
 from rnnsearch.installed import model_names
 from rnnsearch.page import page_files
 from rnnsearch.pretrained.card import examples_of
 from rnnsearch.run import Run
-from rnnsearch.system.files import file_name
+from rnnsearch.system.files import file_name, write_text
 from rnnsearch.system.folders import whole_folder
+from rnnsearch.system.tensors import quantise, save_tensors
+from rnnsearch.text.codec import Codec, Side
+from rnnsearch.text.vocabulary import SPECIALS
 from rnnsearch.training.alignment_loss import needs_links
 
 CONFIG, MODELS = "config.json", "models"
+TEXT, WEIGHTS = "text.json", "model.safetensors"
+SEARCH = (
+    *("beam", "normalise", "length_alpha", "coverage_beta", "no_unk"),
+    *("min_length_ratio", "max_length_ratio", "max_source_length", "faithful"),
+    "confidence",
+)
+"""The settings of a search that the engine reads."""
+NO_DETOKENISER = ("cs", "fi", "ko", "zh", "ja", "cjk")
+"""Target languages whose rules for joining words the engine does not have."""
 
 
 @dataclass(frozen=True)
@@ -71,3 +86,79 @@ def export_page(runs: Sequence[str | Path], out: str | Path) -> StaticPage:
 def made_here(folder: Path) -> bool:
     """Tells whether the folder is such a page, which a new one may replace."""
     return (folder / CONFIG).is_file() and (folder / "engine" / "worker.js").is_file()
+
+
+def check_exportable(run: Run) -> None:
+    """Raises InputError for a model that the engine of the page cannot run, naming the first setting that it
+    does not know."""
+    check_parts(run, "the engine of the page")
+    data = run.settings.data
+    if data.subwords == "unigram":
+        what = 'data.subwords = "unigram": the engine of the page has only bpe and none'
+        raise InputError(what, file=run.path)
+    if data.tokeniser == "moses" and (
+        data.target_language in NO_DETOKENISER or data.source_language in ("ko", "zh", "ja", "cjk")
+    ):
+        what = (
+            f"the engine of the page has no rules for the words of {data.source_language} and "
+            f"{data.target_language} together"
+        )
+        raise InputError(what, file=run.path, remedy="the tokeniser `space` works for every language")
+
+
+def write_browser_model(run: Run, folder: Path) -> int:
+    """Writes a run as the engine reads it (page/engine) into `folder`, which it makes: `text.json`, and
+    `model.safetensors` with int8 matrices. Returns their bytes."""
+    network = run.load_network()
+    search = run.settings.search.model_dump(include=set(SEARCH))
+    text = {
+        "format": 1,
+        "wiring": run.settings.model.wiring,
+        "search": search,
+        "source": _side(run.source, "source"),
+        "target": _side(run.target, "target"),
+    }
+    folder.mkdir(parents=True)
+    write_text(folder / TEXT, json.dumps(text, ensure_ascii=False, separators=(",", ":")))
+    save_tensors(folder / WEIGHTS, quantise(network.state_dict(), tied=network.tied), {})
+    return sum((folder / name).stat().st_size for name in (TEXT, WEIGHTS))
+
+
+def _side(codec: Codec, side: Side) -> dict[str, Any]:
+    tokeniser = codec.tokeniser
+    words = [codec.vocabulary.word(number) for number in range(len(codec.vocabulary))]
+    result: dict[str, Any] = {"words": words, "subwords": "none", "pieces": None}
+    result |= {"tokeniser": tokeniser.kind, "language": tokeniser.language, "lowercase": tokeniser.lowercase}
+    if codec.known is not None:
+        result["known"] = base64.b64encode(codec.known.bits.tobytes()).decode()
+    if codec.subwords is not None:
+        pieces = codec.subwords.vocabulary()
+        # They are the vocabulary itself, unless a subword is spelt like one of its specials.
+        result |= {"subwords": "bpe", "pieces": None if pieces == words[len(SPECIALS) :] else pieces}
+    return result if tokeniser.kind == "space" else result | moses_rules(tokeniser.language, side)
+
+
+def moses_rules(language: str, side: Side) -> dict[str, Any]:
+    """Returns the lists that Moses's rules read: sets of characters as [first, last, …], and words whose full
+    stop ends no sentence."""
+    from sacremoses import MosesDetokenizer, MosesTokenizer
+    from sacremoses.util import CJKChars
+
+    from rnnsearch.text.moses import ranges
+
+    tokeniser, detokeniser = MosesTokenizer(language), MosesDetokenizer(language)
+    sets = {
+        "alnum": tokeniser.IsAlnum,
+        "alpha": tokeniser.IsAlpha,
+        "numbers": tokeniser.IsN,
+        "lower": tokeniser.IsLower,
+    }
+    if side == "target":
+        sets["alpha"] = detokeniser.IsAlpha
+    return {
+        "prefixes": list(dict.fromkeys([*tokeniser.NONBREAKING_PREFIXES, *tokeniser.NUMERIC_ONLY_PREFIXES])),
+        "numeric_prefixes": list(tokeniser.NUMERIC_ONLY_PREFIXES),
+        **{name: ranges(characters) for name, characters in sets.items()},
+        "currency": ranges(detokeniser.IsSc),
+        "cjk": [end for span in CJKChars.ranges for end in span],
+    }

@@ -7,10 +7,11 @@ import json
 import re
 from dataclasses import dataclass
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from rnnsearch.config import DataSettings, Settings, first_fault
 from rnnsearch.errors import InputError
@@ -24,11 +25,7 @@ LONGEST_EXAMPLE = 300
 _MARKUP = re.compile(r"([\\`<>\[\]|])")
 
 
-class _Record(BaseModel):
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class CardScore(_Record):
+class CardScore(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """One figure: `CardScore(test="newstest2013", metric="BLEU", value=24.1,
     signature="nrefs:1|case:mixed|…")`."""
 
@@ -38,7 +35,7 @@ class CardScore(_Record):
     signature: str = ""
 
 
-class ModelCard(_Record):
+class ModelCard(BaseModel, extra="forbid", frozen=True):
     """The description of a model by its makers.
 
     licence: an SPDX name in lowercase, as the hub spells it. data: corpora it was trained on. limits: uses
@@ -94,6 +91,13 @@ def read_card(path: str | Path) -> ModelCard:
 def card_markdown(card: ModelCard, settings: Settings, size: int) -> str:
     """Returns README.md of a model's folder: the hub's metadata in front, then prose. size: bytes of the
     weights."""
+    values = {"card": card, "data": settings.data, "model": settings.model, "megabytes": f"{size / 1e6:.1f}"}
+    return markdown_of(resources.files("rnnsearch.pretrained") / "card.md.jinja", **values)
+
+
+def markdown_of(template: Traversable, **values: Any) -> str:
+    """Fills in a template of Markdown. Its filter `yaml` quotes what needs it; `line` makes a text one line
+    that is no table, HTML, code or link."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
@@ -103,18 +107,10 @@ def card_markdown(card: ModelCard, settings: Settings, size: int) -> str:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    # JSON is YAML, and quotes what needs it
+    # JSON is YAML
     environment.filters["yaml"] = lambda value: json.dumps(value, ensure_ascii=False)
-    environment.filters["line"] = _plain_line
-    template = resources.files("rnnsearch.pretrained").joinpath("card.md.jinja").read_text(encoding="utf-8")
-    return environment.from_string(template).render(
-        card=card, data=settings.data, model=settings.model, megabytes=f"{size / 1e6:.1f}"
-    )
-
-
-def _plain_line(text: str) -> str:
-    """Returns the text on one line of Markdown, in which it is no table, HTML, code or link."""
-    return _MARKUP.sub(r"\\\1", " ".join(str(text).split()))
+    environment.filters["line"] = lambda text: _MARKUP.sub(r"\\\1", " ".join(str(text).split()))
+    return environment.from_string(template.read_text(encoding="utf-8")).render(values)
 
 
 @dataclass(frozen=True)
@@ -145,13 +141,9 @@ def opposite_model(data: DataSettings) -> str:
 
 def _listed(name: str, folder: Path) -> ListedModel:
     size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
-    file = folder / "config.toml"
     try:
-        table = read_toml(file)
-        run, data = table.get("run", {}), table.get("data", {})
-        card = checked_card(run.get("card", {}), file)
-        return ListedModel(
-            name, folder, str(data["source_language"]), str(data["target_language"]), size, card
-        )
+        card, data = card_of(folder), read_toml(folder / "config.toml")["data"]
+        source, target = str(data["source_language"]), str(data["target_language"])
+        return ListedModel(name, folder, source, target, size, card)
     except (InputError, OSError, ValueError, KeyError, AttributeError) as error:
         return ListedModel(name, folder, "", "", size, ModelCard(), fault=f"damaged: {error}")
