@@ -1,5 +1,5 @@
-"""One side's way from a line to ids and back: repairs (of HTML entities and of French spelling), tokeniser and
-vocabulary. It remembers the word of every id, so that alignments can be shown in words."""
+"""One side's way from a line to ids and back: repairs (of HTML entities and of French spelling), tokeniser
+and vocabulary. It remembers the word of every id, so that alignments can be shown in words."""
 
 from __future__ import annotations
 

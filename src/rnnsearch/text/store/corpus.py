@@ -176,12 +176,13 @@ class Corpus:
         kinds = (*SIDES, "links") if contents.train.links else SIDES
         words = len(source.vocabulary), len(target.vocabulary)
         dev = _read_dev(folder, words) if any(folder.glob("dev.*")) else None
+        shards = {kind: _read_shards(folder, kind, contents.train) for kind in kinds}
         return cls(
             path=folder,
             settings=contents.data,
             source=source,
             target=target,
-            train=Pairs(*(_read_shards(folder, kind, contents.train) for kind in kinds), words=words),
+            train=Pairs(shards["source"], shards["target"], shards.get("links"), words),
             dev=dev,
             dev_source_lines=_read_lines(folder, "source", dev),
             dev_target_lines=_read_lines(folder, "target", dev),

@@ -99,9 +99,7 @@ def map_array(path: Path) -> NDArray[Any]:
         array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
         raise damaged(f"cannot be read: {error.strerror or error}", path) from None
-    except (
-        Exception
-    ) as error:  # numpy reads the header as Python its source, and meets any of Python's errors
+    except Exception as error:  # numpy reads the header as Python its source: any error may come
         raise damaged(f"is damaged: {error}", path) from None
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise damaged(f"is damaged: it holds {array.ndim} dimensions of {array.dtype}", path)
