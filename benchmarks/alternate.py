@@ -30,11 +30,10 @@ def words_per_second(command: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("commands", nargs="+", metavar="COMMAND")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("--rounds", type=int, default=5)
+    add("commands", nargs="+", metavar="COMMAND")
     options = parser.parse_args()
     rounds = [[words_per_second(command) for command in options.commands] for _ in range(options.rounds)]
     for number, command in enumerate(options.commands):

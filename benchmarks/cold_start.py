@@ -11,10 +11,11 @@ from __future__ import annotations
 import argparse
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import time
+
+import numpy as np
 
 SENTENCE = "The agreement on the European Economic Area was signed in August 1992.\n"
 
@@ -31,11 +32,10 @@ def timed(command: list[str]) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("run", help="a run, or the name of a model")
-    parser.add_argument("--repeat", type=int, default=5)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("run", help="a run, or the name of a model")
+    add("--repeat", type=int, default=5)
     arguments = parser.parse_args()
     commands = {
         "import torch": ["-c", "import torch"],
@@ -44,14 +44,11 @@ def main() -> None:
     turns = [
         [timed([sys.executable, *words]) for words in commands.values()] for _ in range(arguments.repeat + 1)
     ]
-    medians = [
-        [statistics.median(each) for each in zip(*column, strict=True)]
-        for column in zip(*turns[1:], strict=True)
-    ]
+    medians = np.median(turns[1:], axis=0)
     for name, (seconds, busy) in zip(commands, medians, strict=True):
         print(f"{name:14} {seconds:6.2f} s, {busy:6.2f} s of CPU time (medians of {arguments.repeat})")
-    ratios = [there / here for here, there in zip(*medians, strict=True)]
-    print(f"ratio          {ratios[0]:6.2f}    {ratios[1]:6.2f}")
+    seconds, busy = medians[1] / medians[0]
+    print(f"ratio          {seconds:6.2f}    {busy:6.2f}")
 
 
 if __name__ == "__main__":

@@ -11,19 +11,12 @@ for "2:30 pm").
 from __future__ import annotations
 
 import argparse
-import gzip
 import re
-from pathlib import Path
 
 from rnnsearch import Translator
 from rnnsearch.evaluation.bleu import bleu
+from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.translation.faithful import Faithful
-
-
-def read(path: Path) -> list[str]:
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8", newline="\n") as file:
-        return file.read().rstrip("\n").split("\n")
 
 
 def numbers(line: str) -> set[str]:
@@ -42,33 +35,28 @@ def invented(translator: Translator, lines: list[str]) -> float:
 
 def changed(sources: list[str], lines: list[str]) -> float:
     """Returns the share of numbers, in per cent, that the source does not hold."""
-    pairs = [
-        (number, numbers(source))
-        for source, line in zip(sources, lines, strict=True)
-        for number in numbers(line)
-    ]
-    return 100 * sum(number not in given for number, given in pairs) / max(1, len(pairs))
+    pairs = [(numbers(source), numbers(line)) for source, line in zip(sources, lines, strict=True)]
+    return 100 * sum(len(own - given) for given, own in pairs) / max(1, sum(len(own) for _, own in pairs))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("model")
-    parser.add_argument("source", type=Path)
-    parser.add_argument("reference", type=Path)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("model")
+    add("source")
+    add("reference")
     arguments = parser.parse_args()
-    sources, references = read(arguments.source), read(arguments.reference)
+    sources, references = (list(read_lines(file)) for file in (arguments.source, arguments.reference))
     translator = Translator.load(arguments.model)
     print(f"{'':10} {'BLEU':>6} {'invented':>9} {'numbers changed':>16}")
+    rows = {"reference": references}
     for name, faithful in (("without", False), ("with", True)):
-        lines = [each.text for each in translator.translate(sources, faithful=faithful)]
-        row = bleu(lines, references).value, invented(translator, lines), changed(sources, lines)
-        print(f"{name:10} {row[0]:6.2f} {row[1]:8.2f}% {row[2]:15.2f}%")
-    print(
-        f"{'reference':10} {'':6} {invented(translator, references):8.2f}% "
-        f"{changed(sources, references):15.2f}%"
-    )
+        rows[name] = [each.text for each in translator.translate(sources, faithful=faithful)]
+    for name in ("without", "with", "reference"):
+        lines = rows[name]
+        value = "" if name == "reference" else f"{bleu(lines, references).value:.2f}"
+        shares = f"{invented(translator, lines):8.2f}% {changed(sources, lines):15.2f}%"
+        print(f"{name:10} {value:>6} {shares}")
 
 
 if __name__ == "__main__":

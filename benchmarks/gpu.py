@@ -102,15 +102,14 @@ def table(states: dict[str, str], rows: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--device", default="cuda", help="cuda, cuda:N or cpu")
-    parser.add_argument("--small", action="store_true", help="sizes for a CPU: seconds for each part")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="default: all")
-    parser.add_argument("--limit", type=float, default=570.0, help="seconds for all parts together")
-    parser.add_argument("--out", type=Path, default=Path("gpu.jsonl"), help="file of the rows")
-    parser.add_argument("--one-part", choices=PARTS, help=argparse.SUPPRESS)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("--device", default="cuda", help="cuda, cuda:N or cpu")
+    add("--small", action="store_true", help="sizes for a CPU: seconds for each part")
+    add("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="default: all")
+    add("--limit", type=float, default=570.0, help="seconds for all parts together")
+    add("--out", type=Path, default=Path("gpu.jsonl"), help="file of the rows")
+    add("--one-part", choices=PARTS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one_part:
         run_part(options.one_part, options)

@@ -398,13 +398,12 @@ def as_table(rows: list[Counts], conditions: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--kills", type=int, default=100, help="of each command")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the table and of the work")
-    parser.add_argument("--of", nargs="+", choices=list(WORK), default=list(WORK), help="commands to kill")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("--kills", type=int, default=100, help="of each command")
+    add("--out", type=Path, required=True, help="folder of the table and of the work")
+    add("--of", nargs="+", choices=list(WORK), default=list(WORK), help="commands to kill")
+    add("--seed", type=int, default=1)
     arguments = parser.parse_args()
     random.seed(arguments.seed)
     base = arguments.out.resolve() / "work"

@@ -69,15 +69,12 @@ class Toolkit:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--peers", help="a Python that has the other toolkits; without one, rnnsearch runs alone"
-    )
-    parser.add_argument("--size", choices=SIZES, default="small")
-    parser.add_argument("--toolkits", nargs="+", choices=["rnnsearch", *PEERS], help="only these")
-    parser.add_argument(
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("--peers", help="a Python that has the other toolkits; without one, rnnsearch runs alone")
+    add("--size", choices=SIZES, default="small")
+    add("--toolkits", nargs="+", choices=["rnnsearch", *PEERS], help="only these")
+    add(
         "--matmul",
         choices=["highest", "high", "medium"],
         default="highest",

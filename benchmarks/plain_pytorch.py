@@ -77,13 +77,12 @@ def textbook_update(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--size", choices=SIZES, default="small")
-    parser.add_argument("--updates", type=int, default=5, help="of each, after one that warms up")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--autocast", action="store_true")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("--size", choices=SIZES, default="small")
+    add("--updates", type=int, default=5, help="of each, after one that warms up")
+    add("--threads", type=int, default=1)
+    add("--autocast", action="store_true")
     arguments = parser.parse_args()
     *sizes, words, length = SIZES[arguments.size]
     names = ("embedding", "hidden", "alignment", "maxout")

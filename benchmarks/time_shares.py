@@ -14,7 +14,6 @@ products, counted and not measured.
 from __future__ import annotations
 
 import argparse
-import itertools
 import statistics
 import time
 from collections import defaultdict
@@ -24,10 +23,11 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+from gpu_parts.speed import ceiling, update_of
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
-from rnnsearch.bench import operations_of_update, random_batch, random_ids, random_network, timed
+from rnnsearch.bench import operations_of_update, random_ids, random_network, timed
 from rnnsearch.config import Settings, load_config
 from rnnsearch.model import network as networks
 from rnnsearch.model.decoder import Decoder
@@ -106,23 +106,10 @@ def by_kind(work: Callable[[], object]) -> dict[str, float]:
     return {kind: sum(seconds.get(name, 0.0) for name in names) / whole for kind, names in KINDS.items()}
 
 
-def peak(dtype: torch.dtype) -> float:
-    """Returns the operations per second of the best product of square matrices."""
-    best = 0.0
-    for size in (1024, 2048, 4096):
-        left, right = (torch.randn(size, size).to(dtype) for _ in range(2))
-        seconds = timed(lambda left=left, right=right: left @ right, 10, "cpu")  # type: ignore[misc]
-        best = max(best, 2 * size**3 / min(seconds))
-    return best
-
-
 def work_of(what: str, settings: Settings, words: int, length: int) -> tuple[Callable[[], object], int]:
     """Returns (an update or a search, its sentences)."""
     if what == "update":
-        network = random_network(settings, words, PRECISIONS[settings.training.precision])
-        trainer = Trainer(network, settings.training, 1 << 30)
-        batch, numbers = random_batch(settings, words, length), itertools.count(1)
-        return lambda: trainer.update([batch], next(numbers)), len(batch.source)
+        return update_of(settings, words, length)
     network, limits = random_network(settings, words, torch.float32), settings.search
     ids, lengths = random_ids(limits.batch_size, length, words)
     cache = linear_cache(getattr(torch, limits.precision))
@@ -130,15 +117,14 @@ def work_of(what: str, settings: Settings, words: int, length: int) -> tuple[Cal
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("what", choices=PARTS)
-    parser.add_argument("--recipe", default="", help="sizes and settings; default: those of the paper")
-    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
-    parser.add_argument("--words", type=int, default=30_000, help="vocabulary size of each side")
-    parser.add_argument("--length", type=int, default=25, help="words per sentence")
-    parser.add_argument("--repetitions", type=int, default=3, help="after one as warm-up")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("what", choices=PARTS)
+    add("--recipe", default="", help="sizes and settings; default: those of the paper")
+    add("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
+    add("--words", type=int, default=30_000, help="vocabulary size of each side")
+    add("--length", type=int, default=25, help="words per sentence")
+    add("--repetitions", type=int, default=3, help="after one as warm-up")
     chosen = parser.parse_args()
     fixed = ["search.min_length_ratio=1.0", "search.max_length_ratio=1.0", "training.threads=1"]
     settings = load_config(chosen.recipe, [*fixed, *chosen.set])
@@ -148,7 +134,7 @@ def main() -> None:
     print(f"{sentences} sentences of {chosen.length} words, {chosen.words:,} words per vocabulary")
     print(f"{seconds:.3f} s, {sentences * (chosen.length + 1) / seconds:,.0f} target words/s")
     if chosen.what == "update":
-        best = peak(PRECISIONS[settings.training.precision])
+        best = ceiling("cpu", PRECISIONS[settings.training.precision], (1024, 2048, 4096))
         rate = operations_of_update(settings, words=chosen.words, length=chosen.length) / seconds
         print(f"{rate / 1e9:,.0f} GFLOP/s, {rate / best:.0%} of the machine's peak ({best / 1e9:,.0f})")
     for title, shares in (("part", parts), ("kind of operator", by_kind(work))):

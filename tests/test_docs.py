@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import reduce
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +45,10 @@ from rnnsearch.translation.readers import NetworkState, network_step
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = {
-    str(path.relative_to(ROOT)): path
+    str(path.relative_to(ROOT)): path.read_text("utf-8")
     for path in (
         *sorted(DOCS.rglob("*.md")),
-        ROOT / "README.md",
-        ROOT / "CONTRIBUTING.md",
-        ROOT / "SECURITY.md",
+        *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
     )
 }
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -101,7 +100,7 @@ def understood(words: list[str]) -> None:
     load_config("" if recipe.endswith(".toml") else recipe, context.params.get("set_") or ())
 
 
-SHOWN = [(name, words) for name, path in PAGES.items() for words in calls(path.read_text("utf-8"))]
+SHOWN = [(name, words) for name, text in PAGES.items() for words in calls(text)]
 
 
 @pytest.mark.parametrize(
@@ -135,15 +134,9 @@ def test_options_exist(name: str) -> None:
     """Those named in running text: `--option` or `--option VALUE`."""
     if "/start/from-" in name:
         pytest.skip("names options of other programs, too; its commands are checked above")
-    options = {
-        option for command in COMMANDS.values() for parameter in command.params for option in parameter.opts
-    }
-    named = set(
-        re.findall(
-            r"`(--[a-z0-9-]+)",
-            re.sub(r"^```.*?^```$", "", PAGES[name].read_text("utf-8"), flags=re.MULTILINE | re.DOTALL),
-        )
-    )
+    options = {name for each in COMMANDS.values() for option in each.params for name in option.opts}
+    text = re.sub(r"^```.*?^```$", "", PAGES[name], flags=re.MULTILINE | re.DOTALL)
+    named = set(re.findall(r"`(--[a-z0-9-]+)", text))
     everywhere = {"--debug", "--help", "--quiet", "--version", "--install-completion", "--show-completion"}
     others = {"--max-restarts", "--nnodes", "--rdzv-id", "--signal"}  # torchrun's and Slurm's
     assert named <= options | everywhere | others
@@ -151,22 +144,15 @@ def test_options_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_links_lead_somewhere(name: str) -> None:
-    for link in re.findall(r"\]\(([^)#]+)", PAGES[name].read_text("utf-8")):
+    for link in re.findall(r"\]\(([^)#]+)", PAGES[name]):
         if not link.startswith("https://"):
-            assert (PAGES[name].parent / link).exists(), link
+            assert ((ROOT / name).parent / link).exists(), link
 
 
 def test_the_index_links_to_every_page() -> None:
-    linked = {
-        (DOCS / link).resolve()
-        for link in re.findall(r"\]\(([^)#]+)", (DOCS / "index.md").read_text("utf-8"))
-    }
-    pages = {
-        path
-        for path in DOCS.rglob("*.md")
-        if path.relative_to(DOCS).parts[0] not in ("index.md", "decisions", "log.md")
-    }
-    assert pages <= linked
+    linked = {f"docs/{link}" for link in re.findall(r"\]\(([^)#]+)", PAGES["docs/index.md"])}
+    apart = ("docs/index.md", "docs/decisions/", "docs/log.md")
+    assert {name for name in PAGES if name.startswith("docs/") and not name.startswith(apart)} <= linked
 
 
 REFERENCE = re.compile(r"`((?:[a-z_]+/)*[a-z_]+)\.py:([A-Za-z_.0-9]+)`")
@@ -175,7 +161,7 @@ REFERENCE = re.compile(r"`((?:[a-z_]+/)*[a-z_]+)\.py:([A-Za-z_.0-9]+)`")
 @pytest.mark.parametrize("name", PAGES)
 def test_functions_exist(name: str) -> None:
     """`model/decoder.py:Decoder.attend` names a function or class that this very file defines."""
-    for file, attribute in REFERENCE.findall(PAGES[name].read_text("utf-8")):
+    for file, attribute in REFERENCE.findall(PAGES[name]):
         module = importlib.import_module("rnnsearch." + file.replace("/", "."))
         found = reduce(getattr, attribute.split("."), module)
         found = inspect.unwrap(found.fget if isinstance(found, property) else found)
@@ -183,28 +169,17 @@ def test_functions_exist(name: str) -> None:
 
 
 def test_every_equation_has_its_place() -> None:
-    rows = [
-        line.split("|")
-        for line in (DOCS / "how-to/read-the-code.md").read_text("utf-8").split("\n")
-        if line.startswith("| ")
-    ]
+    lines = PAGES["docs/how-to/read-the-code.md"].split("\n")
+    rows = [line.split("|") for line in lines if line.startswith("| ")]
     placed = {row[1].strip() for row in rows if REFERENCE.search(row[3])}
-    assert placed >= {
-        *(f"Eq. {number}" for number in range(1, 8)),
-        "A.1.1",
-        "A.1.2",
-        "A.2.1",
-        "A.2.2",
-        "A.2.3",
-        "B.1",
-        "B.2",
-    }
+    equations = {f"Eq. {number}" for number in range(1, 8)}
+    assert placed >= equations | {"A.1.1", "A.1.2", "A.2.1", "A.2.2", "A.2.3", "B.1", "B.2"}
 
 
 def test_settings_page_is_up_to_date() -> None:
     page = runpy.run_path(str(ROOT / "scripts/settings_reference.py"))["page"]()
     remedy = "python scripts/settings_reference.py > docs/reference/settings.md"
-    assert (DOCS / "reference/settings.md").read_text("utf-8") == page, remedy
+    assert PAGES["docs/reference/settings.md"] == page, remedy
 
 
 def test_what_the_paper_states_is_the_default_or_a_recipe() -> None:
@@ -225,7 +200,7 @@ def described_recipes() -> dict[str, dict[str, Any]]:
     holds its values."""
     described: dict[str, dict[str, Any]] = {}
     head: list[str] = []
-    for line in (DOCS / "reference/recipes.md").read_text("utf-8").split("\n"):
+    for line in PAGES["docs/reference/recipes.md"].split("\n"):
         cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
         if cells[0] == "setting":
             head = cells
@@ -248,13 +223,13 @@ def test_recipes_are_described_as_they_are() -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_scripts_that_are_named_are_there(name: str) -> None:
-    for script in set(re.findall(r"\b(?:benchmarks|scripts)/[a-z_]+\.py\b", PAGES[name].read_text("utf-8"))):
+    for script in set(re.findall(r"\b(?:benchmarks|scripts)/[a-z_]+\.py\b", PAGES[name])):
         assert (DOCS.parent / script).is_file(), script
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_toml_blocks_are_recipes_or_studies(name: str, tmp_path: Path) -> None:
-    for block in blocks(PAGES[name].read_text("utf-8"), "toml"):
+    for block in blocks(PAGES[name], "toml"):
         if "variants" in tomllib.loads(block):
             (tmp_path / "study.toml").write_text(block, "utf-8")
             read_plan(tmp_path / "study.toml")
@@ -265,27 +240,21 @@ def test_toml_blocks_are_recipes_or_studies(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_settings_named_in_the_text_exist(name: str) -> None:
     sections = {section: type(getattr(Settings(), section)).model_fields for section in Settings.model_fields}
-    for section, key in re.findall(
-        rf"`({'|'.join(sections)})\.([a-z_]+)(?: = |`)", PAGES[name].read_text("utf-8")
-    ):
-        assert key in {*sections[section], "toml", "safetensors"}, (
-            f"{section}.{key}"
-        )  # data.toml and model.safetensors are files
+    for section, key in re.findall(rf"`({'|'.join(sections)})\.([a-z_]+)(?: = |`)", PAGES[name]):
+        known = {*sections[section], "toml", "safetensors"}  # data.toml and model.safetensors are files
+        assert key in known, f"{section}.{key}"
 
 
 def test_model_page_names_every_part() -> None:
-    page = (DOCS / "reference/model.md").read_text("utf-8")
-    for name, part in [
-        (name, part)
-        for parts in (CELLS, ENCODERS, ALIGNMENTS, READOUTS, WIRINGS)
-        for name, part in parts.items()
-    ]:
+    page = PAGES["docs/reference/model.md"]
+    parts = (CELLS, ENCODERS, ALIGNMENTS, READOUTS, WIRINGS)
+    for name, part in chain.from_iterable(each.items() for each in parts):
         file = part.__module__.removeprefix("rnnsearch.").replace(".", "/")
         assert f"{file}.py:{part.__name__}" in page, f"{name} is not described"
 
 
 def test_files_page_names_every_file(tiny_store: Path, tiny_run: Path, tiny_subword_run: Path) -> None:
-    page = (DOCS / "reference/files.md").read_text("utf-8")
+    page = PAGES["docs/reference/files.md"]
     for folder in (tiny_store, tiny_run, tiny_subword_run):
         for path in folder.rglob("*"):
             name = re.sub(r"\b(source|target)\b", "<side>", str(path.relative_to(folder)))
@@ -298,7 +267,7 @@ def test_files_page_names_every_file(tiny_store: Path, tiny_run: Path, tiny_subw
 
 def test_files_page_names_every_field() -> None:
     translation = Translation("", [], ["</s>"], 0.0, [], np.zeros((0, 1), dtype=np.float32))
-    table = (DOCS / "reference/files.md").read_text("utf-8").partition("| field |")[2].partition("\n\n")[0]
+    table = PAGES["docs/reference/files.md"].partition("| field |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(json.loads(as_json(translation)))
 
 
@@ -323,14 +292,14 @@ def reader(tiny_corpus: Path, tiny_store: Path, tmp_path: Path, monkeypatch: pyt
 
 def test_small_toml_is_the_demo_recipe() -> None:
     """As the tutorial says."""
-    (block,) = blocks((DOCS / "tutorial.md").read_text("utf-8"), "toml")
+    (block,) = blocks(PAGES["docs/tutorial.md"], "toml")
     assert validated(tomllib.loads(block), "tutorial") == load_config("demo")
 
 
 def test_python_of_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each block by itself, in their order: a block has only the files of those before it, none of their
     names."""
-    for block in blocks((DOCS / "tutorial.md").read_text("utf-8"), "python"):
+    for block in blocks(PAGES["docs/tutorial.md"], "python"):
         exec(block, {"__name__": "__main__"})
     said = capsys.readouterr().out
     assert "pairs    300 read" in said
@@ -347,14 +316,14 @@ def test_python_of_the_first_pages(
     (reader / "demo").mkdir()
     (reader / "demo/run").symlink_to(tiny_run)
     (reader / "demo/corpus").symlink_to(reader / "corpus")
-    (block,) = blocks((DOCS / f"start/{page}.md").read_text("utf-8"), "python")
+    (block,) = blocks(PAGES[f"docs/start/{page}.md"], "python")
     exec(block, {"__name__": "__main__"})
     assert capsys.readouterr().out
 
 
 def scorer_page() -> tuple[str, str]:
     """The code of my_scorer.py, and that which checks it."""
-    scorer, check = blocks((DOCS / "how-to/own-scorer.md").read_text("utf-8"), "python")
+    scorer, check = blocks(PAGES["docs/how-to/own-scorer.md"], "python")
     return scorer, check
 
 
@@ -363,7 +332,7 @@ def test_own_scorer_page(reader: Path, command: Command) -> None:
     scorer, check = scorer_page()
     (reader / "my_scorer.py").write_text(scorer, "utf-8")
     (reader / "store").symlink_to("prepared")
-    for words in calls((DOCS / "how-to/own-scorer.md").read_text("utf-8")):
+    for words in calls(PAGES["docs/how-to/own-scorer.md"]):
         done = command(*words)
         assert done.code == 0, done.err
         if "--trust-code" in words:
@@ -434,7 +403,7 @@ def test_own_scorer_equation(reader: Path) -> None:
 
 
 def test_python_of_the_evaluation_page(capsys: pytest.CaptureFixture[str]) -> None:
-    [code] = blocks((DOCS / "how-to" / "evaluate.md").read_text("utf-8"), "python")
+    [code] = blocks(PAGES["docs/how-to/evaluate.md"], "python")
     exec(code, {})
     score, first, second, *_, p_value = capsys.readouterr().out.split("\n")[:-1]
     assert score.startswith("BLEU ")

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count, product
 from statistics import median
 
 import torch
+from gpu_parts.common import Options, Write, row
 from torch.profiler import ProfilerActivity, profile
 
-from gpu_parts.common import Options, Write, row
 from rnnsearch.bench import (
     bench_training,
     bench_translation,
@@ -40,17 +40,22 @@ def settings_for(options: Options, *changes: str) -> Settings:
     return load_config(overrides=[*sizes, f"training.device={options.device}", *changes])
 
 
+def square(options: Options) -> Sequence[int]:
+    """Returns the sizes of the matrices whose products are measured."""
+    return (64,) if options.small else (4096, 8192, 16384)
+
+
 def sizes_of(options: Options) -> dict[str, int]:
     """Returns K of each side, and the words of a sentence."""
     return {"words": 50, "length": 3} if options.small else {"words": 30_000, "length": 25}
 
 
-def ceiling(options: Options, dtype: torch.dtype) -> float:
-    """Returns the operations per second of the best product of square matrices."""
+def ceiling(device: str, dtype: torch.dtype, sizes: Sequence[int]) -> float:
+    """Returns the operations per second of the best product of square matrices of these sizes."""
     best = 0.0
-    for size in (64,) if options.small else (4096, 8192, 16384):
-        left, right = (torch.randn(size, size, device=options.device).to(dtype) for _ in range(2))
-        seconds = min(timed(lambda left=left, right=right: left @ right, 5, options.device))
+    for size in sizes:
+        left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
+        seconds = min(timed(lambda left=left, right=right: left @ right, 10, device))  # type: ignore[misc]
         best = max(best, 2 * size**3 / seconds)
     return best
 
@@ -66,7 +71,7 @@ def machine(options: Options, write: Write) -> None:
             found["TF32 in float32 products"] = torch.backends.cuda.matmul.allow_tf32
     for name, dtype in PRECISIONS.items():
         with row(write, f"square products in {name}") as found:
-            found["TFLOP/s"] = ceiling(options, dtype) / 1e12
+            found["TFLOP/s"] = ceiling(device, dtype, square(options)) / 1e12
     with row(write, "a copy within the device") as found:
         numbers = torch.zeros(1 << (10 if options.small else 28), device=device)
         found["GB/s"] = 2 * 4 * len(numbers) / min(timed(numbers.clone, 5, device)) / 1e9
@@ -79,7 +84,7 @@ def updates(options: Options, write: Write) -> None:
     """Writes the speed of updates at the paper's size. The share is that of the best product of square
     matrices in the same precision and run."""
     for precision, optimiser in (("bfloat16", "adadelta"), ("float32", "adadelta"), ("bfloat16", "adam")):
-        best = ceiling(options, PRECISIONS[precision])
+        best = ceiling(options.device, PRECISIONS[precision], square(options))
         for pairs in (2,) if options.small else (80, 320, 1280):
             with row(write, f"{precision}, {optimiser}, {pairs} pairs") as found:
                 changes = {"precision": precision, "batch_size": pairs, "optimiser": optimiser}
@@ -112,13 +117,12 @@ def translation(options: Options, write: Write) -> None:
             found["peak memory, GiB"] = measured.peak_memory / 2**30
 
 
-def update_of(options: Options, *changes: str) -> Callable[[], object]:
-    """Returns one update, to be repeated."""
-    settings, sizes = settings_for(options, *changes), sizes_of(options)
-    network = random_network(settings, sizes["words"], PRECISIONS[settings.training.precision])
-    trainer = Trainer(network.to(options.device), settings.training, 0)
-    batch, numbers = random_batch(settings, **sizes), count(1)
-    return lambda: trainer.update([batch], next(numbers))
+def update_of(settings: Settings, words: int, length: int) -> tuple[Callable[[], object], int]:
+    """Returns (one update, to be repeated; its pairs)."""
+    network = random_network(settings, words, PRECISIONS[settings.training.precision])
+    trainer = Trainer(network.to(settings.training.device), settings.training, 1 << 30)
+    batch, numbers = random_batch(settings, words, length), count(1)
+    return lambda: trainer.update([batch], next(numbers)), len(batch.source)
 
 
 def waits(options: Options, write: Write) -> None:
@@ -130,7 +134,7 @@ def waits(options: Options, write: Write) -> None:
     with torch.no_grad():
         readers = begin_search([network], [linear_cache()], ids, lengths)
     kinds = {
-        "an update": update_of(options, "training.batch_size=8"),
+        "an update": update_of(settings_for(options, "training.batch_size=8"), **sizes)[0],
         f"a search over {sizes['length']} words": lambda: search(readers, lengths, limits),
     }
     for what, work in kinds.items():
@@ -162,7 +166,8 @@ def kernels(options: Options, write: Write) -> None:
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     pairs = 2 if options.small else 80
     with row(write, f"an update of {pairs} pairs, bfloat16") as found:
-        work = update_of(options, f"training.batch_size={pairs}", "training.precision=bfloat16")
+        changes = f"training.batch_size={pairs}", "training.precision=bfloat16"
+        work, _ = update_of(settings_for(options, *changes), **sizes_of(options))
         whole = median(timed(work, 3, options.device))
         with profile(activities=activities) as profiled:
             timed(work, 1, options.device, warm_up=False)

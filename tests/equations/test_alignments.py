@@ -10,7 +10,7 @@ import torch
 from plain.alignments import attend
 from plain.parameters import Parameters, alignment_model
 from plain.vectors import softmax
-from small import ALIGNMENTS, randomised, sentences, small_network
+from small import ALIGNMENTS, assert_by_hand, drawn, randomised, sentences, small_network
 
 from rnnsearch.model.alignment import ALIGNMENTS as ALIGNMENT_CLASSES
 
@@ -30,8 +30,8 @@ def test_energies(name: str) -> None:
     assert not parameters.unused
 
     lengths = torch.tensor([4, 6])
-    annotations = torch.randn(2, 6, ANNOTATION, dtype=torch.float64)
-    states = torch.randn(STEPS, 2, 3, state_size, dtype=torch.float64)
+    annotations = drawn(2, 6, ANNOTATION)
+    states = drawn(STEPS, 2, 3, state_size)
     keys = module.keys(annotations)
     memory = module.start(keys, lengths)
     memory = None if memory is None else memory.expand(-1, 3, *memory.shape[2:])
@@ -50,9 +50,7 @@ def test_energies(name: str) -> None:
                 s = states[i, b, k].tolist()
                 expected, before = by_hand.energies(s, h, before)
                 before = by_hand.attended(s, h, before, softmax(expected))
-                torch.testing.assert_close(
-                    found[i][b, k, :length], torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-12
-                )
+                assert_by_hand(found[i][b, k, :length], expected, 1e-12)
 
 
 @pytest.mark.parametrize("name", ALIGNMENTS)
@@ -66,11 +64,8 @@ def test_weights_and_context(name: str) -> None:
         h = source.annotations[b, :length].tolist()
         weights, context, _ = attend(by_hand, state.cell[b, 0].tolist(), h, by_hand.begin(h))
         padding = source.annotations.shape[1] - length
-        expected = torch.tensor([*weights, *[0.0] * padding], dtype=torch.float64)
-        torch.testing.assert_close(attended.weights[b, 0], expected, rtol=0, atol=1e-14)
-        torch.testing.assert_close(
-            attended.context[b, 0], torch.tensor(context, dtype=torch.float64), rtol=0, atol=1e-13
-        )
+        assert_by_hand(attended.weights[b, 0], [*weights, *[0.0] * padding], 1e-14)
+        assert_by_hand(attended.context[b, 0], context)
         assert attended.weights[b, 0, length:].count_nonzero() == 0
 
 
@@ -78,12 +73,12 @@ def test_window_moves_to_the_right_only() -> None:
     """Graves 2013: κ_i = κ_{i−1} + exp(κ̂_i)."""
     module = ALIGNMENT_CLASSES["window"](STATE, ANNOTATION, SIZE).double()
     randomised(module)
-    keys = module.keys(torch.randn(1, 5, ANNOTATION, dtype=torch.float64))
+    keys = module.keys(drawn(1, 5, ANNOTATION))
     centres = module.start(keys, torch.tensor([5]))
     for _ in range(4):
         assert centres is not None
         before = centres
-        _, centres = module.energies(torch.randn(1, 1, STATE, dtype=torch.float64), keys, centres)
+        _, centres = module.energies(drawn(1, 1, STATE), keys, centres)
         assert centres is not None
         assert bool((centres > before).all())
 
@@ -109,8 +104,8 @@ def test_scalar_score_cannot_be_sharp() -> None:
     passed."""
     module = ALIGNMENT_CLASSES["recurrent-scalar"](STATE, ANNOTATION, SIZE).double()
     randomised(module, deviation=50.0)
-    annotations = torch.randn(1, 8, ANNOTATION, dtype=torch.float64)
-    states = torch.randn(200, 1, 20, STATE, dtype=torch.float64)
+    annotations = drawn(1, 8, ANNOTATION)
+    states = drawn(200, 1, 20, STATE)
     keys = module.keys(annotations)
     memory, largest = module.start(keys, torch.tensor([8])).expand(-1, 20, -1, -1), 0.0
     for state in states:

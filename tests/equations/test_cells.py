@@ -7,7 +7,7 @@ import pytest
 import torch
 from plain.parameters import UNITS, Parameters
 from small import CELLS as NAMES
-from small import randomised
+from small import assert_by_hand, drawn, randomised
 
 from rnnsearch.model.cells import CELLS
 
@@ -25,13 +25,9 @@ def test_one_step(name: str, context_size: int, with_word: bool) -> None:
     unit = UNITS[name](parameters, "")
     assert not parameters.unused
 
-    words = (
-        torch.randn(BATCH, INPUT, dtype=torch.float64)
-        if with_word
-        else torch.zeros(BATCH, INPUT, dtype=torch.float64)
-    )
-    states = torch.randn(BATCH, cell.state_size, dtype=torch.float64)
-    contexts = torch.randn(BATCH, context_size, dtype=torch.float64) if context_size else None
+    words = drawn(BATCH, INPUT) * with_word
+    states = drawn(BATCH, cell.state_size)
+    contexts = drawn(BATCH, context_size) if context_size else None
     found = cell(cell.project(words), states, contexts)
 
     for b in range(BATCH):
@@ -43,16 +39,15 @@ def test_one_step(name: str, context_size: int, with_word: bool) -> None:
             None if contexts is None else contexts[b].tolist(),
         )
         expected = [*after[0], *after[1]] if name == "lstm" else after
-        torch.testing.assert_close(found[b], torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-14)
-        hidden = torch.tensor(unit.hidden(after), dtype=torch.float64)
-        torch.testing.assert_close(cell.hidden(found)[b], hidden, rtol=0, atol=1e-14)
+        assert_by_hand(found[b], expected, 1e-14)
+        assert_by_hand(cell.hidden(found)[b], unit.hidden(after), 1e-14)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_begin_makes_a_state_of_that_hidden_part(name: str) -> None:
     """s_0 is a hidden state; an LSTM's memory begins at zero."""
     cell = CELLS[name](INPUT, HIDDEN, CONTEXT).double()
-    hidden = torch.randn(BATCH, HIDDEN, dtype=torch.float64)
+    hidden = drawn(BATCH, HIDDEN)
     state = cell.begin(hidden)
     assert state.shape == (BATCH, cell.state_size)
     assert torch.equal(cell.hidden(state), hidden)
@@ -64,7 +59,7 @@ def test_closed_and_open_update_gate() -> None:
     the opposite."""
     cell = CELLS["gated"](INPUT, HIDDEN).double()
     randomised(cell)
-    state = torch.randn(1, HIDDEN, dtype=torch.float64)
+    state = drawn(1, HIDDEN)
     for gate, expected in ((-1e3, state), (1e3, None)):
         projected = torch.cat(
             (torch.full((1, HIDDEN), 0.3), torch.full((1, HIDDEN), gate), torch.full((1, HIDDEN), -1e3)), 1

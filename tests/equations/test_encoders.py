@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 import torch
 from plain.parameters import Parameters, encoder
-from small import CELLS, ENCODERS, randomised, small_settings
+from small import CELLS, ENCODERS, assert_by_hand, drawn, randomised, small_settings
 
 from rnnsearch.model.cells import CELLS as CELL_CLASSES
 from rnnsearch.model.encoder import ENCODERS as ENCODER_CLASSES
@@ -26,21 +26,14 @@ def test_annotations_and_summary(name: str, cell: str) -> None:
     assert not parameters.unused
 
     lengths = torch.tensor([3, 6, 1, 5])
-    embedded = torch.randn(4, 6, m, dtype=torch.float64)
+    embedded = drawn(4, 6, m)
     annotations, summary = module(embedded, source_mask(lengths, 6))
     assert annotations.shape == (4, 6, module.annotation_size)
     assert summary.shape == (4, module.summary_size)
     for b, length in enumerate(lengths.tolist()):
         expected_annotations, expected_summary = by_hand(embedded[b, :length].tolist())
-        torch.testing.assert_close(
-            annotations[b, :length],
-            torch.tensor(expected_annotations, dtype=torch.float64),
-            rtol=0,
-            atol=1e-14,
-        )
-        torch.testing.assert_close(
-            summary[b], torch.tensor(expected_summary, dtype=torch.float64), rtol=0, atol=1e-14
-        )
+        assert_by_hand(annotations[b, :length], expected_annotations, 1e-14)
+        assert_by_hand(summary[b], expected_summary, 1e-14)
 
 
 def test_directions_share_no_weights() -> None:
@@ -49,9 +42,5 @@ def test_directions_share_no_weights() -> None:
     module = ENCODER_CLASSES["bidirectional"](5, 3, CELL_CLASSES["gated"])
     assert isinstance(module.forwards, torch.nn.Module)
     assert isinstance(module.backwards, torch.nn.Module)
-    addresses = [
-        parameter.data_ptr()
-        for part in (module.forwards, module.backwards)
-        for parameter in part.parameters()
-    ]
-    assert len(set(addresses)) == len(addresses) == 10
+    parameters = [*module.forwards.parameters(), *module.backwards.parameters()]
+    assert len({parameter.data_ptr() for parameter in parameters}) == len(parameters) == 10

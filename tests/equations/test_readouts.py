@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from plain.parameters import Parameters, deep_output
-from small import small_network, small_settings
+from small import assert_by_hand, drawn, small_network, small_settings
 
 from rnnsearch.model.readout import READOUTS
 
@@ -28,9 +28,9 @@ def test_log_probabilities(readout: str, output: str, with_word: bool) -> None:
     network, settings = small_network(**changed), small_settings(**changed)
     by_hand = deep_output(Parameters(network.state_dict()), settings)
 
-    hidden = torch.randn(2, 3, settings.hidden_size, dtype=torch.float64)
-    words = torch.randn(2, 3, settings.embedding_size, dtype=torch.float64) if with_word else None
-    context = torch.randn(2, 3, 6, dtype=torch.float64)
+    hidden = drawn(2, 3, settings.hidden_size)
+    words = drawn(2, 3, settings.embedding_size) if with_word else None
+    context = drawn(2, 3, 6)
     t = network.readout(hidden, words, context)
     log_p = torch.log_softmax(network.output(t), -1)
     for b in range(2):
@@ -40,11 +40,8 @@ def test_log_probabilities(readout: str, output: str, with_word: bool) -> None:
                 None if words is None else words[b, i].tolist(),
                 context[b, i].tolist(),
             )
-            torch.testing.assert_close(
-                t[b, i], torch.tensor(by_hand.layer(*read), dtype=torch.float64), rtol=0, atol=1e-13
-            )
-            expected = torch.tensor(by_hand.log_probabilities(*read), dtype=torch.float64)
-            torch.testing.assert_close(log_p[b, i], expected, rtol=0, atol=1e-13)
+            assert_by_hand(t[b, i], by_hand.layer(*read))
+            assert_by_hand(log_p[b, i], by_hand.log_probabilities(*read))
 
 
 def test_maxout_pairs_neighbours() -> None:

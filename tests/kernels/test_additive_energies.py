@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from small import drawn
 from torch import Tensor
 
 from rnnsearch.kernels import additive_energies as module
@@ -21,14 +22,9 @@ def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def inputs(hypotheses: int, steps: int = 3) -> tuple[Tensor, Tensor, list[Tensor]]:
     """keys, v, the queries of some steps."""
     torch.manual_seed(1)
-    keys, v = (
-        torch.randn(SENTENCES, SOURCE, SIZE, dtype=torch.float64),
-        torch.randn(1, SIZE, dtype=torch.float64),
-    )
-    queries = [
-        torch.randn(SENTENCES, hypotheses, SIZE, dtype=torch.float64).requires_grad_() for _ in range(steps)
-    ]
-    return keys.requires_grad_(), v.requires_grad_(), queries
+    shapes = [(SENTENCES, SOURCE, SIZE), (1, SIZE), *[(SENTENCES, hypotheses, SIZE)] * steps]
+    keys, v, *queries = (drawn(*shape).requires_grad_() for shape in shapes)
+    return keys, v, queries
 
 
 def as_written(keys: Tensor, v: Tensor, query: Tensor) -> Tensor:

@@ -16,38 +16,26 @@ from rnnsearch.kernels.deferred_gradients import DeferredProduct, linear_product
 STEPS = 4
 
 
-def random(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
-    return torch.randn(*shape, dtype=dtype, requires_grad=True)
+def random(*shape: int) -> Tensor:
+    return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+
+
+KINDS = {
+    "one matrix": [(3, 4), (4, 4)],
+    "one matrix, bias": [(3, 4), (4, 4), (4,)],
+    "one matrix, more dimensions": [(2, 3, 1, 4), (4, 4)],
+    "a matrix per sentence": [(2, 3, 4), (2, 4, 4)],
+    "a matrix per sentence, bias": [(2, 3, 4), (2, 4, 4), (4,)],
+}
+"""Shapes of x, matrix and bias; the matrix is square, so that it can be used step after step."""
 
 
 def leaves(kind: str) -> list[Tensor]:
-    """[x, matrix] or [x, matrix, bias]; the matrix is square, so that it can be used step after step."""
-    match kind:
-        case "one matrix":
-            return [random(3, 4), random(4, 4)]
-        case "one matrix, bias":
-            return [random(3, 4), random(4, 4), random(4)]
-        case "one matrix, more dimensions":
-            return [random(2, 3, 1, 4), random(4, 4)]
-        case "a matrix per sentence":
-            return [random(2, 3, 4), random(2, 4, 4)]
-        case "a matrix per sentence, bias":
-            return [random(2, 3, 4), random(2, 4, 4), random(4)]
-    raise ValueError(kind)
-
-
-KINDS = [
-    *("one matrix", "one matrix, bias", "one matrix, more dimensions", "a matrix per sentence"),
-    "a matrix per sentence, bias",
-]
+    return [random(*shape) for shape in KINDS[kind]]
 
 
 def by_hand(matrix: Tensor, bias: Tensor | None = None) -> Callable[[Tensor], Tensor]:
-    def use(x: Tensor) -> Tensor:
-        y = x @ matrix.mT
-        return y if bias is None else y + bias
-
-    return use
+    return lambda x: x @ matrix.mT + (0.0 if bias is None else bias)
 
 
 def recurrence(make: Callable[..., Callable[[Tensor], Tensor]], x: Tensor, *weights: Tensor) -> Tensor:
@@ -67,23 +55,24 @@ def loss_and_gradients(inputs: list[Tensor]) -> tuple[Tensor, tuple[Tensor, ...]
     return loss_of(linear_product, inputs), torch.autograd.grad(loss_of(by_hand, inputs), inputs)
 
 
+def assert_as_by_hand(inputs: list[Tensor]) -> None:
+    loss, plain = loss_of(linear_product, inputs), loss_of(by_hand, inputs)
+    torch.testing.assert_close(loss, plain)
+    torch.testing.assert_close(torch.autograd.grad(loss, inputs), torch.autograd.grad(plain, inputs))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 class TestDeferredProduct:
     def test_values_and_gradients_of_plain_autograd(self, kind: str) -> None:
-        inputs = leaves(kind)
-        loss, plain = loss_of(linear_product, inputs), loss_of(by_hand, inputs)
-        torch.testing.assert_close(loss, plain)
-        torch.testing.assert_close(torch.autograd.grad(loss, inputs), torch.autograd.grad(plain, inputs))
+        assert_as_by_hand(leaves(kind))
 
     def test_backward_twice(self, kind: str) -> None:
         inputs = leaves(kind)
         loss, expected = loss_and_gradients(inputs)
-        loss.backward(retain_graph=True)
-        for leaf, gradient in zip(inputs, expected, strict=True):
-            torch.testing.assert_close(leaf.grad, gradient)
-        loss.backward()
-        for leaf, gradient in zip(inputs, expected, strict=True):
-            torch.testing.assert_close(leaf.grad, 2 * gradient)
+        for times in (1, 2):
+            loss.backward(retain_graph=True)
+            for leaf, gradient in zip(inputs, expected, strict=True):
+                torch.testing.assert_close(leaf.grad, times * gradient)
 
     @pytest.mark.parametrize("partly", [0, 1])
     def test_backward_partly_then_whole(self, kind: str, partly: int) -> None:
@@ -99,14 +88,14 @@ class TestDeferredProduct:
         """Two uses, of which one is differentiated, then the other."""
         x, matrix, *biases = leaves(kind)
         weights, bias = [matrix, *biases], biases[0] if biases else None
-        use, plain = linear_product(matrix, bias), by_hand(matrix, bias)
-        one, two = use(x).square().sum(), use(2 * x).sum()
-        torch.testing.assert_close(
-            torch.autograd.grad(two, weights), torch.autograd.grad(plain(2 * x).sum(), weights)
-        )
-        torch.testing.assert_close(
-            torch.autograd.grad(one, weights), torch.autograd.grad(plain(x).square().sum(), weights)
-        )
+        pairs = [
+            (use(x).square().sum(), use(2 * x).sum())
+            for use in (linear_product(matrix, bias), by_hand(matrix, bias))
+        ]
+        for found, expected in reversed([*zip(*pairs, strict=True)]):
+            torch.testing.assert_close(
+                torch.autograd.grad(found, weights), torch.autograd.grad(expected, weights)
+            )
 
     def test_frozen_weights(self, kind: str) -> None:
         """The input's gradient alone, and that of each weight alone."""
@@ -203,9 +192,7 @@ def test_where_torch_does_not_number_them_gradients_are_plain(
     monkeypatch.setattr(deferred_gradients, "backward_pass", None)
     inputs = leaves(kind)
     assert not isinstance(linear_product(*inputs[1:]), DeferredProduct)
-    loss, plain = loss_of(linear_product, inputs), loss_of(by_hand, inputs)
-    torch.testing.assert_close(loss, plain)
-    torch.testing.assert_close(torch.autograd.grad(loss, inputs), torch.autograd.grad(plain, inputs))
+    assert_as_by_hand(inputs)
 
 
 def test_a_torch_without_the_call_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,12 @@ borders, bfloat16."""
 from __future__ import annotations
 
 import math
+from unittest.mock import Mock
 
 import pytest
 import torch
 import torch.nn.functional as F
+from small import drawn
 from torch import Tensor
 
 from rnnsearch.kernels import output_loss as module
@@ -22,11 +24,9 @@ Layer = tuple[Tensor, Tensor, Tensor]
 
 def inputs(rows: int = ROWS) -> tuple[Layer, Tensor]:
     """A layer, and targets: ids repeat, and id 0 is one of them."""
-    features, weight, bias = (
-        torch.randn(*shape, dtype=torch.float64) for shape in ((rows, SIZE), (WORDS, SIZE), (WORDS,))
-    )
-    layer = features.requires_grad_(), weight.requires_grad_(), bias.requires_grad_()
-    return layer, torch.arange(rows) * 3 % WORDS
+    shapes = ((rows, SIZE), (WORDS, SIZE), (WORDS,))
+    features, weight, bias = (drawn(*shape).requires_grad_() for shape in shapes)
+    return (features, weight, bias), torch.arange(rows) * 3 % WORDS
 
 
 def reference(
@@ -59,26 +59,27 @@ def test_padding_left_out_by_a_mask(smoothing: float, chunk: int, monkeypatch: p
     """As if its rows were not there, without choosing rows; one group of chunks has no real row at all."""
     monkeypatch.setattr(module, "CHUNK_ELEMENTS", chunk)
     monkeypatch.setattr(module, "GROUP_ELEMENTS", chunk)
-    (features, weight, bias), targets = inputs()
+    layer, targets = inputs()
+    features, *output = layer
     real = torch.arange(ROWS) % 3 != 1
     real[:2] = False
-    loss, nll = negative_log_likelihood(features, weight, bias, targets, smoothing, real=real)
-    expected, expected_nll = negative_log_likelihood(features[real], weight, bias, targets[real], smoothing)
+    loss, nll = negative_log_likelihood(*layer, targets, smoothing, real=real)
+    expected, expected_nll = negative_log_likelihood(features[real], *output, targets[real], smoothing)
     torch.testing.assert_close((loss, nll), (expected, expected_nll))
-    found = torch.autograd.grad(3 * loss, (features, weight, bias))
-    torch.testing.assert_close(found, torch.autograd.grad(3 * expected, (features, weight, bias)))
+    found = torch.autograd.grad(3 * loss, layer)
+    torch.testing.assert_close(found, torch.autograd.grad(3 * expected, layer))
 
 
 def test_definition_of_label_smoothing() -> None:
     """The reference distribution is (1 − ε) on the target and ε/K on every word, the target included."""
-    (features, weight, bias), targets = inputs()
+    layer, targets = inputs()
     with torch.no_grad():
-        log_p = torch.log_softmax(F.linear(features, weight, bias), 1).tolist()
+        log_p = torch.log_softmax(F.linear(*layer), 1).tolist()
         expected = 0.0
         for row, target in zip(log_p, targets.tolist(), strict=True):
             for word, value in enumerate(row):
                 expected -= ((1 - 0.3) * (word == target) + 0.3 / WORDS) * value
-        loss, _ = negative_log_likelihood(features, weight, bias, targets, 0.3)
+        loss, _ = negative_log_likelihood(*layer, targets, 0.3)
     assert float(loss) == pytest.approx(expected, abs=1e-12)
 
 
@@ -156,20 +157,11 @@ def test_float64_is_never_rounded() -> None:
 def test_no_gradients_are_made_without_need(switched_off: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Measuring a loss costs no gradient: neither where gradients are switched off nor for tensors that need
     none."""
-    made: list[Tensor] = []
-    zeros_like = torch.zeros_like
-
-    def counted(tensor: Tensor) -> Tensor:
-        made.append(tensor)
-        return zeros_like(tensor)
-
-    monkeypatch.setattr(torch, "zeros_like", counted)
+    made = Mock(wraps=torch.zeros_like)
+    monkeypatch.setattr(torch, "zeros_like", made)
     layer, targets = inputs()
     with torch.set_grad_enabled(not switched_off):
-        features, weight, bias = (
-            layer if switched_off else (layer[0].detach(), layer[1].detach(), layer[2].detach())
-        )
-        negative_log_likelihood(features, weight, bias, targets)
-    assert not made
+        negative_log_likelihood(*(each if switched_off else each.detach() for each in layer), targets)
+    assert not made.called
     negative_log_likelihood(*layer, targets)
-    assert made
+    assert made.called

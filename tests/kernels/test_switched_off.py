@@ -3,12 +3,12 @@ forced decoding, and a whole training and translation with the package deleted."
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import itertools
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 import pytest
@@ -38,19 +38,11 @@ from rnnsearch.translation.translator import Translator
 T = TypeVar("T")
 SOURCE, LENGTHS, TARGET, TARGET_LENGTHS = sentences()
 KNOWN = torch.softmax(torch.randn(3, 5, 6, generator=torch.Generator().manual_seed(1)), -1)
-SMALL = {
-    f"{name}_size": size
-    for name, size in zip(("embedding", "hidden", "alignment", "maxout"), (5, 4, 6, 2), strict=True)
-}
+SMALL = ("embedding_size", "hidden_size", "alignment_size", "maxout_size")
+DECODERS = ("forward", "backward", "bidirectional")
 NETWORKS: list[dict[str, Any]] = [
-    *(
-        {"wiring": wiring, "decoder": decoder}
-        for wiring, decoder in itertools.product(WIRINGS, ("forward", "backward", "bidirectional"))
-    ),
-    *(
-        {"alignment": alignment, "wiring": wiring}
-        for alignment, wiring in itertools.product(ALIGNMENTS[1:], WIRINGS)
-    ),
+    *({"wiring": wiring, "decoder": decoder} for wiring, decoder in itertools.product(WIRINGS, DECODERS)),
+    *({"alignment": name, "wiring": wiring} for name, wiring in itertools.product(ALIGNMENTS[1:], WIRINGS)),
     *({"cell": cell, "encoder": encoder} for cell, encoder in itertools.product(CELLS, ENCODERS)),
     {"readout": "tanh"},
     {"factored_output": True},
@@ -87,21 +79,17 @@ def gradients(network: TranslationNetwork, training: dict[str, Any]) -> dict[str
 def searched(network: TranslationNetwork) -> list[Any]:
     readers = begin_search([network], [linear_cache()], SOURCE, LENGTHS)
     found = search(readers, LENGTHS, SearchSettings(beam=4, nbest=3, no_unk=True, min_length_ratio=0.5))
-    return [
-        (one.ids, one.finished, one.score, one.log_probabilities, one.weights)
-        for some in found
-        for one in some
-    ]
+    every = itertools.chain.from_iterable(found)
+    return [(one.ids, one.finished, one.score, one.log_probabilities, one.weights) for one in every]
 
 
 def forced(network: TranslationNetwork) -> tuple[Tensor, ...]:
     batch = Batch(SOURCE, LENGTHS, TARGET, TARGET_LENGTHS)
-    return (
-        *forced_decoding([network], batch),
-        *forced_decoding([network], batch, posterior=True),
-        quick_alignment([network], [linear_cache()], batch),
-        quick_alignment([network], [linear_cache()], batch, posterior=True),
-    )
+    found: list[Tensor] = []
+    for posterior in (False, True):
+        found += forced_decoding([network], batch, posterior=posterior)
+        found.append(quick_alignment([network], [linear_cache()], batch, posterior=posterior))
+    return tuple(found)
 
 
 def assert_equal(network: TranslationNetwork, training: dict[str, Any], rounding: float) -> None:
@@ -145,16 +133,10 @@ def test_every_recipe_has_the_same_values(recipe: str) -> None:
 def test_every_twin_stands_beside_its_plain_form() -> None:
     """Both have the same parameters, so that either can be called."""
     for plain, twin in TWINS.items():
-        functions = []
-        for package, name in (("rnnsearch.", plain), ("rnnsearch.kernels.", twin)):
-            module, path = name.split(":")
-            found: Any = importlib.import_module(package + module)
-            for part in path.split("."):
-                found = getattr(found, part)
-            functions.append(found)
-        written = as_written(functions[0])
-        counts = [len(inspect.signature(function).parameters) for function in (written, functions[1])]
-        assert counts[0] == counts[1], plain
+        functions = [resolve_name(f"rnnsearch.{plain}"), resolve_name(f"rnnsearch.kernels.{twin}")]
+        functions[0] = as_written(functions[0])
+        here, there = (len(inspect.signature(function).parameters) for function in functions)
+        assert here == there, plain
 
 
 @pytest.fixture
@@ -166,22 +148,11 @@ def without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def trained(store: Path, path: Path, *changes: str) -> Run:
-    changes = (
-        "model.hidden_size=8",
-        "model.embedding_size=8",
-        "model.alignment_size=8",
-        "model.maxout_size=8",
-        *changes,
-    )
-    changes = (
-        "training.optimiser=sgd",
-        "training.learning_rate=0.1",
-        "training.max_updates=6",
-        "training.validate_every=6",
-        *changes,
-    )
-    changes = ("training.threads=1", "training.validate_bleu=false", "training.select_by=nll", *changes)
-    return train(load_config(overrides=changes), Corpus.open(store), path, display=Display(0, quiet=True))
+    sizes = [f"model.{name}=8" for name in SMALL]
+    own = ("optimiser=sgd", "learning_rate=0.1", "max_updates=6", "validate_every=6", "threads=1")
+    chosen = [f"training.{change}" for change in (*own, "validate_bleu=false", "select_by=nll")]
+    settings = load_config(overrides=[*sizes, *chosen, *changes])
+    return train(settings, Corpus.open(store), path, display=Display(0, quiet=True))
 
 
 def test_a_training_and_its_translations_without_the_package(

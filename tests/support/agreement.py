@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from plain.network import WIRINGS as BY_HAND
 from plain.parameters import Parameters, whole_network
-from small import Sentences, teacher_forced
+from small import Sentences, assert_by_hand, teacher_forced
 
 from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
@@ -26,10 +26,8 @@ def assert_as_by_hand(network: TranslationNetwork, settings: ModelSettings, batc
     for b in range(len(batch.source)):
         J, I = int(batch.lengths[b]), int(batch.target_lengths[b])  # noqa: E741
         rows = BY_HAND[settings.wiring](by_hand, batch.source[b, :J].tolist(), batch.target[b, :I].tolist())
-        expected = torch.tensor([row for row, _ in rows], dtype=torch.float64)
-        torch.testing.assert_close(log_p[b, :I], expected, rtol=0, atol=1e-11)
-        alpha = torch.tensor([row for _, row in rows], dtype=torch.float64)
-        torch.testing.assert_close(weights[b, :I, :J], alpha, rtol=0, atol=1e-11)
+        assert_by_hand(log_p[b, :I], [row for row, _ in rows], 1e-11)
+        assert_by_hand(weights[b, :I, :J], [row for _, row in rows], 1e-11)
         assert weights[b, :I, J:].count_nonzero() == 0
 
 

@@ -3,7 +3,7 @@ lengths."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,15 @@ ALIGNMENTS = (
     "coverage-neural",
 )
 WIRINGS = ("eq4", "appendix", "released")
+
+
+def assert_by_hand(found: Tensor, expected: Sequence[Any], within: float = 1e-13) -> None:
+    """Compares numbers in double precision with those of plain loops."""
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=within)
+
+
+def drawn(*shape: int) -> Tensor:
+    return torch.randn(*shape, dtype=torch.float64)
 
 
 def small_settings(**changed: Any) -> ModelSettings:
