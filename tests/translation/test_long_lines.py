@@ -17,7 +17,7 @@ from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
 from rnnsearch.translation import forced_pairs
 from rnnsearch.translation.forced_pairs import EncodedPair, numbers_of
-from rnnsearch.translation.long_lines import cut
+from rnnsearch.translation.source_lines import cut
 from rnnsearch.translation.translator import Translator
 
 CODEC = Codec(Tokeniser("space", ""), Vocabulary(["a", "b", "."]))

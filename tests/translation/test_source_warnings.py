@@ -17,7 +17,7 @@ from rnnsearch.text.codec import Codec
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
-from rnnsearch.translation.source_warnings import WrongLanguage, noted
+from rnnsearch.translation.source_lines import WrongLanguage, noted
 from rnnsearch.translation.translator import Translator
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json as json_
 import shutil
 import sys
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,6 +26,8 @@ from rnnsearch.cli.on_ray import (
 from rnnsearch.cli.options import (
     Device,
     Json,
+    Out,
+    Overwrite,
     Threads,
     TrustCode,
     load,
@@ -35,10 +36,9 @@ from rnnsearch.cli.options import (
     say,
     say_if_empty,
 )
-from rnnsearch.cli.output import faults_named, write
+from rnnsearch.cli.output import LineProgress, faults_named, write
 from rnnsearch.errors import InputError
 from rnnsearch.system.extras import need
-from rnnsearch.system.progress import ProgressBar
 
 if TYPE_CHECKING:  # they would load torch
     from rnnsearch.text.links import LinkWords
@@ -137,15 +137,6 @@ Compare = Annotated[
     ),
 ]
 BatchSize = Annotated[int, typer.Option(min=1, max=10_000, help="Sentence pairs processed together.")]
-Out = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Write the links here, with --ray into a folder or URL; after Ctrl-C or a crash, the same "
-        "command resumes.",
-    ),
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing --out file or folder.")]
 
 
 def align(
@@ -182,9 +173,10 @@ def align(
 
     reverse, others = reverse_run or [], compare or []
     form = "json" if json else links_format
-    shown = Shown(form, picture, measures, page, alignment_plots, plot_format)
-    _check(symmetrise, words, shown, bool(reverse), links_format)
-    refused = shown.pictures() | {"--gold": bool(gold), "--compare": bool(others)}
+    shown = Shown(picture, measures, page, alignment_plots, plot_format)
+    _check_words(symmetrise, words, plot_format, links_format, bool(reverse))
+    _check_forms({"--json": json, "--links-format": links_format != PHARAOH, "--picture": picture})
+    refused = shown.beside() | {"--gold": bool(gold), "--compare": bool(others)}
     refused["--links-format tmx"] = form == TMX
     options = RayOptions(ray, workers, out, overwrite, format, device, threads, refused)
     how: dict[str, Any] = {"threshold": threshold, "method": symmetrise}
@@ -207,7 +199,7 @@ def align(
     if out:
         _into_file(aligner, corpus, names, reverse, options, form)
     else:
-        _show(aligner, corpus, shown, _titles(names, reverse, others), names[0])
+        _show(aligner, corpus, form, shown, _titles(names, reverse, others), names[0])
 
 
 @dataclass(frozen=True)
@@ -235,10 +227,8 @@ class Corpus:
         """Returns which words links count: with `auto` those of the gold links."""
         from rnnsearch.translation.word_aligner import counted_by
 
-        if self.gold:
-            found = counted_by(self.truths, list(self.pairs), translator)
-            return found if words == "auto" else "given" if words == "given" else "tokenised"
-        return "given" if words == "given" else "tokenised"
+        likely = counted_by(self.truths, list(self.pairs), translator) if self.gold else "tokenised"
+        return likely if words == "auto" else "given" if words == "given" else "tokenised"
 
     def truth(self, number: int) -> GoldLinks | None:
         """Returns the gold links of a pair, counted from 0."""
@@ -246,24 +236,22 @@ class Corpus:
 
 
 class Shown(NamedTuple):
-    """The forms of the output: a line or a picture of every alignment, and files beside it. form: "json" or
-    a value of --links-format."""
+    """What is shown instead of lines, or written beside them."""
 
-    form: str
     picture: bool
     measures: Path | None
     page: Path | None
     plots: Path | None
     plot_format: str
 
-    def pictures(self) -> dict[str, bool]:
+    def beside(self) -> dict[str, bool]:
         """Returns option → whether it was given, for all that --out cannot resume."""
-        paths = {"--measures": self.measures, "--page": self.page, "--alignment-plots": self.plots}
-        return {"--picture": self.picture} | {option: path is not None for option, path in paths.items()}
+        options = ("--picture", "--measures", "--page", "--alignment-plots")
+        return dict(zip(options, map(bool, self[:-1]), strict=True))
 
 
-def _check(symmetrise: str, words: str, shown: Shown, has_reverse: bool, links_format: str) -> None:
-    """Raises InputError for words that no option knows, and for options that exclude each other."""
+def _check_words(symmetrise: str, words: str, plot_format: str, links_format: str, has_reverse: bool) -> None:
+    """Raises InputError for words that no option knows."""
     from rnnsearch.translation.word_aligner import PRODUCT, WAYS
 
     one_of(symmetrise, "--symmetrise", WAYS)
@@ -271,21 +259,24 @@ def _check(symmetrise: str, words: str, shown: Shown, has_reverse: bool, links_f
         what = "--symmetrise product needs a run from target to source"
         raise InputError(what, remedy="add --reverse-run RUN")
     one_of(words, "--words", ("auto", "tokenised", "given"))
-    one_of(shown.plot_format, "--plot-format", ("png", "svg", "pdf"))
+    one_of(plot_format, "--plot-format", ("png", "svg", "pdf"))
     one_of(links_format, "--links-format", (PHARAOH, "jsonl", TMX))
-    forms = {"--json": shown.form == "json", "--links-format": links_format != PHARAOH}
-    given = [option for option, is_given in (forms | {"--picture": shown.picture}).items() if is_given]
+
+
+def _check_forms(forms: dict[str, bool]) -> None:
+    """Raises InputError for two forms of the output. forms: option → whether it was given."""
+    given = [option for option, is_given in forms.items() if is_given]
     if len(given) > 1:
         what = f"{given[0]} and {given[1]} cannot be used together"
         raise InputError(what, remedy="remove one of them")
 
 
 def _check_pictures(shown: Shown, out: str | None, compares: bool) -> None:
-    """Raises InputError for pictures that cannot be made, and makes the folders of those that can."""
+    """Raises InputError for pictures that cannot be made."""
     if compares and not (shown.picture or shown.page or shown.plots):
         remedy = "add --picture, --page FILE or --alignment-plots FOLDER"
         raise InputError("--compare is for pictures", remedy=remedy)
-    if out and any(shown.pictures().values()):
+    if out and any(shown.beside().values()):
         what = "pictures, measures and pages cannot be made with --out, which resumes"
         raise InputError(what, remedy="print the links with > FILE")
     if shown.plots:
@@ -320,7 +311,9 @@ def _tmx_parts(form: str, aligner: WordAligner) -> tuple[tuple[str, str], str, s
     return (languages, tmx_head(languages[0]), TMX_END) if form == TMX else (languages, "", "")
 
 
-def _show(aligner: WordAligner, corpus: Corpus, shown: Shown, titles: list[str], run: Path) -> None:
+def _show(
+    aligner: WordAligner, corpus: Corpus, form: str, shown: Shown, titles: list[str], run: Path
+) -> None:
     """Prints a line or a picture of each pair, and writes the files beside it."""
     from rnnsearch.drawing.alignment_figure import comparison_figure
     from rnnsearch.drawing.alignment_text import comparison_text
@@ -333,10 +326,10 @@ def _show(aligner: WordAligner, corpus: Corpus, shown: Shown, titles: list[str],
                 folder.mkdir(parents=True, exist_ok=True)
     rows, sentences = [], []
     width = shutil.get_terminal_size((100, 24)).columns
-    languages, head, tail = _tmx_parts(shown.form, aligner)
+    languages, head, tail = _tmx_parts(form, aligner)
     print(head, end="")
-    with ProgressBar(sys.stderr.isatty() and not sys.stdout.isatty()) as bar:
-        done = _speed(bar, corpus.source)
+    watched = sys.stderr.isatty() and not sys.stdout.isatty()
+    with LineProgress("aligning", "pairs", corpus.source, shown=watched) as progress:
         for number, aligned in enumerate(aligner.align(corpus.pairs), 1):
             truth = corpus.truth(number - 1)
             if shown.plots:
@@ -349,8 +342,8 @@ def _show(aligner: WordAligner, corpus: Corpus, shown: Shown, titles: list[str],
             if shown.picture:
                 print(f"{comparison_text(panels(aligned, titles), width, truth)}\n")
             else:
-                print(_answer(aligned, truth, shown.form, languages))
-            done(number)
+                print(_answer(aligned, truth, form, languages))
+            progress(number, 1)
     print(tail, end="")
     if shown.measures:
         write(shown.measures, "".join(f"{line}\n" for line in table(rows)))
@@ -371,41 +364,21 @@ def _into_file(
     form: str,
 ) -> None:
     """Aligns the pairs into the file of --out, and says after Ctrl-C where the same command goes on."""
-    from rnnsearch.translation.answers import AnswerFile, aligned_into, links_key
+    from rnnsearch.translation.answers import AnswerFile, aligned_into, answers_key
 
-    assert options.out is not None
     files = [Path(corpus.gold)] if corpus.gold else []
     languages, *around = _tmx_parts(form, aligner)
-    key = links_key(runs, reverse, aligner, form, files)
-    answers = AnswerFile(Path(options.out), key, "aligned", *around)
+    key = answers_key([*runs, *reverse], f"{aligner} {len(reverse)}", form, files)
+    answers = AnswerFile(Path(options.out or ""), key, "aligned", *around)
     answers.begin(options.overwrite, say)
 
     def answer(number: int, aligned: Aligned) -> str:
         return _answer(aligned, corpus.truth(number), form, languages)
 
-    number = -1
-    with ProgressBar() as bar:
-        done = _speed(bar, corpus.source)
-        try:
-            for number in aligned_into(answers, aligner, corpus.pairs, answer, done):  # noqa: B007
-                pass
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"the same command goes on after line {number + 1:,}") from None
-
-
-def _speed(bar: ProgressBar, source: str) -> Callable[[int], None]:
-    """Returns what shows pairs per second and time left when it is told how many pairs are done."""
-    from rnnsearch.text.formats.lines import count_lines
-
-    lines = count_lines(source) if bar.bar is not None else None
-    begun, before = time.monotonic(), 0
-
-    def show(done: int) -> None:
-        nonlocal before
-        before = before or done  # what stood in the journal took no time
-        bar("aligning", done, lines, f"{(done - before) / max(time.monotonic() - begun, 1e-9):,.0f} pairs/s")
-
-    return show
+    with LineProgress("aligning", "pairs", corpus.source, "the same command goes on") as progress:
+        done = lambda count, made: progress(count, len(made))  # noqa: E731
+        for _ in aligned_into(answers, aligner, corpus.pairs, answer, done):
+            progress.answered += 1
 
 
 def align_on_ray(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -132,6 +132,15 @@ Precision = Annotated[
 ]
 Normalise = Annotated[str | None, typer.Option(help="Length normalisation: none, length or gnmt.")]
 BatchSize = Annotated[int | None, typer.Option(help="Sentences translated together.")]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the answers here, with --ray into a folder or URL; after Ctrl-C or a crash, the same "
+        "command resumes.",
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing --out file or folder.")]
 LinksReversed = Annotated[
     bool, typer.Option("--links-reversed", help="The link files list target-source, not source-target.")
 ]
@@ -217,7 +226,7 @@ def one_of(word: str, option: str, allowed: Iterable[str]) -> str:
 
 
 def load(
-    runs: list[Path],
+    runs: Sequence[str | Path],
     device: str,
     threads: int,
     trust_code: bool,

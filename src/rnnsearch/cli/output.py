@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from rnnsearch.errors import InputError
 from rnnsearch.system.extras import need
+from rnnsearch.system.progress import ProgressBar
 
 if TYPE_CHECKING:  # they would load numpy and torch
     from rnnsearch.records import Translation
@@ -88,6 +90,35 @@ def also_written(results: Iterable[Any], links: Path | None, plots: Path | None)
         with faults_named(links):
             if file:
                 file.close()
+
+
+class LineProgress:
+    """Shows how many lines of a text are done, and units per second; says after Ctrl-C where to go on.
+
+    answered: lines whose answers are out. resume: the beginning of what Ctrl-C says, if it says anything.
+    """
+
+    def __init__(self, doing: str, unit: str, file: str, resume: str = "", shown: bool = True) -> None:
+        from rnnsearch.text.formats.lines import count_lines
+
+        self.bar, self.doing, self.unit, self.resume = ProgressBar(shown), doing, unit, resume
+        self.lines = count_lines(file) if self.bar.bar is not None else None
+        self.begun, self.units, self.answered = time.monotonic(), 0, 0
+
+    def __enter__(self) -> Self:
+        self.bar.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.bar.__exit__()
+        if kind is KeyboardInterrupt and self.resume:
+            raise KeyboardInterrupt(f"{self.resume} after line {self.answered:,}") from None
+
+    def __call__(self, done: int, units: int) -> None:
+        """Shows how many lines are done; units: those of the last ones."""
+        self.units += units
+        speed = self.units / max(time.monotonic() - self.begun, 1e-9)
+        self.bar(self.doing, done, self.lines, f"{speed:,.0f} {self.unit}/s")
 
 
 def write(path: Path, text: str) -> None:

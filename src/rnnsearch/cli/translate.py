@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
@@ -27,6 +26,8 @@ from rnnsearch.cli.options import (
     Device,
     Json,
     Normalise,
+    Out,
+    Overwrite,
     Precision,
     Threads,
     TrustCode,
@@ -35,15 +36,15 @@ from rnnsearch.cli.options import (
     say,
     say_if_empty,
 )
-from rnnsearch.cli.output import also_written
+from rnnsearch.cli.output import LineProgress, also_written
 from rnnsearch.errors import InputError
-from rnnsearch.system.progress import ProgressBar
 
 if TYPE_CHECKING:  # it would load numpy
     from rnnsearch.records import Translation
     from rnnsearch.translation.translator import Translator
 
-
+Models = tuple[bool, Path | None, Path | None]
+"""trust_code, dictionary, lexical_shortlist."""
 Runs = Annotated[
     list[str],
     typer.Argument(
@@ -59,10 +60,12 @@ Nbest = Annotated[
     int,
     typer.Option(help="Translations of each line; with more than one, the output is a Moses n-best list."),
 ]
-Coverage = Annotated[float | None, typer.Option(help="Weight of GNMT's coverage penalty.")]
-NoUnk = Annotated[bool, typer.Option("--no-unk", help="Never write UNK, the symbol for unknown words.")]
+Coverage = Annotated[float | None, typer.Option("--coverage", help="Weight of GNMT's coverage penalty.")]
+NoUnk = Annotated[
+    bool | None, typer.Option("--no-unk", help="Never write UNK, the symbol for unknown words.")
+]
 ReplaceUnk = Annotated[
-    bool,
+    bool | None,
     typer.Option(
         "--replace-unk",
         help="Replace each UNK (unknown word) by the source word with the largest attention weight.",
@@ -118,15 +121,6 @@ AlignmentPlots = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Draw the alignment of each line into this folder, as PNG."),
 ]
-Out = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Write the translations here; after Ctrl-C or a crash, the same command resumes. With --ray: "
-        "a folder or URL.",
-    ),
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing --out file.")]
 Column = Annotated[
     str,
     typer.Option(
@@ -137,13 +131,14 @@ Column = Annotated[
 
 
 def translate(
+    context: typer.Context,
     runs: Runs,
     beam: Beam = None,
     nbest: Nbest = 1,
     normalise: Normalise = None,
-    coverage: Coverage = None,
-    no_unk: NoUnk = False,
-    replace_unk: ReplaceUnk = False,
+    coverage_beta: Coverage = None,
+    no_unk: NoUnk = None,
+    replace_unk: ReplaceUnk = None,
     faithful: Faithful = None,
     dictionary: Dictionary = None,
     lexical_shortlist: LexicalShortlist = None,
@@ -171,13 +166,7 @@ def translate(
 ) -> None:
     """Translate text line by line: output line N is the translation of input line N. At a terminal, without a
     text, type sentences; :help lists the commands there."""
-    search = {"beam": beam, "nbest": nbest, "normalise": normalise, "coverage_beta": coverage}
-    search |= {"batch_size": batch_size, "precision": precision, "faithful": faithful}
-    search |= {"lexical_shortlist_frequent": lexical_shortlist_frequent}
-    search |= {"lexical_shortlist_per_word": lexical_shortlist_per_word}
-    search |= {"min_length_ratio": min_length_ratio, "max_length_ratio": max_length_ratio}
-    search |= {"no_unk": no_unk or None, "replace_unk": replace_unk or bool(dictionary) or None}
-    search = {key: value for key, value in search.items() if value is not None}
+    search = search_settings(context.params)
     refused = {"--samples": samples > 0, "--links": bool(links), "--alignment-plots": bool(alignment_plots)}
     options = RayOptions(ray, workers, out, overwrite, format, device, threads, refused)
     form = "json" if json else "nbest" if max(samples, nbest) > 1 else "text"
@@ -186,45 +175,33 @@ def translate(
         translate_on_ray(runs, options, models, search, form, column)
         return
     options.check_unused({"--column": bool(column)})
-    sampling = {"samples": samples, "temperature": temperature, "seed": seed} if samples else {}
-    translate_here(runs, options, models, search, sampling, form, links, alignment_plots)
-
-
-def translate_here(
-    words: list[str],
-    options: RayOptions,
-    models: tuple[bool, Path | None, Path | None],
-    search: dict[str, Any],
-    sampling: dict[str, Any],
-    form: str,
-    links: Path | None,
-    plots: Path | None,
-) -> None:
-    """Translates a text on this machine. models: trust_code, dictionary, lexical_shortlist. sampling: options
-    of `Translator.sample`, if any."""
-    if options.out and sampling:
-        raise InputError("samples cannot be written with --out", remedy="write them with > FILE")
-    *names, file = words
+    *names, file = runs
     if is_run(Path(file)) or (not names and file != "-"):
-        names, file = words, "-"
-    runs = list(map(Path, names))
-
-    def loaded(some: Sequence[str | Path]) -> Translator:
-        return load(list(map(Path, some)), options.device, options.threads, *models)
-
-    if is_typed(file) and is_seen() and form == "text" and not (options.out or sampling or links or plots):
+        names, file = runs, "-"
+    files = links, alignment_plots
+    if is_typed(file) and is_seen() and form == "text" and not (out or samples or any(files)):
         print(f"Loading {' + '.join(names)} …", end="", flush=True)  # importing takes a second
         from rnnsearch.terminal import talk
 
-        talk(names, search, loaded)
-    elif options.out:
-        used = [path for path in reversed(models[1:]) if path]
-        _into_file(loaded(runs), runs, file, search, form, used, options, links, plots)
+        talk(names, search, lambda some: load(some, device, threads, *models))
+    elif not out:
+        sampling = {"samples": samples, "temperature": temperature, "seed": seed} if samples else {}
+        print_translations(load(names, device, threads, *models), file, search, sampling, form, *files)
+    elif samples:
+        raise InputError("samples cannot be written with --out", remedy="write them with > FILE")
     else:
-        _print(loaded(runs), file, search, sampling, form, links, plots)
+        translate_into_file(names, options, models, file, search, form, *files)
 
 
-def _print(
+def search_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Returns the settings of the search among the options of the command, which have the settings' names."""
+    from rnnsearch.config import SearchSettings
+
+    given = {name: options[name] for name in SearchSettings.model_fields if options.get(name) is not None}
+    return given | ({"replace_unk": True} if options["dictionary"] else {})
+
+
+def print_translations(
     translator: Translator,
     file: str,
     search: dict[str, Any],
@@ -237,75 +214,68 @@ def _print(
     any."""
     from rnnsearch.config import changed
     from rnnsearch.text.formats.lines import read_lines
-    from rnnsearch.translation.source_warnings import noted
+    from rnnsearch.translation.source_lines import noted
 
-    if sampling:
-        search["nbest"] = 1
-    limit = changed(translator.search, search).max_source_length
     typed = is_typed(file)
     say_if_empty(file)
+    results: Iterable[Translation]
+    if sampling:
+        search["nbest"] = 1
+        results = translator.sample(read_lines(file), **sampling, **search)
+    elif typed:  # the prompt comes after the answer to the line before
+        results = (one for line in typed_lines(say) for one in translator.translate(line, **search))
+    else:
+        results = translator.stream(read_lines(file), full_batches=is_whole(file), **search)
+    noticed = noted(results, translator.source, changed(translator.search, search).max_source_length, say)
     answer = _answers(form, dimmed=sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
-    with ProgressBar(sys.stderr.isatty() and not (typed or sys.stdout.isatty())) as bar:
-        done = speed(bar, file)
-        results: Iterable[Translation]
-        if sampling:
-            results = translator.sample(read_lines(file), **sampling, **search)
-        elif typed:  # the prompt comes after the answer to the line before
-            results = (one for line in typed_lines(say) for one in translator.translate(line, **search))
-        else:
-            results = translator.stream(read_lines(file), full_batches=is_whole(file), **search)
-        number, words = -1, 0
-        try:
-            noticed = noted(results, translator.source, limit, say)
-            for number, result in enumerate(also_written(noticed, links, plots)):
-                # Flushed: whoever waits for it, and Ctrl-C, find it there.
-                print(answer(number, result), flush=True)
-                words += len(result.tokens)
-                done(number + 1, words)
-        except KeyboardInterrupt:
-            if typed or sampling:
-                raise
-            what = "with --out FILE the same command would go on after line"
-            raise KeyboardInterrupt(f"{what} {number + 1:,}") from None
+    shown = sys.stderr.isatty() and not (typed or sys.stdout.isatty())
+    resume = "" if typed or sampling else "with --out FILE the same command would go on"
+    with LineProgress("translating", "words", file, resume, shown) as progress:
+        for number, result in enumerate(also_written(noticed, links, plots)):
+            progress.answered = number + 1
+            # Flushed: whoever waits for it, and Ctrl-C, find it there.
+            print(answer(number, result), flush=True)
+            progress(number + 1, len(result.tokens))
 
 
-def _into_file(
-    translator: Translator,
-    runs: list[Path],
+def translate_into_file(
+    runs: Sequence[str],
+    options: RayOptions,
+    models: Models,
     file: str,
     search: dict[str, Any],
     form: str,
-    used: list[Path],
-    options: RayOptions,
     links: Path | None,
     plots: Path | None,
 ) -> None:
-    """Writes the answers into the file of --out, with which the same command goes on. used: files that the
-    answers follow from, beside the runs."""
+    """Writes the answers into the file of --out, with which the same command goes on."""
     from rnnsearch.config import changed
     from rnnsearch.text.formats.lines import read_lines
     from rnnsearch.text.formats.opening import is_on_disk
-    from rnnsearch.translation.answers import AnswerFile, answers_key
-    from rnnsearch.translation.source_warnings import noted
+    from rnnsearch.translation.answers import AnswerFile, answers_key, translated_into
+    from rnnsearch.translation.source_lines import noted
 
-    assert options.out is not None
+    translator = load(runs, options.device, options.threads, *models)
     if is_on_disk(file):
         deque(read_lines(file), maxlen=0)  # a line that cannot be read is found before the work
     settings, aligned = changed(translator.search, search), bool(links or plots)
-    key = answers_key(runs, settings, f"{form}, aligned" if aligned else form, used)
-    answers = AnswerFile(Path(options.out), key)
+    used = [path for path in reversed(models[1:]) if path]
+    key = answers_key(runs, settings.model_dump_json(), f"{form}, aligned" if aligned else form, used)
+    answers = AnswerFile(Path(options.out or ""), key)
     answers.begin(options.overwrite, say)
-    number = -1
-    with ProgressBar() as bar:
-        results: Iterable[Translation] = answers.translated(
-            translator, read_lines(file), settings, _answers(form), aligned=aligned, done=speed(bar, file)
+    with LineProgress("translating", "words", file, "the same command goes on") as progress:
+        results = translated_into(
+            answers,
+            translator,
+            read_lines(file),
+            settings,
+            _answers(form),
+            aligned=aligned,
+            done=lambda count, made: progress(count, sum(len(one.translation.tokens) for one in made)),
         )
-        try:
-            noticed = noted(results, translator.source, settings.max_source_length, say)
-            for number, _ in enumerate(also_written(noticed, links, plots)):  # noqa: B007
-                pass
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"the same command goes on after line {number + 1:,}") from None
+        noticed = noted(results, translator.source, settings.max_source_length, say)
+        for _ in also_written(noticed, links, plots):
+            progress.answered += 1
 
 
 def _answers(form: str, dimmed: bool = False) -> Callable[[int, Translation], str]:
@@ -322,12 +292,12 @@ def _answers(form: str, dimmed: bool = False) -> Callable[[int, Translation], st
 def translate_on_ray(
     words: list[str],
     options: RayOptions,
-    models: tuple[bool, Path | None, Path | None],
+    models: Models,
     search: dict[str, Any],
     form: str,
     column: str,
 ) -> None:
-    """Translates the shards of a corpus. models: trust_code, dictionary, lexical_shortlist."""
+    """Translates the shards of a corpus."""
     from rnnsearch.cluster.tasks import Translating
     from rnnsearch.config import changed
     from rnnsearch.run import Run
@@ -353,18 +323,6 @@ def is_whole(file: str) -> bool:
         return stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
     except OSError:  # standard input is no file of the system
         return False
-
-
-def speed(bar: ProgressBar, file: str) -> Callable[[int, int], None]:
-    """Returns what shows words per second and time left when it is told how many lines are done and how many
-    words were written."""
-    from rnnsearch.text.formats.lines import count_lines
-
-    lines = count_lines(file) if bar.bar is not None else None
-    begun = time.monotonic()
-    return lambda done, words: bar(
-        "translating", done, lines, f"{words / max(time.monotonic() - begun, 1e-9):,.0f} words/s"
-    )
 
 
 def is_typed(file: str) -> bool:

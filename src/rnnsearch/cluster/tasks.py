@@ -17,8 +17,7 @@ from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.text.formats.records import Layout
 from rnnsearch.text.lexicon import read_dictionary
 from rnnsearch.text.nbest import is_nbest
-from rnnsearch.translation.answers import check_files
-from rnnsearch.translation.outputs import run_checksum
+from rnnsearch.translation.answers import runs_key
 from rnnsearch.translation.translator import Translator
 from rnnsearch.translation.word_aligner import WordAligner
 
@@ -50,8 +49,7 @@ class Models:
 
     def key(self) -> str:
         files = [path for path in (self.lexical_shortlist, self.dictionary) if path]
-        check_files(files)
-        return checksum(*(run_checksum(Run.open(run)) for run in self.runs), *files)
+        return runs_key(self.runs, files)
 
 
 @dataclass(frozen=True)

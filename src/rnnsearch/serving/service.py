@@ -17,7 +17,7 @@ from rnnsearch.serving.metrics import Metrics
 from rnnsearch.serving.served_models import Models, ServedModel
 from rnnsearch.serving.work_queue import USUAL_WORDS, Task, WorkQueue
 from rnnsearch.text.codec import EncodedSentence
-from rnnsearch.translation.long_lines import joined
+from rnnsearch.translation.source_lines import joined
 
 LONGEST_PART = 128
 """Subwords of a part of a sentence, at most: a batch takes as many steps as its longest part, and is not

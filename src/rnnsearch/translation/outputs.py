@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -194,42 +194,31 @@ def outputs(
 
     folder: None for no file. Raises InputError for a file that is damaged or cannot be written.
     """
-    pairs, forced = run.pairs(test, kind), kind in (Kind.REFERENCES, Kind.POSTERIOR)
-    found: list[OutputLine] = []
-    done = 0
-
-    def work(batch: Sequence[Pair]) -> list[OutputLine]:
-        nonlocal done
-        made = _work(run, kind, batch)
-        done += len(batch)
-        progress(f"{run.name}, {test.name}: {kind}", done, len(pairs))
-        return made
+    pairs = run.pairs(test, kind)
+    if not pairs:
+        return []
+    path = None if folder is None else run.path(folder, test, kind)
+    if path:
+        if count_outputs(path) == len(pairs):  # no network need be loaded
+            return list(read_outputs(path))
+        path.parent.mkdir(parents=True, exist_ok=True)
+    forced = kind in (Kind.REFERENCES, Kind.POSTERIOR)
 
     def length(pair: Pair) -> int:
         return len(run.run.target.encode(pair[2]).ids if forced else run.run.source.encode(pair[1]).ids)
 
-    path = None if folder is None else run.path(folder, test, kind)
-    if path and pairs and count_outputs(path) == len(pairs):
-        whole = list(read_outputs(path))
-        if [line.number for line in whole] == [number for number, *_ in pairs]:
-            return whole
-    if path:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    if pairs:  # the first call prepares the network's matrices: that is no time of translating
-        _work(run, kind, pairs[:1])
-    batch_size = FORCED_TOGETHER if forced else int(run.search["batch_size"])
-    for output in completed(
+    _work(run, kind, pairs[:1])  # the first call prepares the network's matrices: that is no time of work
+    found = completed(
         path,
-        _header(run, test, kind) if path else {},
+        _header(run, test, kind),
         pairs,
-        batch_size,
+        FORCED_TOGETHER if forced else int(run.search["batch_size"]),
         length,
-        work,
-        lambda pair, output: pair[0] == output.number,
-    ):
-        found.append(output)
-        done = max(done, len(found))
-    return found
+        partial(_work, run, kind),
+        fits=lambda pair, output: pair[0] == output.number,
+        done=lambda count, made: progress(f"{run.name}, {test.name}: {kind}", count, len(pairs)),
+    )
+    return list(found)
 
 
 def _without_unk(
@@ -260,34 +249,23 @@ def write_texts(folder: Path, run: OpenedRun, test: TestSet, texts: Sequence[str
 
 
 def _header(run: OpenedRun, test: TestSet, kind: Kind) -> Header:
-    about = {
+    return {
+        "key": run.key(test, kind),
         "run": run.name,
         "test set": test.name,
         "kind": kind,
         "settings": run.settings(kind),
         "parameters": run.parameters,
-    }
-    return {
-        "format": FORMAT,
-        "key": run.key(test, kind),
-        **about,
         "hardware": hardware(run.device),
-        "rnnsearch": package_version(),
     }
 
 
 def _work(run: OpenedRun, kind: Kind, batch: Sequence[Pair]) -> list[OutputLine]:
     """Returns the outputs of one batch."""
-    numbers = [number for number, _, _ in batch]
+    numbers, sources, references = zip(*batch, strict=True)
     if kind in (Kind.TRANSLATIONS, Kind.WITHOUT_UNK):
-        return list(
-            map(
-                OutputLine,
-                numbers,
-                run.translator.translate([source for _, source, _ in batch], **run.settings(kind)),
-            )
-        )
-    given = [(source, reference) for _, source, reference in batch]
+        return list(map(OutputLine, numbers, run.translator.translate(sources, **run.settings(kind))))
+    given = list(zip(sources, references, strict=True))
     results = list(map(OutputLine, numbers, run.translator.force(given, FORCED_TOGETHER)))
     if kind == Kind.REFERENCES:
         return results

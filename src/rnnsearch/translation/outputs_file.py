@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -27,6 +26,7 @@ from rnnsearch.records import Translation
 from rnnsearch.system.batching import READ_AHEAD, batched_by_length, batches
 from rnnsearch.system.files import lock
 from rnnsearch.system.parsing import parse_json
+from rnnsearch.system.version import package_version
 
 FORMAT = 1
 """A part of every key: outputs in another format are made anew."""
@@ -38,6 +38,8 @@ REMEDY = "remove it; its sentences are then translated again"
 
 Item = TypeVar("Item")
 Header = dict[str, Any]
+Done = Callable[[int, Sequence["OutputLine"]], None]
+"""Told how many items are done, and the outputs of the last batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ def completed(
     length: Callable[[Item], int],
     work: Callable[[Sequence[Item]], Sequence[OutputLine]],
     fits: Callable[[Item, OutputLine], bool],
+    done: Done = lambda count, made: None,
     finish: Callable[[], None] = lambda: None,
 ) -> Iterator[OutputLine]:
     """Yields the outputs of all items in their order, as they stand in the file; those that it lacks are
@@ -102,27 +105,34 @@ def completed(
     path: None for no file. header: the first line of a file that begins here; its "key" stands for all that
     the outputs follow from.
     work: the outputs of a batch; a batch has items of similar length. fits: whether an output in the file is
-    of this item. From the first block with one that does not fit, all are made anew. finish: called when all
-    are in the file and its lock is still held. Raises InputError for a file with another key, for a
-    damaged one, and while another command writes it.
+    of this item. From the first block with one that does not fit, all are made anew. done: told after each
+    batch. finish: called when all are in the file and its lock is still held. Raises InputError for a file
+    with another key, for a damaged one, and while another command writes it.
     """
     block = READ_AHEAD * batch_size
+    count = before = 0  # outputs made or read so far; those of whole blocks
+
+    def timed(batch: Sequence[Item]) -> list[OutputLine]:
+        nonlocal count
+        begun = time.perf_counter()
+        made = work(batch)
+        seconds = time.perf_counter() - begun
+        words = [max(1, len(output.translation.source_tokens) - 1) for output in made]
+        count += len(batch)
+        done(count, made)
+        shares = zip(made, words, strict=True)
+        return [replace(output, seconds=seconds * own / sum(words)) for output, own in shares]
+
     with _opened(path, header) as file:
-        done = 0
         for chunk in batches(items, block):
             begin, lines = file.tell(), list(islice(file, block))
             whole = len(lines) == len(chunk) and lines[-1].endswith(b"\n")
-            found = (
-                [_output(line, path, number) for number, line in enumerate(lines, done + 2)] if whole else []
-            )
+            found = [_output(*line, path) for line in enumerate(lines, before + 2)] if whole else []
             if not found or not all(map(fits, chunk, found)):
-                written = [
-                    as_line(output)
-                    for output in batched_by_length(chunk, length, batch_size, partial(_timed, work))
-                ]
+                written = list(map(as_line, batched_by_length(chunk, length, batch_size, timed)))
                 _write(file, path, begin, written)
                 found = list(map(from_line, written))
-            done += len(chunk)
+            count = before = before + len(chunk)
             yield from found
         end = file.tell()
         if file.read(1):  # the rest of an earlier, longer input
@@ -130,22 +140,10 @@ def completed(
         finish()
 
 
-def _timed(work: Callable[[Sequence[Item]], Sequence[OutputLine]], batch: Sequence[Item]) -> list[OutputLine]:
-    """Returns the outputs of a batch, each with its share of the seconds."""
-    begun = time.perf_counter()
-    made = work(batch)
-    seconds = time.perf_counter() - begun
-    words = [max(1, len(output.translation.source_tokens) - 1) for output in made]
-    return [
-        replace(output, seconds=seconds * share / sum(words))
-        for output, share in zip(made, words, strict=True)
-    ]
-
-
 def read_outputs(path: Path) -> Iterator[OutputLine]:
     """Yields the outputs that a file holds. Raises InputError, with the line, where it is damaged."""
     with path.open("rb") as file:
-        yield from (_output(line, path, number) for number, line in enumerate(file, 1) if number > 1)
+        yield from (_output(number, line, path) for number, line in enumerate(file, 1) if number > 1)
 
 
 def read_header(path: Path) -> Header:
@@ -189,7 +187,8 @@ def _opened(path: Path | None, header: Header) -> Iterator[BinaryIO]:
         if before and before["key"] != header["key"]:
             raise InputError("was made by another run, search or text", file=path, remedy=REMEDY)
         if not before:
-            _write(file, path, 0, [json.dumps(header, ensure_ascii=False)])
+            whole = {"format": FORMAT, **header, "rnnsearch": package_version()}
+            _write(file, path, 0, [json.dumps(whole, ensure_ascii=False)])
         file.seek(0)
         file.readline()
         yield file
@@ -217,7 +216,7 @@ def _write(file: BinaryIO, path: Path | None, begin: int, lines: Sequence[str]) 
         ) from None
 
 
-def _output(line: bytes, path: Path | None, number: int) -> OutputLine:
+def _output(number: int, line: bytes, path: Path | None) -> OutputLine:
     try:
         return from_line(line.decode("utf-8", "surrogatepass"))
     except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:

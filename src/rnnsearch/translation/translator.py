@@ -24,9 +24,8 @@ from rnnsearch.text.formats.lines import given_lines, given_pairs
 from rnnsearch.text.lexicon import LexicalTable
 from rnnsearch.translation.faithful import encode_faithfully, encode_words_faithfully
 from rnnsearch.translation.forced_pairs import EncodedPair, encoded_pair, forced_batch, numbers_of
-from rnnsearch.translation.long_lines import cut, joined, nothing
 from rnnsearch.translation.sentence_search import Attention, Listener, SentenceSearch, Watched
-from rnnsearch.translation.source_warnings import WrongLanguage
+from rnnsearch.translation.source_lines import WrongLanguage, cut, joined, nothing
 
 if TYPE_CHECKING:
     from rnnsearch.pretrained.card import ModelCard

@@ -4,7 +4,7 @@ against gold links."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import tee
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,9 +71,9 @@ class WordAligner:
     `Translator.force`.
     """
 
-    translator: Translator
-    reverse: Translator | None = None
-    others: Sequence[Translator] = ()
+    translator: Translator = field(repr=False)
+    reverse: Translator | None = field(default=None, repr=False)
+    others: Sequence[Translator] = field(default=(), repr=False)
     threshold: float | None = None
     method: str = DEFAULT
     words: LinkWords = "tokenised"

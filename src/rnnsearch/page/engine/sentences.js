@@ -34,7 +34,7 @@ function ends(piece, known) {
 }
 
 /** The sentence itself, or parts of at most `limit` ids each, cut after sentence ends where there are any; `encode` makes a part of
- *  words (translation/long_lines.py). */
+ *  words (translation/source_lines.py). */
 export function cut(sentence, codec, limit, encode) {
   if (sentence.ids.length - 1 <= limit) return [sentence];
   const parts = [[]];

@@ -1,0 +1,202 @@
+"""Source lines that need care: a line that is too long for one search is cut where its sentences end, and its
+translation put together again; unknown words and a text in the target language are warned of.
+
+The subwords that travel with a model tell its languages apart: ordinary words need few subwords of their own
+language, and nearly twice as many of another one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from rnnsearch.drawing.characters import printable, shorten
+from rnnsearch.errors import InputError, InputWarning
+from rnnsearch.records import Translation
+from rnnsearch.text.codec import Codec, EncodedSentence
+from rnnsearch.text.vocabulary import SPECIALS, UNK
+
+MOST_WORDS = 5_000
+"""A longer line is refused: the alignment of its words would fill the memory."""
+
+_ENDS = frozenset(".!?…。！？؟।॥")
+_CLOSING = frozenset("\"'”’»)]}」』")
+
+
+def cut(
+    sentence: EncodedSentence,
+    codec: Codec,
+    limit: int,
+    number: int,
+    encode: Callable[[Sequence[str]], EncodedSentence] | None = None,
+) -> list[EncodedSentence]:
+    """Returns the sentence itself, or, if it has more than `limit` words or subwords, its parts, each at most
+    so long.
+
+    It is cut after the words that end a sentence and the quotation marks behind them; where none comes in
+    time, at the limit.
+    encode: makes a part of words, instead of the codec. number: of the line, for the InputError that a line
+    of more than MOST_WORDS words raises.
+    """
+    if len(sentence.ids) - 1 <= limit:
+        return [sentence]
+    _, sizes = codec.word_ids(sentence.words)
+    words = [
+        part
+        for word, size in zip(sentence.words, sizes, strict=True)
+        for part in (_cut_word(word, limit) if size > limit else [word])
+    ]
+    if len(words) > MOST_WORDS:
+        what = f"line {number} has {len(words):,} words, and {MOST_WORDS:,} are the most"
+        raise InputError(what, remedy="write one sentence on each line")
+    _, sizes = codec.word_ids(words)
+    parts: list[list[str]] = [[]]
+    used, ended = 0, False
+    for word, size in zip(words, sizes, strict=True):
+        ends = set(word) <= _ENDS
+        if parts[-1] and (used + size > limit or (ended and not ends and word not in _CLOSING)):
+            parts.append([])
+            used, ended = 0, False
+        parts[-1].append(word)
+        used += size
+        ended = ends or (ended and word in _CLOSING)
+    return [(encode or codec.encode_words)(part) for part in parts]
+
+
+def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -> Translation:
+    """Joins the translations of a line's parts into one, and their alternatives rank by rank. text: makes a
+    line of words.
+
+    score: the sum of theirs. log_probabilities: of all parts in order, each with its end of sentence.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    others = min(len(part.alternatives) for part in parts)
+    alternatives = [_joined([part.alternatives[rank] for part in parts], text, []) for rank in range(others)]
+    return _joined(parts, text, alternatives)
+
+
+def nothing() -> Translation:
+    """Returns the translation of an empty line."""
+    return Translation("", [], [SPECIALS[0]], 0.0, [], np.zeros((0, 1), dtype=np.float32))
+
+
+def _cut_word(word: str, limit: int) -> list[str]:
+    """Cuts a word of more subwords than may be read at once. A subword has at least one letter, the first
+    perhaps none."""
+    size = max(1, limit - 1)
+    return [word[start : start + size] for start in range(0, len(word), size)]
+
+
+def _joined(
+    parts: Sequence[Translation], text: Callable[[Sequence[str]], str], alternatives: list[Translation]
+) -> Translation:
+    tokens = [word for part in parts for word in part.tokens]
+    source = [word for part in parts for word in part.source_tokens[:-1]] + [parts[-1].source_tokens[-1]]
+    alignment = np.zeros((len(tokens), len(source)), dtype=np.float32)
+    row = column = 0
+    for part in parts:
+        rows, columns = part.alignment.shape
+        alignment[row : row + rows, column : column + columns - 1] = part.alignment[:, :-1]
+        alignment[row : row + rows, -1] = part.alignment[:, -1]  # the ends of the parts are one end
+        row, column = row + rows, column + columns - 1
+    return Translation(
+        text=text(tokens),
+        tokens=tokens,
+        source_tokens=source,
+        score=sum(part.score for part in parts),
+        log_probabilities=[value for part in parts for value in part.log_probabilities],
+        alignment=alignment,
+        finished=all(part.finished for part in parts),
+        alternatives=alternatives,
+        parts=len(parts),
+        confidence=[value for part in parts for value in part.confidence],
+    )
+
+
+FEWEST_LETTERS, ENOUGH_LETTERS = 20, 400
+"""Of ordinary words: fewer say nothing, and more are not looked at."""
+LIMIT = 1.1
+"""Subwords of the source language for each of the target language. Text in the source language has about 0.5
+(99.9 % of single sentences are below 0.9), text in the target language about 1.8 (99 % are above 1.1)."""
+
+_EXAMPLES = 5
+_LONGEST = 30
+
+
+def noted(
+    results: Iterable[Translation], source: Codec, limit: int, note: Callable[[str], None]
+) -> Iterator[Translation]:
+    """Passes translations on, and tells `note` of source lines that were cut and of unknown source words.
+
+    The first line that was cut is named at once; all of them, and the words, after the last line. limit:
+    `search.max_source_length`.
+    """
+    cuts, words, unknown = 0, 0, 0
+    examples: list[str] = []
+    for number, result in enumerate(results, 1):
+        cuts += result.parts > 1
+        if cuts == 1 and result.parts > 1:
+            what = f"line {number} is longer than search.max_source_length = {limit}: it is translated in"
+            note(f"warning: {what} {result.parts} parts (write one sentence on each line)")
+        yield result
+        sentence = result.source_tokens[:-1]
+        words += len(sentence)
+        for word in _unknown(sentence, source):
+            unknown += 1
+            if word not in examples and len(examples) <= _EXAMPLES:
+                examples.append(word)
+    if cuts > 1:
+        note(f"warning: {cuts:,} lines were translated in parts")
+    if unknown:
+        shown = [shorten(printable(word), _LONGEST) for word in examples[:_EXAMPLES]]
+        shown += ["…"] * (len(examples) > _EXAMPLES)
+        what = f"the run does not know {unknown:,} of {words:,} source words: {', '.join(shown)}"
+        advice = "they hold characters that did not occur in training"
+        if source.subwords is None:
+            advice = "a run with subwords, data.subwords, knows all words that are spelt with known letters"
+        note(f"warning: {what} ({advice})")
+
+
+def _unknown(words: list[str], source: Codec) -> Iterator[str]:
+    """Yields the words that are unknown, or have a subword that is."""
+    ids, sizes = source.word_ids(words)
+    if UNK not in ids:
+        return
+    end = 0
+    for word, size in zip(words, sizes, strict=True):
+        end += size
+        if UNK in ids[end - size : end]:
+            yield word
+
+
+class WrongLanguage:
+    """Looks at the words of one text, and warns once."""
+
+    def __init__(self, source: Codec, target: Codec) -> None:
+        self.source, self.target = source, target
+        self.letters, self.counts = 0, [0, 0]
+
+    def look(self, words: Sequence[str]) -> None:
+        """Counts further words; names, numbers and signs are no evidence."""
+        if self.letters >= ENOUGH_LETTERS:
+            return
+        ordinary = [word for word in words if word.isalpha() and word.islower()]
+        self.letters += sum(map(len, ordinary))
+        for side, codec in enumerate((self.source, self.target)):
+            ids, _ = codec.word_ids(ordinary)
+            self.counts[side] += len(ids) + ids.count(UNK)
+        if self.letters >= ENOUGH_LETTERS:
+            self.finish()
+
+    def finish(self) -> None:
+        """Issues an InputWarning if the text looks like one in the target language."""
+        as_source, as_target = self.counts
+        if self.letters >= FEWEST_LETTERS and as_source > LIMIT * as_target:
+            wanted, found = self.source.tokeniser.language, self.target.tokeniser.language
+            named = f" ({found}), and this model translates from {wanted}" if wanted and found else ""
+            text = f"the text seems to be in the model's target language{named}"
+            warnings.warn(text, InputWarning, stacklevel=2)
+        self.counts = [0, 0]
