@@ -166,9 +166,9 @@ def test_a_pair_that_cannot_be_aligned_is_named(
 ) -> None:
     """Batches are sorted by length; the message has the number of the line all the same, and what was done
     stays."""
-    from rnnsearch.translation import forced_pairs
+    from rnnsearch.translation import sentence_search
 
-    monkeypatch.setattr(forced_pairs, "LARGEST_ALIGNMENT", 5_000)
+    monkeypatch.setattr(sentence_search, "LARGEST_ALIGNMENT", 5_000)
     refused = command(f"align {tiny_run} en fr {OPTIONS} --out out")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "pair 8 has 101 × 101 words" in refused.err

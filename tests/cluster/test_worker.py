@@ -21,7 +21,7 @@ from rnnsearch.cluster.worker import AnswerFolder, StartError, Worker
 from rnnsearch.errors import InputError
 from rnnsearch.system.extras import package_version
 from rnnsearch.text.formats.records import Layout, OneSide
-from rnnsearch.translation import forced_pairs, translator
+from rnnsearch.translation import sentence_search, translator
 from rnnsearch.word_links import format_links
 
 
@@ -220,7 +220,7 @@ def test_a_pair_that_cannot_be_aligned_is_named_by_its_line(
     ]
     (here.corpus / "1.jsonl").write("".join(pairs))
     monkeypatch.setattr(worker_module, "READ_AHEAD", 2)
-    monkeypatch.setattr(forced_pairs, "LARGEST_ALIGNMENT", 10)
+    monkeypatch.setattr(sentence_search, "LARGEST_ALIGNMENT", 10)
     models = Models((tiny_run,))
     scoring = Scoring(models, 4, str, "text", Layout())
     _, worker = here.begun(scoring if doing == "scoring" else Aligning(models, 4, str, "text", Layout()))

@@ -15,8 +15,8 @@ from rnnsearch.system import batching
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
-from rnnsearch.translation import forced_pairs
-from rnnsearch.translation.forced_pairs import EncodedPair, numbers_of
+from rnnsearch.translation import sentence_search
+from rnnsearch.translation.sentence_search import EncodedPair, forced_cost
 from rnnsearch.translation.source_lines import cut
 from rnnsearch.translation.translator import Translator
 
@@ -121,16 +121,16 @@ def test_a_long_source_counts_as_what_is_padded_to_it() -> None:
         return EncodedSentence([], [0] * source, []), EncodedSentence([], [0] * target, [])
 
     short = [pair(46, 46)] * 255
-    assert numbers_of(30_000, 2_000, short) == 255 * 46 * 30_000
+    assert forced_cost(30_000, 2_000, short) == 255 * 46 * 30_000
     assert (
-        numbers_of(30_000, 2_000, [*short, pair(8_001, 21)]) == 256 * 8_001 * 2_000 > batching.LARGEST_TENSOR
+        forced_cost(30_000, 2_000, [*short, pair(8_001, 21)]) == 256 * 8_001 * 2_000 > batching.LARGEST_TENSOR
     )
 
 
 def test_a_pair_that_is_too_long_to_be_aligned_is_refused_after_those_before_it(
     tiny_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forced_pairs, "LARGEST_ALIGNMENT", 50)
+    monkeypatch.setattr(sentence_search, "LARGEST_ALIGNMENT", 50)
     found = Translator.load(tiny_run).force(
         [("The man.", "L'homme."), ("The man sees. " * 4, "L'homme voit. " * 4)]
     )

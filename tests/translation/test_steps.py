@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rnnsearch import Translator
+from rnnsearch.translation.forced import steps
 from rnnsearch.translation.sentence_search import merge_subwords
-from rnnsearch.translation.steps import steps
 
 SOURCE, TARGET = "The old man sees the house.", "Le vieil homme voit la maison."
 

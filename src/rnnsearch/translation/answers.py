@@ -19,7 +19,6 @@ from rnnsearch.config import SearchSettings
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
-from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import checksum, free, written_whole
 from rnnsearch.text.formats.opening import is_on_disk
 from rnnsearch.translation.outputs import run_checksum

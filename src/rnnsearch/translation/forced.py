@@ -1,4 +1,4 @@
-"""Forced decoding: the probability and the alignment of a translation that is already there.
+"""Forced decoding: the probability, the alignment and the steps of a translation that is already there.
 
 α_ij says where the network looks before it knows y_i. Read as the prior of a hidden alignment a_i, and the
 distribution that the network reads from one annotation alone as what that position says, Bayes' rule gives
@@ -16,15 +16,23 @@ annotation; others meet them here for the first time.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int64
+from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import linear
 
-from rnnsearch.model.network import Direction, TeacherForced, TranslationNetwork
+from rnnsearch.model.alignment import Alignment
+from rnnsearch.model.network import Direction, TeacherForced, TranslationNetwork, right_to_left
 from rnnsearch.model.readout import OutputLayer
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.system.twins import kernels_used
+from rnnsearch.text.codec import Codec, EncodedSentence
+from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.translation.joint import mean_alignment
 
 CHUNK_ELEMENTS = 16_000_000
@@ -131,6 +139,77 @@ def log_p(
     rows = max(1, CHUNK_ELEMENTS // output.weight.shape[0])
     found = []
     for some, words in zip(features.flatten(0, 1).split(rows), targets.flatten().split(rows), strict=True):
-        logits = torch.nn.functional.linear(some, output.weight, output.bias)
+        logits = linear(some, output.weight, output.bias)
         found.append(logits.gather(1, words.unsqueeze(1)).squeeze(1) - logits.logsumexp(1))
     return torch.cat(found).view_as(targets)
+
+
+class Step(NamedTuple):
+    """One step: the word or subword `written`.
+
+    energies, weights: (source ids,) e_ij and α_ij of the context that p(y_i) was read from; energies are None
+    if it read no context.
+    p: p(y_i | y_<i, x). likeliest: the words or subwords with the largest p, best first.
+    """
+
+    written: str
+    energies: NDArray[np.float32] | None
+    weights: NDArray[np.float32]
+    p: float
+    likeliest: list[tuple[str, float]]
+
+
+@torch.no_grad()
+def steps(
+    network: TranslationNetwork,
+    codec: Codec,
+    source: EncodedSentence,
+    target: EncodedSentence,
+    likeliest: int = 4,
+) -> list[Step]:
+    """Returns the steps of forced decoding, in the order of the target ids; the end of sentence is the last.
+
+    Of a bidirectional decoder they are the steps of its left-to-right half. codec: of the target.
+    """
+    device, size = network.output.weight.device, len(target.ids)
+    batch = Batch(*pad([source.ids]), *pad([target.ids])).to(device)
+    decoder, _, output, backward = network.directions[0]
+    with kernels_used(False), recorded_energies(decoder.alignment) as energies:
+        given = _teacher_forced(network, batch, None)[0]
+        probabilities = linear(given.features[0], output.weight, output.bias).softmax(-1)
+    order = right_to_left(batch.target_lengths, size)[0].tolist() if backward else range(size)
+    found = []
+    for row, (number, step) in enumerate(zip(target.ids, order, strict=True)):
+        read = step - decoder.first_attended
+        best = probabilities[row].topk(min(likeliest, len(output.bias)))
+        others = zip(map(codec.vocabulary.word, best.indices.tolist()), best.values.tolist(), strict=True)
+        found.append(
+            Step(
+                codec.vocabulary.word(number),
+                energies[read][0, 0].cpu().numpy() if read >= 0 else None,
+                given.weights[0, row].cpu().numpy(),
+                float(probabilities[row, number]),
+                list(others),
+            )
+        )
+    return found
+
+
+@contextmanager
+def recorded_energies(
+    alignment: Alignment,
+) -> Iterator[list[Float[Tensor, "batch hypotheses source"]]]:
+    """Yields a list that gets the energies of every step that is made meanwhile."""
+    seen: list[Tensor] = []
+    compute = alignment.energies
+
+    def energies(state: Tensor, keys: Tensor, memory: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        found, memory = compute(state, keys, memory)
+        seen.append(found)
+        return found, memory
+
+    alignment.energies = energies  # type: ignore[method-assign]  # shadows the method of the class
+    try:
+        yield seen
+    finally:
+        del alignment.energies

@@ -14,7 +14,6 @@ from typing import Any
 from rnnsearch.config import changed
 from rnnsearch.evaluation.test_set import RunAnswers, TestSet
 from rnnsearch.run import Run
-from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import checksum, file_name, write_text
 from rnnsearch.system.machine import hardware
 from rnnsearch.system.progress import Progress

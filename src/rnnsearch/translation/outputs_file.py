@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.system.batching import READ_AHEAD, batched_by_length, batches
+from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import lock
 from rnnsearch.system.parsing import parse_json
-from rnnsearch.system.version import package_version
 
 FORMAT = 1
 """A part of every key: outputs in another format are made anew."""

@@ -182,9 +182,11 @@ def shortlist_of(
 
 
 def in_vocabulary_ids(
-    found: list[list[Hypothesis]], shortlist: Int64[NDArray[np.int64], " shortlist"]
+    found: list[list[Hypothesis]], shortlist: Int64[NDArray[np.int64], " shortlist"] | None
 ) -> list[list[Hypothesis]]:
-    """Returns the hypotheses of a search over the shortlist, as vocabulary ids."""
+    """Returns the hypotheses of a search over the shortlist, if there is one, as vocabulary ids."""
+    if shortlist is None:
+        return found
     return [
         [replace(one, ids=tuple(shortlist[list(one.ids)].tolist())) for one in hypotheses]
         for hypotheses in found

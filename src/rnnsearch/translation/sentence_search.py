@@ -1,7 +1,8 @@
-"""Search of encoded sentences: ids of a batch → hypotheses → translations in words."""
+"""Encoded sentences in batches: ids → search, sampling or forced decoding → translations in words."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,22 +14,28 @@ from numpy.typing import NDArray
 from rnnsearch.config import SearchSettings
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.confidence import word_confidence
-from rnnsearch.model.layers import Cache, linear_cache
+from rnnsearch.model.layers import Cache, fastest_precision, linear_cache
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.system.batching import in_halves
 from rnnsearch.system.twins import kernels_used
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.lexicon import LexicalTable
-from rnnsearch.text.store.batches import pad
+from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.text.vocabulary import SPECIALS, UNK
 from rnnsearch.translation.beam import Beam
 from rnnsearch.translation.faithful import Faithful
+from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.joint import Reader, in_order, search
+from rnnsearch.translation.quick_alignment import quick_alignment
 from rnnsearch.translation.readers import begin_search, in_vocabulary_ids, shortlist_of
 from rnnsearch.translation.sampling import sample
 
 END = SPECIALS[0]
+LARGEST_ALIGNMENT = 1 << 26
+"""Source × target positions of a given pair."""
+
+EncodedPair = tuple[EncodedSentence, EncodedSentence]
 
 Listener = Callable[[Translation], None]
 """Called with a translation that grows, after each of its words."""
@@ -54,9 +61,6 @@ class _Begun(NamedTuple):
     readers: list[Reader]
     lengths: torch.Tensor
     shortlist: NDArray[np.int64] | None
-
-    def in_vocabulary(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
-        return found if self.shortlist is None else in_vocabulary_ids(found, self.shortlist)
 
 
 class SentenceSearch:
@@ -106,15 +110,15 @@ class SentenceSearch:
             begun = self.begin([one.sentence for one in some], settings, cancelled, attention)
 
             def tell(place: int, so_far: Hypothesis) -> None:
-                listener = some[place].listener
+                sentence, listener = some[place]
                 if listener is not None:
-                    (in_vocabulary,) = begun.in_vocabulary([[so_far]])
-                    listener(self.translation(some[place].sentence, in_vocabulary[0], settings))
+                    ((in_vocabulary,),) = in_vocabulary_ids([[so_far]], begun.shortlist)
+                    listener(self.translation(sentence, in_vocabulary, settings))
 
             listening = [place for place, one in enumerate(some) if one.listener is not None]
             watch = word_by_word(listening, tell) if listening else None
             hypotheses = search(begun.readers, begun.lengths, settings, watch)
-            return self.in_words(some, begun.in_vocabulary(hypotheses), settings)
+            return self._in_words(some, in_vocabulary_ids(hypotheses, begun.shortlist), settings)
 
         return self._in_memory(sentences, settings.beam, settings, found)
 
@@ -137,9 +141,34 @@ class SentenceSearch:
             found = draw(reader.step, reader.state, begun.lengths, settings)
             if reader.backward:
                 found = [[in_order(one) for one in every] for every in found]
-            return self.in_words(some, begun.in_vocabulary(found), settings)
+            return self._in_words(some, in_vocabulary_ids(found, begun.shortlist), settings)
 
         return self._in_memory(sentences, samples, settings, drawn)
+
+    def force(
+        self, pairs: Sequence[EncodedPair], kernels: bool, *, posterior: bool, exact: bool, scored: bool
+    ) -> list[Translation]:
+        """Returns pairs that are forced together, with their alignments in words. The arguments are those of
+        `Translator.force`."""
+        words = len(self.target.vocabulary)
+
+        def forced(some: list[EncodedPair]) -> list[Translation]:
+            sides = zip(*([side.ids for side in pair] for pair in some), strict=True)
+            source, target = (pad(list(ids)) for ids in sides)
+            batch = Batch(*source, *target).to(self.device)
+            log_p: torch.Tensor | None = None
+            if scored or exact:
+                log_p, weights = forced_decoding(self.networks, batch, posterior=posterior and exact)
+            if not exact and (posterior or not scored):
+                precision = fastest_precision(self.device) if posterior else "float32"
+                caches = self.caches(precision, kernels)
+                weights = quick_alignment(self.networks, caches, batch, posterior=posterior)
+            every = [None] * len(some) if log_p is None or not scored else log_p.cpu().numpy()
+            rows = zip(some, every, weights.cpu().numpy(), strict=True)
+            return [self._given(*pair, own, alpha) for pair, own, alpha in rows]
+
+        with kernels_used(kernels):
+            return in_halves(list(pairs), partial(forced_cost, words, self.annotation_size), forced)
 
     @torch.no_grad()
     def begin(
@@ -184,7 +213,7 @@ class SentenceSearch:
         with kernels_used(settings.kernels):
             return in_halves(list(sentences), cost, work)
 
-    def in_words(
+    def _in_words(
         self, sentences: Sequence[Watched], found: list[list[Hypothesis]], settings: SearchSettings
     ) -> list[Translation]:
         """Returns the best of each sentence's hypotheses, with the others as its alternatives."""
@@ -194,6 +223,25 @@ class SentenceSearch:
             best.alternatives.extend(others)
             translations.append(best)
         return translations
+
+    def _given(
+        self,
+        source: EncodedSentence,
+        target: EncodedSentence,
+        log_p: NDArray[np.float32] | None,
+        alpha: NDArray[np.float32],
+    ) -> Translation:
+        """Returns a given pair in words."""
+        size, words = len(target.ids), list(target.words)
+        weights = alpha[: size - 1, : len(source.ids)]
+        return Translation(
+            text=self.target.text(words),
+            tokens=words,
+            source_tokens=[*source.words, END],
+            score=math.nan if log_p is None else float(log_p[:size].sum(dtype=np.float64)),
+            log_probabilities=[] if log_p is None else log_p[:size].tolist(),
+            alignment=merge_subwords(weights, source.word_of, target.word_of[:-1], len(words)),
+        )
 
     def translation(
         self, sentence: EncodedSentence, hypothesis: Hypothesis, settings: SearchSettings
@@ -222,6 +270,23 @@ class SentenceSearch:
             finished=hypothesis.finished,
             confidence=confidence,
         )
+
+
+def encoded_pair(source: Codec, target: Codec, pair: tuple[str, str], number: int) -> EncodedPair:
+    """Returns a pair as ids. Raises InputError, with its number, if it is too long to be aligned."""
+    encoded = source.encode(pair[0]), target.encode(pair[1])
+    rows, columns = (len(side.ids) for side in encoded)
+    if rows * columns > LARGEST_ALIGNMENT:
+        what = f"pair {number} has {rows:,} × {columns:,} words or subwords, which are too many to be aligned"
+        raise InputError(what, remedy="write one sentence on each line")
+    return encoded
+
+
+def forced_cost(words: int, annotation: int, pairs: Sequence[EncodedPair]) -> int:
+    """Returns the size of the largest tensor when these pairs are forced together. words: K of the target;
+    annotation: size of an h_j."""
+    source, target = (max(len(pair[side].ids) for pair in pairs) for side in (0, 1))
+    return len(pairs) * max(target * max(source, words), source * annotation)
 
 
 def attention_factors(

@@ -17,14 +17,19 @@ from rnnsearch.model.layers import has_int8
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
-from rnnsearch.system.batching import READ_AHEAD, batched_by_length, batches, in_halves, stream_batches
-from rnnsearch.system.twins import kernels_used
+from rnnsearch.system.batching import READ_AHEAD, batched_by_length, batches, stream_batches
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.lines import given_lines, given_pairs
 from rnnsearch.text.lexicon import LexicalTable
 from rnnsearch.translation.faithful import encode_faithfully, encode_words_faithfully
-from rnnsearch.translation.forced_pairs import EncodedPair, encoded_pair, forced_batch, numbers_of
-from rnnsearch.translation.sentence_search import Attention, Listener, SentenceSearch, Watched
+from rnnsearch.translation.sentence_search import (
+    Attention,
+    EncodedPair,
+    Listener,
+    SentenceSearch,
+    Watched,
+    encoded_pair,
+)
 from rnnsearch.translation.source_lines import WrongLanguage, cut, joined, nothing
 
 if TYPE_CHECKING:
@@ -285,26 +290,19 @@ class Translator:
             encoded_pair(self.source, self.target, pair, number)
             for number, pair in enumerate(given_pairs(pairs), first)
         )
-        caches = partial(self._sentences.caches, kernels=self.search.kernels)
-        cost = partial(numbers_of, len(self.target.vocabulary), self._sentences.annotation_size)
-
-        def force(some: list[EncodedPair]) -> list[Translation]:
-            with kernels_used(self.search.kernels):
-                return forced_batch(
-                    self.networks,
-                    caches,
-                    self.target,
-                    some,
-                    posterior=posterior,
-                    exact=exact,
-                    scored=scored,
-                )
+        force = partial(
+            self._sentences.force,
+            kernels=self.search.kernels,
+            posterior=posterior,
+            exact=exact,
+            scored=scored,
+        )
 
         def length(pair: EncodedPair) -> int:
-            return max(len(pair[0].ids), len(pair[1].ids))
+            return max(len(side.ids) for side in pair)
 
         for ahead in batches(encoded, READ_AHEAD * batch_size):
-            yield from batched_by_length(ahead, length, batch_size, lambda some: in_halves(some, cost, force))
+            yield from batched_by_length(ahead, length, batch_size, force)
 
     def _lines_in_order(
         self, groups: Iterable[Iterable[str]], work: Work, settings: SearchSettings
