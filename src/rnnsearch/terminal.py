@@ -18,8 +18,8 @@ from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.evaluation.confidence import UNSURE
 from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.records import Translation
-from rnnsearch.translation.source_lines import noted
 from rnnsearch.translation.forced import steps
+from rnnsearch.translation.source_lines import noted
 from rnnsearch.translation.translator import Translator
 
 try:

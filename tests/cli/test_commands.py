@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import Command, sets, sizes
+from command_line import Command, assert_refused, sets, sizes
 
 FIELDS = {
     *("text", "tokens", "source_tokens", "score", "log_probabilities", "finished", "alignment", "confidence")
 }
-
-
 SENTENCES = 6
 
 
@@ -26,13 +24,10 @@ SENTENCES = 6
 def source(tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """test.en, with test.fr and test.links beside it: the first short sentences of the corpus's test set."""
     folder = tmp_path_factory.mktemp("short")
-    kept = [number for number, line in enumerate(read(tiny_corpus / "test.en")) if len(line.split()) < 11][
-        :SENTENCES
-    ]
-    assert len(kept) == SENTENCES
+    kept = [number for number, line in enumerate(read(tiny_corpus / "test.en")) if len(line.split()) < 11]
     for name in ("test.en", "test.fr", "test.links"):
         lines = read(tiny_corpus / name)
-        (folder / name).write_text("".join(f"{lines[number]}\n" for number in kept), "utf-8")
+        write(folder / name, [lines[number] for number in kept[:SENTENCES]])
     return folder / "test.en"
 
 
@@ -43,6 +38,11 @@ def target(source: Path) -> Path:
 
 def read(path: Path) -> list[str]:
     return path.read_text("utf-8").split("\n")[:-1]
+
+
+def write(path: Path, lines: list[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return path
 
 
 def parsed(lines: list[str]) -> list[dict[str, Any]]:
@@ -83,20 +83,6 @@ def test_where_the_text_comes_from_does_not_matter(
         assert command(f"translate {tiny_run}", *words, stdin=stdin).out == expected
 
 
-def test_only_a_line_feed_ends_a_line(command: Command, tiny_run: Path) -> None:
-    text = "".join(
-        f"The man{odd}sees.\n{odd}\nThe {odd} man sees.{odd}\nThe last.\n"
-        for odd in "\u2028\u2029\x85\x0b\x0c\x1c\t\0\r\ufeff\u00a0\u200b\u00ad"
-    )
-    results = parsed(command(f"translate {tiny_run} --json --beam 1", stdin=text.encode()).lines)
-    assert len(results) == 4 * 13
-    for first, second, third, last in zip(*(results[place::4] for place in range(4)), strict=True):
-        assert second["tokens"] == []
-        assert last["source_tokens"] == ["The", "last", ".", "</s>"]
-        assert third["source_tokens"] == ["The", "man", "sees", ".", "</s>"]
-        assert first["source_tokens"] in (third["source_tokens"], ["The", "mansees", ".", "</s>"])
-
-
 def test_nothing_in_is_nothing_out(command: Command, tiny_run: Path, tmp_path: Path) -> None:
     for option in ("", " --json", " --nbest 3", " --samples 2", f" --links {tmp_path}/links"):
         done = command(f"translate {tiny_run}{option}")
@@ -109,18 +95,12 @@ def test_an_empty_line_keeps_its_place_in_every_form(
 ) -> None:
     stdin = b"\nThe man sees.\n"
     [nothing, _] = parsed(command(f"translate {tiny_run} --json --links {tmp_path}/links", stdin=stdin).lines)
-    assert (nothing["text"], nothing["tokens"], nothing["source_tokens"], nothing["alignment"]) == (
-        "",
-        [],
-        ["</s>"],
-        [],
-    )
+    fields = ("text", "tokens", "source_tokens", "alignment")
+    assert [nothing[field] for field in fields] == ["", [], ["</s>"], []]
     assert len(read(tmp_path / "links")) == 2
-    assert [
-        line.split(" ||| ")[0] for line in command(f"translate {tiny_run} --nbest 2", stdin=stdin).lines
-    ] == ["0", "1", "1"]
-    drawn = command(f"translate {tiny_run} --samples 2 --temperature 0.5", stdin=stdin)
-    assert [line.split(" ||| ")[0] for line in drawn.lines] == ["0", "1", "1"]
+    for several in ("--nbest 2", "--samples 2 --temperature 0.5"):
+        lines = command(f"translate {tiny_run} {several}", stdin=stdin).lines
+        assert [line.split(" ||| ")[0] for line in lines] == ["0", "1", "1"]
 
 
 def test_json_links_and_plots_show_the_same_alignment(
@@ -144,9 +124,7 @@ def test_json_links_and_plots_show_the_same_alignment(
         strongest = [int(np.argmax(row)) for row in result["alignment"]]
         last = len(result["source_tokens"]) - 1
         assert set(line.split()) == {f"{j}-{i}" for i, j in enumerate(strongest) if j < last}
-    assert sorted(path.name for path in plots.iterdir()) == [
-        f"{number:06d}.png" for number in range(1, SENTENCES + 1)
-    ]
+    assert {path.name for path in plots.iterdir()} == {f"{n:06d}.png" for n in range(1, SENTENCES + 1)}
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in plots.iterdir())
 
 
@@ -162,37 +140,6 @@ def test_search_options_reach_the_search(command: Command, tiny_unknown_run: Pat
     assert [result["score"] for result in wider] != [result["score"] for result in narrow]
 
 
-def test_scores_are_those_of_the_search(
-    command: Command, tiny_run: Path, source: Path, tmp_path: Path
-) -> None:
-    first = parsed(command(f"translate {tiny_run} {source} --json --nbest 4").lines)
-    found = [one for result in first for one in (result, *result["alternatives"])]
-    lines = [
-        line
-        for line, result in zip(read(source), first, strict=True)
-        for _ in (result, *result["alternatives"])
-    ]
-    (tmp_path / "source").write_text("".join(f"{line}\n" for line in lines))
-    (tmp_path / "found").write_text("".join(f"{result['text']}\n" for result in found))
-    scored = parsed(command(f"score {tiny_run} {tmp_path}/source {tmp_path}/found --json").lines)
-    plain = command(f"score {tiny_run} {tmp_path}/source {tmp_path}/found --batch-size 3").lines
-    compared = 0
-    for result, again, line in zip(found, scored, plain, strict=True):
-        assert_sound(again)
-        assert again["score"] == pytest.approx(sum(again["log_probabilities"]), abs=1e-3)
-        assert float(line) == pytest.approx(again["score"], abs=1e-3)
-        assert len(again["log_probabilities"]) == len(again["tokens"]) + 1
-        if (
-            result["finished"] and again["tokens"] == result["tokens"]
-        ):  # joined words are not always cut in the same places
-            assert again["score"] == pytest.approx(result["score"], abs=1e-3)
-            np.testing.assert_allclose(
-                again["alignment"], np.reshape(result["alignment"], np.shape(again["alignment"])), atol=1e-4
-            )
-            compared += 1
-    assert compared
-
-
 def test_an_empty_file_gives_a_line(command: Command, tiny_run: Path, tmp_path: Path) -> None:
     (empty := tmp_path / "empty").touch()
     for line in (f"translate {tiny_run}", f"score {tiny_run} {empty}", f"align {tiny_run} {empty}"):
@@ -202,75 +149,46 @@ def test_an_empty_file_gives_a_line(command: Command, tiny_run: Path, tmp_path: 
 
 
 def test_an_empty_side_has_a_score_too(command: Command, tiny_run: Path, tmp_path: Path) -> None:
-    (tmp_path / "source").write_text("\nThe man.\n\n")
-    (tmp_path / "target").write_text("L'homme.\n\n\n")
-    scores = [float(line) for line in command(f"score {tiny_run} {tmp_path}/source {tmp_path}/target").lines]
+    texts = f"{write(tmp_path / 's', ['', 'The man.', ''])} {write(tmp_path / 't', ['Un homme.', '', ''])}"
+    scores = [float(line) for line in command(f"score {tiny_run} {texts} --batch-size 2").lines]
     assert len(scores) == 3
-    assert all(math.isfinite(score) and score < 0 for score in scores)
-    assert command(f"align {tiny_run} {tmp_path}/source {tmp_path}/target").lines[1:] == ["", ""]
+    for score, found in zip(scores, parsed(command(f"score {tiny_run} {texts} --json").lines), strict=True):
+        assert math.isfinite(score)
+        assert score < 0
+        assert score == pytest.approx(found["score"], abs=1e-3)
+        assert found["score"] == pytest.approx(sum(found["log_probabilities"]), abs=1e-3)
+        assert_sound(found)
+    assert command(f"align {tiny_run} {texts}").lines[1:] == ["", ""]
 
 
 def test_an_nbest_list_is_reranked(
-    command: Command, tiny_run: Path, other_tiny_run: Path, source: Path, target: Path, tmp_path: Path
+    command: Command, tiny_run: Path, source: Path, target: Path, tmp_path: Path
 ) -> None:
-    nbest = tmp_path / "nbest"
     references = read(target)
-    candidates = (
+    candidates = [
         "1 ||| a b ||| lm= -1 d= 0 0 ||| -3.5 ||| 0-0",
         f"1 ||| {references[1]} ||| lm= -2 ||| -4",
         "1 |||  ||| lm= -3",
-    )
-    nbest.write_text(
-        "".join(f"{line}\n" for line in (*candidates, f"4 ||| {references[4]}")), encoding="utf-8"
-    )
-    done = command(f"score {other_tiny_run} {source} {nbest}")
+        f"4 ||| {references[4]}",
+    ]
+    done = command(f"score {tiny_run} {source} {write(tmp_path / 'nbest', candidates)}")
     rows = [line.split(" ||| ") for line in done.lines]
     assert [row[0] for row in rows] == ["1", "1", "1", "4"]
     assert {row[1] for row in rows[:3]} == {"a b", references[1], ""}
-    assert [float(row[3]) for row in rows[:3]] == sorted((float(row[3]) for row in rows[:3]), reverse=True)
-    features = {row[1]: row[2] for row in rows}
-    assert features["a b"].startswith("lm= -1 d= 0 0 rnnsearch= -")
-    for row in rows:
-        assert row[2].endswith(f"rnnsearch= {row[3]}")
-    plain = command(f"score {other_tiny_run} {source} {target}").lines
-    by_text = {row[1]: float(row[3]) for row in rows}
-    assert by_text[references[1]] == pytest.approx(float(plain[1]), abs=1e-3)
-    assert by_text[references[4]] == pytest.approx(float(plain[4]), abs=1e-3)
-
-    nbest.write_text(command(f"translate {tiny_run} {source} --nbest 3").out, "utf-8")
-    again = command(f"score {other_tiny_run} {source} {nbest}")
-    assert sorted(line.split(" ||| ")[:2] for line in again.lines) == sorted(
-        line.split(" ||| ")[:2] for line in read(nbest)
-    )
+    scores = [float(row[3]) for row in rows]
+    assert scores[:3] == sorted(scores[:3], reverse=True)
+    assert next(row[2] for row in rows if row[1] == "a b").startswith("lm= -1 d= 0 0 rnnsearch= -")
+    assert all(row[2].endswith(f"rnnsearch= {row[3]}") for row in rows)
+    plain = command(f"score {tiny_run} {source} {target}").lines
+    by_text = {row[1]: score for row, score in zip(rows, scores, strict=True)}
+    for place in (1, 4):
+        assert by_text[references[place]] == pytest.approx(float(plain[place]), abs=1e-3)
 
 
 def test_an_nbest_list_through_a_pipe_is_refused(command: Command, tiny_run: Path, tmp_path: Path) -> None:
-    (tmp_path / "source").write_text("The man.\n")
-    done = command(f"score {tiny_run} {tmp_path}/source -", stdin=b"0 ||| a ||| f= 1 ||| -3\n")
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "-:1: an n-best list cannot come through a pipe (write it to a file first)" in done.err
-
-
-def test_links_are_positions_of_words(
-    command: Command, tiny_run: Path, source: Path, target: Path, tmp_path: Path
-) -> None:
-    soft = parsed(
-        command(f"align {tiny_run} {source} {target} --json --alignment-plots {tmp_path}/plots").lines
-    )
-    hard = command(f"align {tiny_run} {source} - --batch-size 3", stdin=target.read_bytes()).lines
-    for result, line, sentence in zip(soft, hard, read(target), strict=True):
-        assert_sound(result)
-        assert "".join(result["tokens"]) == sentence.replace(" ", "")
-        links = [tuple(map(int, link.split("-"))) for link in line.split()]
-        assert links == sorted(links)
-        assert all(j < len(result["source_tokens"]) - 1 and i < len(result["tokens"]) for j, i in links)
-        assert len({i for _, i in links}) == len(links)
-    assert len(list((tmp_path / "plots").iterdir())) == SENTENCES
-    links_file = tmp_path / "links"
-    links_file.write_text("".join(f"{line}\n" for line in hard))
-    measured = command(f"aer --links {links_file} --gold", source.with_name("test.links"))
-    assert measured.code == 0
-    assert measured.out.startswith("AER ")
+    line = f"score {tiny_run} {write(tmp_path / 'source', ['The man.'])} -"
+    said = "-:1: an n-best list cannot come through a pipe (write it to a file first)"
+    assert_refused(command(line, stdin=b"0 ||| a ||| f= 1 ||| -3\n"), said)
 
 
 def test_from_two_files_to_a_score(
@@ -321,26 +239,15 @@ def test_foreign_code_needs_consent(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    module = (
-        "from pathlib import Path\nfrom rnnsearch.model.alignment import "
-        "AdditiveAlignment\n\nPath('ran').touch()\n\n\n"
-    )
-    Path("their_scorer.py").write_text(f"{module}class Scorer(AdditiveAlignment):\n    pass\n")
+    scorer = "from rnnsearch.model.alignment import AdditiveAlignment as Scorer"
+    write(Path("theirs.py"), ["from pathlib import Path", scorer, "Path('ran').touch()"])
     limits = [f"training.{limit}" for limit in ("max_updates=1", "validate_bleu=false", "samples=0")]
-    settings = sets(*sizes(8), *limits, "model.alignment=their_scorer:Scorer")
+    settings = sets(*sizes(8), *limits, "model.alignment=theirs:Scorer")
     done = command(f"train demo --data {tiny_store} --out run {settings}")
     assert done.code == 0  # whoever trains has named the code himself
     Path("ran").unlink()
-    for line in (
-        "translate run -",
-        "score run their_scorer.py their_scorer.py",
-        "align run run/config.toml run/config.toml",
-    ):
-        refused = command(line, stdin=b"The man.\n")
-        assert (refused.code, refused.out) == (2, "")
-        assert (
-            "model.alignment = 'their_scorer:Scorer' names code outside rnnsearch (add --trust-code"
-            in refused.err
-        )
+    said = "model.alignment = 'theirs:Scorer' names code outside rnnsearch (add --trust-code"
+    for line in ("translate run -", "score run theirs.py theirs.py", "align run theirs.py theirs.py"):
+        assert_refused(command(line, stdin=b"The man.\n"), said)
         assert not Path("ran").exists()
     assert len(command("translate run --trust-code --max-length-ratio 1", stdin=b"The man.\n").lines) == 1

@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import pytest
-from command_line import Command, sets, sizes
+from command_line import Command, assert_refused, sets, sizes
 
 import rnnsearch
 from rnnsearch.config import Settings, recipe_names
@@ -44,12 +44,15 @@ def test_quiet_silences_warnings_and_notes_of_its_own_command_only(
         assert command(line, stdin=stdin).err == loud.err
 
 
-def test_quiet_silences_no_error(command: Command) -> None:
-    assert command("-q translate nosuch").err == command("translate nosuch").err != ""
-
-
-def test_debug_may_follow_the_command(command: Command) -> None:
-    assert "Traceback" in command("translate nosuch --debug").err
+def test_quiet_silences_no_error_and_debug_shows_where_it_was_found(command: Command) -> None:
+    plain = command("translate nosuch").err
+    assert command("-q translate nosuch").err == plain != ""
+    assert "Traceback" not in plain
+    for line in ("--debug translate nosuch", "translate nosuch --debug"):
+        debugged = command(line)
+        assert debugged.code == 2
+        assert "Traceback" in debugged.err
+        assert debugged.err.endswith(plain)
 
 
 MEANT = """
@@ -75,8 +78,7 @@ def test_what_was_meant_is_named(command: Command, tmp_path: Path, case: str) ->
     (tmp_path / "mine.toml").write_text("[training]\nbacth_size = 3\n")
     (tmp_path / "study.toml").write_text("[corpus]\nbuiltin = true\n[variants.small]\nrecpie = 'demo'\n")
     done = command(words.format(recipe=tmp_path / "mine.toml", study=tmp_path / "study.toml"))
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert said in done.err
+    assert_refused(done, said)
 
 
 def test_nothing_is_meant_by_a_name_like_no_other(command: Command) -> None:

@@ -36,12 +36,18 @@ def _blocks_of_four(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outputs_file, "READ_AHEAD", 2)
 
 
+PAIRS = [
+    *(("The man sees.", "L'homme voit."), ("She sleeps.", "Elle dort."), ("", ""), ("The man sees.", "")),
+    *(("man", "homme"), ("He sees the horse.", "Il voit le cheval."), ("The woman.", "La femme.")),
+    *(("man " * 30, "homme " * 30), ("A man sings.", "Un homme chante.")),
+    *(("She sees the story.", "Elle voit l'histoire."), ("The woman sees.", "La femme voit.")),
+]
+
+
 @pytest.fixture(autouse=True)
-def text(tiny_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eleven pairs: an empty one, one with an empty side, one of a single word, one of thirty words."""
-    sides = [(tiny_corpus / f"test.{side}").read_text("utf-8").split("\n")[:11] for side in ("en", "fr")]
-    for name, word, lines in zip(("en", "fr"), ("man", "homme"), sides, strict=True):
-        lines[2], lines[3], lines[4], lines[7] = "", "The man sees." * (name == "en"), word, f"{word} " * 30
+def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The eleven pairs, in `en` and `fr`."""
+    for name, lines in zip(("en", "fr"), zip(*PAIRS, strict=True), strict=True):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
     monkeypatch.chdir(tmp_path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,16 +11,17 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
-from command_line import HEEDING_CTRL_C, sets
+from command_line import HEEDING_CTRL_C, Command, sets
 
 from rnnsearch.translation.outputs_file import count_outputs
 
 FULL = Path("/dev/full")
 needs_a_full_disk = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 TEXT = "The man sees.\n"
+LINES = ["The black cat sleeps .", "A dog runs ."]
 
 
 MODULE = (sys.executable, "-m", "rnnsearch")
@@ -35,23 +37,24 @@ def ended(process: subprocess.Popen[str], text: str | None = None) -> tuple[int,
 
 
 @contextmanager
-def reading_endless_text(*words: object) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
-    """`yes … | rnnsearch …`, and its output, from which one line has been read: it streams, and is at
-    work."""
-    with subprocess.Popen(["yes", TEXT.strip()], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as source:
-        words = (*words, "--json", "--batch-size", 1, "--threads", 1)
-        command = HEEDING_CTRL_C
-        with start(*words, command=command, stdin=source.stdout, stdout=subprocess.PIPE) as process:
-            last_resort = threading.Timer(120, process.kill)
-            last_resort.start()
-            try:
-                assert process.stdout is not None
-                assert process.stdout.readline().startswith('{"text"')
-                yield process, process.stdout
-            finally:
-                last_resort.cancel()
-                process.kill()
-                source.kill()
+def translating(run: Path, *words: object, stdin: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
+    """`translate`, from which one line after the other is read; at the end it is killed."""
+    words = "translate", run, "--beam", 2, "--threads", 1, *words
+    with start(*words, command=HEEDING_CTRL_C, stdin=stdin, stdout=subprocess.PIPE) as process:
+        last_resort = threading.Timer(120, process.kill)
+        last_resort.start()
+        try:
+            yield process
+        finally:
+            last_resort.cancel()
+            process.kill()
+
+
+def answer(process: Any, line: str) -> str:
+    """Sends a line, and waits for the answer."""
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+    return str(process.stdout.readline())
 
 
 def test_it_translates_what_comes_in(tiny_run: Path) -> None:
@@ -69,22 +72,97 @@ def test_a_mistake_has_exit_code_2_and_no_traceback() -> None:
     assert err.startswith("rnnsearch: there is no folder and no installed model 'nosuch'")
 
 
-def test_it_streams_and_a_reader_may_leave(tiny_run: Path) -> None:
-    """As `… | head -1` does: then it ends, and says nothing."""
-    with reading_endless_text("translate", tiny_run) as (process, out):
-        out.close()
-        assert process.stderr is not None
-        assert process.stderr.read() == ""
-        assert process.wait(timeout=120) == 0
+@pytest.fixture
+def answers(command: Command, tiny_run: Path) -> list[str]:
+    text = "".join(f"{line}\n" for line in LINES)
+    told = command(f"translate {tiny_run} --beam 2", stdin=text.encode())
+    return [f"{line}\n" for line in told.lines]
 
 
-def test_ctrl_c_has_exit_code_130(tiny_run: Path) -> None:
-    with reading_endless_text("translate", tiny_run, "--samples", 1) as (process, out):
+def test_each_line_is_answered_as_it_comes_until_ctrl_c(tiny_run: Path, answers: list[str]) -> None:
+    with translating(tiny_run) as process:
+        assert [answer(process, line) for line in LINES] == answers
         process.send_signal(signal.SIGINT)
-        out.read()
-        assert process.stderr is not None
+        assert process.wait(60) == 130
+        assert process.stderr
+        said = "rnnsearch: interrupted; with --out FILE the same command would go on after line 2\n"
+        assert process.stderr.read() == said
+
+
+def test_samples_do_not_go_on_after_ctrl_c(tiny_run: Path) -> None:
+    with translating(tiny_run, "--samples", 1, "--batch-size", 1) as process:
+        assert process.stdin
+        process.stdin.write("A dog runs .\n" * 200)
+        process.stdin.flush()
+        assert process.stdout
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr
         assert process.stderr.read() == "rnnsearch: interrupted\n"
-        assert process.wait(timeout=120) == 130
+
+
+def test_a_reader_may_leave(tiny_run: Path) -> None:
+    """As `… | head -1` does: then it ends, and says nothing."""
+    with translating(tiny_run) as process:
+        assert answer(process, LINES[0])
+        assert process.stdout
+        process.stdout.close()
+        assert process.stdin
+        process.stdin.write(f"{LINES[1]}\n")
+        process.stdin.flush()
+        assert process.wait(120) == 0
+        assert process.stderr
+        assert process.stderr.read() == ""
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, int]]:
+    """Our end of a terminal, and that of the command."""
+    pty = pytest.importorskip("pty", reason="there are no terminals on this system")
+    ends = pty.openpty()
+    yield ends
+    os.close(ends[0])
+
+
+def test_at_a_terminal(tiny_run: Path, answers: list[str], terminal: tuple[int, int]) -> None:
+    ours, theirs = terminal
+    with translating(tiny_run, stdin=theirs) as process:
+        os.close(theirs)
+        assert process.stdout
+        assert process.stderr
+        said = "Type a sentence and press Enter to translate it; Ctrl-D ends.\n"
+        assert process.stderr.readline() == said
+        for line, told in zip(LINES, answers, strict=True):
+            assert process.stderr.read(2) == "> "
+            os.write(ours, f"{line}\n".encode())
+            assert process.stdout.readline() == told
+        assert process.stderr.read(2) == "> "
+        os.write(ours, b"\4")  # Ctrl-D
+        assert process.wait(60) == 0
+        assert process.stdout.read() == ""
+
+
+@pytest.mark.slow
+def test_quietly_there_is_no_prompt(tiny_run: Path, answers: list[str], terminal: tuple[int, int]) -> None:
+    ours, theirs = terminal
+    with translating(tiny_run, "--quiet", stdin=theirs) as process:
+        os.close(theirs)
+        os.write(ours, f"{LINES[0]}\n".encode() + b"\4")
+        assert process.communicate(timeout=100) == (answers[0], "")
+
+
+def test_a_dictionary_from_a_pipe_is_waited_for_visibly(
+    command: Command, tiny_run: Path, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "dictionary"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text("horse\tcheval\n"))
+    writer.start()
+    done = command(f"translate {tiny_run} --replace-unk --dictionary {pipe}", stdin=b"The man sees.\n")
+    writer.join()
+    assert done.code == 0
+    assert done.err.startswith(f"reading {pipe} to its end\n")
 
 
 @pytest.mark.slow

@@ -25,3 +25,10 @@ def sizes(size: int) -> list[str]:
 def sets(*settings: str) -> str:
     """Returns the settings as options, with spaces between them: `--set a.b=1 --set c.d=2`."""
     return " ".join(f"--set {setting}" for setting in settings)
+
+
+def assert_refused(done: Any, *said: str) -> None:
+    """The command had no output and exit code 2, and one line that says all of this."""
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    for part in said:
+        assert part in done.err

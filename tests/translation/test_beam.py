@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-import torch
-from mock_model import Ids, Model, Row, State
+from mock_model import Ids, Model, Row
 
 from rnnsearch.config import SearchSettings
 from rnnsearch.errors import InputError
@@ -170,15 +169,7 @@ def test_the_rest_of_the_batch_changes_nothing(seed: int) -> None:
     order = np.random.default_rng(seed).permutation(5).tolist()
     for sentence, together in zip(order, model.search(settings, order), strict=True):
         [alone] = model.search(settings, [sentence])
-        assert len(together) == len(alone)
-        for one, other in zip(together, alone, strict=True):
-            assert (one.ids, one.score, one.log_probabilities, one.finished) == (
-                other.ids,
-                other.score,
-                other.log_probabilities,
-                other.finished,
-            )
-            assert np.array_equal(one.weights, other.weights)
+        assert together == alone
 
 
 def test_without_sentences_nothing_is_searched() -> None:
@@ -187,69 +178,40 @@ def test_without_sentences_nothing_is_searched() -> None:
     assert model.batch_sizes == []
 
 
-@pytest.mark.parametrize(
-    ("words", "ratio", "expected"),
-    [(0, 3.0, 1), (1, 3.0, 3), (3, 3.0, 9), (3, 0.3, 1), (5, 1.5, 7), (4, 0.5, 2)],
-)
-@pytest.mark.parametrize("beam", [1, 3])
-def test_the_longest_translation(words: int, ratio: float, expected: int, beam: int) -> None:
-    endless = script([0.0, 0.3, 0.7], lengths=[words + 1])
-    [[hypothesis]] = endless.search(settings_of(beam=beam, max_length_ratio=ratio))
-    assert hypothesis.ids == (2,) * expected
-    assert not hypothesis.finished
+NO_EOS, ONLY_EOS, BRIEF = [0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.90, 0.01, 0.09]
+SMALL: dict[str, tuple[list[list[float]], int, dict[str, float], list[Ids]]] = {
+    # p of each word, the source's length, settings, what is found
+    "the end does not count": ([NO_EOS, NO_EOS, ONLY_EOS], 4, {"max_length_ratio": 1}, [(2, 2, EOS)]),
+    "at the longest": ([NO_EOS] * 3 + [ONLY_EOS], 4, {"max_length_ratio": 1}, [(2, 2, 2, EOS)]),
+    "a word too many": ([NO_EOS] * 4 + [ONLY_EOS], 4, {"max_length_ratio": 1}, [(2, 2, 2)]),
+    "the longest": ([NO_EOS], 6, {"max_length_ratio": 1.5}, [(2,) * 7]),
+    "the longest of nothing": ([NO_EOS], 1, {"max_length_ratio": 3}, [(2,)]),
+    "the shortest": ([BRIEF], 6, {"min_length_ratio": 0.5}, [(2, 2, EOS)]),
+    "the shortest of nothing": ([BRIEF], 1, {"min_length_ratio": 0.5}, [(EOS,)]),
+    "without UNK": ([[0.0, 0.9, 0.1], [0.2, 0.8, 0.0]], 3, {"beam": 1, "no_unk": True}, [(2, EOS)]),
+    # the last two tie: (2,) was the better one
+    "none is finished": ([[0.0, 0.4, 0.6]], 2, {"nbest": 3, "max_length_ratio": 2}, [(2, 2), (2, 1), (1, 2)]),
+    "one is finished": (
+        [[0.01, 0.4, 0.59], [0.0, 0.4, 0.6]],
+        2,
+        {"nbest": 3, "max_length_ratio": 2},
+        [(EOS,)],
+    ),
+    # Of (0: 0.4, 2: 0.35, 3: 0.25) a beam of 2 takes 0 and 2; the beam that is left, 1, never gets to (2, 3, 0).
+    "the beam shrinks": (
+        [[0.40, 0.0, 0.35, 0.25], [0.0, 0.0, 0.6, 0.4], [1.0, 0.0, 0.0, 0.0]],
+        *(3, {"beam": 2, "nbest": 2}, [(EOS,), (2, 2, EOS)]),
+    ),
+    "a dead end": ([[0.0, 0.5, 0.5], [0.0, 0.0, 0.0]], 4, {"beam": 3, "nbest": 3}, [(1,), (2,)]),
+}
 
 
-@pytest.mark.parametrize(
-    ("words", "ratio", "expected"),
-    [(0, 0.5, 0), (1, 0.5, 0), (2, 0.5, 1), (5, 0.5, 2), (5, 1.0, 5), (5, 0.0, 0)],
-)
-@pytest.mark.parametrize("beam", [1, 3])
-def test_the_shortest_translation(words: int, ratio: float, expected: int, beam: int) -> None:
-    brief = script([0.90, 0.01, 0.09], lengths=[words + 1])
-    [[hypothesis]] = brief.search(settings_of(beam=beam, min_length_ratio=ratio))
-    assert hypothesis.ids == (2,) * expected + (EOS,)
-    assert hypothesis.weights.shape == (expected + 1, words + 1)
-
-
-@pytest.mark.parametrize(("words", "finished"), [(2, True), (3, True), (4, False)])
-def test_the_end_of_sentence_does_not_count_towards_the_limit(words: int, finished: bool) -> None:
-    model = script(*[[0.0, 0.0, 1.0]] * words, [1.0, 0.0, 0.0], lengths=[4])
-    [[hypothesis]] = model.search(settings_of(max_length_ratio=1.0))
-    assert hypothesis.ids == ((2,) * words + (EOS,) if finished else (2,) * 3)
-    assert hypothesis.finished == finished
-
-
-def test_no_unk_leaves_the_other_probabilities_alone() -> None:
-    model = script([0.0, 0.9, 0.1], [0.2, 0.8, 0.0], lengths=[3])
-    [[plain]] = model.search(settings_of(beam=1))
-    [[without]] = model.search(settings_of(beam=1, no_unk=True))
-    assert plain.ids[0] == UNK
-    assert without.ids == (2, EOS)
-    assert without.log_probabilities == pytest.approx([math.log(0.1), math.log(0.2)])
-
-
-def test_unfinished_hypotheses_stand_in_only_if_none_is_finished() -> None:
-    endless = script([0.0, 0.4, 0.6], lengths=[2])
-    [hypotheses] = endless.search(settings_of(beam=4, nbest=3, max_length_ratio=2.0))
-    assert [hypothesis.ids for hypothesis in hypotheses] == [
-        (2, 2),
-        (2, 1),
-        (1, 2),
-    ]  # the last two tie: (2,) was the better one
-    assert not any(hypothesis.finished for hypothesis in hypotheses)
-
-    once = script([0.01, 0.4, 0.59], [0.0, 0.4, 0.6], lengths=[2])
-    [hypotheses] = once.search(settings_of(beam=4, nbest=3, max_length_ratio=2.0))
-    assert [hypothesis.ids for hypothesis in hypotheses] == [(EOS,)]
-    assert hypotheses[0].finished
-
-
-def test_a_finished_hypothesis_shrinks_the_beam() -> None:
-    # Of (0: 0.4, 2: 0.35, 3: 0.25) a beam of 2 takes 0 and 2; what is left of the beam is 1, so (2, 3, 0) is
-    # never reached.
-    model = script([0.40, 0.0, 0.35, 0.25], [0.0, 0.0, 0.6, 0.4], [1.0, 0.0, 0.0, 0.0], lengths=[3])
-    [hypotheses] = model.search(settings_of(beam=2, nbest=2))
-    assert [hypothesis.ids for hypothesis in hypotheses] == [(EOS,), (2, 2, EOS)]
+@pytest.mark.parametrize("case", SMALL.values(), ids=SMALL)
+def test_small_searches(case: tuple[list[list[float]], int, dict[str, float], list[Ids]]) -> None:
+    steps, length, settings, expected = case
+    [found] = script(*steps, lengths=[length]).search(settings_of(**{"beam": 4} | settings))
+    assert [one.ids for one in found] == expected
+    assert [one.finished for one in found] == [EOS in ids for ids in expected]
 
 
 @pytest.mark.parametrize(
@@ -275,15 +237,6 @@ def test_when_no_word_is_possible_the_empty_hypothesis_is_returned(settings: Sea
                 assert hypothesis.log_probabilities == ()
 
 
-def test_a_dead_end_returns_what_came_before_it() -> None:
-    model = script([0.0, 0.5, 0.5], [0.0, 0.0, 0.0], lengths=[4])
-    [hypotheses] = model.search(settings_of(beam=3, nbest=3))
-    assert [(hypothesis.ids, hypothesis.finished) for hypothesis in hypotheses] == [
-        ((1,), False),
-        ((2,), False),
-    ]
-
-
 @pytest.mark.parametrize(
     ("normalise", "coverage_beta", "steps"),
     [("none", 0.0, 1), ("length", 0.0, 4), ("gnmt", 0.0, 4), ("none", 0.001, 1), ("none", 0.1, 4)],
@@ -302,28 +255,8 @@ def test_stops_early_only_where_no_live_hypothesis_can_win(
 def test_sentences_leave_the_batch_as_soon_as_they_are_done() -> None:
     model = script([0.0, 0.5, 0.5], lengths=[3, 5, 2])
     model.search(settings_of(beam=2, max_length_ratio=1.0))
-    assert model.batch_sizes == [
-        3,
-        3,
-        2,
-        1,
-        1,
-    ]  # the step after |x| words is the last look for an end of sentence
-
-
-def test_coverage_rewards_the_hypothesis_that_attends_to_everything() -> None:
-    class Reader(Script):
-        def row(self, sentence: int, ids: Ids) -> Row:
-            log_p, weights = super().row(sentence, ids)
-            return log_p, np.roll(weights, len(ids) if 3 in ids else 0)
-
-    model = Reader([3], size=4, steps=[[0.0, 0.0, 0.6, 0.4], [0.0, 0.0, 0.5, 0.5], [1.0, 0.0, 0.0, 0.0]])
-    [[plain]] = model.search(settings_of(beam=8))
-    [[covering]] = model.search(settings_of(beam=8, coverage_beta=0.1))
-    assert plain.ids == (2, 2, EOS)
-    assert covering.ids == (3, 2, EOS)
-    assert plain.weights.sum(axis=0).tolist() == [3, 0, 0]
-    assert covering.weights.sum(axis=0).tolist() == [1, 1, 1]
+    # The step after |x| words is the last look for an end of sentence.
+    assert model.batch_sizes == [3, 3, 2, 1, 1]
 
 
 def test_the_special_ids_are_those_of_the_vocabulary() -> None:
@@ -343,7 +276,8 @@ class Mean(Model):
 
     def row(self, sentence: int, ids: Ids) -> Row:
         log_p, weights = zip(*(member.row(sentence, ids) for member in self.members), strict=True)
-        return np.log(np.exp(log_p).mean(0)), np.mean(weights, axis=0)
+        with np.errstate(divide="ignore"):
+            return np.log(np.exp(log_p).mean(0)), np.mean(weights, axis=0)
 
 
 def together(*members: Model) -> list[list[Hypothesis]]:
@@ -352,7 +286,11 @@ def together(*members: Model) -> list[list[Hypothesis]]:
     return beam_search(step, EnsembleState([state] * len(members)), lengths, SEARCH)
 
 
-@pytest.mark.parametrize("members", [[FIRST, SECOND], [FIRST] * 3, [SECOND]])
+# Of the last two, a word is impossible only if neither allows it.
+@pytest.mark.parametrize(
+    "members",
+    [[FIRST, SECOND], [FIRST] * 3, [SECOND], [Model(LENGTHS, seed=seed, impossible=0.4) for seed in (1, 2)]],
+)
 def test_the_search_of_an_ensemble_is_the_search_of_the_mean_model(members: list[Model]) -> None:
     expected = Mean(LENGTHS, members=members).search(SEARCH)
     for some, others in zip(together(*members), expected, strict=True):
@@ -360,24 +298,6 @@ def test_the_search_of_an_ensemble_is_the_search_of_the_mean_model(members: list
         for one, other in zip(some, others, strict=True):
             assert one.log_probabilities == pytest.approx(other.log_probabilities, abs=1e-5)
             np.testing.assert_allclose(one.weights, other.weights, rtol=1e-5)
-
-
-def test_a_word_is_impossible_only_if_no_member_allows_it() -> None:
-    members = [Model(LENGTHS, seed=seed, impossible=0.4) for seed in (1, 2)]
-    step = ensemble([member.step for member in members])
-    log_p = step(None, EnsembleState([members[0].start()[0]] * 2)).log_probabilities[:, 0]
-    allowed = [[member.row(b, ())[0] > -math.inf for member in members] for b in range(3)]
-    assert torch.equal(log_p > -math.inf, torch.tensor(np.any(allowed, axis=1)))
-    assert np.any(allowed, axis=1).sum() > np.all(allowed, axis=1).sum()
-
-
-def test_selection_reaches_every_member() -> None:
-    states = [State(torch.arange(3), factor * torch.arange(6).view(3, 2, 1)) for factor in (1, 10)]
-    chosen = EnsembleState(states).select(torch.tensor([0, 2]), torch.tensor([[1, 1, 0], [0, 1, 1]]))
-    assert [member.ids[:, :, 0].tolist() for member in chosen.members if isinstance(member, State)] == [
-        [[1, 1, 0], [4, 5, 5]],
-        [[10, 10, 0], [40, 50, 50]],
-    ]
 
 
 def test_an_ensemble_has_members_and_each_its_state() -> None:

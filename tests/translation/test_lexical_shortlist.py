@@ -3,13 +3,13 @@ taken away, and the rest of them scaled to 1."""
 
 from __future__ import annotations
 
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from command_line import assert_refused
 from torch import Tensor
 
 from rnnsearch import Corpus, Hypothesis, InputError, Translator
@@ -74,16 +74,11 @@ def masked_search(
 ) -> list[Hypothesis]:
     """Search over all words, the mean of the members' probabilities being 0 outside `words` and each member's
     scaled to 1 within."""
-    everything = Translator(translator.networks, translator.source, translator.target, settings)
-    members = [
-        Translator([network], translator.source, translator.target, settings)
-        for network in everything.networks
-    ]
+    codecs = translator.source, translator.target
+    members = [Translator([network], *codecs, settings) for network in translator.networks]
     begun = [member._sentences.begin([translator.source.encode(line)], settings) for member in members]
     readers = [one.readers[0] for one in begun]
-    inside = torch.zeros(len(translator.target.vocabulary), dtype=torch.bool).index_fill(
-        0, torch.tensor(words), True
-    )
+    inside = torch.isin(torch.arange(len(translator.target.vocabulary)), torch.tensor(words))
 
     class States(tuple[Any, ...]):
         def select(self, sentences: Tensor | None, hypotheses: Tensor) -> States:
@@ -134,67 +129,44 @@ def test_search_over_a_shortlist(translator: Translator, changes: dict[str, Any]
             np.testing.assert_allclose(one.alignment, other.weights[: len(one.tokens)], atol=1e-4)
 
 
+LEAST = {"lexical_shortlist_frequent": 0, "lexical_shortlist_per_word": 1}
+
+
+def allowed(translator: Translator, lines: list[str]) -> set[str]:
+    """What may be written for a batch of these lines with the LEAST shortlist."""
+    assert translator.lexical_table is not None
+    ids = np.concatenate([translator.source.encode(line).ids for line in lines])
+    best = translator.lexical_table.best(ids, 1)
+    return {translator.target.vocabulary.word(int(number)) for number in best} | {"<unk>"}
+
+
 def test_a_batch_shares_its_shortlist(translator: Translator) -> None:
     """So together a sentence may use what another's words allow; one by one it may not. Empty lines stay
     where they are."""
-    together = translator.translate(LINES, lexical_shortlist_frequent=0, lexical_shortlist_per_word=1)
-    alone = [
-        translator.translate([line], lexical_shortlist_frequent=0, lexical_shortlist_per_word=1)[0]
-        for line in LINES
-    ]
-    target = translator.target.vocabulary
-    assert translator.lexical_table is not None
-    for results, lines in ((together, [LINES[:4]] * 4), (alone, [[line] for line in LINES[:4]])):
-        assert results[4].tokens == []
-        for result, batch in zip(results, lines, strict=False):
-            ids = np.concatenate([translator.source.encode(line).ids for line in batch])
-            allowed = {target.word(int(number)) for number in translator.lexical_table.best(ids, 1)} | {
-                "<unk>"
-            }
-            assert set(result.tokens) <= allowed
-
-
-def test_when_all_words_are_in_it_nothing_changes(tiny_run: Path, table: Path) -> None:
-    with_table = Translator.load(tiny_run, lexical_shortlist=table).translate(
-        LINES, lexical_shortlist_frequent=10**6, nbest=3
-    )
-    without = Translator.load(tiny_run).translate(LINES, nbest=3)
-    for one, other in zip(with_table, without, strict=True):
-        assert (one.tokens, one.log_probabilities, one.score) == (
-            other.tokens,
-            other.log_probabilities,
-            other.score,
-        )
-        assert np.array_equal(one.alignment, other.alignment)
-
-
-def test_samples_are_of_the_shortlist_too(translator: Translator) -> None:
-    [result] = translator.sample(
-        LINES[:1], samples=20, lexical_shortlist_frequent=0, lexical_shortlist_per_word=1
-    )
-    assert translator.lexical_table is not None
-    best = translator.lexical_table.best(np.array(translator.source.encode(LINES[0]).ids), 1)
-    allowed = {translator.target.vocabulary.word(int(number)) for number in best} | {"<unk>"}
+    together = translator.translate(LINES, **LEAST)
+    assert together[4].tokens == []
+    for line, result in zip(LINES[:4], together, strict=False):
+        assert set(result.tokens) <= allowed(translator, LINES[:4])
+        assert set(translator.translate([line], **LEAST)[0].tokens) <= allowed(translator, [line])
+    [result] = translator.sample(LINES[:1], samples=20, **LEAST)
     written = {word for one in (result, *result.alternatives) for word in one.tokens}
-    assert written <= allowed
+    assert written <= allowed(translator, LINES[:1])
     assert len(written) > 2
 
 
+def test_when_all_words_are_in_it_nothing_changes(tiny_run: Path, table: Path) -> None:
+    with_table = Translator.load(tiny_run, lexical_shortlist=table)
+    found = with_table.translate(LINES, lexical_shortlist_frequent=10**6, nbest=3)
+    assert found == Translator.load(tiny_run).translate(LINES, nbest=3)
+
+
 def test_command(command: Any, tiny_run: Path, tiny_linked_store: Path, tmp_path: Path) -> None:
-    table = tmp_path / "lexicon.gz"
-    assert command("lexicon", tiny_linked_store, "--out", table).code == 0
-    text = "\n".join(LINES).encode()
-    plain = command("translate", tiny_run, stdin=text)
-    everything = command(
-        "translate", tiny_run, "--lexical-shortlist", table, "--lexical-shortlist-frequent", 10**6, stdin=text
-    )
-    assert everything == plain
-    options = {
-        "--lexical-shortlist": table,
-        "--lexical-shortlist-frequent": 0,
-        "--lexical-shortlist-per-word": 1,
-    }
-    few = command("translate", tiny_run, *chain.from_iterable(options.items()), stdin=text)
+    table, text = tmp_path / "lexicon.gz", "\n".join(LINES).encode()
+    assert command(f"lexicon {tiny_linked_store} --out {table}").code == 0
+    plain = command(f"translate {tiny_run}", stdin=text)
+    line = f"translate {tiny_run} --lexical-shortlist {table} --lexical-shortlist-frequent"
+    assert command(f"{line} {10**6}", stdin=text) == plain
+    few = command(f"{line} 0 --lexical-shortlist-per-word 1", stdin=text)
     assert (few.code, len(few.lines), few.err) == (0, len(plain.lines), plain.err)
     assert few.out != plain.out
 
@@ -208,7 +180,6 @@ def test_a_table_that_does_not_fit_is_one_line(command: Any, tiny_run: Path, tmp
         ("no", "no such file"),
     ):
         done = command("translate", tiny_run, "--lexical-shortlist", tmp_path / name, stdin=b"The man.\n")
-        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-        assert said in done.err
+        assert_refused(done, said)
     with pytest.raises(InputError, match="lexical_shortlist_frequent"):
         Translator.load(tiny_run).translate(LINES, lexical_shortlist_frequent=-1)

@@ -83,21 +83,16 @@ def test_a_long_line_is_translated_as_its_sentences_are(short: Translator) -> No
     assert whole.text == short.target.text(whole.tokens)
     assert whole.source_tokens == [*short.source.encode(" ".join(SENTENCES)).words, "</s>"]
     assert whole.score == pytest.approx(sum(one.score for one in alone), rel=1e-5)
-    assert whole.log_probabilities == pytest.approx(
-        [p for one in alone for p in one.log_probabilities], rel=1e-4, abs=1e-5
-    )
+    logs = [p for one in alone for p in one.log_probabilities]
+    assert whole.log_probabilities == pytest.approx(logs, rel=1e-4, abs=1e-5)
     assert whole.alignment.shape == (len(whole.tokens), len(whole.source_tokens))
     np.testing.assert_allclose(whole.alignment.sum(1), 1.0, rtol=1e-5)
     first = alone[0].alignment
     np.testing.assert_allclose(whole.alignment[: len(first), : first.shape[1] - 1], first[:, :-1], atol=1e-5)
+    (drawn,) = short.sample([" ".join(SENTENCES)], samples=3)
+    assert (drawn.parts, len(drawn.alternatives)) == (3, 2)
     (other,) = whole.alternatives
     assert other.tokens == [word for one in alone for word in one.alternatives[0].tokens]
-
-
-def test_samples_of_a_long_line(short: Translator) -> None:
-    (drawn,) = short.sample([" ".join(SENTENCES)], samples=3)
-    assert drawn.parts == 3
-    assert len(drawn.alternatives) == 2
 
 
 def test_what_would_fill_the_memory_is_done_in_smaller_batches(
@@ -131,11 +126,9 @@ def test_a_pair_that_is_too_long_to_be_aligned_is_refused_after_those_before_it(
     tiny_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sentence_search, "LARGEST_ALIGNMENT", 50)
-    found = Translator.load(tiny_run).force(
-        [("The man.", "L'homme."), ("The man sees. " * 4, "L'homme voit. " * 4)]
-    )
+    pairs = [("The man.", "L'homme."), ("The man sees. " * 4, "L'homme voit. " * 4)]
+    found = Translator.load(tiny_run).force(pairs)
     assert next(found).tokens
-    with pytest.raises(
-        InputError, match=r"pair 2 has \d+ × \d+ words or subwords, which are too many to be aligned"
-    ):
+    said = r"pair 2 has \d+ × \d+ words or subwords, which are too many to be aligned"
+    with pytest.raises(InputError, match=said):
         next(found)

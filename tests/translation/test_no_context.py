@@ -15,7 +15,6 @@ from rnnsearch.run import Run
 from rnnsearch.text.vocabulary import UNK
 from rnnsearch.translation.translator import Translator
 from rnnsearch.translation.word_aligner import WordAligner
-from rnnsearch.word_links import hard_links, threshold_links
 
 PAIRS = [("The man sees the horse.", "L'homme voit le cheval."), ("She sleeps.", "Elle dort.")]
 
@@ -25,16 +24,10 @@ def run(tiny_run: Path) -> Run:
     return Run.open(tiny_run)
 
 
-def network(run: Run, *, wiring: str = "appendix", decoder: str = "forward") -> TranslationNetwork:
+def network(run: Run, *, wiring: str = "appendix") -> TranslationNetwork:
     torch.manual_seed(3)
-    sizes = {
-        "embedding_size": 8,
-        "hidden_size": 8,
-        "alignment_size": 8,
-        "maxout_size": 8,
-        "initialisation": "glorot",
-    }
-    settings = ModelSettings.model_validate(sizes | {"wiring": wiring, "decoder": decoder})
+    sizes = {f"{layer}_size": 8 for layer in ("embedding", "hidden", "alignment", "maxout")}
+    settings = ModelSettings.model_validate(sizes | {"initialisation": "glorot", "wiring": wiring})
     return TranslationNetwork(settings, len(run.source.vocabulary), len(run.target.vocabulary)).eval()
 
 
@@ -94,9 +87,3 @@ def test_an_ensemble_has_the_alignment_of_those_that_read(run: Run) -> None:
     )
     for result in searched:
         np.testing.assert_allclose(result.alignment.sum(axis=1), 1.0, atol=1e-5)
-
-
-def test_a_row_of_zeros_is_no_link() -> None:
-    weights = np.array([[0.0, 0.0, 0.0], [0.0, 0.8, 0.2]], dtype=np.float32)
-    assert hard_links(weights) == hard_links(weights, end_of_sentence=False) == [(1, 1)]
-    assert threshold_links(weights, 0.0) == [(0, 1), (1, 1)]

@@ -29,14 +29,9 @@ from rnnsearch.translation.outputs_file import read_header
 @pytest.fixture(scope="module")
 def test_set(tiny_corpus: Path) -> Texts:
     """Fourteen short pairs."""
-    whole = read_test_set("test", tiny_corpus / "test.en", tiny_corpus / "test.fr")
-    short = sorted(range(20), key=lambda number: len(whole.source[number]) + len(whole.reference[number]))[
-        :14
-    ]
-    source, reference = (
-        [lines[number] for number in sorted(short)] for lines in (whole.source, whole.reference)
-    )
-    return Texts("test", source, reference)
+    pairs = read_test_set("test", tiny_corpus / "test.en", tiny_corpus / "test.fr").pairs
+    source, reference = zip(*sorted(pairs, key=lambda pair: len(pair[0] + pair[1]))[:14], strict=True)
+    return Texts("test", list(source), list(reference))
 
 
 @pytest.fixture(scope="module")
@@ -62,44 +57,31 @@ def test_translations_are_those_of_the_translator(run: OpenedRun, test_set: Text
     assert all(output.seconds > 0 for output in found)
     path = run.path(tmp_path, test_set, Kind.TRANSLATIONS)
     header = read_header(path)
-    assert (header["run"], header["test set"], header["kind"], header["settings"]["batch_size"]) == (
-        "tiny",
-        "test",
-        "translations",
-        3,
-    )
+    about = [header[name] for name in ("run", "test set", "kind")]
+    assert about == ["tiny", "test", "translations"]
+    assert header["settings"]["batch_size"] == 3
     assert header["key"].startswith(path.name.split(".")[-2])
     assert header["parameters"] == run.parameters
     write_texts(tmp_path, run, test_set, [line.translation.text for line in found])
-    assert (tmp_path / "tiny" / "test.txt").read_text("utf-8").split("\n")[:-1] == [
-        result.text for result in expected
-    ]
+    written = (tmp_path / "tiny" / "test.txt").read_text("utf-8")
+    assert written.split("\n")[:-1] == [result.text for result in expected]
 
 
-def test_references_are_forced(run: OpenedRun, test_set: Texts, tmp_path: Path) -> None:
-    found = outputs(run, test_set, Kind.REFERENCES, tmp_path, silent)
-    expected = list(run.translator.force(test_set.pairs))
-    assert [output.translation.score for output in found] == pytest.approx(
-        [result.score for result in expected], abs=1e-4
-    )
-    assert [output.translation.links() for output in found] == [result.links() for result in expected]
-    assert [len(output.translation.log_probabilities) for output in found] == [
-        len(result.tokens) + 1 for result in expected
-    ]
-    assert [output.posterior for output in found] == [None] * 14
-
-
-def test_posterior_alignments_stand_beside_the_others(run: OpenedRun, test_set: Texts) -> None:
-    found = outputs(run, test_set, Kind.POSTERIOR, None, silent)
-    assert [output.translation.links() for output in found] == [
-        result.links() for result in run.translator.force(test_set.pairs)
-    ]
-    for output, informed in zip(
-        found, run.translator.force(test_set.pairs, posterior=True, exact=True), strict=True
-    ):
-        assert output.posterior is not None
-        np.testing.assert_allclose(output.posterior, informed.alignment, atol=1e-3)
-        assert not np.allclose(output.posterior, output.translation.alignment, atol=1e-3)
+@pytest.mark.parametrize("kind", [Kind.REFERENCES, Kind.POSTERIOR])
+def test_references_are_forced(run: OpenedRun, test_set: Texts, tmp_path: Path, kind: Kind) -> None:
+    """Posterior alignments stand beside the others."""
+    found = outputs(run, test_set, kind, tmp_path, silent)
+    forced = run.translator.force(test_set.pairs)
+    informed = run.translator.force(test_set.pairs, posterior=True, exact=True)
+    for output, expected, known in zip(found, forced, informed, strict=True):
+        one = output.translation
+        assert one.score == pytest.approx(expected.score, abs=1e-4)
+        assert one.links() == expected.links()
+        assert len(one.log_probabilities) == len(one.tokens) + 1
+        assert (output.posterior is None) == (kind == Kind.REFERENCES)
+        if output.posterior is not None:
+            np.testing.assert_allclose(output.posterior, known.alignment, atol=1e-3)
+            assert not np.allclose(output.posterior, one.alignment, atol=1e-3)
 
 
 def test_known_pairs_are_translated_without_unk(tiny_unknown_run: Path, tiny_corpus: Path) -> None:

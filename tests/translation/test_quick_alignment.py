@@ -213,12 +213,6 @@ def test_a_word_that_no_position_explains_is_left_to_alpha() -> None:
         assert float((found[row, :1] - alpha[row, :1]).abs().sum()) / 2 <= bounded_posterior.LOSS, size
 
 
-def test_a_bound_counts_no_word_twice() -> None:
-    """Words that come again, and those that the frequent ones hold already, are left to their other place."""
-    counted = bounded_posterior._counted_once(torch.tensor([[5, 1, 5, 7, 0], [3, 3, 3, 0, 0]]), 2)
-    assert counted.int().tolist() == [[1, 0, 0, 1, 0, 1, 1], [1, 0, 0, 0, 0, 1, 1]]
-
-
 @pytest.mark.parametrize("scale", [1.0, 300.0])
 def test_large_logits_neither_overflow_nor_vanish(scale: float) -> None:
     logits = torch.tensor([[1.0, -2.0, 0.5], [0.0, 0.0, 0.0], [-3.0, -2.0, -1.0]]) * scale

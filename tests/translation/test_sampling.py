@@ -105,21 +105,14 @@ def test_every_draw_carries_its_own_history() -> None:
             assert UNK not in hypothesis.ids
 
 
-def test_samples_keep_the_order_in_which_they_were_drawn() -> None:
-    [drawn] = Table([4], size=3).sample(DRAWS, max_length_ratio=1.0)
+def test_samples_keep_the_order_in_which_they_were_drawn_and_the_generator_decides() -> None:
+    table = Table([4], size=3)
+    [drawn] = table.sample(DRAWS, max_length_ratio=1.0)
     sizes = np.array([len(hypothesis.ids) for hypothesis in drawn], dtype=np.float64)
     first, second = np.split(sizes, 2)
     assert abs(first.mean() - second.mean()) <= 4 * sizes.std() * math.sqrt(2 / (DRAWS / 2))
-
-
-def test_the_generator_decides() -> None:
-    table = Table([6], size=8)
-
-    def ids(seed: int) -> list[Ids]:
-        return [hypothesis.ids for hypothesis in table.sample(20, seed=seed)[0]]
-
-    assert ids(3) == ids(3)
-    assert ids(3) != ids(4)
+    assert table.sample(20, seed=3) == table.sample(20, seed=3)
+    assert table.sample(20, seed=3) != table.sample(20, seed=4)
 
 
 @pytest.mark.parametrize("temperature", [1e-3, 1e-45, 1e-300])

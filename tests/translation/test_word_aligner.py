@@ -15,7 +15,7 @@ from rnnsearch.records import Translation
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.translation.alignment_measures import browsed, measured, table, together
 from rnnsearch.translation.word_aligner import WordAligner, counted_by, in_given_words
-from rnnsearch.word_links import GoldLinks, threshold_links
+from rnnsearch.word_links import GoldLinks
 
 Pair = tuple[str, str]
 WEIGHTS = np.array([[0.6, 0.4, 0.0, 0.0], [0.3, 0.3, 0.4, 0.0], [0.1, 0.1, 0.1, 0.7]], dtype=np.float32)
@@ -56,41 +56,47 @@ def aligner(**options: Any) -> WordAligner:
     return WordAligner(FORWARD, **options)  # type: ignore[arg-type]
 
 
+STRONGEST = [(0, 0), (2, 1)]
+
+
 @pytest.mark.parametrize(
     ("threshold", "expected"),
     [
+        (None, STRONGEST),
         (0.0, [(i, j) for i in range(3) for j in range(3)]),
         (0.3, [(0, 0), (0, 1), (1, 0), (1, 1), (2, 1)]),
         (0.4, [(0, 0), (1, 0), (2, 1)]),
         (0.7, []),  # the end of sentence is no word
     ],
 )
-def test_a_threshold_gives_a_word_any_number_of_links(
-    threshold: float, expected: list[tuple[int, int]]
-) -> None:
-    assert threshold_links(WEIGHTS, threshold) == expected
-    assert [found.links for found in aligner(threshold=threshold).align(PAIRS)] == [expected, []]
+def test_one_direction(threshold: float | None, expected: list[tuple[int, int]]) -> None:
+    """A word has its strongest link, or with a threshold any number of them."""
+    first, second = aligner(threshold=threshold).align(PAIRS)
+    assert first.links == first.forward_links == expected
+    assert (first.reverse, first.reverse_links, second.links) == (None, None, [])
 
 
-def test_one_direction_links_the_strongest_word() -> None:
-    first, second = aligner().align(PAIRS)
-    assert first.links == first.forward_links == [(0, 0), (2, 1)]
-    assert (first.reverse, first.reverse_links) == (None, None)
-    assert second.links == []
-
-
-# √(0.6·0.9) = 0.73, √(0.4·0.2) = 0.28, √(0.3·0.1) = 0.17, √(0.3·0.3) = 0.3, √(0.4·0.8) = 0.57, √(0.1·0.5) =
-# 0.22
 @pytest.mark.parametrize(
-    ("threshold", "expected"), [(None, [(0, 0), (2, 1)]), (0.25, [(0, 0), (1, 0), (1, 1), (2, 1)])]
+    ("method", "threshold", "links"),
+    [
+        ("forward", None, STRONGEST),
+        ("reverse", None, [(0, 0), (1, 2), (2, 1)]),
+        ("intersection", None, STRONGEST),
+        ("union", None, [(0, 0), (1, 2), (2, 1)]),
+        ("grow-diag-final-and", None, [(0, 0), (1, 2), (2, 1)]),  # 1-2 touches 2-1 at a corner
+        ("grow", None, STRONGEST),
+        # √(0.6·0.9) = 0.73, √(0.4·0.2) = 0.28, √(0.3·0.1) = 0.17, √(0.3·0.3) = 0.3, √(0.4·0.8) = 0.57,
+        # √(0.1·0.5) = 0.22
+        ("product", None, STRONGEST),
+        ("product", 0.25, [(0, 0), (1, 0), (1, 1), (2, 1)]),
+    ],
 )
-def test_the_product_links_what_both_directions_weigh(
-    threshold: float | None, expected: list[tuple[int, int]]
-) -> None:
-    first, second = aligner(reverse=REVERSE, method="product", threshold=threshold).align(PAIRS)
-    assert first.links == expected
-    assert first.forward_links == [(0, 0), (2, 1)]  # of one direction they stay the strongest
-    assert second.links == []
+def test_two_directions(method: str, threshold: float | None, links: list[tuple[int, int]]) -> None:
+    first, second = aligner(reverse=REVERSE, method=method, threshold=threshold).align(PAIRS)
+    assert (first.links, second.links) == (links, [])
+    assert first.forward_links == STRONGEST
+    if method != "product" or threshold is None:
+        assert first.reverse_links == [(0, 0), (1, 2), (2, 1)]
 
 
 class Every(dict[Pair, Any]):
@@ -115,23 +121,6 @@ def test_a_corpus_of_any_length_is_aligned_in_little_memory(both: bool) -> None:
     assert peak < 10_000_000  # all of them are 30 MB
 
 
-def test_two_directions_are_symmetrised_as_source_target() -> None:
-    expected = {
-        "forward": [(0, 0), (2, 1)],
-        "reverse": [(0, 0), (1, 2), (2, 1)],
-        "intersection": [(0, 0), (2, 1)],
-        "union": [(0, 0), (1, 2), (2, 1)],
-        "grow-diag-final-and": [(0, 0), (1, 2), (2, 1)],  # 1-2 touches 2-1 at a corner
-        "grow": [(0, 0), (2, 1)],
-    }
-    for method, links in expected.items():
-        first, second = aligner(reverse=REVERSE, method=method).align(PAIRS)
-        assert first.links == links, method
-        assert first.forward_links == [(0, 0), (2, 1)]
-        assert first.reverse_links == [(0, 0), (1, 2), (2, 1)]
-        assert second.links == []
-
-
 def test_runs_that_cut_into_other_words_are_refused() -> None:
     other = (
         Known({("a.", "x"): np.array([[0.5, 0.5, 0.0]])}, "moses"),
@@ -140,11 +129,8 @@ def test_runs_that_cut_into_other_words_are_refused() -> None:
     with pytest.raises(InputError, match=r"pair 1: .* different words \(use --words given\)"):
         list(WordAligner(other[0], other[1]).align([("a.", "x")]))  # type: ignore[arg-type]
     (found,) = WordAligner(other[0], other[1], words="given").align([("a.", "x")])  # type: ignore[arg-type]
-    assert (found.links, found.result.source_tokens, found.reverse_links) == (
-        [(0, 0)],
-        ["a.", "</s>"],
-        [(0, 0)],
-    )
+    assert found.links == found.reverse_links == [(0, 0)]
+    assert found.result.source_tokens == ["a.", "</s>"]
 
 
 def test_given_words_take_the_weights_of_their_parts() -> None:
@@ -161,9 +147,9 @@ def test_given_words_take_the_weights_of_their_parts() -> None:
 
 
 def test_a_word_of_several_given_words_shares_its_weight_among_them() -> None:
-    result = Translation("x", ["x"], ["ab", "</s>"], -1.0, [], np.array([[0.8, 0.2]], dtype=np.float32))
-    np.testing.assert_allclose(in_given_words(result, "a b", "x", 1).alignment, [[0.4, 0.4, 0.2]], atol=1e-6)
-    changed = Translation("x", ["x"], ["q", "</s>"], -1.0, [], np.array([[0.8, 0.2]], dtype=np.float32))
+    weights = np.array([[0.8, 0.2]], dtype=np.float32)
+    one, changed = (Translation("x", ["x"], [word, "</s>"], -1.0, [], weights) for word in ("ab", "q"))
+    np.testing.assert_allclose(in_given_words(one, "a b", "x", 1).alignment, [[0.4, 0.4, 0.2]], atol=1e-6)
     with pytest.raises(InputError, match=r"pair 7: the tokeniser changes its characters: 'a b'"):
         in_given_words(changed, "a b", "x", 7)
 

@@ -235,19 +235,14 @@ def load(
 ) -> Translator:
     """Returns the translator of one run, or of an ensemble. Says so before it waits for a file from a
     pipe."""
-    from rnnsearch.system.machine import set_up_cpu
+    from rnnsearch.cluster.tasks import Models
     from rnnsearch.text.formats.opening import is_on_disk
-    from rnnsearch.text.lexicon import read_dictionary
-    from rnnsearch.translation.translator import Translator
 
-    set_up_cpu(threads)
     for file in (dictionary, lexical_shortlist):
         if file and not is_on_disk(file) and file.exists():
             say(f"reading {file} to its end")
-    entries = read_dictionary(dictionary) if dictionary else None
-    return Translator.load(
-        *runs, device=device, trust_code=trust_code, dictionary=entries, lexical_shortlist=lexical_shortlist
-    )
+    there = tuple(map(Path, runs))
+    return Models(there, device, threads, trust_code, dictionary, lexical_shortlist).load()
 
 
 def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:

@@ -10,7 +10,6 @@ from rnnsearch.drawing.alignment_figure import Panel
 from rnnsearch.evaluation.alignment_behaviour import Behaviour, whole
 from rnnsearch.evaluation.alignment_error import alignment_error
 from rnnsearch.evaluation.alignment_page import MEASURES, BrowsedRun, BrowsedSentence
-from rnnsearch.records import Translation
 from rnnsearch.translation.word_aligner import Aligned
 from rnnsearch.word_links import GoldLinks, Link, hard_links
 
@@ -53,11 +52,8 @@ def table(pairs: Sequence[Measured]) -> Iterator[str]:
     """Yields lines of TSV: the columns' names, a line for each pair, and `all`. A measure that a pair
     lacks is left empty."""
     yield "\t".join(["pair", *MEASURES])
-    rows = [
-        *((str(number), pair) for number, pair in enumerate(pairs, 1)),
-        *([("all", together(pairs))] if pairs else []),
-    ]
-    for name, pair in rows:
+    rows = [(str(number), pair) for number, pair in enumerate(pairs, 1)]
+    for name, pair in [*rows, ("all", together(pairs))] if pairs else []:
         values = pair.values()
         yield "\t".join([name, *(_cell(values.get(measure)) for measure in MEASURES)])
 
@@ -80,13 +76,9 @@ def browsed(number: int, aligned: Aligned, titles: Sequence[str], gold: GoldLink
         rates = _rates([aligned.reverse_links], [gold] if gold else [])
         runs.append(BrowsedRun(pictures.pop(0), aligned.reverse_links, rates))
     for picture, result in zip(pictures, aligned.others, strict=True):
-        runs.append(BrowsedRun(picture, hard_links(result.alignment), _alone(result, gold)))
+        links = hard_links(result.alignment)
+        runs.append(BrowsedRun(picture, links, measured(Aligned(result, links, links), gold).values()))
     return BrowsedSentence(number, runs, gold)
-
-
-def _alone(result: Translation, gold: GoldLinks | None) -> dict[str, float]:
-    links = hard_links(result.alignment)
-    return measured(Aligned(result, links, links), gold).values()
 
 
 def _rates(links: Sequence[Sequence[Link]], gold: Sequence[GoldLinks]) -> dict[str, float]:

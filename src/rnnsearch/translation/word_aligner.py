@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import tee
+from itertools import repeat, tee
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,19 +89,16 @@ class WordAligner:
         pairs: the links of a side that is a list of words count these words. first: the number of the first
         pair.
         """
-        lines, given, *copies = tee(pairs, 2 + len(self.others))
-        results = self._forced(self.translator, given, first)
-        others = [self._forced(other, copy, first) for other, copy in zip(self.others, copies, strict=True)]
-        if self.reverse is None:
-            for number, (pair, result, *rest) in enumerate(zip(lines, results, *others, strict=True), first):
-                yield self._aligned(number, pair, result, None, rest)
-            return
-        lines, turned = tee(lines)
-        back = self._forced(self.reverse, (pair[::-1] for pair in turned), first)
-        for number, (pair, result, reverse, *rest) in enumerate(
-            zip(lines, results, back, *others, strict=True), first
-        ):
-            yield self._aligned(number, pair, result, reverse, rest)
+        forward = (self.translator, *self.others)
+        lines, *copies = tee(pairs, 1 + len(forward) + (self.reverse is not None))
+        found = [self._forced(one, copy, first) for one, copy in zip(forward, copies, strict=False)]
+        back: Iterable[Translation | None] = repeat(None)
+        if self.reverse is not None:
+            back = self._forced(self.reverse, (pair[::-1] for pair in copies[-1]), first)
+        # The results come first: they end with what the pairs end with, an error too.
+        rows = zip(*found, back, lines, strict=False)
+        for number, (result, *others, reverse, pair) in enumerate(rows, first):
+            yield self._aligned(number, pair, result, reverse, others)
 
     def _forced(
         self, translator: Translator, pairs: Iterable[tuple[Words, Words]], first: int
@@ -199,13 +196,11 @@ def in_given_words(
             belongs[place, first:end] = 1.0
         sides.append((given, belongs))
     (source_given, on_source), (target_given, on_target) = sides
-    weights = np.zeros((len(target_given), len(source_given) + 1))
     shares = on_source / np.maximum(on_source.sum(axis=0, keepdims=True), 1.0)
     rows = on_target / np.maximum(on_target.sum(axis=1, keepdims=True), 1.0)
-    weights[:, :-1] = rows @ result.alignment[:, :-1] @ shares.T
-    weights[:, -1] = 1.0 - weights[:, :-1].sum(
-        axis=1
-    )  # also of a word that is no letter to the tokeniser: no link
+    weights = rows @ result.alignment[:, :-1] @ shares.T
+    # The rest is the end's, also of a word that is no letter to the tokeniser: no link.
+    weights = np.column_stack((weights, 1.0 - weights.sum(axis=1)))
     return replace(
         result,
         tokens=target_given,
