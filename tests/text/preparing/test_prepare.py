@@ -1,27 +1,44 @@
-"""One corpus, from files, lists and iterators; test_prepare_texts.py has several, and links."""
+"""Corpora from files, lists and iterators; several of them, duplicates, links, and what can be traced back."""
 
 from __future__ import annotations
 
 import errno
+import gzip
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.lines import read_lines
-from rnnsearch.text.preparing import cleaning
+from rnnsearch.text.formats.readers import parallel_texts
+from rnnsearch.text.preparing import cleaning, shuffle
 from rnnsearch.text.preparing import prepare as preparation
-from rnnsearch.text.preparing.prepare import prepare
+from rnnsearch.text.preparing.preparation_report import PreparationReport
+from rnnsearch.text.preparing.prepare import prepare, prepare_texts
 from rnnsearch.text.store.corpus import Corpus, Pairs
+from rnnsearch.text.tokenise import Tokeniser
+
+Pair = tuple[str, str]
 
 
 def settings(**values: object) -> DataSettings:
-    return DataSettings.model_validate({"tokeniser": "space", **values})
+    return DataSettings.model_validate({"tokeniser": "space", "max_ratio": 0, **values})
+
+
+def pairs_of(text: str) -> list[Pair]:
+    """ "a b|x, c|" → [("a b", "x"), ("c", "")]"""
+    return [tuple(pair.split("|")) for pair in text.split(", ")]  # type: ignore[misc]
 
 
 def write(path: Path, lines: list[str]) -> Path:
@@ -36,14 +53,69 @@ def numbered(folder: Path) -> tuple[Path, Path]:
     return source, target
 
 
-def words(corpus: Corpus, pairs: Pairs) -> list[tuple[str, str]]:
-    return [
-        (
-            " ".join(corpus.source.decode(pairs.source(i).tolist()).words),
-            " ".join(corpus.target.decode(pairs.target(i).tolist()).words),
-        )
-        for i in range(len(pairs))
+def prepared(
+    folder: Path,
+    *texts: list[Pair],
+    links: list[str] | None = None,
+    swapped: bool = False,
+    repeat: tuple[int, ...] = (),
+    vocabulary: Corpus | None = None,
+    **values: object,
+) -> PreparationReport:
+    """Into folder / "store", from a pair of files for each text. links: lines with commas between them, of
+    each text. vocabulary: of this store."""
+    names = [
+        write(folder / f"{number}.{side}", [pair[side == "t"] for pair in text])
+        for number, text in enumerate(texts)
+        for side in "st"
     ]
+    files = [write(folder / f"{i}.links", lines.split(",")) for i, lines in enumerate(links or [])]
+    codecs = {"source": vocabulary.source, "target": vocabulary.target} if vocabulary else None
+    options = {"links": files, "links_reversed": swapped, "settings": settings(**values), "overwrite": True}
+    options |= {"repeat": repeat, "vocabulary": codecs}
+    return prepare_texts(parallel_texts(names), folder / "store", **options)  # type: ignore[arg-type]
+
+
+def words(corpus: Corpus, pairs: Pairs) -> list[Pair]:
+    """The pairs in words."""
+    sides = (corpus.source, pairs.source), (corpus.target, pairs.target)
+    return [
+        tuple(" ".join(codec.decode(ids(i).tolist()).words) for codec, ids in sides)
+        for i in range(len(pairs))
+    ]  # type: ignore[misc]
+
+
+def stored(folder: Path) -> list[Pair]:
+    corpus = Corpus.open(folder / "store")
+    return words(corpus, corpus.train)
+
+
+def linked(folder: Path) -> dict[str, set[Pair]]:
+    """The source in words → the linked pieces."""
+    corpus = Corpus.open(folder / "store")
+    word = corpus.source.vocabulary.word, corpus.target.vocabulary.word
+    found = {}
+    for i, (line, _) in enumerate(words(corpus, corpus.train)):
+        source, target = corpus.train.source(i), corpus.train.target(i)
+        found[line] = {(word[0](source[a]), word[1](target[b])) for a, b in corpus.train.links(i)}
+    return found
+
+
+def traced(folder: Path) -> list[str]:
+    """The rows of dropped.tsv.gz, without the names of folders."""
+    head, *lines, end = (
+        gzip.decompress((folder / "store" / "dropped.tsv.gz").read_bytes()).decode().split("\n")
+    )
+    assert (head, end) == ("text\tpair\treason", "")
+    return [line.rpartition("/")[2].replace("\t", " ") for line in lines]
+
+
+def reasons(report: PreparationReport) -> dict[str, int]:
+    return {dropped.reason: dropped.pairs for dropped in report.dropped if dropped.pairs}
+
+
+def frequencies(folder: Path) -> str:
+    return (folder / "store" / "vocabulary.source.counts.tsv").read_text().replace("\n", "\t")
 
 
 def content(store: Path) -> dict[str, bytes]:
@@ -66,14 +138,8 @@ def test_workers_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cleaning, "PAIRS", 8)
     prepare(source, target, tmp_path / "one", settings=settings())
     seen: list[tuple[str, int, int | None]] = []
-    prepare(
-        source,
-        target,
-        tmp_path / "two",
-        settings=settings(),
-        workers=2,
-        progress=lambda *step: seen.append(step),
-    )
+    options = {"settings": settings(), "workers": 2, "progress": lambda *step: seen.append(step)}
+    prepare(source, target, tmp_path / "two", **options)  # type: ignore[arg-type]
     assert content(tmp_path / "one") == content(tmp_path / "two")
     assert [done for text, done, _ in seen if text == "tokenising"] == [8, 16, 24, 32, 40, 48, 50]
     assert ("encoding", 50, 50) in seen
@@ -84,16 +150,13 @@ def test_pairs_are_dropped_for_a_reason_that_is_counted(tmp_path: Path) -> None:
     target = write(tmp_path / "t", ["A B", "A", "", "A", "A B C", "A\x00B C D", "A"])
     report = prepare(source, target, tmp_path / "store", settings=settings(max_words=2))
     assert (report.pairs_read, report.pairs_kept) == (7, 2)
-    assert {dropped.reason: dropped.pairs for dropped in report.dropped if dropped.pairs} == {
-        "empty side": 2,
-        "too long": 3,
-    }
+    assert reasons(report) == {"empty side": 2, "too long": 3}
     assert [example.number for dropped in report.dropped for example in dropped.examples] == [2, 3, 4, 5, 6]
     assert "\0" not in report.text()
     assert report.texts[0].source_warnings.lines == {"tab": 1}
     assert report.texts[0].target_warnings.lines == {"NUL character": 1}
     corpus = Corpus.open(tmp_path / "store")
-    assert sorted(words(corpus, corpus.train)) == [("a", "A"), ("a b", "A B")]
+    assert sorted(words(corpus, corpus.train)) == pairs_of("a|A, a b|A B")
     assert "c" not in corpus.source.vocabulary  # dropped pairs leave no words behind
 
 
@@ -112,11 +175,8 @@ def test_development_pairs_are_all_kept_in_order(tmp_path: Path) -> None:
     assert words(corpus, corpus.dev)[3] == ("<unk> <unk>", "t2")
     assert report.dev_source is not None
     assert report.dev[0].source_warnings.lines == {"HTML entity": 1}
-    assert (report.dev_source.tokens, report.dev_source.known_tokens, report.dev_source.known_sentences) == (
-        44,
-        42,
-        3,
-    )
+    known = report.dev_source.known_tokens, report.dev_source.known_sentences
+    assert (report.dev_source.tokens, *known) == (44, 42, 3)
 
 
 def test_the_report_counts_what_the_vocabulary_knows(tmp_path: Path) -> None:
@@ -206,44 +266,32 @@ def test_a_folder_in_the_way_is_refused_unless_it_is_a_store_to_overwrite(tmp_pa
     assert (precious / "thesis").exists()
 
 
-def lines(corpus: Path, name: str) -> list[str]:
-    return list(read_lines(corpus / name))
-
-
-GIVEN: dict[str, Callable[[Path, str], tuple[Any, Any]]] = {
-    "strings that name files": lambda corpus, name: (str(corpus / f"{name}.en"), str(corpus / f"{name}.fr")),
-    "lists": lambda corpus, name: (lines(corpus, f"{name}.en"), lines(corpus, f"{name}.fr")),
-    "iterators": lambda corpus, name: (
-        iter(lines(corpus, f"{name}.en")),
-        (line for line in lines(corpus, f"{name}.fr")),
-    ),
-    "a file and a list": lambda corpus, name: (corpus / f"{name}.en", lines(corpus, f"{name}.fr")),
-    "open files": lambda corpus, name: (
-        (corpus / f"{name}.en").open(encoding="utf-8"),
-        (corpus / f"{name}.fr").open(encoding="utf-8"),
-    ),
-    "pairs": lambda corpus, name: (
-        zip(lines(corpus, f"{name}.en"), lines(corpus, f"{name}.fr"), strict=True),
-        None,
-    ),
+GIVEN: dict[str, Callable[[Path], Any]] = {
+    "strings that name files": str,
+    "lists": lambda path: list(read_lines(path)),
+    "iterators": read_lines,
+    "open files": lambda path: path.open(encoding="utf-8"),
 }
 
 
-@pytest.mark.parametrize("what", GIVEN)
+@pytest.mark.parametrize("what", [*GIVEN, "a file and a list", "pairs"])
 def test_the_store_is_the_same(tiny_corpus: Path, tiny_store: Path, tmp_path: Path, what: str) -> None:
-    source, target = GIVEN[what](tiny_corpus, "train")
-    dev = GIVEN[what](tiny_corpus, "dev")
-    report = prepare(source, target, str(tmp_path / "store"), dev=dev, settings=DataSettings())
-    for each in (source, target, *dev):
+    def given(name: str) -> tuple[Any, Any]:
+        files = tiny_corpus / f"{name}.en", tiny_corpus / f"{name}.fr"
+        if what == "a file and a list":
+            return files[0], list(read_lines(files[1]))
+        if what == "pairs":
+            return zip(*map(read_lines, files), strict=True), None
+        return GIVEN[what](files[0]), GIVEN[what](files[1])
+
+    sides, dev = given("train"), given("dev")
+    report = prepare(*sides, str(tmp_path / "store"), dev=dev, settings=DataSettings())
+    for each in (*sides, *dev):
         getattr(each, "close", lambda: None)()
     assert (report.pairs_read, report.pairs_kept) == (300, 300)
     assert not report.texts[0].source_warnings.lines
-    names = {path.name for path in tiny_store.glob("*.npy")} | {
-        "vocabulary.source.txt",
-        "vocabulary.target.txt",
-        "dev.source.txt",
-    }
-    for name in names:
+    texts = {"vocabulary.source.txt", "vocabulary.target.txt", "dev.source.txt"}
+    for name in texts.union(path.name for path in tiny_store.glob("*.npy")):
         assert (tmp_path / "store" / name).read_bytes() == (tiny_store / name).read_bytes(), name
     assert len(Corpus.open(tmp_path / "store").train) == 300
 
@@ -255,12 +303,7 @@ def endless_mistakes() -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("source", "target", "options", "said"),
     [
-        (
-            ["a", "b"],
-            ["a"],
-            {},
-            "lines in memory has 2 lines and lines in memory has 1, so they are not parallel",
-        ),
+        (["a", "b"], ["a"], {}, "in memory has 2 lines and lines in memory has 1, so they are not parallel"),
         (["a", b"b"], ["a", "b"], {}, "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))"),
         (endless_mistakes(), ["a", "b", "c"], {}, "line 3 is None, not text"),
         (b"text", ["a"], {}, "bytes were given where lines are expected"),
@@ -279,22 +322,16 @@ def endless_mistakes() -> Iterator[Any]:
         (["a"], ["b"], {"subwords": "bpe", "vocabulary_size": 1}, "sentencepiece cannot make 1 bpe subwords"),
         (["a"], ["b"], {"dev": ([], [])}, "the development files are empty"),
         (["a"], ["b"], {"dev": (["a"], [])}, "not parallel"),
-        (
-            ["a"],
-            ["b"],
-            {"dev": ["a", "b", "c"]},
-            "dev is not the two sides of a text (give dev=(source, target)",
-        ),
+        (["a"], ["b"], {"dev": [*"abc"]}, "dev is not the two sides of a text (give dev=(source, target)"),
         (["a"], ["b"], {"dev": "dev"}, "dev is not the two sides of a text"),
     ],
 )
 def test_what_makes_no_corpus_is_one_line_and_leaves_nothing(
     tmp_path: Path, source: Any, target: Any, options: dict[str, Any], said: str
 ) -> None:
-    values = options.copy()
-    dev = values.pop("dev", None)
+    values = DataSettings.model_validate({key: value for key, value in options.items() if key != "dev"})
     with pytest.raises(InputError) as error:
-        prepare(source, target, tmp_path / "store", dev=dev, settings=DataSettings.model_validate(values))
+        prepare(source, target, tmp_path / "store", dev=options.get("dev"), settings=values)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
@@ -308,3 +345,301 @@ def test_lines_are_cleaned_as_those_of_files_are(tmp_path: Path) -> None:
     cleaned = ["one two", "three four", "five six", "se\ufffdven"]
     assert Corpus.open(tmp_path / "store").dev_source_lines == cleaned
     assert report.texts[0].source_warnings.lines == {"control character": 1, "line break inside the text": 1}
+
+
+def test_several_corpora_follow_one_another(tmp_path: Path) -> None:
+    (tmp_path / "b.tsv").write_text("s2\tt2\ns3\tt3\n")
+    texts = parallel_texts([write(tmp_path / f"a.{side}", [f"{side}0", f"{side}1"]) for side in "st"])
+    table = parallel_texts([tmp_path / "b.tsv"])
+    report = prepare_texts(texts + table, tmp_path / "store", dev=table + texts, settings=settings())
+    assert sorted(stored(tmp_path)) == [(f"s{i}", f"t{i}") for i in range(4)]
+    assert [text.pairs_read for text in report.texts] == [2, 2]
+    assert Corpus.open(tmp_path / "store").dev_source_lines == ["s2", "s3", "s0", "s1"]
+
+
+some_words = st.lists(
+    st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=3), max_size=5
+).map(" ".join)
+
+
+@hypothesis_settings(max_examples=30)
+@given(
+    st.lists(st.lists(st.tuples(some_words, some_words), min_size=1, max_size=8), min_size=1, max_size=3),
+    st.integers(1, 5),
+    st.integers(10, 200),
+)
+def test_every_pair_comes_back_with_its_own_translation(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[list[Pair]], chunk: int, shard: int
+) -> None:
+    """Lines → store → lines, with any size of chunks and shards, and any characters."""
+    folder = tmp_path_factory.mktemp("round")
+    kept = [pair for text in texts for pair in text if pair[0] and pair[1]]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cleaning, "PAIRS", chunk)
+        patch.setattr(shuffle, "SHARD_BYTES", shard)
+        if not kept:
+            with pytest.raises(InputError, match="were dropped"):
+                prepared(folder, *texts)
+            return
+        report = prepared(folder, *texts)
+
+    def known(line: str) -> str:
+        return " ".join(
+            "<unk>" if word in ("</s>", "<unk>") else word for word in Tokeniser("space", "").words(line)
+        )
+
+    assert Counter(stored(folder)) == Counter((known(source), known(target)) for source, target in kept)
+    assert traced(folder) == [
+        f"{text}.t {number} empty side"
+        for text, pairs in enumerate(texts)
+        for number, pair in enumerate(pairs, 1)
+        if not all(pair)
+    ]
+    assert report.pairs_kept == len(kept)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 100])
+def test_duplicates_are_dropped_but_for_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(cleaning, "PAIRS", chunk)
+    texts = pairs_of("a|x, b|y, |z, a|x, a|y"), pairs_of("b|x, b|y, a|x, c|z")
+    report = prepared(tmp_path, *texts, drop_duplicates=True)
+    assert Counter(stored(tmp_path)) == Counter(pairs_of("a|x, b|y, a|y, b|x, c|z"))
+    assert reasons(report) == {"empty side": 1, "duplicate": 3}
+    assert traced(tmp_path) == ["0.t 3 empty side", "0.t 4 duplicate", "1.t 2 duplicate", "1.t 3 duplicate"]
+    assert [text.pairs_kept for text in report.texts] == [3, 2]
+    shown = [(example.number, example.source, example.target) for example in report.dropped[-1].examples]
+    assert shown == [(4, "a", "x"), (2, "b", "y"), (3, "a", "x")]
+    assert (report.source.words, report.source.lengths) == (5, [0, 5])
+    assert frequencies(tmp_path) == "</s>\t5\t<unk>\t0\ta\t2\tb\t2\tc\t1\t"
+    assert "(duplicate; data.drop_duplicates)" in report.text()
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 100])
+def test_pairs_are_used_as_often_as_their_text_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    """After duplicates are dropped; every number of the report but those of pairs read and kept follows."""
+    monkeypatch.setattr(cleaning, "PAIRS", chunk)
+    texts = pairs_of("a|x, a|x, b|y z"), pairs_of("c|z, a|x, |x")
+    report = prepared(tmp_path, *texts, links=["0-0,0-0,0-1", "0-0,,"], repeat=(2, 3), drop_duplicates=True)
+    assert Counter(stored(tmp_path)) == {("a", "x"): 2, ("b", "y z"): 2, ("c", "z"): 3}
+    assert (report.pairs_read, report.pairs_kept, report.pairs_used) == (6, 3, 7)
+    assert [(text.pairs_kept, text.repeat) for text in report.texts] == [(2, 2), (1, 3)]
+    assert (report.source.sentences, report.source.words, report.target.words) == (7, 7, 9)
+    assert (report.links, sum(pairs for _, pairs in report.ratios), len(report.samples)) == (7, 7, 3)
+    assert report.source.known_sentences == 7
+    assert frequencies(tmp_path) == "</s>\t7\t<unk>\t0\tc\t3\ta\t2\tb\t2\t"
+    assert "6 read, 3 kept (50.00 %); 7 with repetitions" in report.text()
+    assert linked(tmp_path) == {"a": {("a", "x")}, "b": {("b", "z")}, "c": {("c", "z")}}
+    assert len(traced(tmp_path)) == 3
+    for wrong in ((2,), (1, 1, 1)):
+        with pytest.raises(InputError, match=r"\d number\(s\) of repetitions given for 2 corpora"):
+            prepared(tmp_path, *texts, repeat=wrong)
+
+
+@pytest.mark.parametrize("subwords", ["none", "bpe"])
+def test_the_vocabulary_of_another_store_is_used_as_it_is(tmp_path: Path, subwords: str) -> None:
+    kind = {"subwords": subwords, "vocabulary_size": 12}
+    prepared(tmp_path, pairs_of("ab cd abcd|x y") * 3, **kind)
+    first = Corpus.open((tmp_path / "store").rename(tmp_path / "first"))
+    report = prepared(tmp_path, pairs_of("ab cdab|x new, other|y"), vocabulary=first, **kind)
+    second = Corpus.open(tmp_path / "store")
+    for one, other in ((first.source, second.source), (first.target, second.target)):
+        assert one.vocabulary == other.vocabulary
+        assert one.encode("ab cdab x").ids == other.encode("ab cdab x").ids
+    assert report.source.known_sentences == (1 if subwords == "bpe" else 0)
+    assert second.target.known is not None
+    assert all(word in second.target.known for word in ("x", "y", "new"))  # those of both texts
+
+
+def test_french_is_repaired_and_counted(tmp_path: Path) -> None:
+    text = [("l' x cur", "l' uvre, qu’ il?"), ("a", "b!")]
+    report = prepared(tmp_path, text, links=["0-1 2-3,0-0"], french_elisions=True)
+    assert set(stored(tmp_path)) == {("l' x cur", "l'œuvre, qu'il ?"), ("a", "b !")}
+    assert linked(tmp_path)["l' x cur"] == {("l'", "l'œuvre,"), ("cur", "qu'il"), ("cur", "?")}
+    said = "elision with a space 2, lost œ 1, no space before ? ! ; 2, typographic apostrophe 1"
+    assert f"repairs    {said}" in report.text()
+    repairs = {
+        "elision with a space": 2,
+        "lost œ": 1,
+        "no space before ? ! ;": 2,
+        "typographic apostrophe": 1,
+    }
+    assert report.texts[0].repairs == repairs
+    assert json.loads((tmp_path / "store" / "report.json").read_text())["texts"][0]["repairs"] == repairs
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 50])
+def test_links_follow_filters_and_shuffle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(cleaning, "PAIRS", chunk)
+    pairs = [(f"a{i} b{i}", f"x{i} y{i} z{i}") for i in range(20)]
+    links = [f"0-{i % 3} 1-2" if i % 4 else "" for i in range(20)]
+    pairs[3], pairs[7], links[3], links[7] = ("", "q"), ("long " * 9, "q"), "", "8-0"
+    report = prepared(tmp_path, pairs, links=[",".join(links)], max_words=5)
+    expected = {
+        f"a{i} b{i}": {(f"a{i}", f"{'xyz'[i % 3]}{i}"), (f"b{i}", f"z{i}")} if i % 4 else set()
+        for i in range(20)
+        if i not in (3, 7)
+    }
+    assert linked(tmp_path) == expected
+    assert report.links == sum(map(len, expected.values()))
+    assert Corpus.open(tmp_path / "store").train.linked
+
+
+def spread(links: str) -> set[Pair]:
+    """ "a b~x y" → every one of a and b with every one of x and y."""
+    sides = ([side.split() for side in link.split("~")] for link in links.split(", "))
+    return {both for link in sides for both in product(*link)}
+
+
+@pytest.mark.parametrize(
+    ("texts", "links", "options", "expected"),
+    [
+        # written target-source, for several corpora
+        (["a b|x y", "c|z w"], ["0-1", "1-0"], {"swapped": True}, {"a b": "b~x", "c": "c~w"}),
+        # duplicates take theirs with them
+        (["a b|x, a b|x, c|z"], ["0-0,1-0,0-0"], {"drop_duplicates": True}, {"a b": "a~x", "c": "c~z"}),
+        # a link between two given words becomes one between all of Moses's words
+        (
+            ["He can't|Il (peut-être) !"],
+            ["1-1 0-0"],
+            {"tokeniser": "moses"},
+            {"He can 't": "He~Il, can 't~( peut-être )"},
+        ),
+        (
+            ["He CAN'T; Mr. Smith|Il (peut-être) ÉTÉ!"],
+            ["1-1 0-0 3-2"],
+            {"tokeniser": "moses", "lowercase": True},
+            {"he can 't ; mr. smith": "he~il, can 't ;~( peut-être ), smith~été !"},
+        ),
+        # letters that the tokeniser does not see
+        (
+            ["a \xad b\u00a0c|x &amp;y"],
+            ["0-0 1-0 2-1"],
+            {"entities": "resolve"},
+            {"a b c": "a~x, b c~&y"},
+        ),
+    ],
+)
+def test_links_follow_their_words(
+    tmp_path: Path, texts: list[str], links: list[str], options: dict[str, Any], expected: dict[str, str]
+) -> None:
+    prepared(tmp_path, *map(pairs_of, texts), links=links, **options)
+    assert linked(tmp_path) == {line: spread(pieces) for line, pieces in expected.items()}
+
+
+@pytest.mark.parametrize(
+    ("texts", "links", "message"),
+    [
+        (["a|x, a|y"], "0-0", "0.links: has 1 lines of links, but .* has 2 pairs"),
+        (["a|x, a|y"], "0-0,,", "0.links: has 3 lines of links, but .* has 2 pairs"),
+        (
+            ["a|x, a|y"],
+            "0-0,0-1",
+            "0.links:2: the link 0-1 .* refers to target word 1, but the line has 1 words",
+        ),
+        (["a|x, a|y"], "0-0,1-0", "0.links:2: the link 1-0 .* refers to source word 1"),
+        (["a|x, a|y"], "0 0,", "0.links:1: '0' is not a link"),
+        (["a|x, a|y"], "0-0,0-0 1", "0.links:2: '1' is not a link"),
+        # of a pair that is dropped
+        (["a|x, a|"], "0-0,0-0", "0.links:2: .* refers to target word 0, but the line has 0 words"),
+        (["a|x, a|y", "a|z"], "0-0,", r"1 file\(s\) of links given for 2 corpora"),
+    ],
+)
+@pytest.mark.parametrize("chunk", [1, 9])
+def test_links_that_do_not_fit_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, texts: list[str], links: str, message: str, chunk: int
+) -> None:
+    monkeypatch.setattr(cleaning, "PAIRS", chunk)
+    with pytest.raises(InputError, match=message):
+        prepared(tmp_path, *map(pairs_of, texts), links=[links])
+    assert not (tmp_path / "store").exists()
+
+
+def test_links_that_the_tokeniser_makes_untraceable_are_refused_unless_their_pair_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Tokeniser, "words", lambda self, line: line.replace("a", "ä").split())
+    text, links = pairs_of("a b c|X, a|X"), ["0-0,"]
+    said = r"0.links:1: its links cannot be converted, .* of the source: 'a b c'"
+    with pytest.raises(InputError, match=said):
+        prepared(tmp_path, text, links=links)
+    assert prepared(tmp_path, text, links=links, max_words=2).links == 0
+
+
+@pytest.mark.parametrize("subwords", ["bpe", "unigram"])
+def test_a_link_between_words_becomes_links_between_all_their_pieces(tmp_path: Path, subwords: str) -> None:
+    pairs = [(f"lower{'est' * (i % 3)} newer", f"wider{'ly' * (i % 2)} slow w") for i in range(30)]
+    links = [",".join(["0-2 1-0"] * 30)]
+    prepared(tmp_path, pairs, links=links, subwords=subwords, vocabulary_size=14)
+    corpus = Corpus.open(tmp_path / "store")
+    for i in range(30):
+        source = corpus.source.decode(corpus.train.source(i).tolist()).word_of
+        target = corpus.target.decode(corpus.train.target(i).tolist()).word_of
+        expected = [
+            [a, b]
+            for (a, left), (b, right) in product(enumerate(source), enumerate(target))
+            if (left, right) in ((0, 2), (1, 0))
+        ]
+        assert sorted(corpus.train.links(i).tolist()) == expected
+        assert len(expected) > 2
+
+
+def test_a_bounded_table_of_words_keeps_the_shortlist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = [(f"common often rare{i} rare{i}b", "x") for i in range(60)]
+    whole = prepared(tmp_path, text, vocabulary_size=2)
+    vocabulary = frequencies(tmp_path)
+    monkeypatch.setattr(preparation.WordCounts.__init__, "__defaults__", (40,))
+    monkeypatch.setattr(cleaning, "PAIRS", 10)
+    bounded = prepared(tmp_path, text, vocabulary_size=2)
+    assert frequencies(tmp_path) == vocabulary
+    assert (whole.source.uncounted, whole.source.known_tokens) == (0, bounded.source.known_tokens)
+    assert bounded.source.uncounted > 0
+    assert "or more (words that occur" in bounded.text()
+
+
+def test_the_report_shows_ten_random_pairs_that_stay(tmp_path: Path) -> None:
+    text = [(f"s{i}", f"t{i}") if i % 3 else ("", "") for i in range(60)]
+    samples = prepared(tmp_path, text).samples
+    assert len({sample.number for sample in samples}) == 10
+    assert all((sample.source, sample.target) == text[sample.number - 1] != ("", "") for sample in samples)
+    assert samples == prepared(tmp_path, text).samples != prepared(tmp_path, text, seed=2).samples
+
+
+def test_the_report_counts_lengths_ratios_and_coverage(tmp_path: Path) -> None:
+    report = prepared(tmp_path, [("a a a b", "x"), ("a", "x y")])
+    assert (report.source.lengths, report.target.lengths) == ([0, 1, 0, 0, 1], [0, 1, 1])
+    assert {bound: pairs for bound, pairs in report.ratios if pairs} == {0.25: 1, 2.0: 1}
+    assert report.source.coverage == [(1, 0.8), (2, 1.0)]
+    saved = json.loads((tmp_path / "store" / "report.json").read_text())
+    assert saved["source"]["coverage"] == [[1, 0.8], [2, 1.0]]
+
+
+def test_real_links(shared_data: Path, tmp_path: Path) -> None:
+    """1,000 pairs of real text with automatic links, French-English: a linked word is found in both sides
+    whatever becomes of words."""
+    folder = shared_data / "europarl10k"
+    lines = [list(islice(read_lines(folder / name), 1000)) for name in ("en.gz", "fr.gz", "align.fr-en.gz")]
+    files = [write(tmp_path / name, part) for name, part in zip(("en", "fr", "links"), lines, strict=True)]
+    counted: dict[str, int] = {}
+    for name, values in {
+        "words": {},
+        "pieces": {"subwords": "bpe", "vocabulary_size": 1500},
+        "moses": {"tokeniser": "moses"},
+    }.items():
+        options = {"links": [files[2]], "links_reversed": True, "settings": settings(**values)}
+        report = prepare_texts(parallel_texts(files[:2]), tmp_path / name, **options)  # type: ignore[arg-type]
+        counted[name] = report.links or 0
+        train = Corpus.open(tmp_path / name).train
+        for i in range(len(train)):
+            lengths = train.source_lengths[i], train.target_lengths[i]
+            assert (train.links(i) < np.array(lengths) - 1).all()
+    given_links = sum(len(set(line.split())) for line in lines[2])
+    assert math.isclose(counted["words"], given_links, rel_tol=0.01)  # but for links of soft hyphens
+    assert counted["pieces"] > counted["words"] * 1.2
