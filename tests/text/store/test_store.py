@@ -9,13 +9,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
@@ -94,48 +91,23 @@ def test_a_large_store_is_compared_when_asked(store: Path, monkeypatch: pytest.M
         Corpus.open(store, check=True)
 
 
-def other(name: str, change: Callable[[NDArray[Any]], object]) -> Callable[[Path], None]:
-    """The file holds other numbers, as many as before."""
-
-    def damage(store: Path) -> None:
-        array = np.load(store / name)
-        change(array)
-        np.save(store / name, array)
-
-    return damage
+def change(file: Path, place: int, value: int) -> None:
+    """Puts another number into an array."""
+    array = np.load(file)
+    array[place] = value
+    np.save(file, array)
 
 
 # what happened to a file of a store that is too large to be compared when it is opened, and what is said when
 # it is read
 DAMAGE = {
-    "an id beyond the words": (
-        other("train.target.0000.ids.npy", lambda ids: ids.__setitem__(1, 9)),
-        "target sentence has id 9, and there",
-    ),
-    "no end of sentence": (
-        other("train.source.0000.ids.npy", lambda ids: ids.__setitem__(-1, 2)),
-        "source.0000.*.npy: is damaged: pair",
-    ),
-    "another offset": (
-        other("train.source.0000.offsets.npy", lambda of: of.__setitem__(1, 1)),
-        "source.0000.*.npy: is damaged: pair",
-    ),
-    "an offset below the one before": (
-        other("train.source.0000.offsets.npy", lambda of: of.__setitem__(1, 9)),
-        "is damaged: pair",
-    ),
-    "another length": (
-        other("train.target.lengths.npy", lambda of: of.__setitem__(0, 1)),
-        "target.0000.*.npy: is damaged: pair",
-    ),
-    "a link beyond the sentence": (
-        other("train.links.0000.positions.npy", lambda at: at.__setitem__(0, 7)),
-        "a word link lies outside",
-    ),
-    "half a link": (
-        other("train.links.0000.offsets.npy", lambda of: of.__setitem__(1, 1)),
-        "links.0000.*.npy: is damaged: pair",
-    ),
+    "an id beyond the words": ("target.0000.ids", 1, 9, "target sentence has id 9, and there"),
+    "no end of sentence": ("source.0000.ids", -1, 2, "source.0000.*.npy: is damaged: pair"),
+    "another offset": ("source.0000.offsets", 1, 1, "source.0000.*.npy: is damaged: pair"),
+    "an offset below the one before": ("source.0000.offsets", 1, 9, "is damaged: pair"),
+    "another length": ("target.lengths", 0, 1, "target.0000.*.npy: is damaged: pair"),
+    "a link beyond the sentence": ("links.0000.positions", 0, 7, "a word link lies outside"),
+    "half a link": ("links.0000.offsets", 1, 1, "links.0000.*.npy: is damaged: pair"),
 }
 
 
@@ -148,9 +120,9 @@ def test_what_is_not_compared_is_checked_where_it_is_used(
     store = tmp_path / "store"
     prepare(tmp_path / "s", tmp_path / "t", store, links=tmp_path / "links", settings=SETTINGS)
     monkeypatch.setattr(corpus, "QUICKLY", 0)
-    damage, said = DAMAGE[what]
+    name, place, value, said = DAMAGE[what]
     assert len(collate(Corpus.open(store).train, [0, 1], linked=True).source) == 2
-    damage(store)
+    change(store / f"train.{name}.npy", place, value)
     train = Corpus.open(store).train
     with pytest.raises(InputError) as refused:
         collate(train, [0, 1], linked=True)
@@ -214,10 +186,7 @@ def test_a_missing_or_damaged_file_is_refused(store: Path) -> None:
 
 def test_ids_that_do_not_fit_their_offsets_are_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "QUICKLY", 0)
-    offsets = store / "train.source.0000.offsets.npy"
-    mapped = np.load(offsets)
-    mapped[-1] += 1
-    np.save(offsets, mapped)
+    change(store / "train.source.0000.offsets.npy", -1, 6)
     with pytest.raises(InputError, match="does not fit its offsets"):
         Corpus.open(store)
 
