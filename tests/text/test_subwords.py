@@ -59,20 +59,20 @@ def test_any_text_is_cut_without_mixing_its_words(subwords: Subwords, line: str,
 @pytest.mark.parametrize(
     ("pieces", "words", "word_of"),
     [
-        ([], [], []),
-        (["▁the", "▁mou", "se"], ["the", "mouse"], [0, 1, 1]),
-        (["mou", "se"], ["mouse"], [0, 0]),  # a model may begin inside a word
-        (["▁", "<unk>", "▁a"], ["<unk>", "a"], [0, 0, 1]),
-        (["▁", "▁a"], ["a"], [0, 0]),
-        (["▁a", "▁", "▁b"], ["a", "b"], [0, 1, 1]),
-        (["▁a", "▁", "▁"], ["a"], [0, 0, 0]),
-        (["▁"], [""], [0]),
+        ("▁the ▁mou se", "the mouse", [0, 1, 1]),
+        ("mou se", "mouse", [0, 0]),  # a model may begin inside a word
+        ("▁ <unk> ▁a", "<unk> a", [0, 0, 1]),
+        ("▁ ▁a", "a", [0, 0]),
+        ("▁a ▁ ▁b", "a b", [0, 1, 1]),
+        ("▁a ▁ ▁", "a", [0, 0, 0]),
+        ("▁", "", [0]),
     ],
 )
 def test_joining_what_a_model_may_write(
-    subwords: Subwords, pieces: list[str], words: list[str], word_of: list[int]
+    subwords: Subwords, pieces: str, words: str, word_of: list[int]
 ) -> None:
-    assert subwords.join(pieces) == (words, word_of)
+    assert subwords.join(pieces.split(" ")) == (words.split(" "), word_of)
+    assert subwords.join([]) == ([], [])
 
 
 @given(st.lists(st.sampled_from(["▁", "▁a", "b", "<unk>"]), max_size=8))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from packed import PACK
+from pairs import Pair, pairs_of
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats import tmx
@@ -57,7 +58,7 @@ def save_to_disk(folder: Path, content: pa.Table, files: int = 1) -> Path:
     return folder
 
 
-def read(path: Path | str, **layout: Any) -> list[tuple[str, str]]:
+def read(path: Path | str, **layout: Any) -> list[Pair]:
     (text,) = parallel_texts([path], layout=Layout(**layout))
     return list(text.pairs())
 
@@ -69,62 +70,62 @@ def laid_out(cases: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 CASES: list[tuple[Any, ...]] = [
     # TSV: no quotes, an empty line is a pair, more columns do no harm
-    ("a.tsv", b"a\tb\nc\td", [("a", "b"), ("c", "d")]),
+    ("a.tsv", b"a\tb\nc\td", "a|b, c|d"),
     (
         "a.tsv",
         b'\xef\xbb\xbf"a\t"b"\tx\r\n\n\t\nc\td\r\n',
-        [('"a', '"b"'), ("", ""), ("", ""), ("c", "d")],
+        '"a|"b", |, |, c|d',
     ),
-    ("a.tsv", "a\u2028b\x0b\tc\rd\0e\n".encode(), [("a b ", "c d e")]),
-    ("a.tsv", b"1\ta\tb\tx\n2\tc\td\n", [("b", "a"), ("d", "c")], {"source": "3", "target": "2"}),
-    ("a.tsv", b"id\tfr\ten\r\n1\ta\tb\r\n", [("b", "a")]),
-    ("a.tsv", b"id\tnl\tsv\n1\ta\tb\n", [("b", "a")], {"source": "sv", "target": "nl"}),
-    ("a.tsv", b"sv\tnl\n", [("sv", "nl")]),  # no names that anyone could know: a pair
-    ("a.tsv", b"", []),
+    ("a.tsv", "a\u2028b\x0b\tc\rd\0e\n".encode(), "a b |c d e"),
+    ("a.tsv", b"1\ta\tb\tx\n2\tc\td\n", "b|a, d|c", {"source": "3", "target": "2"}),
+    ("a.tsv", b"id\tfr\ten\r\n1\ta\tb\r\n", "b|a"),
+    ("a.tsv", b"id\tnl\tsv\n1\ta\tb\n", "b|a", {"source": "sv", "target": "nl"}),
+    ("a.tsv", b"sv\tnl\n", "sv|nl"),  # no names that anyone could know: a pair
+    ("a.tsv", b"", ""),
     # CSV
     (
         "a.csv",
         b'a,b\r\n"c, ""d""","e\r\nf\ng"\r\n\r\n,\r\n"",""\r\nh,i',
         [("a", "b"), ('c, "d"', "e f g"), ("", "")] + [("", "")] * 2 + [("h", "i")],
     ),
-    ("a.csv", b"source,target\na,b\n", [("a", "b")]),
-    ("a.csv", b"\xef\xbb\xbfen,fr\na,b\n", [("a", "b")]),
-    ("a.csv", b"a\rb,c\r\rd\n", [("a b", "c  d")]),  # a lone carriage return ends no record
-    ("a.csv", b'a "quoted" word,b\n', [('a "quoted" word', "b")]),
-    ("a.csv", b"a,b,c\n", [("c", "a")], {"source": "3", "target": "1"}),
+    ("a.csv", b"source,target\na,b\n", "a|b"),
+    ("a.csv", b"\xef\xbb\xbfen,fr\na,b\n", "a|b"),
+    ("a.csv", b"a\rb,c\r\rd\n", "a b|c  d"),  # a lone carriage return ends no record
+    ("a.csv", b'a "quoted" word,b\n', 'a "quoted" word|b'),
+    ("a.csv", b"a,b,c\n", "c|a", {"source": "3", "target": "1"}),
     # JSON lines
-    ("a.jsonl", b'{"source": "a", "target": "b"}\n', [("a", "b")]),
+    ("a.jsonl", b'{"source": "a", "target": "b"}\n', "a|b"),
     (
         "a.jsonl",
         b'{"src": "a\\tb\\u2029c\\n", "tgt": "\\u00e9\\ud83d\\ude00"}',
-        [("a b c ", "é\U0001f600")],
+        "a b c |é😀",
     ),
     (
         "a.jsonl",
         b'{"translation": {"en": "a", "fr": "b"}, "id": 1}\n\n \r\n{"translation": {"fr": null, "en": "c"}}',
-        [("a", "b"), ("", ""), ("", ""), ("c", "")],
+        "a|b, |, |, c|",
     ),
     (
         "a.jsonl",
         b'{"a": {"b.c": 1, "b": {"c": "x"}}, "a.d": "y"}\n',
-        [("x", "y")],
+        "x|y",
         {"source": "a.b.c", "target": "a.d"},
     ),
-    ("a.jsonl", b'{"en": "a", "de": "b"}\n', [("a", "b")], {"target_language": "de"}),
+    ("a.jsonl", b'{"en": "a", "de": "b"}\n', "a|b", {"target_language": "de"}),
     # TMX
     (
         "a.tmx",
         memory(unit("en: a &amp; b", "fr: c"), unit("fr: d", "en: e", "de: f")),
-        [("a & b", "c"), ("e", "d")],
+        "a & b|c, e|d",
     ),
-    ("a.tmx", memory(unit("EN-us: a", "fr_CA: b")), [("a", "b")]),
-    ("a.tmx", memory(unit("en: a", "en-GB: b", "fr: c")), [("b", "c")], {"source": "EN_gb", "target": "fr"}),
+    ("a.tmx", memory(unit("EN-us: a", "fr_CA: b")), "a|b"),
+    ("a.tmx", memory(unit("en: a", "en-GB: b", "fr: c")), "b|c", {"source": "EN_gb", "target": "fr"}),
     (
         "a.tmx",
         memory(unit("en: a", "fr: b"), unit("en: c", "de: d"), "<tu></tu>"),
-        [("a", "b"), ("c", ""), ("", "")],
+        "a|b, c|, |",
     ),
-    ("a.tmx", memory(unit("en: a", "en: b", "fr: c")), [("a", "c")]),
+    ("a.tmx", memory(unit("en: a", "en: b", "fr: c")), "a|c"),
     (
         "a.tmx",
         memory(
@@ -133,27 +134,27 @@ CASES: list[tuple[Any, ...]] = [
                 "fr: d\n<![CDATA[<e>]]>",
             )
         ),
-        [("ab c", "d <e>")],
+        "ab c|d <e>",
     ),
     (
         "a.tmx",
         memory(unit("en: caf&eacute;", "fr: b"), head='<!DOCTYPE tmx SYSTEM "tmx14.dtd">'),
-        [("caf&eacute;", "b")],
+        "caf&eacute;|b",
     ),
-    ("a.tmx", memory(unit("en: &#233;", "fr: é")).decode().encode("utf-16"), [("é", "é")]),
+    ("a.tmx", memory(unit("en: &#233;", "fr: é")).decode().encode("utf-16"), "é|é"),
     (
         "a.tmx",
         b'<?xml version="1.0" encoding="iso-8859-1"?>'
         + memory(unit("en: a", "fr: é")).decode().encode("latin1"),
-        [("a", "é")],
+        "a|é",
     ),
     (
         "a.tmx",
         b'<tmx><body><tu><note>x</note><tuv lang="en"><prop>y</prop><seg>a</seg></tuv><tuv '
         b'lang="fr"><seg/></tuv></tu></body></tmx>',
-        [("a", "")],
+        "a|",
     ),
-    ("a.tmx", memory(), []),
+    ("a.tmx", memory(), ""),
 ]
 
 
@@ -164,32 +165,32 @@ def test_pairs(
     name: str,
     content: bytes,
     layout: dict[str, Any],
-    pairs: list[tuple[str, str]],
+    pairs: str | list[Pair],
     packed: str,
 ) -> None:
     path = tmp_path / (name + packed)
     path.write_bytes(PACK[packed](content))
-    assert read(path, **layout) == pairs
+    assert read(path, **layout) == (pairs_of(pairs) if isinstance(pairs, str) else pairs)
 
 
 TABLES: list[tuple[Any, ...]] = [
     (
         table(source=["a\nb", None, ""], target=["c", "d", "\u2028é"]),
-        [("a b", "c"), ("", "d"), ("", " é")],
+        "a b|c, |d, | é",
     ),
-    (table(id=[1], translation=[{"en": "a", "fr": "b", "de": "c"}]), [("a", "b")]),
+    (table(id=[1], translation=[{"en": "a", "fr": "b", "de": "c"}]), "a|b"),
     (
         table(translation=[{"en": "a", "fr": None}, None, {"en": "b", "fr": "c"}]),
-        [("a", ""), ("", ""), ("b", "c")],
+        "a|, |, b|c",
     ),
-    (table(nl=["a"], x=[{"sv.x": 1, "sv": {"y": "b"}}]), [("b", "a")], {"source": "x.sv.y", "target": "nl"}),
+    (table(nl=["a"], x=[{"sv.x": 1, "sv": {"y": "b"}}]), "b|a", {"source": "x.sv.y", "target": "nl"}),
     (
         pa.table(
             {"en": pa.array(["a", "b"] * 3).dictionary_encode(), "fr": pa.array(["c"] * 6, pa.large_string())}
         ),
-        [("a", "c"), ("b", "c")] * 3,
+        "a|c, b|c, a|c, b|c, a|c, b|c",
     ),
-    (table(en=pa.array([], pa.string()), fr=pa.array([], pa.string())), []),
+    (table(en=pa.array([], pa.string()), fr=pa.array([], pa.string())), ""),
     (
         table(en=[str(n) for n in range(5000)], fr=[str(-n) for n in range(5000)]),
         [(str(n), str(-n)) for n in range(5000)],
@@ -199,9 +200,10 @@ TABLES: list[tuple[Any, ...]] = [
 
 @pytest.mark.parametrize(("content", "pairs", "layout"), laid_out(TABLES))
 def test_pairs_of_tables(
-    tmp_path: Path, content: pa.Table, layout: dict[str, Any], pairs: list[tuple[str, str]]
+    tmp_path: Path, content: pa.Table, layout: dict[str, Any], pairs: str | list[Pair]
 ) -> None:
     """The same rows from Parquet, from a folder of its files, and from datasets of one file and of three."""
+    pairs = pairs_of(pairs) if isinstance(pairs, str) else pairs
     assert read(write_parquet(tmp_path / "a.parquet", content, row_group_size=3), **layout) == pairs
     (tmp_path / "parts").mkdir()
     half = len(content) // 2

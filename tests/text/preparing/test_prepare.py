@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from pairs import Pair, pairs_of
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
@@ -29,16 +30,9 @@ from rnnsearch.text.preparing.prepare import prepare, prepare_texts
 from rnnsearch.text.store.corpus import Corpus, Pairs
 from rnnsearch.text.tokenise import Tokeniser
 
-Pair = tuple[str, str]
-
 
 def settings(**values: object) -> DataSettings:
     return DataSettings.model_validate({"tokeniser": "space", "max_ratio": 0, **values})
-
-
-def pairs_of(text: str) -> list[Pair]:
-    """ "a b|x, c|" → [("a b", "x"), ("c", "")]"""
-    return [tuple(pair.split("|")) for pair in text.split(", ")]  # type: ignore[misc]
 
 
 def write(path: Path, lines: list[str]) -> Path:
