@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from rnnsearch.translation.outputs import run_checksum
 from rnnsearch.translation.outputs_file import (
     FORMAT,
     Done,
+    Header,
     OutputLine,
     completed,
     discard,
@@ -35,7 +36,7 @@ from rnnsearch.translation.sentence_search import END
 from rnnsearch.translation.translator import Translator
 from rnnsearch.translation.word_aligner import Aligned, WordAligner
 
-NO_WEIGHTS = np.zeros((0, 2), dtype=np.float32)
+NO_WEIGHTS = np.zeros((0, 3), dtype=np.float32)
 
 
 def runs_key(runs: Sequence[str | Path], files: Sequence[Path]) -> str:
@@ -98,13 +99,14 @@ class AnswerFile:
         self.journal.unlink()
 
 
-class SourceLine(NamedTuple):
-    """number: counted from 0. words: the source tokens of its translation. ids: how many it has."""
+class Line(NamedTuple):
+    """A line or a pair to be answered. number: counted from 0. words: by which the journal knows it again, as
+    the source tokens of a translation."""
 
     number: int
-    text: str
+    given: Any
     words: list[str]
-    ids: int
+    length: int
 
 
 def translated_into(
@@ -124,15 +126,15 @@ def translated_into(
     journal. done: told after each batch.
     """
 
-    def read() -> Iterator[SourceLine]:
+    def read() -> Iterator[Line]:
         for number, text in enumerate(lines):
             parts = translator.parts(text, number + 1, search)
             words = [word for part in parts for word in part.words]
-            yield SourceLine(number, text, [*words, END], sum(len(part.ids) for part in parts))
+            yield Line(number, text, [*words, END], sum(len(part.ids) for part in parts))
 
-    def work(batch: Sequence[SourceLine]) -> list[OutputLine]:
+    def work(batch: Sequence[Line]) -> list[OutputLine]:
         made = []
-        results = translator.translate([line.text for line in batch], **search.model_dump())
+        results = translator.translate([line.given for line in batch], **search.model_dump())
         for line, result in zip(batch, results, strict=True):
             # Most of the journal would be weights, and without links nobody reads them.
             weights = result.alignment if aligned else np.zeros_like(result.alignment)
@@ -140,30 +142,9 @@ def translated_into(
             made.append(OutputLine(line.number, kept, answer=answer(line.number, result)))
         return made
 
-    def fits(line: SourceLine, output: OutputLine) -> bool:
-        return line.words == output.translation.source_tokens
-
-    header = {"key": answers.key, "kind": "answers", "search": search.model_dump()}
-    outputs = completed(
-        answers.journal,
-        header,
-        read(),
-        search.batch_size,
-        attrgetter("ids"),
-        work,
-        fits,
-        done,
-        answers.finish,
-    )
+    about = {"kind": "answers", "search": search.model_dump()}
+    outputs = _answered(answers, about, read(), search.batch_size, work, done)
     return (output.translation for output in outputs)
-
-
-class NumberedPair(NamedTuple):
-    """number: from 0."""
-
-    number: int
-    source: str
-    target: str
 
 
 def aligned_into(
@@ -178,28 +159,38 @@ def aligned_into(
     answer: what the file gets for a pair of this number. done: told after each batch.
     """
 
-    def work(batch: Sequence[NumberedPair]) -> list[OutputLine]:
+    def work(batch: Sequence[Line]) -> list[OutputLine]:
         try:
-            found = list(aligner.align((pair.source, pair.target) for pair in batch))
+            found = list(aligner.align(line.given for line in batch))
         except InputError:
-            for pair in batch:  # a batch is not in the order of the text: which pair was it?
-                list(aligner.align([(pair.source, pair.target)], first=pair.number + 1))
+            for line in batch:  # a batch is not in the order of the text: which pair was it?
+                list(aligner.align([line.given], first=line.number + 1))
             raise
         made = []
-        for pair, one in zip(batch, found, strict=True):  # whole lines stand for words; weights are left out
-            kept = Translation(pair.target, [], [pair.source, END], 0.0, [], NO_WEIGHTS)
-            made.append(OutputLine(pair.number, kept, answer=answer(pair.number, one)))
+        for line, one in zip(batch, found, strict=True):  # weights are left out
+            kept = Translation("", [], line.words, 0.0, [], NO_WEIGHTS)
+            made.append(OutputLine(line.number, kept, answer=answer(line.number, one)))
         return made
 
-    def fits(pair: NumberedPair, output: OutputLine) -> bool:
-        kept = output.translation
-        return (kept.source_tokens, kept.text) == ([pair.source, END], pair.target)
+    lines = (
+        Line(number, pair, [*pair, END], max(map(len, pair))) for number, pair in enumerate(pairs)
+    )  # the two lines stand for words
+    return _answered(answers, {"kind": "links"}, lines, aligner.batch_size, work, done)
 
-    def length(pair: NumberedPair) -> int:
-        return max(len(pair.source), len(pair.target))
 
-    numbered = (NumberedPair(number, *pair) for number, pair in enumerate(pairs))
-    header = {"key": answers.key, "kind": "links"}
-    return completed(
-        answers.journal, header, numbered, aligner.batch_size, length, work, fits, done, answers.finish
-    )
+def _answered(
+    answers: AnswerFile,
+    about: Header,
+    lines: Iterable[Line],
+    batch_size: int,
+    work: Callable[[Sequence[Line]], list[OutputLine]],
+    done: Done,
+) -> Iterator[OutputLine]:
+    """Completes the journal, and the file after it. about: what the header says beside the key."""
+
+    def fits(line: Line, output: OutputLine) -> bool:
+        return line.words == output.translation.source_tokens
+
+    header = {"key": answers.key, **about}
+    length = attrgetter("length")
+    return completed(answers.journal, header, lines, batch_size, length, work, fits, done, answers.finish)

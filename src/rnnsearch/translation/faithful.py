@@ -87,32 +87,26 @@ class Faithful:
         if not sentence.words or not len(words):
             return list(words), alignment, list(confidence)
         made = list(map(_Word, words, alignment, confidence))
-        made = self._addresses(sentence, made)
-        made = self._numbers(sentence, made)
-        made = self._invented(sentence, made)
-        made = self._unread(sentence, made)
-        made = self._capitals(sentence, made)
+        for step in (self._addresses, self._numbers, self._invented, self._unread, self._capitals):
+            made = list(step(sentence, made))
         rows = np.stack([word.row for word in made]).astype(np.float32)
         return [word.text for word in made], rows, [word.confidence for word in made]
 
-    def _addresses(self, sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
+    def _addresses(self, sentence: EncodedSentence, made: list[_Word]) -> Iterator[_Word]:
         """Makes each run of words that read an address this address."""
-        result: list[_Word] = []
+        copied: set[int] = set()
         for place, run in _runs(made, lambda word: word.read):
             if place is None or not ADDRESS.fullmatch(sentence.words[place]):
-                result += run
-            elif not any(word.copied == place for word in result):
-                result.append(_copy(sentence.words[place], run, place))
-        return result
+                yield from run
+            elif place not in copied:
+                copied.add(place)
+                yield _copy(sentence.words[place], run, place)
 
-    def _numbers(self, sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
+    def _numbers(self, sentence: EncodedSentence, made: list[_Word]) -> Iterator[_Word]:
         """Replaces a number that the source lacks by the number that it was read from."""
         given = {place: _digits(word) for place, word in enumerate(sentence.words) if _digits(word)}
-        if not given:
-            return made
         written = {_digits(word.text) for word in made}
         written |= {"".join(_digits(word.text) for word in run) for _, run in _runs(made, _is_number)}
-        result: list[_Word] = []
         for number, run in _runs(made, _is_number):
             digits = "".join(_digits(word.text) for word in run)
             missing = [place for place, own in given.items() if own not in written]
@@ -120,33 +114,31 @@ class Faithful:
             place = max(missing, key=lambda place: row[place], default=None)
             wrong = number and digits not in given.values()
             if wrong and place is not None and row[place] > RARE * row[:-1].max() > 0:
-                result.append(_copy(sentence.words[place], run, place))
+                yield _copy(sentence.words[place], run, place)
                 written.add(given[place])
             else:
-                result += run
-        return result
+                yield from run
 
-    def _invented(self, sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
+    def _invented(self, sentence: EncodedSentence, made: list[_Word]) -> Iterator[_Word]:
         """Replaces `<unk>` and words that training's text never had; of several for one source word the
-        first."""
+        first. A word that read no source word stands for none."""
         sizes = self.source.word_ids(sentence.words)[1]
-        result: list[_Word] = []
+        copied: set[int | None] = set()
         for word in made:
-            if word.copied is not None or (UNKNOWN not in word.text and self.knows(word.text)):
-                result.append(word)
-                continue
             weights = word.row[:-1]
-            if not weights.any():  # it read no word, and stands for none
-                result.append(word)
+            known = UNKNOWN not in word.text and self.knows(word.text)
+            if word.copied is not None or known or not weights.any():
+                copied.add(word.copied)
+                yield word
                 continue
             rare = [place for place in range(len(weights)) if sizes[place] > 1]
             place = int(np.argmax(weights))
             likeliest = max(rare, key=lambda each: weights[each], default=place)
             place = likeliest if weights[likeliest] >= RARE * weights[place] else place
-            if not any(other.copied == place for other in result):
+            if place not in copied:
+                copied.add(place)
                 given = sentence.words[place]
-                result.append(_copy(self.dictionary.get(given, given), [word], place))
-        return result
+                yield _copy(self.dictionary.get(given, given), [word], place)
 
     def _unread(self, sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
         """Adds the source words that the network cannot read at all, such as emoji, where they are
@@ -161,7 +153,6 @@ class Faithful:
             row = np.zeros(len(sentence.words) + 1, dtype=np.float32)
             row[place] = 1
             before = [at for at, word in enumerate(made) if word.read is not None and word.read < place]
-            made = [*made]
             made.insert(before[-1] + 1 if before else 0, _Word(text, row, 1.0, place))
         return made
 

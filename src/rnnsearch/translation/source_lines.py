@@ -21,6 +21,14 @@ from rnnsearch.text.vocabulary import SPECIALS, UNK
 MOST_WORDS = 5_000
 """A longer line is refused: the alignment of its words would fill the memory."""
 
+FEWEST_LETTERS, ENOUGH_LETTERS = 20, 400
+"""Of ordinary words: fewer say nothing, and more are not looked at."""
+LIMIT = 1.1
+"""Subwords of the source language for each of the target language. Text in the source language has about 0.5
+(99.9 % of single sentences are below 0.9), text in the target language about 1.8 (99 % are above 1.1)."""
+
+_EXAMPLES = 5
+_LONGEST = 30
 _ENDS = frozenset(".!?…。！？؟।॥")
 _CLOSING = frozenset("\"'”’»)]}」』")
 
@@ -73,26 +81,7 @@ def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -
     """
     if len(parts) == 1:
         return parts[0]
-    others = min(len(part.alternatives) for part in parts)
-    alternatives = [_joined([part.alternatives[rank] for part in parts], text, []) for rank in range(others)]
-    return _joined(parts, text, alternatives)
-
-
-def nothing() -> Translation:
-    """Returns the translation of an empty line."""
-    return Translation("", [], [SPECIALS[0]], 0.0, [], np.zeros((0, 1), dtype=np.float32))
-
-
-def _cut_word(word: str, limit: int) -> list[str]:
-    """Cuts a word of more subwords than may be read at once. A subword has at least one letter, the first
-    perhaps none."""
-    size = max(1, limit - 1)
-    return [word[start : start + size] for start in range(0, len(word), size)]
-
-
-def _joined(
-    parts: Sequence[Translation], text: Callable[[Sequence[str]], str], alternatives: list[Translation]
-) -> Translation:
+    ranks = range(min(len(part.alternatives) for part in parts))
     tokens = [word for part in parts for word in part.tokens]
     source = [word for part in parts for word in part.source_tokens[:-1]] + [parts[-1].source_tokens[-1]]
     alignment = np.zeros((len(tokens), len(source)), dtype=np.float32)
@@ -110,20 +99,22 @@ def _joined(
         log_probabilities=[value for part in parts for value in part.log_probabilities],
         alignment=alignment,
         finished=all(part.finished for part in parts),
-        alternatives=alternatives,
+        alternatives=[joined([part.alternatives[rank] for part in parts], text) for rank in ranks],
         parts=len(parts),
         confidence=[value for part in parts for value in part.confidence],
     )
 
 
-FEWEST_LETTERS, ENOUGH_LETTERS = 20, 400
-"""Of ordinary words: fewer say nothing, and more are not looked at."""
-LIMIT = 1.1
-"""Subwords of the source language for each of the target language. Text in the source language has about 0.5
-(99.9 % of single sentences are below 0.9), text in the target language about 1.8 (99 % are above 1.1)."""
+def nothing() -> Translation:
+    """Returns the translation of an empty line."""
+    return Translation("", [], [SPECIALS[0]], 0.0, [], np.zeros((0, 1), dtype=np.float32))
 
-_EXAMPLES = 5
-_LONGEST = 30
+
+def _cut_word(word: str, limit: int) -> list[str]:
+    """Cuts a word of more subwords than may be read at once. A subword has at least one letter, the first
+    perhaps none."""
+    size = max(1, limit - 1)
+    return [word[start : start + size] for start in range(0, len(word), size)]
 
 
 def noted(
