@@ -36,7 +36,7 @@ from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import READOUTS
 from rnnsearch.records import Translation
-from rnnsearch.studies.study import read_plan
+from rnnsearch.studies.study import open_study
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.translation.beam import beam_search
 from rnnsearch.translation.forced import forced_decoding
@@ -232,7 +232,7 @@ def test_toml_blocks_are_recipes_or_studies(name: str, tmp_path: Path) -> None:
     for block in blocks(PAGES[name], "toml"):
         if "variants" in tomllib.loads(block):
             (tmp_path / "study.toml").write_text(block, "utf-8")
-            read_plan(tmp_path / "study.toml")
+            open_study(tmp_path / "study.toml")
         else:
             validated(tomllib.loads(block), name)
 

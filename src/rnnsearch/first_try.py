@@ -27,9 +27,8 @@ from rnnsearch.drawing.curves import Curve, curve_figure
 from rnnsearch.drawing.figures import inline_svg
 from rnnsearch.drawing.page import render
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.test_set import read_test_set
+from rnnsearch.evaluation.test_set import NamedRun, read_test_set
 from rnnsearch.model.layers import fastest_precision
-from rnnsearch.report.arguments import NamedRun
 from rnnsearch.report.make import make_report
 from rnnsearch.system.files import checksum, write_text
 from rnnsearch.system.folders import whole_folder

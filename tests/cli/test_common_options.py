@@ -104,12 +104,12 @@ def test_settings_are_listed(command: Command) -> None:
 
 def test_built_in_recipes_and_studies_are_printed(command: Command, tmp_path: Path) -> None:
     from rnnsearch.config import load_config
-    from rnnsearch.studies.study import read_plan
+    from rnnsearch.studies.study import open_study
 
     (tmp_path / "mine.toml").write_text(command("settings --recipe multi30k").out)
     assert load_config(tmp_path / "mine.toml") == load_config("multi30k")
     (tmp_path / "study.toml").write_text(command("settings --study alignment").out)
-    assert read_plan(tmp_path / "study.toml").study == read_plan("alignment").study
+    assert open_study(tmp_path / "study.toml").study == open_study("alignment").study
 
 
 def files(folder: Traversable) -> Iterator[Traversable]:

@@ -7,7 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from rnnsearch.evaluation.alignment_behaviour import Behaviour, coverage, jumps, left_out, too_often, whole
+from rnnsearch.evaluation.alignment_behaviour import (
+    behaviour,
+    coverage,
+    jumps,
+    left_out,
+    shares,
+    too_often,
+    whole,
+)
 from rnnsearch.word_links import Link
 
 # Three source words and the end of sentence. Coverage by hand: 2.55, 0.15, 0.25, 0.05.
@@ -49,14 +57,9 @@ def test_jumps(links: list[Link], expected: list[float]) -> None:
 
 
 def test_one_sentence() -> None:
-    found = Behaviour.of(WEIGHTS, LINKS, reverse=[(0, 0), (1, 1)])
-    assert (found.source_words, found.target_words, found.under, found.over) == (
-        3,
-        3,
-        1,
-        1,
-    )  # the end of sentence is no word
-    assert found.shares() == pytest.approx(
+    found = behaviour(WEIGHTS, LINKS, reverse=[(0, 0), (1, 1)])
+    assert (found["under_translated"], found["over_translated"]) == ((1, 3), (1, 3))  # its end is no word
+    assert shares(found) == pytest.approx(
         {
             "entropy": sum(ENTROPIES) / 3,
             "under_translated": 1 / 3,
@@ -65,7 +68,7 @@ def test_one_sentence() -> None:
             "agreement": 2 * 1 / (3 + 2),
         }
     )
-    assert "agreement" not in Behaviour.of(WEIGHTS, LINKS).shares()
+    assert "agreement" not in shares(behaviour(WEIGHTS, LINKS))
 
 
 def test_sums_over_sentences_weigh_words_not_sentences() -> None:
@@ -78,9 +81,9 @@ def test_sums_over_sentences_weigh_words_not_sentences() -> None:
             [0.0, 0.0, 0.0, 1.0],
         ]
     )
-    other = Behaviour.of(hard, [(2, 0), (1, 1), (1, 2), (1, 3)])  # jumps −1, 0, 0; coverage 0, 3, 1
-    together = whole([Behaviour.of(WEIGHTS, LINKS), other])
-    assert together.shares() == pytest.approx(
+    other = behaviour(hard, [(2, 0), (1, 1), (1, 2), (1, 3)])  # jumps −1, 0, 0; coverage 0, 3, 1
+    together = whole([behaviour(WEIGHTS, LINKS), other])
+    assert shares(together) == pytest.approx(
         {
             "entropy": sum(ENTROPIES) / 8,
             "under_translated": 2 / 6,
@@ -91,9 +94,9 @@ def test_sums_over_sentences_weigh_words_not_sentences() -> None:
 
 
 def test_nothing_at_all() -> None:
-    empty = Behaviour.of(np.zeros((0, 1)), [])
-    assert empty == whole([]) == Behaviour()
-    assert empty.shares() == {
+    empty = behaviour(np.zeros((0, 1)), [], [])
+    assert empty == whole([empty, empty])
+    assert shares(empty) == {
         "entropy": 0.0,
         "under_translated": 0.0,
         "over_translated": 0.0,

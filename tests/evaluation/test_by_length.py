@@ -8,8 +8,7 @@ import sacrebleu
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.bleu import bleu_statistics
-from rnnsearch.evaluation.by_length import buckets, by_length, windows
-from rnnsearch.evaluation.statistics import ratio
+from rnnsearch.evaluation.statistics import buckets, by_length, ratio, windows
 
 LENGTHS = [0, 1, 10, 11, 20, 21, 60, 61, 62, 300]
 
@@ -64,7 +63,7 @@ def test_the_score_of_a_bucket_is_that_of_its_lines() -> None:
     assert [point.value for point in points[:3]] == pytest.approx(expected)
     assert [point.sentences for point in points] == [2, 1, 1, 0, 0, 0, 0]
     assert (points[3].value, points[3].low, points[3].high) == (None, None, None)
-    assert (points[0].shortest, points[0].longest, points[0].low, points[0].high) == (1, 10, None, None)
+    assert (str(points[0].words), points[0].low, points[0].high) == ("1–10", None, None)
 
 
 def test_bands_hold_the_score_and_narrow_with_more_sentences() -> None:

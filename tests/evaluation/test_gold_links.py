@@ -35,11 +35,6 @@ def gold(sure: set[Link], possible: set[Link] | None = None) -> GoldLinks:
     return GoldLinks(frozenset(sure), frozenset(possible or ()))
 
 
-def test_possible_always_includes_sure() -> None:
-    assert gold({(0, 0)}, {(1, 1)}).possible == {(0, 0), (1, 1)}
-    assert gold({(0, 0)}).possible == {(0, 0)}
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

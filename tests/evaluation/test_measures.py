@@ -79,7 +79,7 @@ SECOND = System(
 def everything() -> Measures:
     wanted = Wanted(ter=True, by_length=True, window=(2, 1), significance=OF_TEXTS, samples=50)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rnnsearch.evaluation.by_length.windows.__defaults__", (10, 1, 2))  # the fewest
+        patch.setattr("rnnsearch.evaluation.statistics.windows.__defaults__", (10, 1, 2))  # the fewest
         return measure(TEST, [FIRST, SECOND], wanted)
 
 
@@ -122,15 +122,17 @@ def test_likelihood_is_that_of_the_models(everything: Measures) -> None:
 
 
 def test_every_metric_is_given_by_length(everything: Measures) -> None:
-    found = {(point.system, point.metric, point.shortest): point for point in everything.by_length}
+    found = {(point.system, point.metric, str(point.words)): point for point in everything.by_length}
     both, models = ("BLEU", "chrF2", "TER", "length ratio"), ("NLL per word",)
-    starts = range(1, 62, 10)
+    starts = ("1–10", "11–20", "21–30", "31–40", "41–50", "51–60", "61+")
     assert set(found) == {*product(("erste", "zweite"), both, starts), *product(("zweite",), models, starts)}
     assert [stretch.sentences for stretch in everything.buckets] == [2, 2]
-    assert found["erste", "BLEU", 1].value == sacrebleu.corpus_bleu(FIRST.texts[:2], [REFERENCES[:2]]).score
-    assert found["zweite", "NLL per word", 11].value == 28 / 16
-    assert {(point.shortest, point.longest, point.sentences) for point in everything.windows} == {
-        *((5, 6, 2), (6, 7, 2), (12, 13, 2))
+    assert (
+        found["erste", "BLEU", "1–10"].value == sacrebleu.corpus_bleu(FIRST.texts[:2], [REFERENCES[:2]]).score
+    )
+    assert found["zweite", "NLL per word", "11–20"].value == 28 / 16
+    assert {(str(point.words), point.sentences) for point in everything.windows} == {
+        *(("5–6", 2), ("6–7", 2), ("12–13", 2))
     }
 
 

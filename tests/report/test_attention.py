@@ -8,19 +8,18 @@ import numpy as np
 import pytest
 
 from rnnsearch.drawing.figures import Album
-from rnnsearch.evaluation.alignment_behaviour import Behaviour
+from rnnsearch.evaluation.alignment_behaviour import behaviour, shares
 from rnnsearch.evaluation.measures import Measures
 from rnnsearch.evaluation.test_set import RunAnswers, System
 from rnnsearch.evaluation.test_set import TestSet as Texts
 from rnnsearch.records import Translation
 from rnnsearch.report.attention import (
-    left_out,
+    COUNTS,
+    faults,
     longest_gap,
     outcomes,
-    too_often,
     unknown_positions,
     unknown_section,
-    written_again,
 )
 from rnnsearch.report.part import Part
 from rnnsearch.run import Run
@@ -34,20 +33,15 @@ def translation(source: str, target: str, weights: list[list[float]]) -> Transla
 
 def test_words_left_out_and_words_attended_to_too_often() -> None:
     found = translation("old men , see", "x x x", [[0.9, 0.0, 0.0, 0.1, 0.0]] * 3)
-    assert left_out(found) == [1]  # the comma is not missed, and `see` has 0.3
-    assert too_often(found) == [0]
-    assert (
-        Behaviour.of(found.alignment, found.links()).shares()["over_translated"] == 1 / 4
-    )  # one definition, in `rnnsearch align` too
-    assert (
-        Behaviour.of(found.alignment, found.links()).shares()["under_translated"] == 2 / 4
-    )  # there the comma counts
+    assert faults(found).left_out == [1]  # the comma is not missed, and `see` has 0.3
+    assert faults(found).too_often == [0]
+    shown = shares(behaviour(found.alignment, found.links()))  # one definition, in `rnnsearch align` too
+    assert (shown["over_translated"], shown["under_translated"]) == (1 / 4, 2 / 4)  # there the comma counts
 
 
 def test_nothing_written_leaves_everything_out() -> None:
     empty = Translation("", [], ["a", "b", "</s>"], 0.0, [], np.zeros((0, 3), dtype=np.float32))
-    assert left_out(empty) == [0, 1]
-    assert written_again(empty) == []
+    assert faults(empty) == ([0, 1], [], [], [])
 
 
 @pytest.mark.parametrize(
@@ -59,8 +53,8 @@ def test_the_longest_gap(positions: list[int], expected: int) -> None:
 
 def test_a_word_is_written_again_only_from_the_same_source_word() -> None:
     on_a, on_b = [0.8, 0.1, 0.1], [0.1, 0.8, 0.1]
-    assert written_again(translation("a b", "le le LE", [on_a, on_b, on_a])) == [2]
-    assert written_again(translation("a b", ", , le", [on_a, on_a, on_a])) == []  # punctuation may repeat
+    assert faults(translation("a b", "le le LE", [on_a, on_b, on_a])).again == [2]
+    assert faults(translation("a b", ", , le", [on_a, on_a, on_a])).again == []  # punctuation may repeat
 
 
 def answers(run: Path, source: str, target: str, aligned: list[int]) -> RunAnswers:
@@ -80,9 +74,11 @@ def part(run: RunAnswers) -> Part:
 
 def test_every_unknown_word_is_followed(tiny_run: Path) -> None:
     # The qq's are in no vocabulary; `the` is.
-    found = outcomes(answers(tiny_run, "the qqa qqb qqc", "le <unk> chien de <unk>", [0, 1, 2, 2, 0]))
-    assert (found.unknown, found.as_unknown, found.as_words, found.left_out, found.written) == (3, 1, 1, 1, 2)
-    assert {word: dict(counter) for word, counter in found.of_word.items()} == {
+    counts, of_word = outcomes(
+        answers(tiny_run, "the qqa qqb qqc", "le <unk> chien de <unk>", [0, 1, 2, 2, 0])
+    )
+    assert [counts[count] for count in COUNTS] == [3, 1, 1, 1, 2]
+    assert {word: dict(counter) for word, counter in of_word.items()} == {
         "qqa": {"<unk>": 1},
         "qqb": {"chien de": 1},
         "qqc": {"": 1},

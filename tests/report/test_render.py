@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from rnnsearch.drawing.document import (
+from rnnsearch.drawing.page import (
     Column,
     Document,
     Paragraph,
@@ -19,10 +19,11 @@ from rnnsearch.drawing.document import (
     SentenceText,
     Table,
     Word,
+    as_html,
+    as_markdown,
     every_table,
 )
-from rnnsearch.drawing.document import Picture as Shown
-from rnnsearch.drawing.page import as_html, as_markdown
+from rnnsearch.drawing.page import Picture as Shown
 from rnnsearch.report.make import as_csv, as_json
 
 TABLE = Table(

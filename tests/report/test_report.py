@@ -14,15 +14,13 @@ import pytest
 from command_line import Command
 from html_elements import Elements
 
-from rnnsearch.drawing.document import Document
 from rnnsearch.drawing.figures import Album
-from rnnsearch.drawing.page import as_html
+from rnnsearch.drawing.page import Document, as_html
 from rnnsearch.evaluation.alignment_error import alignment_error
 from rnnsearch.evaluation.bleu import bleu, chrf_statistics
 from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
-from rnnsearch.evaluation.test_set import RunAnswers
+from rnnsearch.evaluation.test_set import RunAnswers, read_test_sets
 from rnnsearch.report import learning
-from rnnsearch.report.arguments import read_test_sets
 from rnnsearch.report.make import make_report
 from rnnsearch.translation.outputs import open_run
 from rnnsearch.translation.translator import Translator

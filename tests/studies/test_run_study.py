@@ -22,8 +22,8 @@ from rnnsearch.evaluation.alignment_error import alignment_error
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
 from rnnsearch.studies import runs
-from rnnsearch.studies.run_study import Finished, StudyOptions, current_states, run_study
-from rnnsearch.studies.scores import ResultRows
+from rnnsearch.studies.run_study import Finished, current_states, run_study
+from rnnsearch.studies.scores import Results
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.training.checkpoint import read_progress
 from rnnsearch.translation.outputs_file import count_outputs, read_outputs
@@ -70,7 +70,7 @@ def silent(text: str) -> None:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Finished]:
     """A folder with study.toml and out, and what came out."""
     folder = tmp_path_factory.mktemp("study")
-    return folder, run_study(study_in(folder, STUDY), StudyOptions(side_by_side=2), say=silent)
+    return folder, run_study(study_in(folder, STUDY), say=silent, side_by_side=2)
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_rows_say_what_the_files_say(finished: tuple[Path, Finished]) -> None:
         forced = list(read_outputs(file))
         assert scores["nll"] == pytest.approx(-sum(line.translation.score for line in forced) / 70)
         (made,) = (out / "translations" / name).glob("test.translations.*.jsonl")
-        seconds = ResultRows(out / "results.jsonl").rows[name]["tests"]["test"]["seconds"]
+        seconds = Results(study_in(finished[0], STUDY)).rows[name]["tests"]["test"]["seconds"]
         assert seconds == pytest.approx(sum(line.seconds for line in read_outputs(made)))
         links = (
             [line.translation.links() for line in forced],
@@ -156,7 +156,7 @@ def test_what_is_finished_is_not_done_again(copy: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(runs, "_start", refuse)
     (copy / "out" / "index.html").unlink()
     before = {path: path.read_bytes() for path in (copy / "out").rglob("*") if path.is_file()}
-    run_study(study_in(copy, STUDY), StudyOptions(only=["additive", "general"]), say=silent)
+    run_study(study_in(copy, STUDY), only=["additive", "general"], say=silent)
     (copy / "out" / "index.html").unlink()  # its date is today's
     assert {path: path.read_bytes() for path in (copy / "out").rglob("*") if path.is_file()} == before
 
@@ -179,7 +179,7 @@ def test_what_is_finished_is_not_done_again(copy: Path, monkeypatch: pytest.Monk
 )
 def test_other_settings_are_refused(copy: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        run_study(study_in(copy, STUDY.replace(old, new)), StudyOptions(), say=silent)
+        run_study(study_in(copy, STUDY.replace(old, new)), say=silent)
 
 
 def test_more_updates_are_more_to_do(copy: Path) -> None:
@@ -199,20 +199,20 @@ def test_a_folder_of_others_is_adopted(copy: Path, monkeypatch: pytest.MonkeyPat
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     weights = (out / "runs" / "additive" / "checkpoints" / "last.safetensors").read_bytes()
     with pytest.raises(InputError, match=r"was prepared from 300 pairs, and corpus\.pairs is 290"):
-        run_study(study_in(copy, STUDY.replace("pairs = 300", "pairs = 290")), StudyOptions(), say=silent)
-    run_study(study_in(copy, STUDY), StudyOptions(only=["additive"]), say=silent)
+        run_study(study_in(copy, STUDY.replace("pairs = 300", "pairs = 290")), say=silent)
+    run_study(study_in(copy, STUDY), only=["additive"], say=silent)
     assert untimed(out) == expected
     assert (out / "runs" / "additive" / "checkpoints" / "last.safetensors").read_bytes() == weights
 
 
 def test_two_commands_in_one_folder(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rnnsearch.studies.study_folder.WAIT", 0.2)
+    monkeypatch.setattr("rnnsearch.studies.study.WAIT", 0.2)
     said: list[str] = []
     with (
         study_in(copy, STUDY).locked(silent),
         pytest.raises(InputError, match="another command is at work here"),
     ):
-        run_study(study_in(copy, STUDY), StudyOptions(), say=said.append)
+        run_study(study_in(copy, STUDY), say=said.append)
     assert "waiting" in said[0]
 
 
@@ -293,7 +293,7 @@ def test_a_system_may_not_have_a_run_s_name(tmp_path: Path) -> None:
     """Found before anything is trained, since the table and the report could not tell them apart."""
     text = f'{STUDY}\n[tests.other]\nsource = "a.en"\nreference = "a.fr"\nsystems = {{general = "b.fr"}}\n'
     with pytest.raises(InputError, match="the system general has the name of a run"):
-        run_study(study_in(tmp_path, text), StudyOptions(), say=silent)
+        run_study(study_in(tmp_path, text), say=silent)
     assert not (tmp_path / "out").exists()
 
 

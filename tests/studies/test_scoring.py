@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,8 @@ from rnnsearch.config import load_config
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
-from rnnsearch.studies.scores import Scorer
-from rnnsearch.studies.study_folder import StudyFolder, StudyRun
+from rnnsearch.studies.scores import Results
+from rnnsearch.studies.study import StudyRun
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
@@ -24,6 +25,7 @@ from rnnsearch.translation.outputs_file import OutputLine, as_line
 from rnnsearch.word_links import parse_links
 
 STUDY = """
+both_directions = true
 [corpus]
 train = ["train.en", "train.fr"]
 [settings.data]
@@ -37,26 +39,29 @@ gold = "gold"
 LONG = " ".join(f"w{number}" for number in range(41))
 
 
-def scorer(folder: Path, lines: dict[str, list[str]], tokeniser: str = "space") -> Scorer:
+def results(folder: Path, lines: dict[str, list[str]], tokeniser: str = "space") -> Results:
     for name, content in lines.items():
         (folder / name).write_text("".join(f"{line}\n" for line in content), "utf-8")
-    return Scorer(study_in(folder, STUDY.replace('"space"', f'"{tokeniser}"')))
+    return Results(study_in(folder, STUDY.replace('"space"', f'"{tokeniser}"')))
 
 
-def run(folder: Path, name: str, reverse: bool = False, tokeniser: str = "space") -> StudyRun:
-    """A run that was never trained: its weights are a name."""
-    path = folder / name
+def run(results: Results, reverse: bool = False, tokeniser: str = "space") -> StudyRun:
+    """A run of the study that was never trained: its weights are a name."""
+    found = results.folder.runs[reverse]
+    path, name = found.path, found.name
     if not path.exists():
         codec = Codec(Tokeniser(tokeniser, ""), Vocabulary("abcdxyz"))
         settings = load_config(overrides=[f"data.tokeniser={tokeniser}"])
         Run.create(path, settings, codec, codec).model_path.write_text(name, "utf-8")
-    return StudyRun(name, "one", 1, path, reverse)
+    return found
 
 
-def written(scorer: Scorer, run: StudyRun, kind: Kind, found: list[tuple[str, float, int, str, str]]) -> None:
+def written(
+    results: Results, run: StudyRun, kind: Kind, found: list[tuple[str, float, int, str, str]]
+) -> None:
     """Outputs by hand: of each sentence (text, log p, ids, links by α, links by the posterior)."""
-    test = scorer.folder.tests["news"].read(run.reverse)
-    path = open_run(run.name, run.path).path(scorer.folder.outputs, test, kind)
+    test = results.folder.read_test("news", run.reverse)
+    path = open_run(run.name, run.path).path(results.folder.outputs, test, kind)
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps({"key": "by hand", "parameters": 7})]
     for number, (text, score, ids, links, known) in enumerate(found):
@@ -87,15 +92,14 @@ def test_scores_by_hand(tmp_path: Path) -> None:
     sure.
     """
     lines = {"news.en": ["a b c", LONG], "news.fr": ["x y v", "z"], "gold": ["0-0 1-1 0?1", ""]}
-    ours, forward, reverse = (
-        scorer(tmp_path, lines),
-        run(tmp_path, "one"),
-        run(tmp_path, "one.reverse", reverse=True),
-    )
+    ours = results(tmp_path, lines)
+    forward, reverse = run(ours), run(ours, reverse=True)
     written(ours, forward, Kind.TRANSLATIONS, [("x y", 0.0, 1, "", ""), ("u", 0.0, 1, "", "")])
     written(ours, forward, Kind.POSTERIOR, [("", -6.0, 3, "0-0 1-1 2-2", "2-0"), ("", -3.0, 1, "", "")])
     written(ours, reverse, Kind.POSTERIOR, [("", -1.0, 4, "0-0 1-1", "0-2 1-1"), ("", -1.0, 42, "", "")])
-    found = ours.statistics(forward, "news", reverse)
+    assert "aer_symmetrised" not in ours.statistics(forward, "news")
+    ours.add({"run": reverse.name, "status": "done"})
+    found = ours.statistics(forward, "news")
     value = {metric: statistics.score().value for metric, statistics in found.items()}
     assert (value["nll"], value["nll_per_word"]) == (4.5, 9 / 10)
     assert (value["aer"], value["precision"], value["recall"]) == pytest.approx((1 / 5, 2 / 3, 1.0))
@@ -104,21 +108,20 @@ def test_scores_by_hand(tmp_path: Path) -> None:
     assert value["bleu"] == bleu(["x y", "u"], ["x y v", "z"]).value
     assert value["bleu_long"] == bleu(["u"], ["z"]).value
     assert len(found["bleu_long"]) == 1
-    assert "aer_symmetrised" not in ours.statistics(forward, "news")
     assert set(ours.statistics(reverse, "news")) == {"nll", "nll_per_word"}
 
 
 def test_what_a_row_is_from_is_told_from_its_files(tmp_path: Path) -> None:
     lines = {"news.en": ["a b c", "d"], "news.fr": ["x y", "z"], "gold": ["0-0", ""]}
-    ours, forward = scorer(tmp_path, lines), run(tmp_path, "one")
-    reverse = run(tmp_path, "one.reverse", reverse=True)
-    prints = [ours.fingerprint(forward), ours.fingerprint(forward, reverse)]
-    study = ours.folder.plan.study.model_copy(update={"symmetrisation": "union"})
-    union = StudyFolder(ours.folder.plan._replace(study=study), ours.folder.path)
-    prints.append(Scorer(union).fingerprint(forward, reverse))
+    ours = results(tmp_path, lines)
+    forward, reverse = run(ours), run(ours, reverse=True)
+    prints = [ours.fingerprint(forward)]
+    ours.add({"run": reverse.name, "status": "done"})
+    prints.append(ours.fingerprint(forward))
+    study = ours.folder.study.model_copy(update={"symmetrisation": "union"})
+    prints.append(Results(replace(ours.folder, study=study)).fingerprint(forward))
     for name, line in (("gold", "0-0 1-1"), ("news.fr", "x u"), ("news.en", "a b b")):
-        scorer(tmp_path, {name: [line, lines[name][1]]})
-        prints.append(ours.fingerprint(forward))
+        prints.append(results(tmp_path, {name: [line, lines[name][1]]}).fingerprint(forward))
     forward.path.joinpath("model.safetensors").write_text("other weights", "utf-8")
     assert len({*prints, ours.fingerprint(forward)}) == 7
 
@@ -131,10 +134,8 @@ def test_gold_links_count_given_words_or_the_tokenisers_words(tmp_path: Path) ->
         (["0-0 1-1", "0-1"], [[0.0, 4.0], [0.0, 2.0]]),
         (["0-0 1-1 2-2", "0-0"], [[0.0, 6.0], [2.0, 2.0]]),
     ):
-        ours, forward = (
-            scorer(tmp_path, lines | {"gold": gold}, "moses"),
-            run(tmp_path, "one", tokeniser="moses"),
-        )
+        ours = results(tmp_path, lines | {"gold": gold}, "moses")
+        forward = run(ours, tokeniser="moses")
         written(ours, forward, Kind.TRANSLATIONS, [("x", 0.0, 1, "", ""), ("z", 0.0, 1, "", "")])
         written(ours, forward, Kind.POSTERIOR, [("", -1.0, 4, "0-0 1-1 2-2", ""), ("", -1.0, 3, "0-1", "")])
         assert ours.statistics(forward, "news")["aer"].values.tolist() == expected

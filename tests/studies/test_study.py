@@ -11,8 +11,9 @@ import tomli_w
 from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
 from rnnsearch.studies import study
-from rnnsearch.studies.study import CorpusFiles, Plan, Study, Variant, read_plan, study_names
-from rnnsearch.studies.study_folder import StudyFolder
+from rnnsearch.studies.study import CorpusFiles, Study, StudyFolder, Variant, open_study, study_names
+
+Plan = Callable[..., StudyFolder]
 
 SMALL = """
 recipe = "demo"
@@ -31,22 +32,22 @@ reference = "news.fr"
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> Callable[..., Plan]:
-    """plan(text, …) reads a study file with that text."""
+def plan(tmp_path: Path) -> Plan:
+    """plan(text, …) reads a study file with that text; its folder is `out`."""
 
-    def read(text: str, *arguments: object, **named: object) -> Plan:
+    def read(text: str, *arguments: object, **named: object) -> StudyFolder:
         (tmp_path / "study.toml").write_text(text, "utf-8")
-        return read_plan(tmp_path / "study.toml", *arguments, **named)  # type: ignore[arg-type]
+        return open_study(tmp_path / "study.toml", tmp_path / "out", *arguments, **named)  # type: ignore[arg-type]
 
     return read
 
 
 @pytest.mark.parametrize("name", study_names())
 def test_built_in_studies_can_be_read(name: str) -> None:
-    assert read_plan(name).study.variants
+    assert open_study(name).study.variants
 
 
-def test_recipe_then_settings_then_variant_then_overrides(plan: Callable[..., Plan]) -> None:
+def test_recipe_then_settings_then_variant_then_overrides(plan: Plan) -> None:
     text = """
     recipe = "demo"
     [corpus]
@@ -60,20 +61,20 @@ def test_recipe_then_settings_then_variant_then_overrides(plan: Callable[..., Pl
     recipe = "rnnencdec-30"
     """
     found = plan(text, overrides=("model.alignment_size=32", "data.minimum_count=2"))
-    one, two = found.settings["one"].model, found.settings["two"].model
+    one, two = found.variants["one"].model, found.variants["two"].model
     assert (one.maxout_size, one.embedding_size, one.hidden_size, one.alignment_size) == (64, 10, 21, 32)
     assert (two.maxout_size, two.embedding_size, two.hidden_size, two.alignment_size) == (500, 10, 11, 32)
-    assert (two.alignment, two.encoder, found.settings["two"].training.max_length) == ("fixed", "forward", 30)
+    assert (two.alignment, two.encoder, found.variants["two"].training.max_length) == ("fixed", "forward", 30)
     assert (found.data.vocabulary_size, found.data.minimum_count) == (77, 2)
 
 
-def test_a_recipe_lies_beside_its_study(plan: Callable[..., Plan], tmp_path: Path) -> None:
+def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text("[model]\nhidden_size = 5\n", "utf-8")
     found = plan(
         FILES.replace("[variants.one]", '[variants.one]\nrecipe = "own.toml"'), tmp_path / "elsewhere"
     )
-    assert found.settings["one"].model.hidden_size == 5
-    assert found.path("news.en") == tmp_path / "elsewhere" / "news.en"
+    assert found.variants["one"].model.hidden_size == 5
+    assert found.given("news.en") == tmp_path / "elsewhere" / "news.en"
 
 
 @pytest.mark.parametrize(
@@ -103,43 +104,42 @@ def test_a_recipe_lies_beside_its_study(plan: Callable[..., Plan], tmp_path: Pat
         ("seeds = [", "is not TOML"),
     ],
 )
-def test_mistakes_are_one_clear_line(plan: Callable[..., Plan], text: str, message: str) -> None:
+def test_mistakes_are_one_clear_line(plan: Plan, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         plan(text)
 
 
 def test_a_study_that_does_not_exist() -> None:
     with pytest.raises(InputError, match=r"no study 'nosuch' \(name a TOML file or one of .*alignment"):
-        read_plan("nosuch")
+        open_study("nosuch")
 
 
-def test_runs_are_named_after_variant_and_seed(plan: Callable[..., Plan], tmp_path: Path) -> None:
+def test_runs_are_named_after_variant_and_seed(plan: Plan) -> None:
     one, several = plan("seeds = [7]" + SMALL), plan("seeds = [7, 8]\nboth_directions = true" + SMALL)
-    out = tmp_path / "out"
-    assert [(run.name, run.seed) for run in StudyFolder(one, out).runs] == [("one", 7)]
-    assert [(run.name, run.reverse) for run in StudyFolder(several, out).runs] == [
+    assert [(run.name, run.seed) for run in one.runs] == [("one", 7)]
+    assert [(run.name, run.reverse) for run in several.runs] == [
         ("one-7", False),
         ("one-8", False),
         ("one-7.reverse", True),
         ("one-8.reverse", True),
     ]
-    assert several.of_seed("one", 8).training.seed == 8
+    assert [several.settings(run).training.seed for run in several.runs] == [7, 8, 7, 8]
 
 
-def test_a_run_keeps_its_name_when_seeds_are_added(plan: Callable[..., Plan], tmp_path: Path) -> None:
+def test_a_run_keeps_its_name_when_seeds_are_added(plan: Plan, tmp_path: Path) -> None:
     run = tmp_path / "out" / "runs" / "one"
     run.mkdir(parents=True)
     settings = load_config("demo", ["training.seed=8"]).model_dump(exclude_none=True)
     (run / "config.toml").write_text(tomli_w.dumps(settings), "utf-8")
     several = plan("seeds = [7, 8]" + SMALL)
-    assert [found.name for found in StudyFolder(several, tmp_path / "out").runs] == ["one-7", "one"]
+    assert [found.name for found in several.runs] == ["one-7", "one"]
 
 
-def test_two_runs_of_one_name_are_refused(plan: Callable[..., Plan], tmp_path: Path) -> None:
+def test_two_runs_of_one_name_are_refused(plan: Plan) -> None:
     clash = plan("seeds = [1, 2]" + SMALL + '[variants."one-1"]\n')
-    assert len({run.name for run in StudyFolder(clash, tmp_path).runs}) == 4
+    assert len({run.name for run in clash.runs}) == 4
     with pytest.raises(InputError, match=r"two runs would be named 'one\.reverse'"):
-        _ = StudyFolder(plan("both_directions = true" + SMALL + '[variants."one.reverse"]'), tmp_path).runs
+        _ = plan("both_directions = true" + SMALL + '[variants."one.reverse"]').runs
 
 
 def test_every_key_is_documented() -> None:

@@ -11,7 +11,7 @@ from command_line import Command
 from study_files import study_in
 
 from rnnsearch.errors import InputError
-from rnnsearch.studies.study import Plan
+from rnnsearch.studies.study import StudyFolder
 from rnnsearch.studies.study_corpora import prepare_commands, write_corpus, write_subset
 from rnnsearch.text import corpus_links as linking
 from rnnsearch.text.formats.lines import read_lines, read_pairs
@@ -173,7 +173,7 @@ LINES = [
 ]
 
 
-def study(folder: Path, corpus: str) -> Plan:
+def study(folder: Path, corpus: str) -> StudyFolder:
     for kind, column in (("en", 0), ("fr", 1), ("links", 2)):
         (folder / f"all.{kind}").write_text("".join(f"{line[column]}\n" for line in LINES), "utf-8")
     text = f"""
@@ -187,7 +187,7 @@ def study(folder: Path, corpus: str) -> Plan:
     source = "all.en"
     reference = "all.fr"
     """
-    return study_in(folder, text).plan
+    return study_in(folder, text)
 
 
 @pytest.mark.parametrize("pairs", [1, 3, None])

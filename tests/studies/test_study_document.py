@@ -12,8 +12,7 @@ from study_files import study_in
 
 from rnnsearch.drawing.figures import Album
 from rnnsearch.drawing.page import as_html, as_markdown
-from rnnsearch.studies.study import Plan
-from rnnsearch.studies.study_folder import StudyFolder
+from rnnsearch.studies.study import StudyFolder
 from rnnsearch.studies.study_tables import study_document, write_pages
 
 SUMMARY = {"mean": 20.0, "spread": 1.5, "runs": 2}
@@ -61,12 +60,12 @@ model.alignment = "general"
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> Plan:
-    return study_in(tmp_path, STUDY).plan
+def folder(tmp_path: Path) -> StudyFolder:
+    return study_in(tmp_path, STUDY)
 
 
-def test_the_markdown_is_readable(plan: Plan, tmp_path: Path) -> None:
-    text = as_markdown(study_document(plan, TABLE, Album(tmp_path)))
+def test_the_markdown_is_readable(folder: StudyFolder, tmp_path: Path) -> None:
+    text = as_markdown(study_document(folder, TABLE, Album(tmp_path)))
     expected = """# study.toml
 
 Mean ± sample standard deviation over 2 seeds.
@@ -124,13 +123,11 @@ Not done yet: four
     assert "| settings.training.max\\_updates | 60 |" in text
 
 
-def test_the_page_says_the_same_and_links_to_what_is_there(plan: Plan, tmp_path: Path) -> None:
+def test_the_page_says_the_same_and_links_to_what_is_there(folder: StudyFolder, tmp_path: Path) -> None:
     for name in ("table.md", "report/index.html"):
         (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "out" / name).touch()
-    _, page = write_pages(
-        StudyFolder(plan, tmp_path / "out"), TABLE, "rnnsearch experiment study.toml --out out"
-    )
+    _, page = write_pages(folder, TABLE, "rnnsearch experiment study.toml --out out")
     assert page == tmp_path / "out" / "index.html"
     text = page.read_text("utf-8")
     for shown in (
@@ -151,7 +148,7 @@ def test_the_page_says_the_same_and_links_to_what_is_there(plan: Plan, tmp_path:
     assert re.findall(r'href="([^#"]+)"', text) == ["report/index.html", "table.md", "figures/"]
 
 
-def test_a_study_without_numbers_has_a_page(plan: Plan, tmp_path: Path) -> None:
+def test_a_study_without_numbers_has_a_page(folder: StudyFolder, tmp_path: Path) -> None:
     nothing = {"sentences": 1, "long_sentences": 0, "signatures": {}, "variants": {}, "systems": {}}
     table = TABLE | {
         "seeds": [1],
@@ -161,6 +158,6 @@ def test_a_study_without_numbers_has_a_page(plan: Plan, tmp_path: Path) -> None:
         "failed": {},
         "missing": ["one", "two"],
     }
-    text = as_html(study_document(plan, table, Album(tmp_path)))
+    text = as_html(study_document(folder, table, Album(tmp_path)))
     assert "Not done yet: one, two" in text
     assert "<svg" not in text

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from study_files import study_in
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.bleu import bleu_statistics
 from rnnsearch.evaluation.statistics import ratio
-from rnnsearch.studies.scores import Metric, ResultRows, Summary, mean_over_seeds
-from rnnsearch.studies.study_figure import study_figure
+from rnnsearch.studies.scores import Metric, Results, Summary, mean_over_seeds
+from rnnsearch.studies.study_tables import study_figure
 
 
 def test_mean_and_spread_by_hand() -> None:
@@ -100,16 +101,17 @@ def test_what_is_no_outlier_is_drawn_to_scale(means: list[float]) -> None:
 
 
 def test_a_torn_row_is_forgotten(tmp_path: Path) -> None:
-    path = tmp_path / "results.jsonl"
-    results = ResultRows(path)
+    folder = study_in(tmp_path, "corpus = {builtin = true}\n[variants.one]\n[variants.two]\n")
+    folder.path.mkdir()
+    path, results = folder / "results.jsonl", Results(folder)
     results.add({"run": "one", "status": "failed"})
     results.add({"run": "one", "status": "done"})
     results.add({"run": "one", "status": "done"})  # nothing new
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"run": "two", "sta')
-    again = ResultRows(path)
-    assert (again.status("one"), again.status("two"), path.read_bytes()) == ("done", "", whole)
-    assert whole.count(b"\n") == 2
+    again = Results(folder)
+    assert [again.status(run) for run in folder.runs] == ["done", ""]
+    assert (path.read_bytes(), whole.count(b"\n")) == (whole, 2)
     path.write_bytes(whole + b"nonsense\n")
     with pytest.raises(InputError, match=r"results\.jsonl:3: is not a row"):
-        ResultRows(path)
+        Results(folder)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rnnsearch.studies.study import read_plan
-from rnnsearch.studies.study_folder import StudyFolder
+from rnnsearch.studies.study import StudyFolder, open_study
 
 
 def study_in(folder: Path, text: str) -> StudyFolder:
     """Writes study.toml into the folder; the study's OUT is `out` beside it."""
     file = folder / "study.toml"
     file.write_text(text, "utf-8")
-    return StudyFolder(read_plan(file), folder / "out")
+    return open_study(file, folder / "out")

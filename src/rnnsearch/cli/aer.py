@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_
 from pathlib import Path
 from typing import Annotated
 
@@ -44,15 +43,17 @@ def aer(
 ) -> None:
     """Score word links against gold links: alignment error rate, precision, recall and F-measure."""
     from rnnsearch.evaluation.gold_links import read_gold
-    from rnnsearch.evaluation.link_scores import as_json, as_table, differences, read_systems, sentence_table
+    from rnnsearch.evaluation.score_tables import (
+        link_differences,
+        links_as_json,
+        links_as_text,
+        links_by_sentence,
+        read_links,
+    )
 
     truth = [sentence.reversed() for sentence in read_gold(gold)] if gold_reversed else read_gold(gold)
-    systems = read_systems(links, truth, links_reversed)
+    systems = read_links(links, truth, links_reversed)
     if per_sentence:
-        write(per_sentence, "".join(f"{line}\n" for line in sentence_table(systems, truth)))
-    compared = differences(systems, truth)
-    print(
-        json_.dumps(as_json(systems, compared, gold, alpha), ensure_ascii=False)
-        if json
-        else as_table(systems, compared, alpha)
-    )
+        write(per_sentence, "".join(f"{line}\n" for line in links_by_sentence(systems, truth)))
+    compared = link_differences(systems, truth)
+    print(links_as_json(systems, compared, gold, alpha) if json else links_as_text(systems, compared, alpha))

@@ -186,8 +186,7 @@ def _with_runs(
 ) -> list[System]:
     """Returns the runs, each with its --hyp file or, without one, its own translations; then other --hyp
     files."""
-    from rnnsearch.evaluation.test_set import System
-    from rnnsearch.report.arguments import name_runs
+    from rnnsearch.evaluation.test_set import System, name_runs
     from rnnsearch.system.machine import set_up_cpu
     from rnnsearch.translation.outputs import open_run, run_answers
 

@@ -54,12 +54,12 @@ def report(
 ) -> None:
     """Compare runs and other systems as in the paper's Section 5: tables and figures as an HTML page,
     Markdown, JSON and CSV."""
-    from rnnsearch.report.arguments import name_runs, read_systems, read_test_sets, system_files
+    from rnnsearch.evaluation.test_set import name_runs, read_systems, read_test_sets
     from rnnsearch.report.make import make_report
     from rnnsearch.system.machine import set_up_cpu
 
     tests = read_test_sets(test, gold or ())
-    systems = read_systems(system_files(system or (), tests), tests)
+    systems = read_systems(system or (), tests)
     if first:
         tests = [each.first(first) for each in tests]
         systems = {
@@ -67,7 +67,7 @@ def report(
         }
     set_up_cpu(threads)
     search: dict[str, Any] = {"beam": beam, "normalise": normalise, "precision": precision}
-    search["batch_size"] = batch_size
+    search |= {"batch_size": batch_size}
     with progress_bar() as progress:
         page = make_report(
             name_runs(runs or ()),

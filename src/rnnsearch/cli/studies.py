@@ -1,10 +1,9 @@
 """`rnnsearch experiment` and `rnnsearch reproduce`: many runs from one file, compared in tables and a page;
 the latter with a report as the paper's Section 5."""
 
-from __future__ import annotations
-
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,85 +42,51 @@ Status = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, then stop.")]
 
 
-def experiment(
-    study: Annotated[
-        str,
-        typer.Argument(
-            metavar="STUDY",
-            help="A TOML file with corpus, variants, seeds and test sets, or a built-in study (listed by "
-            "`rnnsearch settings`).",
-        ),
-    ],
-    out: Out,
-    data: Data = None,
-    set_: Set = None,
-    side_by_side: SideBySide = 1,
-    only: Only = None,
-    status: Status = False,
-    dry_run: DryRun = False,
-    trust_code: TrustCode = False,
-) -> None:
-    """Train every variant of a study with every seed, and compare them in tables and a page. After Ctrl-C,
-    the same command continues."""
-    wanted = {"side_by_side": side_by_side, "only": only or (), "trust_code": trust_code}
-    _carry_out(study, out, data, set_, status, dry_run, **wanted)
+def _command(name: str, about: str, study_: Any, usual: Any, report: bool) -> Callable[..., None]:
+    """Returns one of the two commands. study_: its argument; usual: the default of this. report: end with a
+    report."""
+
+    def command(
+        *,
+        study: Annotated[str, study_] = usual,
+        out: Out,
+        data: Data = None,
+        set_: Set = None,
+        side_by_side: SideBySide = 1,
+        only: Only = None,
+        status: Status = False,
+        dry_run: DryRun = False,
+        trust_code: TrustCode = False,
+    ) -> None:
+        from rnnsearch.studies import run_study
+        from rnnsearch.studies.study import open_study
+
+        folder = open_study(study, out, data, set_ or ())
+        if status or dry_run:
+            for line in run_study.status_lines(folder) if status else run_study.dry_run(folder, report):
+                print(line)
+            return
+        _carry_out(folder, side_by_side=side_by_side, only=only or (), trust_code=trust_code, report=report)
+
+    command.__name__, command.__doc__ = name, about
+    return command
 
 
-def reproduce(
-    out: Out,
-    study: Annotated[
-        str,
-        typer.Argument(
-            metavar="[STUDY]",
-            help="A built-in study (listed by `rnnsearch settings`) or a TOML file; default: the paper's "
-            "experiment.",
-        ),
-    ] = "paper",
-    data: Data = None,
-    set_: Set = None,
-    side_by_side: SideBySide = 1,
-    only: Only = None,
-    status: Status = False,
-    dry_run: DryRun = False,
-    trust_code: TrustCode = False,
-) -> None:
-    """Reproduce the paper's experiment: prepare, train, translate, and report as in Section 5. After Ctrl-C,
-    the same command continues."""
-    wanted = {"side_by_side": side_by_side, "only": only or (), "trust_code": trust_code}
-    _carry_out(study, out, data, set_, status, dry_run, **wanted, report=True)
-
-
-def _carry_out(
-    study: str,
-    out: Path,
-    data: Path | None,
-    set_: list[str] | None,
-    status: bool,
-    dry_run: bool,
-    **wanted: Any,
-) -> None:
-    """Does a study and prints its tables, or describes it. wanted: as `StudyOptions` of `run_study`.
+def _carry_out(folder: Any, **wanted: Any) -> None:
+    """Does a study and prints its tables. wanted: options of `run_study`.
 
     Raises InputError if a run failed: the tables are there, and not whole.
     """
     from rich.markup import escape
 
     from rnnsearch.drawing.characters import shorten
-    from rnnsearch.studies import run_study
-    from rnnsearch.studies.study import read_plan
-    from rnnsearch.studies.study_folder import StudyFolder
+    from rnnsearch.studies.run_study import run_study
 
-    folder = StudyFolder(read_plan(study, data, tuple(set_ or ())), out)
-    if status or dry_run:
-        report = bool(wanted.get("report"))
-        for line in run_study.status_lines(folder) if status else run_study.dry_run(folder, report):
-            print(line)
-        return
-    command = shlex.join(["rnnsearch", *sys.argv[1:]])
     with progress_bar() as progress:
-        finished = run_study.run_study(
+        finished = run_study(
             folder,
-            run_study.StudyOptions(**wanted, command=command),
+            **wanted,
+            command=shlex.join(["rnnsearch", *sys.argv[1:]]),
             say=say,
             progress=progress,
             look=lambda name, line: progress(name, 0, None, escape(shorten(line, 40))),
@@ -135,4 +100,30 @@ def _carry_out(
         others = f", and {len(finished.failed) - 1} more" if len(finished.failed) > 1 else ""
         what = f"the run {name} failed ({error}){others}"
         remedy = "see this log file; then give the same command again"
-        raise InputError(what, file=out / "logs" / f"{name}.log", remedy=remedy)
+        raise InputError(what, file=folder.log(name), remedy=remedy)
+
+
+experiment = _command(
+    "experiment",
+    """Train every variant of a study with every seed, and compare them in tables and a page. After Ctrl-C,
+    the same command continues.""",
+    typer.Argument(
+        metavar="STUDY",
+        help="A TOML file with corpus, variants, seeds and test sets, or a built-in study (listed by "
+        "`rnnsearch settings`).",
+    ),
+    ...,
+    report=False,
+)
+reproduce = _command(
+    "reproduce",
+    """Reproduce the paper's experiment: prepare, train, translate, and report as in Section 5. After Ctrl-C,
+    the same command continues.""",
+    typer.Argument(
+        metavar="[STUDY]",
+        help="A built-in study (listed by `rnnsearch settings`) or a TOML file; default: the paper's "
+        "experiment.",
+    ),
+    "paper",
+    report=True,
+)

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsearch.drawing.document import Picture
+from rnnsearch.drawing.page import Picture
 from rnnsearch.drawing.palette import LIGHT, SERIES
 from rnnsearch.errors import InputError
 

@@ -41,11 +41,11 @@ class AlignmentScore:
         return 1.0 / (alpha / self.precision + (1.0 - alpha) / self.recall)
 
     def __str__(self) -> str:
-        rates = (
-            f"AER {100 * self.aer:.2f} (precision {100 * self.precision:.2f}, recall {100 * self.recall:.2f}"
+        aer, precision, recall, f = (
+            f"{100 * rate:.2f}" for rate in (self.aer, self.precision, self.recall, self.f_measure())
         )
-        rates += f", F {100 * self.f_measure():.2f}"
-        return f"{rates}; |A| = {self.links}, |S| = {self.sure}, |P| = {self.possible})"
+        counts = f"|A| = {self.links}, |S| = {self.sure}, |P| = {self.possible}"
+        return f"AER {aer} (precision {precision}, recall {recall}, F {f}; {counts})"
 
 
 def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]) -> AlignmentScore:
@@ -91,17 +91,11 @@ def alignment_statistics(
 
 def _counts(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]) -> NDArray[np.int64]:
     """Returns |A|, |A∩S|, |A∩P|, |S| and |P| of each sentence: (sentences, 5)."""
-    return np.array(
-        [
-            (
-                len(found),
-                *(len(found & some) for some in (reference.sure, reference.possible)),
-                *(len(some) for some in (reference.sure, reference.possible)),
-            )
-            for found, reference in zip(map(frozenset, links), gold, strict=True)
-        ],
-        dtype=np.int64,
-    )
+    counts = []
+    for found, reference in zip(map(frozenset, links), gold, strict=True):
+        sides = reference.sure, reference.possible
+        counts.append((len(found), *(len(found & side) for side in sides), *map(len, sides)))
+    return np.array(counts, dtype=np.int64)
 
 
 def counted_links(
@@ -114,14 +108,13 @@ def counted_links(
     Raises InputError for gold links outside their sentences.
     """
     assert test.gold is not None
-    pairs = [
+    words = [
         [(given_words(line), tokeniser.words(line)) for line, tokeniser in zip(pair, tokenisers, strict=True)]
         for pair in test.pairs
     ]
-    sizes = [tuple((len(source[kind]), len(target[kind])) for kind in (0, 1)) for source, target in pairs]
     counted = [
-        PairWordCounts(sorted(sentence.possible), *size)
-        for sentence, size in zip(test.gold, sizes, strict=True)
+        PairWordCounts(sorted(sentence.possible), *zip(*(map(len, side) for side in pair), strict=True))
+        for sentence, pair in zip(test.gold, words, strict=True)
     ]
     tokenised = recognise(counted) == "tokenised"
     for number, (possible, *counts) in enumerate(counted, 1):
@@ -136,11 +129,11 @@ def counted_links(
                 raise InputError(what, file=test.gold_file, remedy=remedy)
     if tokenised:
         return [set(sentence) for sentence in links], test.gold
-    positions = [[_given_positions(test, *side) for side in pair] for pair in pairs]
-    return [
-        {(left[j], right[i]) for j, i in sentence}
-        for sentence, (left, right) in zip(links, positions, strict=True)
-    ], test.gold
+    found = []
+    for sentence, pair in zip(links, words, strict=True):
+        left, right = (_given_positions(test, *side) for side in pair)
+        found.append({(left[j], right[i]) for j, i in sentence})
+    return found, test.gold
 
 
 def _given_positions(test: TestSet, given: list[str], words: list[str]) -> list[int]:

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.alignment_error import alignment_statistics, counted_links
-from rnnsearch.evaluation.by_length import ScoreOfLength, Stretch, buckets, by_length, windows
-from rnnsearch.evaluation.significance import Comparison, comparisons
-from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
+from rnnsearch.evaluation.statistics import (
+    Comparison,
+    Stretch,
+    SufficientStatistics,
+    SystemScore,
+    buckets,
+    by_length,
+    comparisons,
+    ratio,
+    windows,
+)
 from rnnsearch.evaluation.test_set import System, TestSet, require_different
 from rnnsearch.records import Translation
 from rnnsearch.system.files import checksum, file_name, write_text
+from rnnsearch.system.progress import Progress
+from rnnsearch.text.links import symmetrise
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.word_links import Link
 
@@ -29,7 +39,10 @@ ALL, KNOWN = "all", "without unknown words"
 
 Statistics = dict[str, SufficientStatistics]
 """Metric → statistics of one system."""
-Progress = Callable[[str, int, int | None], None]
+
+
+def _silent(what: str, done: int, total: int | None) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +66,6 @@ class Wanted:
     ter_folder: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SystemScore:
-    """One number of a table. pairs: ALL or KNOWN. low, high: the bootstrap interval."""
-
-    system: str
-    metric: str
-    pairs: str
-    sentences: int
-    value: float
-    low: float
-    high: float
-
-
 @dataclass(frozen=True)
 class Measures:
     """The record of a test set.
@@ -83,8 +83,8 @@ class Measures:
     known: list[int] | None = None
     lengths: list[int] = field(default_factory=list)
     buckets: list[Stretch] = field(default_factory=list)
-    by_length: list[ScoreOfLength] = field(default_factory=list)
-    windows: list[ScoreOfLength] = field(default_factory=list)
+    by_length: list[SystemScore] = field(default_factory=list)
+    windows: list[SystemScore] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
 
     def score(self, system: str, metric: str, pairs: str = ALL) -> SystemScore | None:
@@ -99,10 +99,7 @@ class Measures:
 
 
 def measure(
-    test: TestSet,
-    systems: Sequence[System],
-    wanted: Wanted | None = None,
-    progress: Progress = lambda what, done, total: None,
+    test: TestSet, systems: Sequence[System], wanted: Wanted | None = None, progress: Progress = _silent
 ) -> Measures:
     """Measures every system on all pairs, and on those without unknown words if a run says which they are.
 
@@ -114,32 +111,28 @@ def measure(
     require_different([system.name for system in systems], "systems", "--system NAME=FILE")
     statistics = {system.name: system_statistics(test, system, wanted, progress) for system in systems}
     known = _known(systems)
-    scores = _scores(statistics, ALL, wanted)
+    scores = _scores(statistics, [None], wanted, ALL)
     if known:
-        parts = {
-            system.name: _on_known_pairs(test, system, statistics[system.name], known, wanted)
-            for system in systems
-        }
-        scores += _scores(parts, KNOWN, wanted)
+        parts = {one.name: _on_known_pairs(test, one, statistics[one.name], known, wanted) for one in systems}
+        scores += _scores(parts, [None], wanted, KNOWN)
     lengths = bleu.lengths(test.source)
     stretches = buckets(lengths) if wanted.by_length else []
-    slid = windows(lengths, *wanted.window) if wanted.window else []
     return Measures(
         test=test,
         systems=list(systems),
         statistics=statistics,
         scores=scores,
         signatures={
-            metric: found[metric].signature
+            metric: one.signature
             for found in statistics.values()
-            for metric in found
+            for metric, one in found.items()
             if metric in (*OF_TEXTS, LENGTH_RATIO)
         },
         known=known,
         lengths=lengths,
         buckets=[stretch for stretch in stretches if stretch.sentences],
-        by_length=_of_lengths(statistics, stretches, wanted),
-        windows=_of_lengths(statistics, slid, wanted),
+        by_length=_scores(statistics, stretches, wanted),
+        windows=_scores(statistics, windows(lengths, *wanted.window) if wanted.window else [], wanted),
         comparisons=[
             comparison
             for metric in _metrics(statistics)
@@ -150,10 +143,7 @@ def measure(
 
 
 def system_statistics(
-    test: TestSet,
-    system: System,
-    wanted: Wanted | None = None,
-    progress: Progress = lambda what, done, total: None,
+    test: TestSet, system: System, wanted: Wanted | None = None, progress: Progress = _silent
 ) -> Statistics:
     """Compares one system's texts with the references, once a metric; for a run, adds its likelihood of the
     references and, with gold links, the alignment error of its links."""
@@ -164,12 +154,23 @@ def system_statistics(
     if run is not None:
         found |= likelihood(run.references)
         tokenisers = run.source.tokeniser, run.target.tokeniser
-        if test.gold is not None:
-            found |= link_statistics(test, [line.links() for line in run.references], tokenisers)
-            if run.posterior is not None:
-                posterior = link_statistics(test, run.posterior, tokenisers)
-                found |= {f"posterior {metric}": one for metric, one in posterior.items()}
+        for kind, links in _links(system) if test.gold is not None else ():
+            scored = alignment_statistics(*counted_links(test, links, tokenisers))
+            found |= {kind.format(AER if rate == "aer" else rate): one for rate, one in scored.items()}
     return found
+
+
+def _links(system: System) -> Iterator[tuple[str, Sequence[Sequence[Link]]]]:
+    """Yields the links of a run, by α and by the posterior, and these symmetrised with those of the other
+    direction, whose source is our target; each with the form of its metrics' names."""
+    forms = {"{}": "by_attention", "posterior {}": "posterior"}
+    found = {form: getattr(system.run, kind) for form, kind in forms.items()}
+    yield from ((form, links) for form, links in found.items() if links is not None)
+    for form, links in found.items() if system.reverse else ():
+        back = getattr(system.reverse, forms[form])
+        turned = [[(j, i) for i, j in pair] for pair in back]
+        pairs = zip(links, turned, strict=True)
+        yield f"{form} symmetrised", [symmetrise(*pair, system.symmetrisation) for pair in pairs]
 
 
 def likelihood(references: Sequence[Translation]) -> Statistics:
@@ -180,11 +181,11 @@ def likelihood(references: Sequence[Translation]) -> Statistics:
     probable.
     """
     nll = [-result.score for result in references]
-    words = [len(result.tokens) + 1 for result in references]
-    return {
-        NLL_PER_SENTENCE: ratio(NLL_PER_SENTENCE, "nats", nll, [1] * len(nll), lower_is_better=True),
-        NLL_PER_WORD: ratio(NLL_PER_WORD, "nats", nll, words, lower_is_better=True),
+    counts = {
+        NLL_PER_SENTENCE: [1] * len(nll),
+        NLL_PER_WORD: [len(result.tokens) + 1 for result in references],
     }
+    return {name: ratio(name, "nats", nll, of, lower_is_better=True) for name, of in counts.items()}
 
 
 def perplexity(nll_per_word: float) -> float:
@@ -193,14 +194,6 @@ def perplexity(nll_per_word: float) -> float:
         return math.exp(nll_per_word)
     except OverflowError:
         return math.inf
-
-
-def link_statistics(
-    test: TestSet, links: Sequence[Sequence[Link]], tokenisers: tuple[Tokeniser, Tokeniser]
-) -> Statistics:
-    """Compares links between the tokenisers' words with the test set's gold links: AER, precision, recall."""
-    found = alignment_statistics(*counted_links(test, links, tokenisers))
-    return {AER if metric == "aer" else metric: statistics for metric, statistics in found.items()}
 
 
 def _of_texts(texts: Sequence[str], references: Sequence[str], wanted: Wanted) -> Statistics:
@@ -267,30 +260,28 @@ def _metrics(statistics: dict[str, Statistics]) -> list[str]:
     return [metric for metric in first if metric in found] + sorted(found.difference(first))
 
 
-def _scores(statistics: dict[str, Statistics], pairs: str, wanted: Wanted) -> list[SystemScore]:
+def _scores(
+    statistics: dict[str, Statistics], words: Sequence[Stretch | None], wanted: Wanted, pairs: str = ""
+) -> list[SystemScore]:
+    """Returns the scores of all systems on these lengths; without `pairs`, only of metrics that do not grow
+    with the length by themselves."""
     scores = []
     for metric in _metrics(statistics):
         for system, found in statistics.items():
-            if metric not in found:
+            if metric not in found or not words or (metric == NLL_PER_SENTENCE and not pairs):
                 continue
-            one = found[metric]
-            low, high = one.interval(samples=wanted.samples, seed=wanted.seed)
-            score = SystemScore(system, metric, pairs, len(one), one.score().value, low, high)
-            scores.append(score)
-            if metric == NLL_PER_WORD:
-                value, low, high = map(perplexity, (score.value, low, high))
-                scores.append(replace(score, metric=PERPLEXITY, value=value, low=low, high=high))
+            scores += by_length(
+                found[metric],
+                words,
+                samples=wanted.samples,
+                seed=wanted.seed,
+                system=system,
+                metric=metric,
+                pairs=pairs,
+            )
+            if metric == NLL_PER_WORD and pairs:
+                one = scores[-1]
+                numbers = (one.value, one.low, one.high)
+                value, low, high = (None if x is None else perplexity(x) for x in numbers)
+                scores.append(replace(one, metric=PERPLEXITY, value=value, low=low, high=high))
     return scores
-
-
-def _of_lengths(
-    statistics: dict[str, Statistics], stretches: Sequence[Stretch], wanted: Wanted
-) -> list[ScoreOfLength]:
-    return [
-        replace(point, system=system, metric=metric)
-        for metric in _metrics(statistics)
-        if stretches and metric != NLL_PER_SENTENCE
-        for system, found in statistics.items()
-        if metric in found
-        for point in by_length(found[metric], stretches, samples=wanted.samples, seed=wanted.seed)
-    ]

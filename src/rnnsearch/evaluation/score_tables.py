@@ -1,17 +1,23 @@
-"""The measures of a test set for a terminal, for spreadsheets and for programs."""
+"""Measures for a terminal, for spreadsheets and for programs: those of a test set, which `evaluate` prints,
+and those of link files, which `aer` prints."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
+import numpy as np
 from rich.cells import cell_len
 
 from rnnsearch.drawing.characters import pad_left, pad_right
-from rnnsearch.evaluation.by_length import ScoreOfLength
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.alignment_behaviour import agreement, monotone
+from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error, alignment_statistics
+from rnnsearch.evaluation.gold_links import read_pharaoh
 from rnnsearch.evaluation.measures import (
     ALL,
     KNOWN,
@@ -20,25 +26,13 @@ from rnnsearch.evaluation.measures import (
     NLL_PER_WORD,
     PERPLEXITY,
     Measures,
-    SystemScore,
 )
-from rnnsearch.evaluation.significance import p_number
+from rnnsearch.evaluation.statistics import Comparison, SystemScore, comparisons, p_number, p_statement
+from rnnsearch.word_links import GoldLinks, Link
 
 COLUMNS = (
-    *(
-        "table",
-        "system",
-        "other",
-        "metric",
-        "pairs",
-        "shortest",
-        "longest",
-        "sentences",
-        "value",
-        "low",
-        "high",
-    ),
-    *("p_bootstrap", "p_randomisation", "share_better"),
+    *("table", "system", "other", "metric", "pairs", "shortest", "longest", "sentences"),
+    *("value", "low", "high", "p_bootstrap", "p_randomisation", "share_better"),
 )
 """Of the TSV form: one row per number. table: scores, lengths, windows or significance."""
 
@@ -56,7 +50,7 @@ def as_text(measures: Measures) -> str:
     parts += _length_tables("By source length in words", measures.by_length)
     parts += _length_tables("By source length in words, sliding window", measures.windows)
     if measures.comparisons:
-        parts.append(_significance(measures))
+        parts.append(_significance(measures.comparisons))
     if several:
         parts.append("\n".join(f"{metric}: {signature}" for metric, signature in _signed(measures)))
     return "\n\n".join(parts)
@@ -64,9 +58,8 @@ def as_text(measures: Measures) -> str:
 
 def as_tsv(measures: Measures) -> str:
     """Returns COLUMNS, and a row for every number; a cell is empty where a column does not apply."""
-    lines = ["\t".join(COLUMNS)]
-    lines += ["\t".join(_cell(row.get(column)) for column in COLUMNS) for row in number_rows(measures)]
-    return "\n".join(lines)
+    rows = [[_cell(row.get(column)) for column in COLUMNS] for row in number_rows(measures)]
+    return "\n".join("\t".join(row) for row in (COLUMNS, *rows))
 
 
 def as_json(measures: Measures, about: dict[str, Any]) -> str:
@@ -92,13 +85,17 @@ def as_json(measures: Measures, about: dict[str, Any]) -> str:
     return json.dumps(whole, ensure_ascii=False)
 
 
-def number_rows(measures: Measures) -> Iterable[dict[str, Any]]:
+def number_rows(measures: Measures) -> Iterator[dict[str, Any]]:
     """Yields a row for every number, with its COLUMNS."""
-    for score in measures.scores:
-        yield {"table": "scores", **asdict(score)}
-    for table, points in (("lengths", measures.by_length), ("windows", measures.windows)):
-        for point in points:
-            yield {"table": table, **asdict(point)}
+    tables = {"scores": measures.scores, "lengths": measures.by_length, "windows": measures.windows}
+    for table, scores in tables.items():
+        for score in scores:
+            row = {"table": table, **{name: getattr(score, name) for name in COLUMNS if hasattr(score, name)}}
+            words = score.words
+            if words is not None:
+                del row["pairs"]
+                row |= {"shortest": words.shortest, "longest": words.longest}
+            yield row
     for comparison in measures.comparisons:
         fields = asdict(comparison)
         yield {"table": "significance", "value": fields.pop("difference"), **fields}
@@ -126,36 +123,28 @@ def _scores(measures: Measures, pairs: str) -> str:
     return text_table(["", *metrics], rows)
 
 
-def _length_tables(title: str, points: Sequence[ScoreOfLength]) -> list[str]:
-    """Returns a table per metric: a row for each range of lengths, a column for each system that has it."""
-    tables = []
+def _length_tables(title: str, points: Sequence[SystemScore]) -> Iterator[str]:
+    """Yields a table per metric: a row for each range of lengths, a column for each system that has it."""
     for metric in dict.fromkeys(point.metric for point in points):
-        columns: dict[str, list[Any]] = {}
+        columns: dict[str, list[SystemScore]] = {}
         for point in points:
             if point.metric == metric:
                 columns.setdefault(point.system, []).append(point)
         rows = [
-            [
-                scores[0].words,
-                f"{scores[0].sentences:,}",
-                *(_banded(one.value, one.low, one.high) for one in scores),
-            ]
+            [str(scores[0].words), f"{scores[0].sentences:,}", *map(_banded, scores)]
             for scores in zip(*columns.values(), strict=True)
         ]
-        tables.append(
-            f"{title}: {metric} [95 % bootstrap interval]\n\n{text_table(['words', 'pairs', *columns], rows)}"
-        )
-    return tables
+        table = text_table(["words", "pairs", *columns], rows)
+        yield f"{title}: {metric} [95 % bootstrap interval]\n\n{table}"
 
 
-def _significance(measures: Measures) -> str:
+def _significance(found: Sequence[Comparison]) -> str:
     rows = [
         [
-            *(comparison.metric, comparison.system, comparison.other, f"{comparison.difference:+.2f}"),
-            *(p_number(comparison.p_randomisation), p_number(comparison.p_bootstrap)),
-            f"{100 * comparison.share_better:.1f} %",
+            *(each.metric, each.system, each.other, f"{each.difference:+.2f}"),
+            *(p_number(each.p_randomisation), p_number(each.p_bootstrap), f"{100 * each.share_better:.1f} %"),
         ]
-        for comparison in measures.comparisons
+        for each in found
     ]
     title = (
         "Significance: two-sided p-values, and the share of bootstrap resamples in which the other "
@@ -171,32 +160,144 @@ def _number(score: SystemScore | None) -> str:
     return f"{score.value:.3f}" if score.metric in (LENGTH_RATIO, NLL_PER_WORD) else f"{score.value:.2f}"
 
 
-def _banded(value: float | None, low: float | None, high: float | None) -> str:
-    if value is None:
+def _banded(score: SystemScore) -> str:
+    if score.value is None:
         return "–"
-    band = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
-    return f"{value:.2f}{band}"
+    return f"{score.value:.2f}" + ("" if score.low is None else f" [{score.low:.2f}, {score.high:.2f}]")
 
 
 def text_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Writes columns two spaces apart, numbers to the right: a column of words is one whose first cell begins
     with a letter."""
-    widths = [max(cell_len(row[column]) for row in (heading, *rows)) for column in range(len(heading))]
-    words = [column == 0 or rows[0][column][:1].isalpha() for column in range(len(heading))]
-    return "\n".join(
-        "  ".join(
-            (pad_right if left else pad_left)(cell, width)
-            for cell, width, left in zip(row, widths, words, strict=True)
-        ).rstrip()
-        for row in (heading, *rows)
-    )
+    columns = []
+    for place, column in enumerate(zip(heading, *rows, strict=True)):
+        pad = pad_right if place == 0 or rows[0][place][:1].isalpha() else pad_left
+        width = max(map(cell_len, column))
+        columns.append([pad(cell, width) for cell in column])
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 
 
 def _cell(value: Any) -> str:
-    return (
-        "" if value is None else f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).split())
-    )
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "" if value is None else " ".join(str(value).split())
 
 
 def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class ScoredLinks(NamedTuple):
+    """A link file by its name."""
+
+    name: str
+    links: list[set[Link]]
+    score: AlignmentScore
+
+
+def read_links(names: Sequence[str], gold: Sequence[GoldLinks], swapped: bool = False) -> list[ScoredLinks]:
+    """Reads and scores link files. swapped: they say target-source. Raises InputError as `read_pharaoh` and
+    `alignment_error` do."""
+    if len(set(names)) < len(names):
+        raise InputError("the same link file is given twice", remedy="give each file once")
+    systems = []
+    for name in names:
+        links = read_pharaoh(name)
+        links = [{link[::-1] for link in sentence} for sentence in links] if swapped else links
+        try:
+            systems.append(ScoredLinks(name, links, alignment_error(links, gold)))
+        except InputError as error:
+            raise InputError(str(error), file=name) from None
+    return systems
+
+
+def link_differences(systems: Sequence[ScoredLinks], gold: Sequence[GoldLinks]) -> list[Comparison]:
+    """Compares the alignment error rates of each two systems, by sentence; none without sure links, where a
+    system may have no error rate."""
+    if not any(reference.sure for reference in gold):
+        return []
+    return comparisons({system.name: alignment_statistics(system.links, gold)["aer"] for system in systems})
+
+
+def links_as_text(systems: Sequence[ScoredLinks], differences: Sequence[Comparison], alpha: float) -> str:
+    """Returns one line for a system by itself; for several a table, how far each two agree, and whether
+    chance makes such differences."""
+    score = systems[0].score
+    if len(systems) == 1 and alpha == 0.5:
+        return str(score)
+    rows = []
+    for name, _, each in systems:
+        rates = (each.aer, each.precision, each.recall, each.f_measure(alpha))
+        rows.append([name, *(f"{100 * rate:.2f}" for rate in rates), f"{each.links:,}"])
+    lines = [
+        text_table(["system", "AER", "precision", "recall", f"F({alpha:g})", "links"], rows),
+        f"gold: {score.sure:,} sure and {score.possible:,} possible links, the sure ones among them",
+    ]
+    for one, other in combinations(systems, 2):
+        lines.append(f"agreement {100 * _agreement(one, other):.2f}: {one.name}, {other.name}")
+    for found in differences:
+        lines.append(
+            f"difference {100 * found.difference:+.2f} ({p_statement(found.p_randomisation)}): AER of "
+            f"{found.other} - {found.system}"
+        )
+    return "\n".join(lines)
+
+
+def links_as_json(
+    systems: Sequence[ScoredLinks], differences: Sequence[Comparison], gold: str, alpha: float
+) -> str:
+    """Returns rates from 0 to 1, counts, the share of jumps that do not go back, the agreement of each two
+    systems and their difference in AER."""
+    whole = {
+        "gold": gold,
+        "sentences": len(systems[0].links),
+        "alpha": alpha,
+        "systems": [
+            {"name": name, **_rates(score, alpha), "monotone": round(_share(map(monotone, links)), 6)}
+            for name, links, score in systems
+        ],
+        "agreement": [[round(_agreement(one, other), 6) for other in systems] for one in systems],
+        "differences": [
+            {
+                "system": found.system,
+                "other": found.other,
+                "aer": round(found.difference, 6),
+                "p": found.p_randomisation,
+            }
+            for found in differences
+        ],
+    }
+    return json.dumps(whole, ensure_ascii=False)
+
+
+def links_by_sentence(systems: Sequence[ScoredLinks], gold: Sequence[GoldLinks]) -> Iterator[str]:
+    """Yields lines of TSV, one for each sentence of each system; a rate that nothing could miss is 1, an
+    error rate 0."""
+    rows = [
+        (name, number, _rates(alignment_error([found], [reference]), 0.5))
+        for name, links, _ in systems
+        for number, (found, reference) in enumerate(zip(links, gold, strict=True), 1)
+    ]
+    yield "\t".join(["system", "sentence", *rows[0][2]])
+    for name, number, rates in rows:
+        yield "\t".join([name, str(number), *(f"{rate:g}" for rate in rates.values())])
+
+
+def _rates(score: AlignmentScore, alpha: float) -> dict[str, float]:
+    rates = {
+        "aer": score.aer,
+        "precision": score.precision,
+        "recall": score.recall,
+        "f_measure": score.f_measure(alpha),
+    }
+    counts = {"links": score.links, "sure": score.sure, "possible": score.possible}
+    return {name: round(rate, 6) for name, rate in rates.items()} | counts
+
+
+def _agreement(one: ScoredLinks, other: ScoredLinks) -> float:
+    return _share(map(agreement, one.links, other.links))
+
+
+def _share(counts: Iterable[tuple[int, int]]) -> float:
+    part, of = np.sum([(0, 0), *counts], axis=0).tolist()
+    return float(part / of) if of else 1.0

@@ -1,13 +1,15 @@
-"""A test set, and what systems make of it: our runs, and any file of translations, whoever made it."""
+"""A test set, and what systems make of it: our runs, and any file of translations, whoever made it; also as
+words of the command line, each with the name that tables show."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rnnsearch.errors import InputError, did_you_mean, one_line
 from rnnsearch.evaluation.gold_links import read_gold
@@ -17,6 +19,9 @@ from rnnsearch.text.codec import Codec
 from rnnsearch.text.formats.lines import read_lines, read_pairs
 from rnnsearch.text.nbest import is_nbest, parse_nbest
 from rnnsearch.word_links import GoldLinks, Link
+
+ABSENT = "-"
+"""Stands for the file of another system that has not translated a test set."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +61,51 @@ def read_test_set(
     Raises InputError for files that cannot be read, are not parallel or hold no line, and for gold links that
     do not fit.
     """
-    pairs = (
-        [("", line) for line in read_lines(reference)]
-        if source is None
-        else list(read_pairs(source, reference))
-    )
+    if source is None:
+        pairs = [("", line) for line in read_lines(reference)]
+    else:
+        pairs = list(read_pairs(source, reference))
     if not pairs:
         raise InputError("is empty", file=reference, remedy="a test set has at least one pair")
-    test = TestSet(
-        name, [pair[0] for pair in pairs], [pair[1] for pair in pairs], (str(source), str(reference))
-    )
+    sources, references = map(list, zip(*pairs, strict=True))
+    test = TestSet(name, sources, references, (str(source), str(reference)))
     return test if gold is None else test.with_gold(gold)
+
+
+def read_test_sets(files: Sequence[str], gold: Sequence[str] = ()) -> list[TestSet]:
+    """Reads test sets of `[NAME=]SRC REF [NAME=]SRC REF …`, and gold links of `[NAME=]FILE …`.
+
+    Without a name a test set is called by its source file up to the first dot, and gold links belong to the
+    only test set.
+    Raises InputError for an odd number of files, two sets of one name, a set without lines, and gold links
+    that do not fit.
+    """
+    if not files or len(files) % 2:
+        raise InputError("a test set is two files, source and reference", remedy="--test [NAME=]SRC REF")
+    sets = []
+    for word, reference in zip(files[::2], files[1::2], strict=True):
+        name, source = _named(word)
+        name = name or Path(source).name.partition(".")[0] or "test"
+        sets.append(read_test_set(name, source, reference))
+    require_different([test.name for test in sets], "test sets", "--test NAME=SRC REF")
+    return reduce(_with_gold, gold, sets)
+
+
+def _with_gold(sets: list[TestSet], entry: str) -> list[TestSet]:
+    name, path = _named(entry)
+    if not name and len(sets) > 1:
+        raise InputError(f"which test set do the gold links {path} belong to?", remedy="--gold NAME=FILE")
+    name, names = name or sets[0].name, [test.name for test in sets]
+    if name not in names:
+        what = f"no test set {name!r} for the gold links {path}"
+        raise InputError(what, remedy=f"one of {', '.join(names)}")
+    return [test.with_gold(path) if test.name == name else test for test in sets]
+
+
+def _named(word: str) -> tuple[str, str]:
+    """Splits NAME=PATH; the name is empty if there is none, or if the whole word is a file."""
+    name, equals, path = word.partition("=")
+    return ("", word) if not equals or Path(word).exists() else (name, path)
 
 
 def sacrebleu_files(name: str, languages: str) -> tuple[str, str]:
@@ -129,18 +168,82 @@ class RunAnswers:
     hardware: str = ""
     parameters: int | None = None
 
+    @property
+    def by_attention(self) -> list[list[Link]]:
+        """The links of the references by α."""
+        return [line.links() for line in self.references]
+
 
 @dataclass(frozen=True, slots=True)
 class System:
     """A system's translations of a test set: one detokenised line per sentence.
 
     candidates: lines of the n-best list that they were read from. run: for one of our runs, what it says.
+    reverse: what the run of the other direction says; symmetrisation: how the links of both become one.
     """
 
     name: str
     texts: Sequence[str]
     candidates: int | None = None
     run: RunAnswers | None = None
+    reverse: RunAnswers | None = None
+    symmetrisation: str = ""
+
+
+class NamedRun(NamedTuple):
+    """A trained run, under the name that tables give it."""
+
+    name: str
+    path: Path
+
+
+def name_runs(words: Sequence[str]) -> list[NamedRun]:
+    """Names the runs of `[NAME=]RUN …`: without a name a run is called by its folder, or by its path where
+    folders of one name meet.
+
+    Raises InputError where that leaves two of one name.
+    """
+    split = [_named(word) for word in words]
+    folders = [Path(path).resolve().name for _, path in split]
+    runs = []
+    for (name, path), folder in zip(split, folders, strict=True):
+        usual = folder if folders.count(folder) == 1 else path.rstrip("/")
+        runs.append(NamedRun(name or usual, Path(path)))
+    require_different([run.name for run in runs], "runs", "NAME=RUN")
+    return runs
+
+
+def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dict[str, Sequence[str]]]:
+    """Reads the hypotheses of outside systems, `NAME=HYP HYP … NAME=HYP …`: name → test set → lines. There is
+    one HYP per test set, in their order; `-` for none.
+
+    Raises InputError for a system without a name, or without its number of files, and for a file that does
+    not fit its test set.
+    """
+    files: dict[str, list[str]] = {}
+    current = ""
+    for word in words:
+        name, path = _named(word)
+        if name and name in files:
+            remedy = "--system NAME=HYP, with a name of its own for each"
+            raise InputError(f"two systems are called {name}", remedy=remedy)
+        current = name or current
+        if not current:
+            raise InputError(f"the system of {word} has no name", remedy="--system NAME=HYP")
+        files.setdefault(current, []).append(path)
+    for name, paths in files.items():
+        if len(paths) != len(sets):
+            names = ", ".join(test.name for test in sets)
+            remedy = f"one for each of {names}, in this order; {ABSENT} where it has none"
+            raise InputError(f"{len(paths)} files of system {name} for {len(sets)} test sets", remedy=remedy)
+    return {
+        name: {
+            test.name: read_hypotheses(path, len(test.source), name).texts
+            for test, path in zip(sets, paths, strict=True)
+            if path != ABSENT
+        }
+        for name, paths in files.items()
+    }
 
 
 def read_system(argument: str, lines: int) -> System:

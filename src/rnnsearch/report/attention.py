@@ -1,16 +1,18 @@
-"""What the attention says of translations: source words left out or attended to too often, words written
-twice, the source words that UNK stands for, and what became of unknown words."""
+"""What the attention says of translations: Figure 3, soft alignments of a few sentences; alignment error;
+source words left out or attended to too often, words written twice, and what became of unknown words."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from rnnsearch.drawing.document import Column, Section, Table, Value
+from rnnsearch.drawing.alignment_figure import alignment_figure
+from rnnsearch.drawing.page import Block, Column, Paragraph, Pictures, Section, Table, Value
 from rnnsearch.evaluation import alignment_behaviour as behaviour
+from rnnsearch.evaluation.measures import AER
 from rnnsearch.evaluation.test_set import RunAnswers
 from rnnsearch.records import Translation
 from rnnsearch.report.part import Part
@@ -20,97 +22,74 @@ from rnnsearch.text.vocabulary import SPECIALS, UNK
 UNKNOWN = SPECIALS[UNK]
 SHOWN = 12
 """Unknown words listed of each run."""
-COUNTS = ("Unknown in the source", "Became UNK", "Became other words", "Left out", "UNK written in total")
+MET, AS_UNK, AS_WORDS, LEFT_OUT, WRITTEN = COUNTS = (
+    *("Unknown in the source", "Became UNK", "Became other words", "Left out"),
+    "UNK written in total",
+)
+LENGTHS = (10, 20, 30, 45)
+"""Source words: a sentence of about each of these lengths is drawn."""
 
 
-def left_out(translation: Translation) -> list[int]:
-    """Returns the positions of the source words left out (`evaluation/alignment_behaviour.py`); punctuation
-    is not missed."""
-    words = translation.source_tokens
-    places = behaviour.left_out(translation.alignment[:, :-1])
-    return [place for place in places if _is_word(words[place])]
+class Faults(NamedTuple):
+    """What the attention says of one translation.
+
+    left_out, too_often: positions of source words (`evaluation/alignment_behaviour.py`); punctuation is not
+    missed. again: positions of target words, punctuation aside, that were written before with the attention
+    on the same source word. unknown: for every UNK the source word with the largest weight, the end of
+    sentence left aside.
+    """
+
+    left_out: list[int]
+    too_often: list[int]
+    again: list[int]
+    unknown: list[str]
 
 
-def too_often(translation: Translation) -> list[int]:
-    """Returns the positions of the source words attended to too often, by the same definition."""
-    return behaviour.too_often(translation.alignment[:, :-1])
-
-
-def longest_gap(positions: list[int]) -> int:
-    """Returns how many positions follow one another without a break, at most: a phrase left out, not an
-    article here and there."""
-    longest = current = 0
-    previous = -2
-    for position in positions:
-        current = current + 1 if position == previous + 1 else 1
-        longest, previous = max(longest, current), position
-    return longest
-
-
-def written_again(translation: Translation) -> list[int]:
-    """Returns the positions of target words, punctuation aside, that were written before with the attention
-    on the same source word."""
+def faults(translation: Translation) -> Faults:
+    """Returns the faults of a translation of a run that attends."""
+    source, weights = translation.source_tokens, translation.alignment
     seen: set[tuple[str, int]] = set()
-    again = []
-    for place, (word, row) in enumerate(zip(translation.tokens, translation.alignment, strict=True)):
+    again, unknown = [], []
+    for place, (word, row) in enumerate(zip(translation.tokens, weights, strict=True)):
+        if word == UNKNOWN:
+            unknown.append(source[int(np.argmax(row[:-1]))] if row[:-1].any() else "?")
+        pair = word.lower(), int(np.argmax(row))
         if not row.any():  # it read no context
             continue
-        pair = word.lower(), int(np.argmax(row))
         if pair in seen and _is_word(word):
             again.append(place)
         seen.add(pair)
-    return again
-
-
-def unknown_sources(translation: Translation) -> list[str]:
-    """Returns for every UNK that was written the source word with the largest weight, the end of sentence
-    left aside."""
-    rows = zip(translation.tokens, translation.alignment, strict=True)
-    return [
-        translation.source_tokens[int(np.argmax(row[:-1]))] if row[:-1].any() else "?"
-        for word, row in rows
-        if word == UNKNOWN
-    ]
+    missed = [place for place in behaviour.left_out(weights[:, :-1]) if _is_word(source[place])]
+    return Faults(missed, behaviour.too_often(weights[:, :-1]), again, unknown)
 
 
 def _is_word(token: str) -> bool:
     return any(letter.isalnum() for letter in token)
 
 
-@dataclass
-class Outcomes:
-    """Counts of what became of a run's unknown source words, and by word what was written for it."""
-
-    unknown: int = 0
-    as_unknown: int = 0
-    as_words: int = 0
-    left_out: int = 0
-    written: int = 0
-    of_word: dict[str, Counter[str]] = field(default_factory=dict)
+def longest_gap(positions: list[int]) -> int:
+    """Returns how many positions follow one another without a break, at most: a phrase left out, not an
+    article here and there."""
+    runs = Counter(position - place for place, position in enumerate(positions))
+    return max(runs.values(), default=0)
 
 
-def outcomes(run: RunAnswers) -> Outcomes:
-    """Follows every unknown source word to the target words that attend to it more than to any other."""
-    total = Outcomes()
+def outcomes(run: RunAnswers) -> tuple[Counter[str], dict[str, Counter[str]]]:
+    """Follows every unknown source word to the target words that attend to it more than to any other.
+
+    Returns COUNTS, and by source word what was written for it.
+    """
+    counts: Counter[str] = Counter()
+    of_word: dict[str, Counter[str]] = {}
     for translation in run.translations:
-        total.written += translation.tokens.count(UNKNOWN)
+        counts[WRITTEN] += translation.tokens.count(UNKNOWN)
+        rows = list(zip(translation.tokens, translation.alignment, strict=True)) if run.attends else []
         for position in unknown_positions(run.source, translation.source_tokens[:-1]):
-            _follow(total, translation, position, run.attends)
-    return total
-
-
-def _follow(total: Outcomes, translation: Translation, position: int, attends: bool) -> None:
-    total.unknown += 1
-    counts = total.of_word.setdefault(translation.source_tokens[position], Counter())
-    if not attends:
-        counts[""] += 1
-        return
-    rows = zip(translation.tokens, translation.alignment, strict=True)
-    aligned = [word for word, row in rows if int(np.argmax(row)) == position and row[position] > 0]
-    counts[" ".join(aligned)] += 1
-    total.left_out += not aligned
-    total.as_unknown += UNKNOWN in aligned
-    total.as_words += bool(aligned) and UNKNOWN not in aligned
+            became = [word for word, row in rows if int(np.argmax(row)) == position and row[position] > 0]
+            counts[MET] += 1
+            counts[LEFT_OUT if not became else AS_UNK if UNKNOWN in became else AS_WORDS] += 1
+            of_word.setdefault(translation.source_tokens[position], Counter())[" ".join(became)] += 1
+    return counts, of_word
 
 
 def unknown_positions(codec: Codec, words: Sequence[str]) -> list[int]:
@@ -122,38 +101,96 @@ def unknown_positions(codec: Codec, words: Sequence[str]) -> list[int]:
 
 def unknown_section(part: Part) -> Section | None:
     """Returns the tables; None where no run met or wrote an unknown word."""
-    counts: list[list[Value]] = []
+    rows: list[list[Value]] = []
     words: list[list[Value]] = []
     for name, run in part.runs:
-        found = outcomes(run)
-        if found.unknown or found.written:
-            became = [found.as_unknown, found.as_words, found.left_out] if run.attends else [None] * 3
-            counts.append([name, found.unknown, *became, found.written])
-        frequent = sorted(found.of_word.items(), key=lambda item: (-item[1].total(), item[0]))[:SHOWN]
+        counts, of_word = outcomes(run)
+        if counts[MET] or counts[WRITTEN]:
+            said = COUNTS if run.attends else (MET, WRITTEN)
+            rows.append([name, *(counts[count] if count in said else None for count in COUNTS)])
+        frequent = sorted(of_word.items(), key=lambda item: (-item[1].total(), item[0]))[:SHOWN]
         words += [[name, word, each.total(), _shown(each)] for word, each in frequent if run.attends]
-    if not counts:
+    if not rows:
         return None
     note = (
         "An unknown source word became the target words that attend to it more than to any other source "
-        "word. "
-        "Without such a word it is left out."
+        "word. Without such a word it is left out."
     )
-    columns = [Column(name) for name in ("System", *COUNTS)]
-    tables = [
-        Table(f"{part.prefix}unknown", "Unknown source words in translation", columns, counts, notes=[note])
-    ]
+    tables = [part.table("unknown", "Unknown source words in translation", ["System", *COUNTS], rows, [note])]
     if words:
         note = (
             f"{UNKNOWN} stands for every word outside a run's shortlist. Dots separate what the word "
-            "became at its "
-            "different occurrences."
+            "became at its different occurrences."
         )
-        columns = [Column(name) for name in ("System", "Source word", "Times", "Became")]
+        columns = ["System", "Source word", "Times", "Became"]
         caption = "The most frequent unknown source words"
-        tables.append(Table(f"{part.prefix}unknown-words", caption, columns, words, notes=[note]))
-    return Section(f"{part.prefix}unknown-section", "Unknown words", tables)
+        tables.append(part.table("unknown-words", caption, columns, words, [note]))
+    return part.section("unknown-section", "Unknown words", tables)
 
 
 def _shown(counter: Counter[str]) -> str:
     common = sorted(counter.items(), key=lambda item: (-item[1], item[0]))[:4]
     return " · ".join(f"{text or '(left out)'}{f' ×{count}' if count > 1 else ''}" for text, count in common)
+
+
+def alignments(part: Part) -> Section | None:
+    """Returns the pictures of Figure 3, each run beside the others, and the alignment error where there are
+    gold links; None where no run has an attention."""
+    if not part.attending:
+        return None
+    test, lengths = part.measures.test, part.measures.lengths
+    blocks: list[Block] = [
+        Paragraph(
+            "Rows are the words of the translation, columns the words of the source. The brighter a cell, "
+            "the larger its weight α."
+        )
+    ]
+    for place, number in enumerate(_chosen(part), 1):
+        pictures = []
+        for name, run in part.attending:
+            found = run.translations[number]
+            figure = alignment_figure(found.source_tokens, found.tokens, found.alignment)
+            alt = f"Alignment matrix. Source: {test.source[number]} Translation: {found.text}"
+            file = f"alignment-{number + 1}-{part.places[name]}"
+            pictures.append(part.picture(figure, file, name, alt))
+        caption = f"Figure 3{'abcd'[place - 1]}. Line {number + 1}, {lengths[number]} words"
+        blocks.append(Pictures(f"{part.prefix}figure-3-{place}", caption, pictures, wide=True))
+    if test.gold is not None:
+        blocks.append(_gold_scores(part))
+    return part.section("figure-3", "Alignments", blocks)
+
+
+def _gold_scores(part: Part) -> Table:
+    gold = part.measures.test.gold or ()
+    rows: list[list[Value]] = []
+    for name, _ in part.attending:
+        found = part.measures.statistics[name]
+        rates = [100 * found[metric].score().value for metric in (AER, "precision", "recall")]
+        rows.append([name, *rates, int(found["precision"].values[:, 1].sum())])
+    note = (
+        "Forced decoding of the references: each target word is linked to the source word with the largest "
+        "weight, unless that is the end of the sentence. "
+        f"Gold links: {sum(len(each.sure) for each in gold):,} sure, "
+        f"{sum(len(each.possible) for each in gold):,} possible with the sure ones; AER as Och and Ney "
+        "(2003) define it."
+    )
+    columns: list[Column | str] = [
+        "System",
+        Column("AER, %", ".2f", best="lowest"),
+        *(Column(f"{rate}, %", ".2f", "highest") for rate in ("Precision", "Recall")),
+        "Links",
+    ]
+    return part.table("alignment-error", "Alignment error rate on the references", columns, rows, [note])
+
+
+def _chosen(part: Part) -> list[int]:
+    """Returns a sentence of each of LENGTHS, as far as there are any: the first of the nearest length that
+    every run translated."""
+    lengths = part.measures.lengths
+    usable = [n for n in range(len(lengths)) if all(run.translations[n].tokens for _, run in part.attending)]
+    found: list[int] = []
+    for length in LENGTHS:
+        near = sorted((n for n in usable if n not in found), key=lambda n: (abs(lengths[n] - length), n))
+        if near and abs(lengths[near[0]] - length) <= max(2, length // 5):
+            found.append(near[0])
+    return sorted(found or usable[:1], key=lambda n: lengths[n])

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rnnsearch.drawing.curves import Curve, curve_figure
-from rnnsearch.drawing.document import Block, Column, Pictures, Section, Table
 from rnnsearch.drawing.figures import Album
+from rnnsearch.drawing.page import Block, Column, Pictures, Section, Table
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.test_set import RunAnswers
 from rnnsearch.training.log import read_statistics

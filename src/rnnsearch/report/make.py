@@ -9,19 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from rnnsearch.drawing import page
-from rnnsearch.drawing.document import Document, Section, Table, as_csv, as_json, every_table
 from rnnsearch.drawing.figures import Album
+from rnnsearch.drawing.page import Document, Section, Table, as_csv, as_json, every_table
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.measures import BLEU, CHRF, OF_TEXTS, Measures, Wanted, measure
-from rnnsearch.evaluation.test_set import System, TestSet, require_different
-from rnnsearch.report.alignments import alignments
-from rnnsearch.report.arguments import NamedRun
-from rnnsearch.report.attention import unknown_section
+from rnnsearch.evaluation.test_set import NamedRun, System, TestSet, require_different
+from rnnsearch.report.attention import alignments, unknown_section
 from rnnsearch.report.learning import learning
-from rnnsearch.report.lengths import WINDOW, by_length, timing
 from rnnsearch.report.part import Part
-from rnnsearch.report.scores import measures_file, scores
-from rnnsearch.report.sentences import browsing, sentences_file
+from rnnsearch.report.scores import WINDOW, by_length, measures_file, scores, timing
+from rnnsearch.report.sentences import browsing
 from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import file_name, write_text
 from rnnsearch.system.progress import Progress
@@ -66,21 +63,21 @@ def make_report(
     settings that `Translator` refuses.
     """
     systems = systems or {}
-    if not runs and not systems:
+    names = [*(run.name for run in runs), *systems]
+    if not names:
         remedy = "name a run, or another system with --system NAME=HYP"
         raise InputError("nothing to report on", remedy=remedy)
-    names = [*(run.name for run in runs), *systems]
     require_different(names, "systems", "NAME=RUN, or --system NAME=HYP")
     out = Path(out)
     _make_folders(out)
     opened = [open_run(run.name, run.path, search, device=device, trust_code=trust_code) for run in runs]
-    album = Album(out / "figures")
+    album, places = Album(out / "figures"), {name: place for place, name in enumerate(names)}
     sections: list[Section] = []
     files: list[Table] = []
     for test in tests:
         measures = _measured(opened, systems, test, out / "translations", progress)
         prefix = f"{file_name(test.name)}-" if len(tests) > 1 else ""
-        part = Part(measures, album, prefix, {name: place for place, name in enumerate(names)})
+        part = Part(measures, album, prefix, places)
         section, tables = _section(part)
         sections.append(section)
         files += tables
@@ -88,6 +85,7 @@ def make_report(
         sections.append(learning(part.runs, album))
     sets = ", ".join(f"{test.name} ({len(test.source):,} pairs)" for test in tests)
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    data = opened[0].run.settings.data if opened else None
     document = Document(
         title=title or "Translations compared",
         lead=f"{listed} on {sets}, measured as in Section 5 of Bahdanau, Cho and Bengio (2015).",
@@ -97,8 +95,8 @@ def make_report(
         beside=BESIDE,
         command=command,
         date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-        source_language=opened[0].run.settings.data.source_language if opened else "",
-        target_language=opened[0].run.settings.data.target_language if opened else "",
+        source_language=data.source_language if data else "",
+        target_language=data.target_language if data else "",
     )
     return _write(document, out)
 
@@ -132,13 +130,12 @@ def _measured(
 
 def _section(part: Part) -> tuple[Section, list[Table]]:
     """Returns everything about one test set, and tables that are too long for the page."""
-    others = browsing(part), unknown_section(part), alignments(part), timing(part)
+    side_by_side, sentences = browsing(part)
+    others = (side_by_side, unknown_section(part), alignments(part), timing(part))
     sections = [scores(part), by_length(part), *(section for section in others if section is not None)]
     title = f"Results on {part.measures.test.name}"
-    return Section(f"{part.prefix}results", title, sections=sections), [
-        measures_file(part),
-        sentences_file(part),
-    ]
+    section = Section(f"{part.prefix}results", title, sections=sections)
+    return section, [measures_file(part), sentences]
 
 
 def _make_folders(out: Path) -> None:
@@ -160,9 +157,8 @@ def _made(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tuple[str
         settings = ", ".join(f"{key} {run.search[key]}" for key in SHOWN)
         facts.append((f"Run {run.name}", f"{run.run.path}, checksum {run.checksum[:12]}, {settings}"))
     for test in tests:
-        facts.append(
-            (f"Test set {test.name}", " and ".join(test.files) if all(test.files) else "given as lines")
-        )
+        files = " and ".join(test.files) if all(test.files) else "given as lines"
+        facts.append((f"Test set {test.name}", files))
     return facts
 
 

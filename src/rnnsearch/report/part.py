@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rnnsearch.drawing.figures import Album
+from rnnsearch.drawing.page import Block, Column, Picture, Section, Table, Value
 from rnnsearch.evaluation.measures import Measures
 from rnnsearch.evaluation.test_set import RunAnswers
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -37,3 +42,24 @@ class Part:
         """Returns how each of these metrics was computed."""
         signed = self.measures.signatures
         return [f"{metric}: {signed[metric]}" for metric in metrics if metric in signed]
+
+    def table(
+        self,
+        name: str,
+        caption: str,
+        columns: Sequence[Column | str],
+        rows: Sequence[Sequence[Value]],
+        notes: Sequence[str] = (),
+        made: Sequence[str] = (),
+    ) -> Table:
+        """Returns a table of this part. columns: a text is the name of a plain one."""
+        plain = [Column(column) if isinstance(column, str) else column for column in columns]
+        return Table(f"{self.prefix}{name}", caption, plain, rows, notes, made)
+
+    def picture(self, figure: Figure, name: str, caption: str, alt: str) -> Picture:
+        """Adds a picture of this part to the album."""
+        return self.album.add(figure, f"{self.prefix}{name}", caption, alt)
+
+    def section(self, name: str, title: str, blocks: Sequence[Block]) -> Section:
+        """Returns a section of this part."""
+        return Section(f"{self.prefix}{name}", title, blocks)

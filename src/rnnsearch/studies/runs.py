@@ -11,12 +11,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from rnnsearch.config import Settings, load_config
-from rnnsearch.studies.study_folder import StudyFolder, StudyRun
+from rnnsearch.studies.study import StudyFolder, StudyRun
 from rnnsearch.system.progress import QUIET
 from rnnsearch.training.checkpoint import read_progress
 from rnnsearch.training.loop import reason_to_stop
@@ -42,9 +41,9 @@ class Command(NamedTuple):
 
 def train_command(folder: StudyFolder, run: StudyRun, one_thread: bool = False) -> Command:
     """Returns the training of a run, which goes on where an earlier one ended."""
-    recipe, settings = folder.plan.recipe(run.variant), folder.settings(run)
+    recipe = folder.recipe(run.variant)
     words = ["train", recipe, "--data", str(folder.store(run.reverse)), "--out", str(run.path), "--resume"]
-    words += changes(settings, recipe, "model", "training", "search")
+    words += changes(folder.settings(run), recipe, "model", "training", "search")
     return Command(run.name, [*words, *["--set", "training.threads=1"] * one_thread], run.path)
 
 
@@ -81,12 +80,14 @@ def run_commands(
             while waiting and len(running) < side_by_side:
                 command = waiting.pop(0)
                 running.append((command, _start(command, folder.log(command.name), lock)))
-            over = [each for each in running if each[1].poll() is not None]
-            running = [each for each in running if each not in over]
-            for command, process in over:
-                ended(command, _error(folder.log(command.name), process.returncode))
-            for command, _ in running:
-                look(command.name, last_line(folder.log(command.name)))
+            for each in list(running):
+                command, process = each
+                log = folder.log(command.name)
+                if process.poll() is None:
+                    look(command.name, last_line(log))
+                else:
+                    running.remove(each)
+                    ended(command, _error(log, process.returncode))
             time.sleep(POLL)
     finally:
         _end([process for _, process in running])
@@ -104,9 +105,7 @@ def _start(command: Command, log: Path, lock: int) -> subprocess.Popen[bytes]:
             start_new_session=True,
             pass_fds=(lock,),
             preexec_fn=_end_with_parent,
-            env={
-                name: value for name, value in os.environ.items() if name != QUIET
-            },  # a log holds everything
+            env=os.environ | {QUIET: ""},  # a log holds everything
         )
 
 
@@ -147,8 +146,7 @@ def last_line(log: Path, size: int = 4096) -> str:
     return next((line for line in reversed(lines) if line.strip() and not line.startswith(" ")), "").strip()
 
 
-@dataclass(frozen=True)
-class RunState:
+class RunState(NamedTuple):
     """State of a run. share: of its training that is done. minutes: of training so far."""
 
     run: StudyRun
@@ -166,11 +164,8 @@ class RunState:
     def line(self, usual: float | None) -> str:
         """Returns it for a person. usual: minutes that a run takes."""
         if self.trained:
-            done = f"{self.updates:,} updates in {duration(self.minutes)}"
-            return (
-                f"{self.run.name}: "
-                f"{f'done, {done}' if self.measured else f'trained, {done}; not measured yet'}"
-            )
+            state, after = ("done", "") if self.measured else ("trained", "; not measured yet")
+            return f"{self.run.name}: {state}, {self.updates:,} updates in {duration(self.minutes)}{after}"
         whole = self.whole or usual
         left = "" if whole is None else f", about {duration(whole - self.minutes)} left"
         done = f"at update {self.updates:,} ({self.share:.0%})" if self.updates else "not begun"
@@ -209,12 +204,13 @@ def run_state(run: StudyRun, settings: Settings, measured: bool = False) -> RunS
     if not checkpoint.exists():
         return RunState(run)
     progress, training = read_progress(checkpoint), settings.training
-    trained = bool(progress.finished) and bool(reason_to_stop(training, progress))
     minutes = progress.seconds / 60
+    if progress.finished and reason_to_stop(training, progress):
+        return RunState(run, progress.update, 1.0, minutes, True, measured)
     limits = (
         (training.max_updates, float(progress.update)),
         (training.max_epochs, progress.epochs),
         (training.max_minutes, minutes),
     )
-    share = 1.0 if trained else min(1.0, max((done / limit for limit, done in limits if limit), default=0.0))
-    return RunState(run, progress.update, share, minutes, trained, measured and trained)
+    share = min(1.0, max((done / limit for limit, done in limits if limit), default=0.0))
+    return RunState(run, progress.update, share, minutes)

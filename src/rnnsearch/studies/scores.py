@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,25 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.measures import (
-    BLEU,
-    CHRF,
-    NLL_PER_SENTENCE,
-    Statistics,
-    link_statistics,
-    system_statistics,
-)
-from rnnsearch.evaluation.significance import compare
-from rnnsearch.evaluation.statistics import SufficientStatistics
+from rnnsearch.evaluation.measures import BLEU, CHRF, NLL_PER_SENTENCE, Statistics, system_statistics
+from rnnsearch.evaluation.statistics import SufficientStatistics, compare
 from rnnsearch.evaluation.test_set import RunAnswers, System, TestSet
-from rnnsearch.studies.study import LONG
-from rnnsearch.studies.study_folder import StudyFolder, StudyRun
+from rnnsearch.studies.study import LONG, StudyFolder, StudyRun
 from rnnsearch.system.files import checksum
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import side_tokeniser
-from rnnsearch.text.links import symmetrise
 from rnnsearch.training.log import read_statistics
-from rnnsearch.translation.outputs import OpenedRun, open_run, run_answers
+from rnnsearch.translation.outputs import OpenedRun, open_run, run_answers, write_texts
 
 Row = dict[str, Any]
 
@@ -96,29 +85,35 @@ class Summary(NamedTuple):
         return shown if self.spread is None else f"{shown} ± {self.spread * metric.factor:,.{metric.digits}f}"
 
 
-class ResultRows:
-    """results.jsonl: one row for each run, appended as it ends; of several rows of a run the last one counts.
+class Results:
+    """The runs of a study on its test sets, in results.jsonl: one row for each run, appended as it ends; of
+    several rows of a run the last one counts.
 
-    Whatever ends the process, only the row that was being written can be lost.
+    Whatever ends the process, only the row that was being written can be lost. What a run makes of a test set
+    is made once, and kept in files.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(
+        self,
+        folder: StudyFolder,
+        trust_code: bool = False,
+        progress: Progress = lambda what, done, total: None,
+    ) -> None:
+        self.folder, self.trust_code, self.progress = folder, trust_code, progress
+        self.path = folder / "results.jsonl"
         self.rows: dict[str, Row] = {}
-        if not path.exists():
-            return
-        content = path.read_bytes()
+        self.found: dict[tuple[str, str, bool], Statistics] = {}
+        content = self.path.read_bytes() if self.path.exists() else b""
         whole = content[: content.rfind(b"\n") + 1]
         if len(whole) < len(content):
-            with path.open("rb+") as file:
-                file.truncate(len(whole))
+            os.truncate(self.path, len(whole))
         for number, line in enumerate(whole.decode("utf-8").split("\n")[:-1], 1):
             try:
                 row = json.loads(line)
                 self.rows[row["run"]] = row
             except (ValueError, KeyError, TypeError):
                 what, remedy = "is not a row of results", "remove the line"
-                raise InputError(what, file=path, line=number, remedy=remedy) from None
+                raise InputError(what, file=self.path, line=number, remedy=remedy) from None
 
     def add(self, row: Row) -> None:
         """Appends a row, unless it says what the last one of the run says."""
@@ -130,75 +125,105 @@ class ResultRows:
             os.fsync(file.fileno())
         self.rows[row["run"]] = json.loads(json.dumps(row))
 
-    def status(self, name: str) -> str:
+    def status(self, run: StudyRun) -> str:
         """Returns done or failed; "" for a run that has no row."""
-        return str(self.rows[name]["status"]) if name in self.rows else ""
+        return str(self.rows[run.name]["status"]) if run.name in self.rows else ""
 
+    def done(self) -> dict[str, dict[int, StudyRun]]:
+        """Returns the runs that are done, without those of the other direction: variant → seed → run."""
+        found: dict[str, dict[int, StudyRun]] = {}
+        for run in self.folder.runs:
+            if not run.reverse and self.status(run) == "done":
+                found.setdefault(run.variant, {})[run.seed] = run
+        return found
 
-@dataclass
-class Scorer:
-    """Measures the runs of a study on its test sets. What a run makes of them is made once, and kept in
-    files."""
+    def failed(self, run: StudyRun, error: str) -> None:
+        """Adds the row of a run that failed."""
+        self.add(_about(run) | {"status": "failed", "error": error})
 
-    folder: StudyFolder
-    trust_code: bool = False
-    progress: Progress = lambda what, done, total: None
-    found: dict[tuple[str, str, bool], Statistics] = field(default_factory=dict)
+    def measure(self, run: StudyRun) -> None:
+        """Adds the row of a trained run, unless the one that is there is from the same files; that of the
+        forward run too, when its reverse is done."""
+        if self.rows.get(run.name, {}).get("fingerprint") != self.fingerprint(run):
+            self.add(self.row(run))
+        forward = self.done().get(run.variant, {}).get(run.seed)
+        if run.reverse and forward is not None:
+            self.measure(forward)
 
     def opened(self, run: StudyRun) -> OpenedRun:
         """Returns a trained run; its network is loaded when an output is missing."""
         device = self.folder.settings(run).training.device
         return open_run(run.name, run.path, device=device, trust_code=self.trust_code)
 
-    def fingerprint(self, run: StudyRun, reverse: StudyRun | None = None) -> str:
+    def other_direction(self, run: StudyRun) -> StudyRun | None:
+        """Returns the run whose links are symmetrised with this one's, if it is done."""
+        return next(
+            (
+                one
+                for one in self.folder.runs
+                if one.reverse > run.reverse and (one.variant, one.seed) == (run.variant, run.seed)
+                if self.status(one) == "done"
+            ),
+            None,
+        )
+
+    def fingerprint(self, run: StudyRun) -> str:
         """Returns a checksum of all that a row is computed from: with the same one it would say the same."""
-        parts: list[str | Path] = [FORMAT, self.folder.plan.study.symmetrisation if reverse else ""]
-        for opened in map(self.opened, (run, *([reverse] if reverse else []))):
+        back = self.other_direction(run)
+        parts: list[str | Path] = [FORMAT, self.folder.study.symmetrisation if back else ""]
+        for opened in map(self.opened, [run, back] if back else [run]):
             parts += [opened.checksum, json.dumps(opened.search, sort_keys=True)]
         for files in self.folder.tests.values():
-            parts += [path for path in (files.source, files.reference, files.gold) if path]
+            parts += [Path(path) for path in (files.source, files.reference, files.gold) if path]
         return checksum(*parts)[:16]
 
-    def row(self, run: StudyRun, reverse: StudyRun | None = None, error: str = "") -> Row:
-        """Returns the row of a run that is trained, or that failed with an error.
-
-        reverse: the run of the other direction, if it is done too.
-        """
-        row = {"run": run.name, "variant": run.variant, "seed": run.seed, "reverse": run.reverse}
-        if error:
-            return row | {"status": "failed", "error": error}
-        learned = read_statistics(run.path)
-        answers = {name: self.answers(run, name) for name in self.folder.tests}
+    def row(self, run: StudyRun) -> Row:
+        """Returns the row of a run that is trained; writes its translations, one per line, too."""
+        learned, parameters = read_statistics(run.path), None
+        tests: dict[str, dict[str, Any]] = {}
+        for name in self.folder.tests:
+            answers = self.answers(run, name)
+            parameters = parameters or answers.parameters
+            found = self.statistics(run, name, answers)
+            scores = tests[name] = {}
+            scores |= {metric: measured.score().value for metric, measured in found.items()}
+            if "bleu" in found:
+                texts = [translation.text for translation in answers.translations]
+                write_texts(self.folder.outputs, self.opened(run), self.folder.read_test(name), texts)
+                scores["seconds"] = sum(answers.seconds)
+                scores |= {f"{metric}_signature": found[metric].signature for metric in ("bleu", "chrf")}
         return {
-            **row,
+            **_about(run),
             "status": "done",
-            "parameters": next(iter(answers.values())).parameters,
+            "parameters": parameters,
             **{key: learned.get(key) for key in LEARNING},
-            "tests": {name: self._scores(run, found, name, reverse) for name, found in answers.items()},
-            "fingerprint": self.fingerprint(run, reverse),
+            "tests": tests,
+            "fingerprint": self.fingerprint(run),
         }
 
-    def statistics(
-        self, run: StudyRun, name: str, reverse: StudyRun | None = None, answers: RunAnswers | None = None
-    ) -> Statistics:
+    def statistics(self, run: StudyRun, name: str, answers: RunAnswers | None = None) -> Statistics:
         """Returns whatever the test set allows to measure of a run: translations, likelihood, links.
 
-        reverse: the run of the other direction, whose links are symmetrised with these. answers: what the run
-        says of the test set, if it is at hand.
+        answers: what the run says of the test set, if it is at hand.
         """
-        key = run.name, name, reverse is not None
+        back = self.other_direction(run)
+        key = run.name, name, back is not None
         if key not in self.found:
-            test, answers = self.folder.tests[name].read(run.reverse), answers or self.answers(run, name)
-            texts = [translation.text for translation in answers.translations]
-            measured = system_statistics(test, System(run.name, texts, run=answers))
-            if test.gold is not None and reverse is not None:
-                measured |= self._symmetrised(test, answers, self.answers(reverse, name))
-            self.found[key] = self.named(test, measured)
+            test, answers = self.folder.read_test(name, run.reverse), answers or self.answers(run, name)
+            system = System(
+                run.name,
+                [translation.text for translation in answers.translations],
+                run=answers,
+                reverse=None if back is None else self.answers(back, name),
+                symmetrisation=self.folder.study.symmetrisation,
+            )
+            self.found[key] = self.measured(test, system)
         return self.found[key]
 
-    def named(self, test: TestSet, measured: Statistics) -> Statistics:
+    def measured(self, test: TestSet, system: System) -> Statistics:
         """Returns the measures by their names in the rows, with BLEU of the long sentences, if there are
         any."""
+        measured = system_statistics(test, system)
         found = {KEYS.get(key, key.lower().replace(" ", "_")): value for key, value in measured.items()}
         long = self.long_sentences(test)
         if len(long) and "bleu" in found:
@@ -208,7 +233,7 @@ class Scorer:
     def long_sentences(self, test: TestSet) -> NDArray[np.intp]:
         """Returns the positions of the sentences of more than LONG source words, as the corpus's tokeniser
         counts."""
-        tokeniser = side_tokeniser("source", self.folder.plan.data)
+        tokeniser = side_tokeniser("source", self.folder.data)
         return np.flatnonzero([len(tokeniser.words(line)) > LONG for line in test.source])
 
     def answers(self, run: StudyRun, name: str) -> RunAnswers:
@@ -217,7 +242,7 @@ class Scorer:
         files = self.folder.tests[name]
         return run_answers(
             self.opened(run),
-            files.read(run.reverse),
+            self.folder.read_test(name, run.reverse),
             self.folder.outputs,
             self.progress,
             translate=files.translate and not run.reverse,
@@ -225,48 +250,38 @@ class Scorer:
             posterior=files.gold is not None,
         )
 
-    def _symmetrised(self, test: TestSet, forward: RunAnswers, back: RunAnswers) -> Statistics:
-        """Measures the links symmetrised with those of the other direction, whose source is our target."""
-        ours, theirs = ([line.links() for line in each.references] for each in (forward, back))
-        tokenisers = forward.source.tokeniser, forward.target.tokeniser
-        measured: Statistics = {}
-        for kind, here, there in (("", ours, theirs), ("posterior ", forward.posterior, back.posterior)):
-            turned = ([(j, i) for i, j in pair] for pair in there or ())
-            pairs = zip(here or (), turned, strict=True)
-            both = [symmetrise(*pair, self.folder.plan.study.symmetrisation) for pair in pairs]
-            found = link_statistics(test, both, tokenisers)
-            measured |= {f"{kind}{metric} symmetrised": value for metric, value in found.items()}
-        return measured
+    def comparisons(self, before: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+        """Compares every variant with the baseline, and the pairs that the study names: test set → findings.
 
-    def _scores(
-        self, run: StudyRun, answers: RunAnswers, name: str, reverse: StudyRun | None
-    ) -> dict[str, Any]:
-        found = self.statistics(run, name, reverse, answers)
-        scores: dict[str, Any] = {metric: measured.score().value for metric, measured in found.items()}
-        if "bleu" in found:
-            scores["seconds"] = sum(answers.seconds)
-            scores |= {f"{metric}_signature": found[metric].signature for metric in ("bleu", "chrf")}
-        return scores
-
-
-class DoneRun(NamedTuple):
-    """A run that is done, that of the other direction if it is done too, and its row."""
-
-    run: StudyRun
-    reverse: StudyRun | None
-    row: Row
+        before: what an earlier call returned; what was computed from the same files is taken from it.
+        """
+        study, baseline, done = self.folder.study, self.folder.baseline, self.done()
+        pairs = [(baseline, name) for name in study.variants if name != baseline]
+        pairs += [pair for pair in study.comparisons if pair not in pairs]
+        known = {entry["from"]: entry for entries in before.values() for entry in entries}
+        result: dict[str, list[dict[str, Any]]] = {test: [] for test in self.folder.tests}
+        for test, names, metric in product(result, pairs, TEST_METRICS):
+            seeds = [seed for seed in study.seeds if all(seed in done.get(name, {}) for name in names)]
+            sides = [[done[name][seed] for seed in seeds] for name in names] if seeds else []
+            rows = [[self.rows[run.name] for run in side] for side in sides]
+            measured = all(metric.key in row["tests"].get(test, {}) for side in rows for row in side)
+            if metric.key == "chrf" or not seeds or not measured:
+                continue
+            prints = [[row["fingerprint"] for row in side] for side in rows]
+            key = checksum(json.dumps([test, metric.key, prints]))[:16]
+            if key not in known:
+                one, other = (
+                    (name, mean_over_seeds([self.statistics(run, test)[metric.key] for run in side]))
+                    for name, side in zip(names, sides, strict=True)
+                )
+                compared = asdict(compare(one, other))
+                known[key] = {"from": key} | compared | {"metric": metric.key, "seeds": seeds}
+            result[test].append(known[key])
+        return result
 
 
-def done_runs(folder: StudyFolder, results: ResultRows) -> dict[str, dict[int, DoneRun]]:
-    """Returns the runs that are done: variant → seed → run."""
-    done = [run for run in folder.runs if results.status(run.name) == "done"]
-    reverse = {(run.variant, run.seed): run for run in done if run.reverse}
-    found: dict[str, dict[int, DoneRun]] = {}
-    for run in done:
-        if not run.reverse:
-            back = reverse.get((run.variant, run.seed))
-            found.setdefault(run.variant, {})[run.seed] = DoneRun(run, back, results.rows[run.name])
-    return found
+def _about(run: StudyRun) -> Row:
+    return {"run": run.name, "variant": run.variant, "seed": run.seed, "reverse": run.reverse}
 
 
 def mean_over_seeds(parts: Sequence[SufficientStatistics]) -> SufficientStatistics:
@@ -284,36 +299,3 @@ def mean_over_seeds(parts: Sequence[SufficientStatistics]) -> SufficientStatisti
 
     values = np.concatenate([part.values for part in parts], axis=1)
     return replace(parts[0], values=values, of_sums=of_sums)
-
-
-def comparisons(
-    scorer: Scorer, done: dict[str, dict[int, DoneRun]], before: dict[str, Any]
-) -> dict[str, list[dict[str, Any]]]:
-    """Compares every variant with the baseline, and the pairs that the study names: test set → findings.
-
-    before: what an earlier call returned; what was computed from the same files is taken from it.
-    """
-    study = scorer.folder.plan.study
-    baseline = study.reference_variant
-    pairs = [(baseline, name) for name in study.variants if name != baseline]
-    pairs += [pair for pair in study.comparisons if pair not in pairs]
-    known = {entry["from"]: entry for entries in before.values() for entry in entries}
-    result: dict[str, list[dict[str, Any]]] = {test: [] for test in scorer.folder.tests}
-    for test, (one, other) in product(result, pairs):
-        ours, theirs = done.get(one, {}), done.get(other, {})
-        seeds = [seed for seed in study.seeds if seed in ours and seed in theirs]
-        sides = [[side[seed] for seed in seeds] for side in (ours, theirs)]
-        for metric in [metric.key for metric in TEST_METRICS if metric.key != "chrf"] if seeds else ():
-            if not all(metric in each.row["tests"].get(test, {}) for side in sides for each in side):
-                continue
-            rows = [[each.row["fingerprint"] for each in side] for side in sides]
-            key = hashlib.sha256(json.dumps([test, metric, rows]).encode()).hexdigest()[:16]
-            if key not in known:
-                means = [
-                    mean_over_seeds([scorer.statistics(run, test, back)[metric] for run, back, _ in side])
-                    for side in sides
-                ]
-                compared = asdict(compare((one, means[0]), (other, means[1])))
-                known[key] = {"from": key} | compared | {"metric": metric, "seeds": seeds}
-            result[test].append(known[key])
-    return result

@@ -1,12 +1,17 @@
-"""A study file: corpus, common settings, variants, seeds, test sets and what is compared; validated like a
-recipe."""
+"""A study: its file, with corpus, common settings, variants, seeds, test sets and what is compared, validated
+like a recipe; and its folder, where everything lies and one command at a time is at work."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -21,7 +26,11 @@ from rnnsearch.config import (
     validated,
 )
 from rnnsearch.errors import InputError, did_you_mean
+from rnnsearch.evaluation.alignment_error import counted_links
+from rnnsearch.evaluation.test_set import TestSet, read_hypotheses, read_test_set
+from rnnsearch.system.files import lock
 from rnnsearch.system.parsing import parse_toml, read_toml
+from rnnsearch.text.codec import side_tokeniser
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 """Of a variant, a test set or a system: it names folders and columns."""
@@ -32,6 +41,8 @@ Symmetrisation = Literal[
 ]
 Changes = dict[str, dict[str, Any]]
 """section → key → value, as TOML gives them"""
+WAIT = 60.0
+"""Seconds that a second command waits for the first to end: one that was killed is still saving its run."""
 
 
 class _StudyTable(BaseModel):
@@ -102,7 +113,7 @@ class Variant(_StudyTable):
 
 
 class Study(_StudyTable):
-    """All of a study. Paths are relative to the folder of the study file, or to --data."""
+    """All of a study's file. Paths are relative to the folder of the file, or to --data."""
 
     title: str = ""
     recipe: str = Field("", description="of every variant that names none, and of the corpus")
@@ -135,100 +146,230 @@ class Study(_StudyTable):
             raise ValueError("tests: name at least one test set, as [tests.NAME] with source and reference")
         return self
 
-    @property
-    def reference_variant(self) -> str:
-        """The baseline."""
-        return self.baseline or next(iter(self.variants))
+
+@dataclass(frozen=True)
+class StudyRun:
+    """One training. name: of its folder. reverse: from target to source, for aligning in both directions
+    only."""
+
+    name: str
+    variant: str
+    seed: int
+    path: Path
+    reverse: bool = False
 
 
-class Plan(NamedTuple):
-    """A study with everything resolved. settings: of each variant; `of_seed` has those of a run.
+@dataclass(frozen=True)
+class StudyFolder:
+    """A study with everything resolved, and its folder OUT by its parts.
 
-    config_folder: that of its file, where its recipes are looked for. base_folder: where its other paths
-    begin.
+    name: what messages call the study. config_folder: where its recipes are looked for. base_folder: where
+    its other paths begin. data: settings of the corpus. variants: settings of each.
     """
 
+    path: Path
     study: Study
     name: str
     config_folder: Path
     base_folder: Path
     data: DataSettings
-    settings: dict[str, Settings]
+    variants: dict[str, Settings]
 
-    def of_seed(self, variant: str, seed: int) -> Settings:
-        """Returns the settings of one run."""
-        settings = self.settings[variant]
-        return settings.model_copy(update={"training": settings.training.model_copy(update={"seed": seed})})
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    @property
+    def corpus(self) -> Path:
+        """The built-in corpus, or the subset of the files that the study uses, as plain text."""
+        return self.path / "corpus"
+
+    @property
+    def outputs(self) -> Path:
+        """Outputs of the runs for the test sets: RUN/TEST.txt and the files of translation/outputs.py."""
+        return self.path / "translations"
+
+    @property
+    def baseline(self) -> str:
+        """The variant that the others are compared with."""
+        return self.study.baseline or next(iter(self.study.variants))
+
+    def store(self, reverse: bool = False) -> Path:
+        return self.path / ("store.reverse" if reverse else "store")
+
+    def log(self, name: str) -> Path:
+        """Returns the file of what a command said."""
+        return self.path / "logs" / f"{name}.log"
+
+    def given(self, name: str) -> Path:
+        """Returns the path of a file that the study names."""
+        return self.base_folder / name
 
     def recipe(self, variant: str = "") -> str:
         """Returns the name or file of a variant's recipe, or of the corpus's."""
-        return recipe_name(self.study, self.config_folder, variant)
+        return _recipe(self.study, self.config_folder, variant)
 
-    def path(self, name: str) -> Path:
-        """Returns the path of a file that the study names."""
-        return self.base_folder / name
+    def settings(self, run: StudyRun) -> Settings:
+        """Returns the settings of one run."""
+        settings = self.variants[run.variant]
+        training = settings.training.model_copy(update={"seed": run.seed})
+        return settings.model_copy(update={"training": training})
+
+    @cached_property
+    def runs(self) -> list[StudyRun]:
+        """Every run of the study: variant by variant, seed by seed, those of the other direction after all
+        others. Raises InputError if two would have one name."""
+        runs: list[StudyRun] = []
+        for reverse in (False, True):
+            for variant, changes in self.study.variants.items():
+                both = changes.both_directions
+                if reverse and not (self.study.both_directions if both is None else both):
+                    continue
+                for seed in self.study.seeds:
+                    name = self._run_name(variant, seed) + ".reverse" * reverse
+                    runs.append(StudyRun(name, variant, seed, self.path / "runs" / name, reverse))
+        names = [run.name for run in runs]
+        clash = next((name for name in names if names.count(name) > 1), None)
+        if clash is not None:
+            what, remedy = f"two runs would be named {clash!r}", "rename one of the variants"
+            raise InputError(what, file=self.name, remedy=remedy)
+        return runs
+
+    def _run_name(self, variant: str, seed: int) -> str:
+        """Returns `variant`, or `variant-seed` with several seeds; a run that the folder has under the other
+        name keeps it."""
+        names = [variant, f"{variant}-{seed}"]
+        if len(self.study.seeds) > 1:
+            names.reverse()
+        return next((name for name in names if _seed(self.path / "runs" / name) == seed), names[0])
+
+    @cached_property
+    def tests(self) -> dict[str, Test]:
+        """The test sets by name, with whole paths; the built-in corpus brings its own."""
+        tests = {}
+        if self.study.corpus.builtin:
+            for name in ("test", *(["long"] if self.study.corpus.long_pairs else [])):
+                files = (str(self.corpus / f"{name}.{kind}") for kind in ("en", "fr", "links"))
+                tests[name] = Test(**dict(zip(("source", "reference", "gold"), files, strict=True)))
+        for name, test in self.study.tests.items():
+            paths = {
+                key: str(self.given(path))
+                for key in ("source", "reference", "gold")
+                if (path := getattr(test, key)) is not None
+            }
+            systems = {system: str(self.given(path)) for system, path in test.systems.items()}
+            tests[name] = test.model_copy(update=paths | {"systems": systems})
+        return tests
+
+    def read_test(self, name: str, reverse: bool = False) -> TestSet:
+        """Reads a test set. reverse: from target to source; then without gold links.
+
+        Raises InputError if the files do not fit together.
+        """
+        test = self.tests[name]
+        if reverse:
+            return read_test_set(name, test.reference, test.source)
+        return read_test_set(name, test.source, test.reference, test.gold)
+
+    def check_tests(self) -> None:
+        """Raises InputError for a test set that cannot be read or whose files do not fit together."""
+        tokenisers = side_tokeniser("source", self.data), side_tokeniser("target", self.data)
+        for name, files in self.tests.items():
+            test = self.read_test(name)
+            for system, path in files.systems.items():
+                read_hypotheses(path, len(test.source), system)
+            if test.gold is not None:
+                counted_links(test, [[] for _ in test.source], tokenisers)
+
+    @contextmanager
+    def locked(self, say: Callable[[str], None]) -> Iterator[int]:
+        """Keeps other commands out of the folder; the value is the lock's descriptor, which those who work
+        here must inherit.
+
+        Raises InputError if another command is still at work after WAIT seconds.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        until = time.monotonic() + WAIT
+        try:
+            if not lock(handle):
+                say(f"{self.path}: another command is at work here; waiting for {WAIT:.0f} seconds at most")
+            while not lock(handle):
+                if time.monotonic() > until:
+                    remedy = "wait for it or end it, or name another folder"
+                    raise InputError("another command is at work here", file=self.path, remedy=remedy)
+                time.sleep(0.1)
+            yield handle
+        finally:
+            os.close(handle)
+
+
+def _seed(run: Path) -> int | None:
+    """Returns the seed that a run was trained with; None if there is none."""
+    try:
+        return int(read_toml(run / "config.toml")["training"]["seed"])
+    except (OSError, KeyError, ValueError, TypeError):
+        return None
 
 
 def study_names() -> list[str]:
     """Lists the studies that come with the package."""
-    folder = resources.files("rnnsearch.studies") / "builtin"
-    return sorted(
-        entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")
-    )
+    files = (resources.files("rnnsearch.studies") / "builtin").iterdir()
+    return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
 
 
-def read_plan(name: str | Path, data: str | Path | None = None, overrides: Sequence[str] = ()) -> Plan:
+def open_study(
+    name: str | Path, out: Path = Path(), data: str | Path | None = None, overrides: Sequence[str] = ()
+) -> StudyFolder:
     """Reads a study, by the name of a built-in one or as a TOML file, and resolves the settings of its
     variants.
 
-    data: the folder that its paths are relative to; else that of the study file, or the current one for a
-    built-in study. overrides: `section.key=value`, for all variants. Raises InputError for a study that does
-    not exist, is not TOML or does not fit.
+    out: its folder. data: the folder that its paths are relative to; else that of the study file, or the
+    current one for a built-in study. overrides: `section.key=value`, for all variants. Raises InputError for
+    a study that does not exist, is not TOML or does not fit.
     """
     where, config_folder, table = _read(str(name))
     study = checked(Study, table, where, "`rnnsearch settings --study alignment` shows an example")
     unknown = sorted(set(study.settings) - set(Settings.model_fields))
     if unknown:
-        raise InputError(
-            f"unknown section settings.{unknown[0]}",
-            file=where,
-            remedy=f"one of {', '.join(Settings.model_fields)}",
-        )
-    settings = {}
+        remedy = f"one of {', '.join(Settings.model_fields)}"
+        raise InputError(f"unknown section settings.{unknown[0]}", file=where, remedy=remedy)
+
+    def resolved(variant: str, *changes: Changes) -> Settings:
+        recipe = _recipe(study, config_folder, variant)
+        called = f"{where}: variant {variant}" if variant else where
+        return _resolved([study.settings, *changes], recipe, overrides, called)
+
+    variants = {}
     for variant, changes in study.variants.items():
         own = {"model": changes.model, "training": changes.training, "search": changes.search}
         if "seed" in changes.training or "seed" in study.settings.get("training", {}):
-            raise InputError(
-                "training.seed is not a setting of a study",
-                file=where,
-                remedy="list the seeds, as seeds = [1, 2]",
-            )
-        recipe = recipe_name(study, config_folder, variant)
-        settings[variant] = _resolved([study.settings, own], recipe, overrides, f"{where}: variant {variant}")
-    corpus = _resolved([study.settings], recipe_name(study, config_folder), overrides, where).data
-    return Plan(study, where, config_folder, Path(data) if data else config_folder, corpus, settings)
+            what, remedy = "training.seed is not a setting of a study", "list the seeds, as seeds = [1, 2]"
+            raise InputError(what, file=where, remedy=remedy)
+        variants[variant] = resolved(variant, own)
+    base_folder = Path(data) if data else config_folder
+    return StudyFolder(out, study, where, config_folder, base_folder, resolved("").data, variants)
 
 
 def _read(name: str) -> tuple[str, Path, dict[str, Any]]:
     """Returns what messages call the study, the folder of its paths, and its table."""
     path = Path(name)
     try:
-        if path.suffix != ".toml" and not path.is_file():
-            built_in = resources.files("rnnsearch.studies") / "builtin" / f"{name}.toml"
-            if not built_in.is_file():
-                names = f"name a TOML file or one of {', '.join(study_names())}"
-                raise InputError(
-                    f"no study {name!r}", remedy=f"{did_you_mean(name, study_names())} {names}".strip()
-                )
-            return f"study {name}", Path(), parse_toml(built_in.read_text(encoding="utf-8"))
-        return str(path), path.parent, read_toml(path)
+        if path.suffix == ".toml" or path.is_file():
+            return str(path), path.parent, read_toml(path)
+        built_in = resources.files("rnnsearch.studies") / "builtin" / f"{name}.toml"
+        if not built_in.is_file():
+            remedy = (
+                f"{did_you_mean(name, study_names())} name a TOML file or one of {', '.join(study_names())}"
+            )
+            raise InputError(f"no study {name!r}", remedy=remedy.strip())
+        return f"study {name}", Path(), parse_toml(built_in.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     except ValueError as error:
         raise InputError(f"is not TOML: {error}", file=path) from None
 
 
-def recipe_name(study: Study, folder: Path, variant: str = "") -> str:
+def _recipe(study: Study, folder: Path, variant: str = "") -> str:
     """Returns the recipe of a variant, or of the corpus: built-in ones by name, files as paths from its
     folder."""
     own = study.variants[variant].recipe if variant else None

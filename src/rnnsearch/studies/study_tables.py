@@ -1,16 +1,21 @@
-"""The results of a study: table.json, table.csv and results.csv for programs, a page and table.md for
-people."""
+"""The results of a study: table.json, table.csv and results.csv for programs; a page with pictures and
+table.md for people."""
 
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rnnsearch.drawing.document import (
+import numpy as np
+
+from rnnsearch.drawing.curves import drawn_plainly, plain_axes
+from rnnsearch.drawing.figures import Album
+from rnnsearch.drawing.page import (
     Block,
     Column,
     Document,
@@ -19,29 +24,21 @@ from rnnsearch.drawing.document import (
     Section,
     Table,
     Value,
+    as_html,
+    as_markdown,
     csv_text,
 )
-from rnnsearch.drawing.figures import Album
-from rnnsearch.drawing.page import as_html, as_markdown
-from rnnsearch.evaluation.measures import system_statistics
-from rnnsearch.evaluation.significance import p_statement
+from rnnsearch.drawing.palette import DIM, SERIES, TEXT
+from rnnsearch.evaluation.statistics import p_statement
 from rnnsearch.evaluation.test_set import System, read_hypotheses
-from rnnsearch.studies.scores import (
-    LEARNING_METRICS,
-    TEST_METRICS,
-    Metric,
-    ResultRows,
-    Row,
-    Scorer,
-    Summary,
-    comparisons,
-    done_runs,
-)
-from rnnsearch.studies.study import LONG, Plan
-from rnnsearch.studies.study_figure import study_figure
-from rnnsearch.studies.study_folder import StudyFolder
+from rnnsearch.studies.scores import LEARNING_METRICS, TEST_METRICS, Metric, Results, Row, Summary
+from rnnsearch.studies.study import LONG, StudyFolder
 from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import write_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 PAGE = "index.html"
 BESIDE = {
@@ -54,39 +51,52 @@ BESIDE = {
     "translations/": "the translations",
     "runs/": "the runs",
 }
+DOT, BASELINE = SERIES[0], SERIES[1]
+FONT = 9.0
+FENCE = 1.5
+"""Of the distance between the quartiles: a mean that is farther from them may be an outlier (Tukey 1977)."""
 Summaries = dict[str, dict[str, dict[str, Any]]]
 """Variant or system → metric → its `Summary` as JSON."""
 
 
-def study_table(scorer: Scorer, results: ResultRows) -> dict[str, Any]:
+def study_table(results: Results) -> dict[str, Any]:
     """Returns all numbers of the study, from the rows of the runs that are done: what table.json holds."""
-    folder, plan = scorer.folder, scorer.folder.plan
-    done = done_runs(folder, results)
-    rows = {name: [run.row for run in done[name].values()] for name in plan.study.variants if name in done}
+    folder, study, done = results.folder, results.folder.study, results.done()
+    rows = {variant: [results.rows[run.name] for run in runs.values()] for variant, runs in done.items()}
     try:
         before = json.loads((folder / "table.json").read_text(encoding="utf-8"))["comparisons"]
     except (OSError, ValueError, KeyError):
         before = {}
-    status = {run.name: results.status(run.name) for run in folder.runs}
     return {
-        "title": plan.study.title,
-        "study": Path(plan.name).name,
-        "seeds": plan.study.seeds,
-        "baseline": plan.study.reference_variant,
-        "symmetrisation": plan.study.symmetrisation,
+        "title": study.title,
+        "study": Path(folder.name).name,
+        "seeds": study.seeds,
+        "baseline": folder.baseline,
+        "symmetrisation": study.symmetrisation,
         "learning": {variant: _summaries(found, LEARNING_METRICS) for variant, found in rows.items()},
-        "tests": {name: _test(name, scorer, rows) for name in folder.tests},
-        "comparisons": comparisons(scorer, done, before),
-        "failed": {name: results.rows[name]["error"] for name in status if status[name] == "failed"},
-        "missing": [name for name in status if not status[name]],
+        "tests": {name: _test(name, results, rows) for name in folder.tests},
+        "comparisons": results.comparisons(before),
+        "failed": {
+            run.name: results.rows[run.name]["error"]
+            for run in folder.runs
+            if results.status(run) == "failed"
+        },
+        "missing": [run.name for run in folder.runs if not results.status(run)],
     }
 
 
-def write_tables(folder: StudyFolder, table: dict[str, Any], results: ResultRows) -> None:
+def write_tables(table: dict[str, Any], results: Results) -> None:
     """Writes the numbers for programs."""
+    folder = results.folder
     write_text(folder / "table.json", json.dumps(table, indent=2, ensure_ascii=False) + "\n")
-    write_text(folder / "table.csv", _csv(list(_numbers(table))))
-    rows = [found.row for runs in done_runs(folder, results).values() for found in runs.values()]
+    numbers = [
+        {"test": test, "variant": variant, "metric": metric, **summary}
+        for test, content in (*table["tests"].items(), ("", {"variants": table["learning"]}))
+        for variant, metrics in content["variants"].items()
+        for metric, summary in metrics.items()
+    ]
+    write_text(folder / "table.csv", _csv(numbers))
+    rows = [results.rows[run.name] for runs in results.done().values() for run in runs.values()]
     write_text(folder / "results.csv", _csv([_columns(row) for row in rows]))
 
 
@@ -95,7 +105,7 @@ def write_pages(folder: StudyFolder, table: dict[str, Any], command: str = "") -
 
     table: as in table.json. command: shown as what made the page.
     """
-    document = study_document(folder.plan, table, Album(folder / "figures"))
+    document = study_document(folder, table, Album(folder / "figures"))
     markdown = as_markdown(document)
     write_text(folder / "table.md", markdown)
     document = replace(
@@ -108,22 +118,21 @@ def write_pages(folder: StudyFolder, table: dict[str, Any], command: str = "") -
     return markdown, folder / PAGE
 
 
-def _test(name: str, scorer: Scorer, rows: dict[str, list[Row]]) -> dict[str, Any]:
-    files = scorer.folder.tests[name]
-    test = files.read()
+def _test(name: str, results: Results, rows: dict[str, list[Row]]) -> dict[str, Any]:
+    test = results.folder.read_test(name)
     scores = {variant: [row["tests"].get(name, {}) for row in found] for variant, found in rows.items()}
     first: dict[str, Any] = next(iter(scores.values()), [{}])[0]
     systems: Summaries = {}
-    for system, path in files.systems.items():
+    for system, path in results.folder.tests[name].systems.items():
         texts = read_hypotheses(path, len(test.source)).texts
-        found = scorer.named(test, system_statistics(test, System(system, texts)))
+        found = results.measured(test, System(system, texts))
         values = {metric: measured.score().value for metric, measured in found.items()}
         systems[system] = _summaries([values], TEST_METRICS)
-    signatures = {key: value for key, value in first.items() if key.endswith("_signature")}
+    signed = [key for key in first if key.endswith("_signature")]
     return {
         "sentences": len(test.source),
-        "long_sentences": len(scorer.long_sentences(test)),
-        "signatures": {key.removesuffix("_signature"): value for key, value in signatures.items()},
+        "long_sentences": len(results.long_sentences(test)),
+        "signatures": {key.removesuffix("_signature"): first[key] for key in signed},
         "variants": {variant: _summaries(found, TEST_METRICS) for variant, found in scores.items()},
         "systems": systems,
     }
@@ -134,14 +143,6 @@ def _summaries(rows: Sequence[Row], metrics: Sequence[Metric]) -> dict[str, dict
         metric.key: [row[metric.key] for row in rows if row.get(metric.key) is not None] for metric in metrics
     }
     return {key: Summary.of(found)._asdict() for key, found in values.items() if found}
-
-
-def _numbers(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yields one row for each variant, test set and metric."""
-    for test, content in (*table["tests"].items(), ("", {"variants": table["learning"]})):
-        for variant, metrics in content["variants"].items():
-            for metric, summary in metrics.items():
-                yield {"test": test, "variant": variant, "metric": metric, **summary}
 
 
 def _columns(row: Row) -> dict[str, Any]:
@@ -155,7 +156,7 @@ def _csv(rows: Sequence[dict[str, Any]]) -> str:
     return csv_text([columns, *([row.get(column) for column in columns] for row in rows)])
 
 
-def study_document(plan: Plan, table: dict[str, Any], album: Album) -> Document:
+def study_document(folder: StudyFolder, table: dict[str, Any], album: Album) -> Document:
     """Returns the page as data. table: as in table.json. album: gets a picture of each test set."""
     seeds = len(table["seeds"])
     learning: list[Block] = [_summary_table("training-runs", "Training", table["learning"], LEARNING_METRICS)]
@@ -167,7 +168,7 @@ def study_document(plan: Plan, table: dict[str, Any], album: Album) -> Document:
         [
             *(_results(name, test, table, album) for name, test in table["tests"].items()),
             Section("training", "Training", learning),
-            Section("settings", "Settings", _settings(plan)),
+            Section("settings", "Settings", _settings(folder)),
         ],
         made=[("rnnsearch", package_version()), ("Study", table["study"])],
     )
@@ -177,8 +178,8 @@ def _results(name: str, test: dict[str, Any], table: dict[str, Any], album: Albu
     rows: Summaries = test["variants"] | test["systems"]
     signatures = [f"{metric}: {signature}" for metric, signature in test["signatures"].items()]
     sizes = f"{test['sentences']:,} sentences, {test['long_sentences']:,} of over {LONG} words"
-    scores = _summary_table(f"scores-{name}", f"Scores on {name} ({sizes})", rows, TEST_METRICS)
-    blocks: list[Block] = [replace(scores, made=signatures)]
+    caption = f"Scores on {name} ({sizes})"
+    blocks: list[Block] = [_summary_table(f"scores-{name}", caption, rows, TEST_METRICS, signatures)]
     figure = study_figure(test, table["baseline"])
     if figure is not None:
         note = (
@@ -192,17 +193,35 @@ def _results(name: str, test: dict[str, Any], table: dict[str, Any], album: Albu
     return Section(f"test-{name}", f"Results on {name}", blocks)
 
 
-def _summary_table(name: str, caption: str, rows: Summaries, metrics: Sequence[Metric]) -> Table:
-    shown = [metric for metric in metrics if any(metric.key in values for values in rows.values())]
-    cells: list[list[Value]] = [
-        [row, *(_cell(values, metric) for metric in shown)] for row, values in rows.items()
+def _summary_table(
+    name: str, caption: str, rows: Summaries, metrics: Sequence[Metric], made: Sequence[str] = ()
+) -> Table:
+    cells = {
+        row: {
+            metric.key: Summary(**values[metric.key]).text(metric)
+            for metric in metrics
+            if metric.key in values
+        }
+        for row, values in rows.items()
+    }
+    return _metric_table(name, caption, "Variant", cells, metrics, made=made)
+
+
+def _metric_table(
+    name: str,
+    caption: str,
+    heading: str,
+    cells: dict[str, dict[str, str]],
+    metrics: Sequence[Metric],
+    **below: Sequence[str],
+) -> Table:
+    """Returns a table with a column for each metric that a row has."""
+    shown = [metric for metric in metrics if any(metric.key in row for row in cells.values())]
+    rows: list[list[Value]] = [
+        [row, *(values.get(metric.key) for metric in shown)] for row, values in cells.items()
     ]
-    columns = [Column("Variant"), *(Column(metric.heading, numeric=True) for metric in shown)]
-    return Table(name, caption, columns, cells)
-
-
-def _cell(values: dict[str, dict[str, Any]], metric: Metric) -> str | None:
-    return Summary(**values[metric.key]).text(metric) if metric.key in values else None
+    columns = [Column(heading), *(Column(metric.heading, numeric=True) for metric in shown)]
+    return Table(name, caption, columns, rows, **below)
 
 
 def _differences(name: str, entries: Sequence[dict[str, Any]]) -> list[Block]:
@@ -216,18 +235,14 @@ def _differences(name: str, entries: Sequence[dict[str, Any]]) -> list[Block]:
         found.setdefault(f"{entry['other']} − {entry['system']}", {})[metric.key] = f"{difference} ({p})"
     if not found:
         return []
-    shown = [metric for metric in TEST_METRICS if any(metric.key in values for values in found.values())]
-    rows: list[list[Value]] = [
-        [pair, *(values.get(metric.key) for metric in shown)] for pair, values in found.items()
-    ]
-    columns = [Column("Difference"), *(Column(metric.heading, numeric=True) for metric in shown)]
     note = "p by approximate randomisation: paired by sentence, two-sided, of the mean over the seeds."
-    return [Table(f"differences-{name}", "Differences between variants", columns, rows, notes=[note])]
+    caption = "Differences between variants"
+    return [_metric_table(f"differences-{name}", caption, "Difference", found, TEST_METRICS, notes=[note])]
 
 
-def _settings(plan: Plan) -> list[Block]:
+def _settings(folder: StudyFolder) -> list[Block]:
     """Returns what the study file says: of each variant, and of all."""
-    said = plan.study.model_dump(mode="json", exclude_defaults=True, exclude={"title"})
+    said = folder.study.model_dump(mode="json", exclude_defaults=True, exclude={"title"})
     own = said.pop("variants")
     variants: list[list[Value]] = [
         [name, "; ".join(f"{key} = {value}" for key, value in _dotted(own[name])) or None] for name in own
@@ -246,3 +261,68 @@ def _dotted(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]
             yield from _dotted(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", json.dumps(value, ensure_ascii=False)
+
+
+def study_figure(test: dict[str, Any], baseline: str) -> Figure | None:
+    """Draws one test set as table.json has it; None if nothing was measured.
+
+    The baseline's mean is ruled through each column. A variant far from all others would press these
+    together: it is an arrow at the edge of its column, with its value.
+    """
+    from matplotlib.figure import Figure
+
+    rows: dict[str, dict[str, Any]] = test["variants"] | test["systems"]
+    shown = [metric for metric in TEST_METRICS if any(metric.key in values for values in rows.values())]
+    if not shown:
+        return None
+    with drawn_plainly(FONT):
+        size = (0.07 * max(map(len, rows)) + 1.7 * len(shown), 0.9 + 0.3 * len(rows))
+        figure = Figure(figsize=size, layout="constrained")
+        columns = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+        for axes, metric in zip(columns, shown, strict=True):
+            plain_axes(axes)
+            heading = textwrap.fill(metric.heading, 20)
+            axes.set_title(heading, loc="left", fontsize=FONT - 1, color=DIM)
+            cells = [values.get(metric.key) for values in rows.values()]
+            _dots(axes, metric, [None if cell is None else Summary(**cell) for cell in cells])
+            if metric.key in rows.get(baseline, {}):
+                mean = Summary(**rows[baseline][metric.key]).mean * metric.factor
+                axes.axvline(mean, color=BASELINE, linewidth=0.8)
+        columns[0].set_yticks(range(len(rows)), list(rows))
+        columns[0].tick_params(axis="y", labelcolor=TEXT)
+        columns[0].set_ylim(len(rows) - 0.5, -0.5)  # the first variant on top
+    return figure
+
+
+def _dots(axes: Axes, metric: Metric, summaries: Sequence[Summary | None]) -> None:
+    """Draws one column."""
+    found = [(place, one.mean * metric.factor, one.spread) for place, one in enumerate(summaries) if one]
+    low, high = usual([mean for _, mean, _ in found])
+    for place, mean, spread in found:
+        if low <= mean <= high:
+            error = (spread or 0.0) * metric.factor
+            axes.errorbar(mean, place, xerr=error, fmt="o", color=DOT, markersize=4.5, linewidth=1.4)
+    axes.margins(x=0.1)
+    axes.locator_params(axis="x", nbins=3)
+    left, right = axes.get_xlim()
+    for place, mean, _ in found:
+        if not low <= mean <= high:
+            edge, marker, beside, side = (right, ">", -7, "right") if mean > high else (left, "<", 7, "left")
+            axes.plot([edge], [place], marker, color=DOT, markersize=4.5, mfc="none", clip_on=False)
+            text, where = f"{mean:.{metric.digits}f}", (edge, place)
+            axes.annotate(
+                text, where, (beside, 0), textcoords="offset points", ha=side, va="center", color=DIM
+            )
+    axes.set_xlim(left, right)
+
+
+def usual(means: Sequence[float]) -> tuple[float, float]:
+    """Returns the ends of what is drawn to scale: all means, or, if a third of that would be taken by
+    outliers, the others."""
+    first, third = np.percentile(means, [25, 75])
+    reach = FENCE * (third - first)
+    inside = [mean for mean in means if first - reach <= mean <= third + reach]
+    low, high = min(means), max(means)
+    if max(inside) - min(inside) < 2 / 3 * (high - low):
+        low, high = min(inside), max(inside)
+    return low, high

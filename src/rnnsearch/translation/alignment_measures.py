@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rnnsearch.drawing.alignment_figure import Panel
-from rnnsearch.evaluation.alignment_behaviour import Behaviour, whole
+from rnnsearch.evaluation.alignment_behaviour import Behaviour, behaviour, shares, whole
 from rnnsearch.evaluation.alignment_error import alignment_error
 from rnnsearch.evaluation.alignment_page import MEASURES, BrowsedRun, BrowsedSentence
 from rnnsearch.translation.word_aligner import Aligned
@@ -25,27 +25,27 @@ class Measured(NamedTuple):
     def values(self) -> dict[str, float]:
         """Returns the measures that there are, by the names of MEASURES. Log-probability is that of a target
         word, ends of sentence counted as words."""
-        behaviour = self.behaviour
+        source_words, target_words = (self.behaviour[name][1] for name in ("under_translated", "entropy"))
         return {
-            "source_words": behaviour.source_words,
-            "target_words": behaviour.target_words,
-            "log_probability": self.log_probability / (behaviour.target_words + len(self.links)),
-            **behaviour.shares(),
+            "source_words": source_words,
+            "target_words": target_words,
+            "log_probability": self.log_probability / (target_words + len(self.links)),
+            **shares(self.behaviour),
             **_rates(self.links, self.gold),
         }
 
 
 def measured(aligned: Aligned, gold: GoldLinks | None) -> Measured:
     """Measures one pair by its links; the agreement compares those of the two directions."""
-    behaviour = Behaviour.of(aligned.result.alignment, aligned.forward_links, aligned.reverse_links)
-    return Measured(behaviour, aligned.result.score, [aligned.links], [gold] if gold else [])
+    counted = behaviour(aligned.result.alignment, aligned.forward_links, aligned.reverse_links)
+    return Measured(counted, aligned.result.score, [aligned.links], [gold] if gold else [])
 
 
 def together(pairs: Sequence[Measured]) -> Measured:
     """Measures all pairs together, of which there must be one: long pairs weigh more than short ones."""
-    behaviour = whole([pair.behaviour for pair in pairs])
+    counted = whole([pair.behaviour for pair in pairs])
     links, gold = [one for pair in pairs for one in pair.links], [one for pair in pairs for one in pair.gold]
-    return Measured(behaviour, sum(pair.log_probability for pair in pairs), links, gold)
+    return Measured(counted, sum(pair.log_probability for pair in pairs), links, gold)
 
 
 def table(pairs: Sequence[Measured]) -> Iterator[str]:
