@@ -7,10 +7,10 @@ import hashlib
 import html
 import json
 import re
-from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
+from html_elements import Elements
 
 from rnnsearch.drawing.alignment_figure import Panel
 from rnnsearch.evaluation.alignment_page import MEASURES, BrowsedRun, BrowsedSentence, alignment_page
@@ -23,25 +23,6 @@ WEIGHTS = np.array([[1.0, 0.0], [0.25, 0.75]])
 def page(title: str = "title", word: str = "a", gold: GoldLinks | None = None, **measures: float) -> str:
     run = BrowsedRun(Panel("run", [word, "</s>"], ["x", word], WEIGHTS), [(0, 0)], measures)
     return alignment_page([BrowsedSentence(1, [run], gold)], title, word)
-
-
-class Elements(HTMLParser):
-    """Tags with their attributes, and the text of the scripts, as a browser would find them."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.scripts: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag == "script":
-            self.scripts.append("")
-
-    def handle_data(self, data: str) -> None:
-        if self.tags and self.tags[-1][0] == "script":
-            self.scripts[-1] += data
 
 
 def data(text: str) -> dict[str, Any]:
@@ -67,7 +48,7 @@ def test_words_weights_links_gold_and_measures_are_in_the_page() -> None:
 
 def test_no_text_can_break_out_of_the_page() -> None:
     plain, nasty = Elements(page()), Elements(page(title=NASTY, word=NASTY))
-    assert nasty.tags == plain.tags
+    assert nasty.found == plain.found
     assert nasty.scripts[1] == plain.scripts[1]
     assert data(page(title=NASTY, word=NASTY))["sentences"][0]["runs"][0]["source"][0] == NASTY
 
@@ -76,7 +57,7 @@ def test_only_the_page_s_own_script_may_run() -> None:
     found = Elements(page())
     (policy,) = (
         attributes["content"]
-        for tag, attributes in found.tags
+        for attributes in found.every("meta")
         if attributes.get("http-equiv") == "Content-Security-Policy"
     )
     (script,) = re.findall(r"<script>(.*?)</script>", page(), re.DOTALL)

@@ -20,6 +20,7 @@ class Elements(HTMLParser):
         self.open: list[str] = []
         self.found: list[tuple[str, Attributes]] = []
         self.text = ""
+        self.scripts: list[str] = []
         self.feed(text)
         self.close()
 
@@ -35,6 +36,8 @@ class Elements(HTMLParser):
         assert self.open.pop() == tag, f"</{tag}> closes another element"
 
     def handle_data(self, data: str) -> None:
+        if self.open[-1:] == ["script"]:
+            self.scripts.append(data)
         if self.open[-1:] != ["style"]:
             self.text += data
 

@@ -91,18 +91,17 @@ class Bin(NamedTuple):
 def reliability(confidence: Numbers, right: NDArray[np.bool_], bins: int = 10) -> list[Bin]:
     """Returns the bins of equal width that have words, lowest first."""
     number = np.minimum((confidence * bins).astype(int), bins - 1)
-    chosen = [(k, number == k) for k in range(bins) if (number == k).any()]
-    return [
-        Bin(k / bins, int(own.sum()), float(confidence[own].mean()), float(right[own].mean()))
-        for k, own in chosen
-    ]
+    found = []
+    for k in np.unique(number).tolist():
+        own = number == k
+        found.append(Bin(k / bins, int(own.sum()), float(confidence[own].mean()), float(right[own].mean())))
+    return found
 
 
 def calibration_error(bins: Sequence[Bin]) -> float:
     """Returns the mean distance of confidence and share of right words, over all words."""
-    return sum(each.words * abs(each.confidence - each.right) for each in bins) / sum(
-        each.words for each in bins
-    )
+    distances = [abs(each.confidence - each.right) for each in bins]
+    return float(np.average(distances, weights=[each.words for each in bins]))
 
 
 def reliability_table(bins: Sequence[Bin]) -> Iterator[str]:

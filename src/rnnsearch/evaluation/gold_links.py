@@ -57,8 +57,7 @@ def _is_naacl(lines: Sequence[str], path: str | Path) -> bool:
 
 
 def _parse_naacl(lines: Sequence[str], path: str | Path) -> dict[int, GoldLinks]:
-    sure: dict[int, set[Link]] = {}
-    possible: dict[int, set[Link]] = {}
+    found: dict[int, tuple[set[Link], set[Link]]] = {}
     for line_number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -69,11 +68,7 @@ def _parse_naacl(lines: Sequence[str], path: str | Path) -> dict[int, GoldLinks]
                 f"{line.strip()!r} is not a NAACL link", file=path, line=line_number, remedy=remedy
             )
         sentence, source, target = int(match[1]), int(match[2]), int(match[3])
-        links = (possible if match[4] == "P" else sure).setdefault(sentence, set())
+        links = found.setdefault(sentence, (set(), set()))[match[4] == "P"]
         if source > 0 and target > 0:
             links.add((source - 1, target - 1))
-    numbers = sorted(sure.keys() | possible.keys())
-    return {
-        number: GoldLinks(frozenset(sure.get(number, ())), frozenset(possible.get(number, ())))
-        for number in numbers
-    }
+    return {sentence: GoldLinks(*map(frozenset, sides)) for sentence, sides in found.items()}

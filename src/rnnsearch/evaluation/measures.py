@@ -270,15 +270,8 @@ def _scores(
         for system, found in statistics.items():
             if metric not in found or not words or (metric == NLL_PER_SENTENCE and not pairs):
                 continue
-            scores += by_length(
-                found[metric],
-                words,
-                samples=wanted.samples,
-                seed=wanted.seed,
-                system=system,
-                metric=metric,
-                pairs=pairs,
-            )
+            for one in by_length(found[metric], words, samples=wanted.samples, seed=wanted.seed):
+                scores.append(replace(one, system=system, metric=metric, pairs=pairs))
             if metric == NLL_PER_WORD and pairs:
                 one = scores[-1]
                 numbers = (one.value, one.low, one.high)

@@ -151,14 +151,14 @@ class SystemScore:
     """One number of a table or point of a curve, with its bootstrap interval; None where no sentence has such
     a length. pairs: which pairs it is of. words: their lengths; None for all lengths."""
 
-    system: str
     metric: str
-    pairs: str
     words: Stretch | None
     sentences: int
     value: float | None = None
     low: float | None = None
     high: float | None = None
+    system: str = ""
+    pairs: str = ""
 
 
 def buckets(lengths: Sequence[int], bounds: Sequence[int] = BOUNDS) -> list[Stretch]:
@@ -198,9 +198,6 @@ def by_length(
     *,
     samples: int = 1000,
     seed: int = 1,
-    system: str = "",
-    metric: str = "",
-    pairs: str = "",
 ) -> list[SystemScore]:
     """Returns the score of one system on every stretch, with the 95 % interval of the bootstrap.
 
@@ -215,9 +212,7 @@ def by_length(
             value = statistics.score(chosen).value
             if samples:
                 low, high = statistics.interval(chosen, samples=samples, seed=seed)
-        scores.append(
-            SystemScore(system, metric or statistics.name, pairs, words, sentences, value, low, high)
-        )
+        scores.append(SystemScore(statistics.name, words, sentences, value, low, high))
     return scores
 
 

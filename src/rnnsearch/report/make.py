@@ -8,9 +8,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rnnsearch.drawing import page
 from rnnsearch.drawing.figures import Album
-from rnnsearch.drawing.page import Document, Section, Table, as_csv, as_json, every_table
+from rnnsearch.drawing.page import (
+    Document,
+    Section,
+    Table,
+    as_csv,
+    as_html,
+    as_json,
+    as_markdown,
+    every_table,
+)
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.measures import BLEU, CHRF, OF_TEXTS, Measures, Wanted, measure
 from rnnsearch.evaluation.test_set import NamedRun, System, TestSet, require_different
@@ -168,8 +176,8 @@ def _write(document: Document, out: Path) -> Path:
         for table in every_table(document):
             write_text(out / "tables" / f"{table.name}.csv", as_csv(table))
         write_text(out / NUMBERS, as_json(document))
-        write_text(out / MARKDOWN, page.as_markdown(document, tables="tables"))
-        write_text(out / PAGE, page.as_html(document, made_everywhere=True))
+        write_text(out / MARKDOWN, as_markdown(document, tables="tables"))
+        write_text(out / PAGE, as_html(document, made_everywhere=True))
         for name in earlier - _files_of(out):
             (out / name).unlink(missing_ok=True)
     except OSError as error:

@@ -189,10 +189,8 @@ def usual_minutes(states: list[RunState]) -> float | None:
 def time_left(states: list[RunState], side_by_side: int) -> str:
     """Says what is left of the training; empty if nobody can know yet."""
     usual = usual_minutes(states)
-    if usual is None:
-        return ""
-    left = sum((state.whole or usual) - state.minutes for state in states)
-    return f"about {duration(left / side_by_side)} of training left"
+    left = sum((state.whole or usual or 0.0) - state.minutes for state in states)
+    return "" if usual is None else f"about {duration(left / side_by_side)} of training left"
 
 
 def run_state(run: StudyRun, settings: Settings, measured: bool = False) -> RunState:
