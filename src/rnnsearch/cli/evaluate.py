@@ -195,6 +195,5 @@ def _with_runs(
     for place, named in enumerate(name_runs([str(path) for path in paths])):
         run, given = open_run(named.name, named.path, **loading), written[place : place + 1]
         answers = run_answers(run, test, None, progress, translate=not given)
-        texts = given[0].texts if given else [translation.text for translation in answers.translations]
-        systems.append(System(named.name, texts, run=answers))
+        systems.append(System(named.name, given[0].texts if given else answers.texts, run=answers))
     return [*systems, *written[len(paths) :]]

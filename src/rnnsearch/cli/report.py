@@ -66,8 +66,12 @@ def report(
             name: {each: lines[:first] for each, lines in texts.items()} for name, texts in systems.items()
         }
     set_up_cpu(threads)
-    search: dict[str, Any] = {"beam": beam, "normalise": normalise, "precision": precision}
-    search |= {"batch_size": batch_size}
+    search: dict[str, Any] = {
+        "beam": beam,
+        "normalise": normalise,
+        "precision": precision,
+        "batch_size": batch_size,
+    }
     with progress_bar() as progress:
         page = make_report(
             name_runs(runs or ()),

@@ -69,18 +69,14 @@ class Table:
 
     def shown(self, row: Sequence[Value]) -> list[TableCell]:
         """Returns the cells of a row as they are written."""
-        return [self._cell(place, value) for place, value in enumerate(row)]
-
-    def _cell(self, place: int, value: Value) -> TableCell:
-        column = self.columns[place]
-        if value is None:
-            return TableCell(MISSING, numeric=place in self.numeric)
-        if isinstance(value, str):
-            return TableCell(value, numeric=place in self.numeric)  # under the heading of its numbers
-        written = format(value, column.form)
-        return TableCell(
-            written.replace("-", "−"), numeric=True, best=bool(column.best) and value == self._best(place)
-        )
+        numeric, cells = self.numeric, []
+        for place, (column, value) in enumerate(zip(self.columns, row, strict=True)):
+            if isinstance(value, int | float):
+                best = bool(column.best) and value == self._best(place)
+                cells.append(TableCell(format(value, column.form).replace("-", "−"), True, best))
+            else:  # a text stands under the heading of its numbers
+                cells.append(TableCell(MISSING if value is None else value, place in numeric))
+        return cells
 
     def _best(self, place: int) -> float | None:
         numbers = [value for row in self.rows if isinstance(value := row[place], int | float)]

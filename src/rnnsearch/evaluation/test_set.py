@@ -169,6 +169,11 @@ class RunAnswers:
     parameters: int | None = None
 
     @property
+    def texts(self) -> list[str]:
+        """The translations as text."""
+        return [translation.text for translation in self.translations]
+
+    @property
     def by_attention(self) -> list[list[Link]]:
         """The links of the references by α."""
         return [line.links() for line in self.references]

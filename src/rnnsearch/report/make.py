@@ -121,9 +121,8 @@ def _measured(
     compared = []
     for run in runs:
         answers = run_answers(run, test, folder, progress)
-        texts = [translation.text for translation in answers.translations]
-        write_texts(folder, run, test, texts)
-        compared.append(System(run.name, texts, run=answers))
+        write_texts(folder, run, test, answers.texts)
+        compared.append(System(run.name, answers.texts, run=answers))
     compared += [System(name, found[test.name]) for name, found in systems.items() if test.name in found]
     wanted = Wanted(
         multi_bleu=runs[0].run.target.tokeniser if runs else None,

@@ -68,11 +68,7 @@ def run_study(
     _check_names(folder, only)
     with folder.locked(say) as lock:
         run_all = partial(run_commands, folder=folder, lock=lock, look=look)
-        write_corpus(folder, progress)
-        missing = [each for each in prepare_commands(folder) if not each.made.exists()]
-        if any(each.name != "links" for each in missing):
-            run_all(missing, ended=_refuse)
-        note_origin(folder)
+        _prepare(folder, run_all, progress)
         chosen = {run.name: run for run in folder.runs if not only or run.variant in only}
         _check_runs(folder, [*chosen.values()])
         results, failed = Results(folder, trust_code, progress), dict[str, str]()
@@ -108,6 +104,15 @@ def run_study(
         finished = [run for run in chosen.values() if not run.reverse and results.status(run) == "done"]
         page = _report(folder, finished, trust_code, run_all) if report else None
         return Finished(table, *write_pages(folder, table, command), failed, page)
+
+
+def _prepare(folder: StudyFolder, run_all: Callable[..., None], progress: Progress) -> None:
+    """Makes the stores that are missing, and the links before them. Raises InputError if a command fails."""
+    write_corpus(folder, progress)
+    missing = [command for command in prepare_commands(folder) if not command.made.exists()]
+    if any(command.name != "links" for command in missing):
+        run_all(missing, ended=_refuse)
+    note_origin(folder)
 
 
 def _refuse(command: Command, error: str) -> None:

@@ -188,8 +188,8 @@ class Results:
             scores = tests[name] = {}
             scores |= {metric: measured.score().value for metric, measured in found.items()}
             if "bleu" in found:
-                texts = [translation.text for translation in answers.translations]
-                write_texts(self.folder.outputs, self.opened(run), self.folder.read_test(name), texts)
+                test = self.folder.read_test(name)
+                write_texts(self.folder.outputs, self.opened(run), test, answers.texts)
                 scores["seconds"] = sum(answers.seconds)
                 scores |= {f"{metric}_signature": found[metric].signature for metric in ("bleu", "chrf")}
         return {
@@ -212,7 +212,7 @@ class Results:
             test, answers = self.folder.read_test(name, run.reverse), answers or self.answers(run, name)
             system = System(
                 run.name,
-                [translation.text for translation in answers.translations],
+                answers.texts,
                 run=answers,
                 reverse=None if back is None else self.answers(back, name),
                 symmetrisation=self.folder.study.symmetrisation,
