@@ -86,11 +86,8 @@ class LexicalTable:
         """
         path = Path(path)
         if path.suffix in COMPRESSIONS and path.suffix != ".gz":
-            raise InputError(
-                f"a table cannot be written as {path.suffix}",
-                file=path,
-                remedy="use a name that ends in .gz, or a plain name",
-            )
+            remedy = "use a name that ends in .gz, or a plain name"
+            raise InputError(f"a table cannot be written as {path.suffix}", file=path, remedy=remedy)
         try:
             with written_whole(path) as temporary, temporary.open("wb") as file:
                 gzipped = path.suffix == ".gz"
@@ -100,17 +97,12 @@ class LexicalTable:
             raise InputError(f"cannot be written: {error.strerror or error}", file=path) from None
 
     def _lines(self, source: Vocabulary, target: Vocabulary) -> Iterable[bytes]:
-        for number in range(len(source)):
+        sources = np.repeat(np.arange(len(source)), np.diff(self.offsets))
+        entries = zip(sources.tolist(), self.targets.tolist(), self.probabilities.tolist(), strict=True)
+        for number, other, probability in entries:
             word = NULL if number == EOS else source.word(number)
-            begin, end = self.offsets[number : number + 2].tolist()
             if number == EOS or word != NULL:
-                entries = zip(
-                    self.targets[begin:end].tolist(), self.probabilities[begin:end].tolist(), strict=True
-                )
-                yield from (
-                    f"{target.word(other)} {word} {probability:.7f}\n".encode()
-                    for other, probability in entries
-                )
+                yield f"{target.word(other)} {word} {probability:.7f}\n".encode()
 
     @classmethod
     def read(cls, path: str | Path, source: Vocabulary, target: Vocabulary) -> LexicalTable:
@@ -192,11 +184,7 @@ def read_dictionary(path: str | Path) -> dict[str, str]:
     for number, line in enumerate(read_lines(path), 1):
         fields = line.split()
         if len(fields) != 2:
-            raise InputError(
-                "is not a source word and a target word",
-                file=path,
-                line=number,
-                remedy="write two words per line",
-            )
+            what, remedy = "is not a source word and a target word", "write two words per line"
+            raise InputError(what, file=path, line=number, remedy=remedy)
         entries.setdefault(*fields)
     return entries

@@ -52,7 +52,7 @@ RECOGNISED = 1000
 _FIRST_CHUNKS = 3  # a text with fewer is cleaned before worker processes would have started
 
 _PARTS = 64  # of the digests; each is sorted on its own
-_RECORD = np.dtype([("high", "<u8"), ("low", "<u8"), ("number", "<i8")])
+_RECORD = np.dtype([("digest", f"S{DIGEST}"), ("number", "<i8")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,12 +339,11 @@ class Duplicates:
 
     def add(self, digests: bytes) -> None:
         """Adds the digests of the next pairs, end to end."""
-        halves = np.frombuffer(digests, dtype="<u8").reshape(-1, 2)
-        records = np.empty(len(halves), dtype=_RECORD)
-        records["high"], records["low"] = halves.T
-        records["number"] = np.arange(self.pairs, self.pairs + len(halves))
-        self.pairs += len(halves)
-        parts = records["high"] % _PARTS
+        records = np.empty(len(digests) // DIGEST, dtype=_RECORD)
+        records["digest"] = np.frombuffer(digests, dtype=f"S{DIGEST}")
+        records["number"] = np.arange(self.pairs, self.pairs + len(records))
+        self.pairs += len(records)
+        parts = np.frombuffer(digests, dtype=np.uint8)[::DIGEST] % _PARTS
         for part in np.unique(parts).tolist():
             with self.paths[part].open("ab") as file:
                 file.write(records[parts == part].tobytes())
@@ -354,9 +353,7 @@ class Duplicates:
         repeated = np.zeros(self.pairs, dtype=bool)
         for path in filter(Path.exists, self.paths):
             records = np.fromfile(path, dtype=_RECORD)
-            order = np.lexsort((records["low"], records["high"]))  # stable: the first occurrence comes first
-            later, earlier = records[order[1:]], records[order[:-1]]
-            same = (later["high"] == earlier["high"]) & (later["low"] == earlier["low"])
-            repeated[later["number"][same]] = True
+            _, first = np.unique(records["digest"], return_index=True)
+            repeated[np.delete(records["number"], first)] = True
             path.unlink()
         return repeated
