@@ -42,18 +42,11 @@ def test_translations_are_in_the_order_of_their_probability_and_then_of_their_id
 
 @pytest.mark.parametrize(
     ("sources", "count", "expected"),
-    [
-        ([2], 1, [3]),
-        ([2], 5, [2, 3]),
-        ([2, 3, 2, 0], 1, [3, 4, 5]),
-        ([4, 5], 3, []),
-        ([], 3, []),
-        ([2, 3], 2, [2, 3, 4, 5]),
-    ],
+    [("2", 1, "3"), ("2", 5, "23"), ("2320", 1, "345"), ("45", 3, ""), ("", 3, ""), ("23", 2, "2345")],
 )
-def test_the_best_of_several_words(sources: list[int], count: int, expected: list[int]) -> None:
-    assert SMALL.best(np.array(sources, dtype=np.int64), count).tolist() == expected
-    assert SMALL.best(np.array([sources], dtype=np.int64), count).tolist() == expected
+def test_the_best_of_several_words(sources: str, count: int, expected: str) -> None:
+    ids = np.array([*map(int, sources)], dtype=np.int64)
+    assert SMALL.best(ids, count).tolist() == SMALL.best(ids[None], count).tolist() == [*map(int, expected)]
 
 
 def test_pruned_by_rank_and_by_probability() -> None:

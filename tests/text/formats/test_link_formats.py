@@ -89,24 +89,15 @@ def test_json_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory
 @pytest.mark.parametrize(
     "line",
     [
+        *("{", "{}", "{'links': []}", '{"links": ' + "[" * 100_000, '{"links": [[0, 1]]} 0-0'),
         *(
-            "{",
-            "{}",
-            '{"links": null}',
-            '{"links": 7}',
-            '{"links": [7]}',
-            '{"links": ["0-0"]}',
-            "{'links': []}",
+            f'{{"links": {links}}}'
+            for links in (
+                *("null", "7", "[7]", '["0-0"]', "[[0]]", "[[0, 1, 2]]", "[[0, -1]]", "[[0, 1.0]]"),
+                *("[[0, true]]", '[["0", "1"]]', '"0-0 1"', "[[0, " + "9" * 5000 + "]]", '{"ab": 1}'),
+                "[[0, 9999999999]]",
+            )
         ),
-        *('{"links": [[0]]}', '{"links": [[0, 1, 2]]}', '{"links": [[0, -1]]}', '{"links": [[0, 1.0]]}'),
-        *(
-            '{"links": [[0, true]]}',
-            '{"links": [["0", "1"]]}',
-            '{"links": "0-0 1"}',
-            '{"links": [[0, 1]]} 0-0',
-        ),
-        *('{"links": [[0, ' + "9" * 5000 + "]]}", '{"links": ' + "[" * 100_000, '{"links": {"ab": 1}}'),
-        '{"links": [[0, 9999999999]]}',
     ],
 )
 def test_malformed_json_is_one_line(tmp_path: Path, line: str) -> None:

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from pairs import Pair, pairs_of
+from pairs import Pair, pairs_of, write
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
@@ -33,11 +33,6 @@ from rnnsearch.text.tokenise import Tokeniser
 
 def settings(**values: object) -> DataSettings:
     return DataSettings.model_validate({"tokeniser": "space", "max_ratio": 0, **values})
-
-
-def write(path: Path, lines: list[str]) -> Path:
-    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
-    return path
 
 
 def numbered(folder: Path) -> tuple[Path, Path]:
@@ -392,11 +387,8 @@ def test_every_pair_comes_back_with_its_own_translation(
     assert report.pairs_kept == len(kept)
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 100])
-def test_duplicates_are_dropped_but_for_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
-) -> None:
-    monkeypatch.setattr(cleaning, "PAIRS", chunk)
+@pytest.mark.usefixtures("chunks")
+def test_duplicates_are_dropped_but_for_the_first(tmp_path: Path) -> None:
     texts = pairs_of("a|x, b|y, |z, a|x, a|y"), pairs_of("b|x, b|y, a|x, c|z")
     report = prepared(tmp_path, *texts, drop_duplicates=True)
     assert Counter(stored(tmp_path)) == Counter(pairs_of("a|x, b|y, a|y, b|x, c|z"))
@@ -410,12 +402,15 @@ def test_duplicates_are_dropped_but_for_the_first(
     assert "(duplicate; data.drop_duplicates)" in report.text()
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 100])
-def test_pairs_are_used_as_often_as_their_text_is_repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
-) -> None:
+@pytest.fixture(params=[1, 2, 100])
+def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of so many pairs."""
+    monkeypatch.setattr(cleaning, "PAIRS", request.param)
+
+
+@pytest.mark.usefixtures("chunks")
+def test_pairs_are_used_as_often_as_their_text_is_repeated(tmp_path: Path) -> None:
     """After duplicates are dropped; every number of the report but those of pairs read and kept follows."""
-    monkeypatch.setattr(cleaning, "PAIRS", chunk)
     texts = pairs_of("a|x, a|x, b|y z"), pairs_of("c|z, a|x, |x")
     report = prepared(tmp_path, *texts, links=["0-0,0-0,0-1", "0-0,,"], repeat=(2, 3), drop_duplicates=True)
     assert Counter(stored(tmp_path)) == {("a", "x"): 2, ("b", "y z"): 2, ("c", "z"): 3}
@@ -465,11 +460,8 @@ def test_french_is_repaired_and_counted(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "store" / "report.json").read_text())["texts"][0]["repairs"] == repairs
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 50])
-def test_links_follow_filters_and_shuffle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
-) -> None:
-    monkeypatch.setattr(cleaning, "PAIRS", chunk)
+@pytest.mark.usefixtures("chunks")
+def test_links_follow_filters_and_shuffle(tmp_path: Path) -> None:
     pairs = [(f"a{i} b{i}", f"x{i} y{i} z{i}") for i in range(20)]
     links = [f"0-{i % 3} 1-2" if i % 4 else "" for i in range(20)]
     pairs[3], pairs[7], links[3], links[7] = ("", "q"), ("long " * 9, "q"), "", "8-0"
@@ -544,11 +536,10 @@ def test_links_follow_their_words(
         (["a|x, a|y", "a|z"], "0-0,", r"1 file\(s\) of links given for 2 corpora"),
     ],
 )
-@pytest.mark.parametrize("chunk", [1, 9])
+@pytest.mark.usefixtures("chunks")
 def test_links_that_do_not_fit_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, texts: list[str], links: str, message: str, chunk: int
+    tmp_path: Path, texts: list[str], links: str, message: str
 ) -> None:
-    monkeypatch.setattr(cleaning, "PAIRS", chunk)
     with pytest.raises(InputError, match=message):
         prepared(tmp_path, *map(pairs_of, texts), links=[links])
     assert not (tmp_path / "store").exists()

@@ -9,21 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pairs import write
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.selecting import scores as scoring
 from rnnsearch.text.selecting.scores import open_scores, score_pool
-from rnnsearch.text.selecting.select import Amount, select
+from rnnsearch.text.selecting.select import Amount, SelectionReport, select
 
 SETTINGS = DataSettings(tokeniser="space")
 
 Corpora = tuple[list[Path], list[Path]]
-
-
-def write(path: Path, lines: list[str]) -> Path:
-    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
-    return path
 
 
 def sentence(random: np.random.Generator, words: list[str]) -> str:
@@ -57,6 +53,16 @@ def scored(corpora: Corpora, path: Path, **options: Any) -> Path:
     return path
 
 
+@pytest.fixture
+def scores(corpora: Corpora, tmp_path: Path) -> Path:
+    return scored(corpora, tmp_path / "scores")
+
+
+def keep(scores: Path, **options: Any) -> SelectionReport:
+    """The best 20 pairs, in files named kept."""
+    return select(scores, scores.with_name("kept"), Amount(20, "pairs"), **options)
+
+
 def test_the_pairs_of_the_domain_are_kept_in_the_order_of_the_pool(corpora: Corpora, tmp_path: Path) -> None:
     """The raw text, not its words."""
     write(corpora[1][2], [f" {line}\u00a0  " for line in lines_of(corpora[1][2])])
@@ -78,9 +84,8 @@ def test_the_pairs_of_the_domain_are_kept_in_the_order_of_the_pool(corpora: Corp
 
 @pytest.mark.parametrize("amount", [Amount(77, "words"), Amount(0.2, "share"), Amount(9, "pairs")])
 def test_no_more_is_kept_than_asked_and_the_next_pair_would_be_too_much(
-    corpora: Corpora, tmp_path: Path, amount: Amount
+    scores: Path, tmp_path: Path, amount: Amount
 ) -> None:
-    scores = scored(corpora, tmp_path / "scores")
     records = open_scores(scores).records
     report = select(scores, tmp_path / "kept", amount)
     order = np.lexsort((np.arange(120), records["score"]))
@@ -90,8 +95,7 @@ def test_no_more_is_kept_than_asked_and_the_next_pair_would_be_too_much(
     assert report.threshold.score == records["score"][order[report.total.kept_pairs]]
 
 
-def test_the_cut_is_moved_without_the_domain(corpora: Corpora, tmp_path: Path) -> None:
-    scores = scored(corpora, tmp_path / "scores")
+def test_the_cut_is_moved_without_the_domain(corpora: Corpora, scores: Path, tmp_path: Path) -> None:
     for file in corpora[0]:
         file.unlink()
     select(scores, tmp_path / "few", Amount(5, "pairs"))
@@ -125,7 +129,7 @@ def test_compressed_and_bilingual_files_are_read_as_everywhere(corpora: Corpora,
     )
     scores = scored((corpora[0], [tmp_path / "laws.en.gz", corpora[1][1], both]), tmp_path / "other")
     assert open_scores(scores).records.tolist() == plain.tolist()
-    assert len(select(scores, tmp_path / "kept", Amount(20, "pairs")).parts) == 2
+    assert len(keep(scores).parts) == 2
 
 
 @pytest.mark.parametrize(
@@ -140,41 +144,37 @@ def test_compressed_and_bilingual_files_are_read_as_everywhere(corpora: Corpora,
     ids=["a line", "a pair less", "a pair more", "another order", "a text less"],
 )
 def test_another_pool_than_was_scored_is_refused(
-    corpora: Corpora, tmp_path: Path, change: Callable[[list[list[str]]], list[list[str]]]
+    corpora: Corpora, scores: Path, tmp_path: Path, change: Callable[[list[list[str]]], list[list[str]]]
 ) -> None:
-    scores = scored(corpora, tmp_path / "scores")
     changed = change([lines_of(file) for file in corpora[1]])
     pool = [write(tmp_path / f"changed.{number}", lines) for number, lines in enumerate(changed)]
     before = sorted(tmp_path.iterdir())
     with pytest.raises(InputError, match="the pool is not the text that was scored"):
-        select(scores, tmp_path / "kept", Amount(20, "pairs"), pool=pool)
+        keep(scores, pool=pool)
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_pool_that_has_moved_is_named_anew(corpora: Corpora, tmp_path: Path) -> None:
-    scores = scored(corpora, tmp_path / "scores")
+def test_a_pool_that_has_moved_is_named_anew(corpora: Corpora, scores: Path, tmp_path: Path) -> None:
     moved = [file.rename(tmp_path / f"moved.{i}") for i, file in enumerate(corpora[1])]
     with pytest.raises(InputError, match="no such file"):
-        select(scores, tmp_path / "kept", Amount(20, "pairs"))
-    select(scores, tmp_path / "kept", Amount(20, "pairs"), pool=moved)
+        keep(scores)
+    keep(scores, pool=moved)
     assert len(lines_of(tmp_path / "kept.en")) == 20
 
 
-def test_files_that_are_there_are_replaced_only_if_asked(corpora: Corpora, tmp_path: Path) -> None:
-    scores = scored(corpora, tmp_path / "scores")
+def test_files_that_are_there_are_replaced_only_if_asked(scores: Path, tmp_path: Path) -> None:
     write(tmp_path / "kept.fr", ["mine"])
     with pytest.raises(InputError, match=r"kept\.fr: already exists"):
-        select(scores, tmp_path / "kept", Amount(20, "pairs"))
+        keep(scores)
     assert lines_of(tmp_path / "kept.fr") == ["mine"]
     assert not (tmp_path / "kept.en").exists()
-    select(scores, tmp_path / "kept", Amount(20, "pairs"), overwrite=True)
+    keep(scores, overwrite=True)
     assert len(lines_of(tmp_path / "kept.fr")) == 20
 
 
 def test_a_crash_between_the_two_renames_leaves_no_new_side_beside_an_old_one(
-    corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scores = scored(corpora, tmp_path / "scores")
     for ending in ("en", "fr"):
         write(tmp_path / f"kept.{ending}", ["old"])
     renamed: list[Path] = []
@@ -188,7 +188,7 @@ def test_a_crash_between_the_two_renames_leaves_no_new_side_beside_an_old_one(
 
     monkeypatch.setattr(Path, "replace", crashing)
     with pytest.raises(OSError, match="the power is cut"):
-        select(scores, tmp_path / "kept", Amount(20, "pairs"), overwrite=True)
+        keep(scores, overwrite=True)
     assert list(tmp_path.glob("kept.*")) == renamed
 
 
