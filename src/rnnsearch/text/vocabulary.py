@@ -54,9 +54,17 @@ class Vocabulary:
         if tuple(lines[:2]) != SPECIALS or lines[-1] != "":
             remedy = "a vocabulary begins with the lines </s> and <unk>, and ends with a line feed"
             raise InputError("is not a vocabulary", file=path, remedy=remedy)
-        words = lines[2:-1]
-        _check(words, path)
-        return cls(words)
+        first: dict[str, int] = {}
+        for number, word in enumerate(lines[:-1], 1):
+            if not word:
+                raise InputError(
+                    "the line is empty", file=path, line=number, remedy="write one word per line"
+                )
+            if word in first:
+                what = f"the word {word!r} is already in line {first[word]}"
+                raise InputError(what, file=path, line=number, remedy="remove one of them")
+            first[word] = number
+        return cls(lines[2:-1])
 
     def save(self, path: Path) -> None:
         """Writes one word per line, in the order of the ids: the first line is id 0."""
@@ -86,21 +94,6 @@ class Vocabulary:
         if number < 0:
             raise IndexError(number)
         return self._words[number]
-
-
-def _check(words: list[str], path: Path) -> None:
-    first: dict[str, int] = {word: number for number, word in enumerate(SPECIALS, 1)}
-    for number, word in enumerate(words, len(SPECIALS) + 1):
-        if not word:
-            raise InputError("the line is empty", file=path, line=number, remedy="write one word per line")
-        if word in first:
-            raise InputError(
-                f"the word {word!r} is already in line {first[word]}",
-                file=path,
-                line=number,
-                remedy="remove one of them",
-            )
-        first[word] = number
 
 
 BITS_PER_WORD = 16

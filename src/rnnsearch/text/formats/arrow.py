@@ -34,9 +34,8 @@ def read_tables(path: str | Path, layout: Layout, warnings: SideWarnings) -> Ite
     number = 0
     for file in _files(Path(path)):
         with _faults(file):
-            schema, source = _parquet(file) if file.suffix == ".parquet" else _stream(file)
-            keys = find_keys(_shape(schema), layout, "column", file)
-            for batch in _batches(source, schema, keys):
+            keys, batches = _opened(file, layout)
+            for batch in batches:
                 # Arrow trusts what it maps: offsets of a damaged file lead out of it and end the process.
                 batch.validate(full=True)
                 for start in range(0, len(batch), _ROWS):  # a batch of an .arrow file may be large
@@ -53,33 +52,24 @@ def _shape(fields: Iterable[Any]) -> Record:
     }
 
 
-def _parquet(file: Path) -> tuple[Any, Any]:
-    """Returns the schema and the file, which is read in small pieces."""
-    check_regular(file)
-    parquet = _pyarrow(file).parquet.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
-    return parquet.schema_arrow, parquet
-
-
-def _stream(file: Path) -> tuple[Any, Any]:
-    """Returns the schema and the batches of a stream, mapped into memory and not read ahead."""
+def _opened(file: Path, layout: Layout) -> tuple[tuple[str, str], Iterator[Any]]:
+    """Returns the names of the two columns, and batches of them that are not read ahead: a row group of a
+    Parquet file may be as large as the file, and a stream is mapped into memory."""
     arrow = _pyarrow(file)
     check_regular(file)
+    if file.suffix == ".parquet":
+        parquet = arrow.parquet.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
+        keys = find_keys(_shape(parquet.schema_arrow), layout, "column", file)
+        columns = list(dict.fromkeys(keys))
+        return keys, parquet.iter_batches(batch_size=_ROWS, columns=columns, use_threads=False)
     with file.open("rb") as stream:
         stream.seek(max(0, file.stat().st_size - len(_END_OF_STREAM)))
         if stream.read() != _END_OF_STREAM:
             raise InputError("does not end like an Arrow stream", file=file, remedy=_AGAIN)
     reader = arrow.ipc.open_stream(arrow.memory_map(str(file)))
-    return reader.schema, reader
-
-
-def _batches(source: Any, schema: Any, keys: tuple[str, str]) -> Iterator[Any]:
-    """Yields batches of the two columns; a row group of a Parquet file may be as large as the file."""
-    columns = list(dict.fromkeys(keys))
-    if hasattr(source, "iter_batches"):
-        yield from source.iter_batches(batch_size=_ROWS, columns=columns, use_threads=False)
-    else:
-        columns = [key if key in schema.names else key.partition(".")[0] for key in columns]
-        yield from (batch.select(list(dict.fromkeys(columns))) for batch in source)
+    keys = find_keys(_shape(reader.schema), layout, "column", file)
+    columns = [key if key in reader.schema.names else key.partition(".")[0] for key in keys]
+    return keys, (batch.select(list(dict.fromkeys(columns))) for batch in reader)
 
 
 def _files(path: Path) -> list[Path]:
