@@ -4,7 +4,6 @@ cores."""
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import shlex
 import signal
@@ -43,12 +42,7 @@ def in_this_process(given: list[str]) -> Callable[..., Iterator[actors.Outcome]]
     shards."""
 
     def answered(
-        ray: Any,
-        task: Any,
-        folder: Any,
-        shards: Sequence[Any],
-        workers: Any,
-        say: Any,
+        ray: Any, task: Any, folder: Any, shards: Sequence[Any], *_: Any
     ) -> Iterator[actors.Outcome]:
         worker = Worker(task, folder, package_version())
         for shard in shards:
@@ -113,15 +107,15 @@ def started(command: list[str], port: int) -> Iterator[Cluster]:
         wait_until_open(port, process)
         yield Cluster(f"127.0.0.1:{port}", process)
     finally:
-        children = [pid for pid, _ in descendants(process.pid)]
+        children = list(descendants(process.pid))
         process.terminate()  # it ends what it started
         try:
             process.wait(20)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        for pid in children:
-            if "ray" in title_of(pid):
+        for pid, title in children:
+            if "ray" in title and title == title_of(pid):
                 os.kill(pid, signal.SIGKILL)
 
 
@@ -140,33 +134,19 @@ def wait_until_open(port: int, process: subprocess.Popen[bytes]) -> None:
 
 def descendants(of: int) -> Iterator[tuple[int, str]]:
     """(process, title) of all that the process and its children started."""
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and (parent := parent_of(int(entry.name))):
-            parents.setdefault(parent, []).append(int(entry.name))
-    open_, found = [of], []
-    while open_:
-        children = parents.get(open_.pop(), [])
-        found += children
-        open_ += children
-    return ((pid, title_of(pid)) for pid in found)
+    for listed in Path(f"/proc/{of}/task").glob("*/children"):
+        for child in map(int, read(listed).split()):
+            yield child, title_of(child)
+            yield from descendants(child)
 
 
-def parent_of(pid: int) -> int:
+def read(file: Path) -> str:
+    """Returns what the kernel says, nothing of a process that has ended."""
     try:
-        return int(
-            re.sub(
-                r"^.*\) \S ", "", Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-            ).split()[0]
-        )
+        return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return 0
+        return ""
 
 
 def title_of(pid: int) -> str:
-    try:
-        return (
-            Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
-        )
-    except OSError:
-        return ""
+    return read(Path(f"/proc/{pid}/cmdline")).replace("\0", " ").strip()

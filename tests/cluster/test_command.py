@@ -38,18 +38,30 @@ def test_the_address_is_optional(typed: str, understood: str) -> None:
 
 def test_runs_come_first(tiny_run: Path, tmp_path: Path) -> None:
     run, corpus = str(tiny_run), str(tmp_path)
-    assert runs_and_corpora([run, corpus], 1) == ([tiny_run], [corpus])
-    assert runs_and_corpora([run, run, "s3://bucket/en", "fr"], 2) == (
-        [tiny_run, tiny_run],
-        ["s3://bucket/en", "fr"],
-    )
-    assert runs_and_corpora(["missing", corpus], 1) == (
-        [Path("missing")],
-        [corpus],
-    )  # whoever opens it says what is wrong
+    for words, most, found in (
+        ([run, corpus], 1, ([tiny_run], [corpus])),
+        ([run, run, "s3://bucket/en", "fr"], 2, ([tiny_run, tiny_run], ["s3://bucket/en", "fr"])),
+        (["missing", corpus], 1, ([Path("missing")], [corpus])),  # whoever opens it says what is wrong
+    ):
+        assert runs_and_corpora(words, most) == found
     for words, most in (([run], 1), ([run, corpus, corpus], 1), ([run], 2), ([run, "a", "b", "c"], 2)):
         with pytest.raises(InputError, match="corpus"):
             runs_and_corpora(words, most)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """A corpus of one shard of a line."""
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus/a.txt").write_text("one\n")
+    return tmp_path / "corpus"
+
+
+@pytest.fixture
+def translate(corpus: Path, tiny_run: Path, command: Callable[..., Any]) -> Callable[..., Any]:
+    """translate("--beam 1"): the corpus into the folder out beside it."""
+    line = f"translate {tiny_run} {corpus} --ray --out {corpus.parent}/out"
+    return lambda options="": command(f"{line} {options}".strip())
 
 
 @pytest.mark.parametrize(
@@ -78,13 +90,11 @@ def test_runs_come_first(tiny_run: Path, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_options(
-    words: str, message: str, tiny_run: Path, tmp_path: Path, command: Callable[..., Any]
+    words: str, message: str, tiny_run: Path, corpus: Path, command: Callable[..., Any]
 ) -> None:
-    (tmp_path / "corpus").mkdir()
-    (tmp_path / "corpus/a.txt").write_text("one\n")
-    places = {"RUN": str(tiny_run), "CORPUS": str(tmp_path / "corpus"), "OUT": str(tmp_path / "out")}
+    places = {"RUN": tiny_run, "CORPUS": corpus, "OUT": corpus.parent / "out"}
     for name, place in places.items():
-        words = words.replace(name, place)
+        words = words.replace(name, str(place))
     done = command(words)
     assert (done.code, done.out) == (2, "")
     assert message in done.err
@@ -92,22 +102,17 @@ def test_wrong_options(
 
 
 def test_without_ray_the_extra_is_named(
-    tiny_run: Path, tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    translate: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)  # as if it were not installed
-    (tmp_path / "a.txt").write_text("one\n")
-    done = command(f"translate {tiny_run} {tmp_path}/a.txt --ray --out {tmp_path}/out")
+    done = translate()
     assert (done.code, done.out) == (2, "")
     assert done.err == "rnnsearch: --ray needs the package ray (pip install 'rnnsearch[ray]')\n"
 
 
 @pytest.mark.parametrize("error", [Exception("the node timed out\nmore"), SystemExit(1)], ids=repr)
 def test_a_ray_that_cannot_start_is_one_line(
-    error: BaseException,
-    tiny_run: Path,
-    tmp_path: Path,
-    command: Callable[..., Any],
-    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException, translate: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def init(**_: Any) -> None:
         raise error
@@ -115,35 +120,31 @@ def test_a_ray_that_cannot_start_is_one_line(
     ended: list[bool] = []
     ray = SimpleNamespace(init=init, shutdown=lambda: ended.append(True))
     monkeypatch.setattr(actors, "imported", lambda: ray)
-    (tmp_path / "a.txt").write_text("one\n")
-    done = command(f"translate {tiny_run} {tmp_path}/a.txt --ray --out {tmp_path}/out")
+    done = translate()
     assert (done.code, done.out, done.err.count("\n"), ended) == (2, "", 1, [True]), done.err
     assert "rnnsearch: Ray cannot start here: " in done.err
 
 
-def test_a_folder_with_other_files_is_left_alone(
-    tiny_run: Path, tmp_path: Path, command: Callable[..., Any]
-) -> None:
-    (tmp_path / "a.txt").write_text("one\n")
-    done = command(f"translate {tiny_run} {tmp_path}/a.txt --ray --out {tmp_path}")
-    assert done.code == 2
-    assert "exists and holds other files" in done.err
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+def test_a_folder_that_is_not_free_is_left_alone(translate: Callable[..., Any], corpus: Path) -> None:
+    out = corpus.parent / "out"
+    with only_one(out, "translating"):
+        assert "is translating here" in translate().err
+    out.mkdir(exist_ok=True)
+    (out / "mine").write_text("years")
+    done = translate()
+    assert (done.code, "exists and holds other files" in done.err) == (2, True)
+    assert [path.name for path in out.iterdir()] == ["mine"]
+
+
+def index(corpus: Path) -> list[Any]:
+    return [json.loads(line) for line in (corpus.parent / "out/index.jsonl").read_text().splitlines()]
 
 
 def test_a_command_that_was_interrupted_goes_on(
-    no_ray: list[str],
-    tiny_corpus: Path,
-    tiny_run: Path,
-    tmp_path: Path,
-    command: Callable[..., Any],
-    monkeypatch: pytest.MonkeyPatch,
+    no_ray: list[str], translate: Callable[..., Any], corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = (tiny_corpus / "dev.en").read_text(encoding="utf-8").split("\n")[:3]
-    (tmp_path / "corpus").mkdir()
     for name in "abc":
-        (tmp_path / f"corpus/{name}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    line = f"translate {tiny_run} {tmp_path}/corpus --ray --out {tmp_path}/out"
+        (corpus / f"{name}.txt").write_text("A cat .\nA dog .\nA man .\n")
     whole = actors.answered
 
     def interrupted(*arguments: Any) -> Iterator[actors.Outcome]:
@@ -151,61 +152,39 @@ def test_a_command_that_was_interrupted_goes_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(actors, "answered", interrupted)
-    done = command(line)
-    assert (done.code, done.err) == (
-        130,
-        "rnnsearch: interrupted; 1 of 3 shards are done; the same command goes on\n",
-    )
-    assert [
-        json.loads(line)["shard"] for line in (tmp_path / "out/index.jsonl").read_text().split("\n")[:-1]
-    ] == ["a.txt"]
+    said = "rnnsearch: interrupted; 1 of 3 shards are done; the same command goes on\n"
+    done = translate()
+    assert (done.code, done.err) == (130, said)
+    assert [entry["shard"] for entry in index(corpus)] == ["a.txt"]
     monkeypatch.setattr(actors, "answered", whole)
-    done = command(line)
+    done = translate()
     assert (done.code, no_ray) == (0, ["a.txt", "b.txt", "c.txt"])
     assert "3 of 3 shards are done, 1 of them before; 9 lines" in done.err
-    assert command(line).code == 0
+    assert translate().code == 0
     assert len(no_ray) == 3
-    assert command(f"{line} --beam 1").code == 2
-    assert command(f"{line} --beam 1 --overwrite").code == 0
+    assert translate("--beam 1").code == 2
+    assert translate("--beam 1 --overwrite").code == 0
     assert len(no_ray) == 6
-    (tmp_path / "corpus/d.txt").write_text("one\n")
-    assert "4 of 4 shards are done, 3 of them before; 10 lines" in command(f"{line} --beam 1").err
+    (corpus / "d.txt").write_text("one\n")
+    assert "4 of 4 shards are done, 3 of them before; 10 lines" in translate("--beam 1").err
 
 
 def test_a_shard_fails_alone_and_then_only_what_is_missing_is_done(
-    no_ray: list[str],
-    tiny_run: Path,
-    tmp_path: Path,
-    command: Callable[..., Any],
-    monkeypatch: pytest.MonkeyPatch,
+    no_ray: list[str], translate: Callable[..., Any], corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    corpus, out = tmp_path / "corpus", tmp_path / "out"
-    corpus.mkdir()
-    for name, content in (("a.txt", b"one\n"), ("b.txt", b"one\n\xff\n"), ("c.txt", b"one\n")):
+    for name, content in (("b.txt", b"one\n\xff\n"), ("c.txt", b"one\n")):
         (corpus / name).write_bytes(content)
     answer = Worker.answer
     with monkeypatch.context() as patch:
         patch.setattr(
             Worker, "answer", lambda self, shard: 1 // 0 if shard.name == "a.txt" else answer(self, shard)
         )
-        done = command(f"translate {tiny_run} {corpus} --ray --out {out}")
+        done = translate()
     assert done.code == 2
     assert f"rnnsearch: {corpus}/a.txt: internal error: ZeroDivisionError" in done.err
     assert f"rnnsearch: {corpus}/b.txt:2: byte 1 of the line is not UTF-8" in done.err
     assert done.err.endswith("2 of 3 shards failed (correct them; the same command does what is missing)\n")
-    index = [json.loads(line) for line in (out / "index.jsonl").read_text().splitlines()]
-    assert ["error" in entry for entry in index] == [True, True, False]
+    assert ["error" in entry for entry in index(corpus)] == [True, True, False]
     (corpus / "b.txt").write_text("one\ntwo\n")
-    done = command(f"translate {tiny_run} {corpus} --ray --out {out}")
-    assert "3 of 3 shards are done, 1 of them before; 4 lines" in done.err
+    assert "3 of 3 shards are done, 1 of them before; 4 lines" in translate().err
     assert no_ray == ["a.txt", "b.txt", "c.txt", "a.txt", "b.txt"]
-
-
-def test_one_command_at_a_time(
-    no_ray: list[str], tiny_run: Path, tmp_path: Path, command: Callable[..., Any]
-) -> None:
-    (tmp_path / "a.txt").write_text("one\n")
-    with only_one(tmp_path / "out", "translating"):
-        done = command(f"translate {tiny_run} {tmp_path}/a.txt --ray --out {tmp_path}/out")
-    assert done.code == 2
-    assert "is translating here" in done.err

@@ -4,7 +4,7 @@ off."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,11 @@ import pytest
 
 from rnnsearch.cli.on_ray import pair_layout
 from rnnsearch.cli.output import as_json, as_nbest
-from rnnsearch.cluster import worker as worker_module
 from rnnsearch.cluster.shards import Place, Shard, pair_shards, text_shards
 from rnnsearch.cluster.tasks import Aligning, Models, Scoring, Task, Translating
 from rnnsearch.cluster.worker import AnswerFolder, StartError, Worker
 from rnnsearch.errors import InputError
+from rnnsearch.records import Translation
 from rnnsearch.system.extras import package_version
 from rnnsearch.text.formats.records import Layout, OneSide
 from rnnsearch.translation import sentence_search, translator
@@ -50,26 +50,26 @@ class Workplace:
     corpus: Place
     out: Place
 
-    def answered(self, task: Task, shards: Sequence[Shard] | None = None) -> list[Any]:
-        _, worker = self.begun(task)
-        return [
-            worker.answer(shard)
-            for shard in (text_shards(str(self.corpus), None) if shards is None else shards)
-        ]
+    def put(self, name: str, lines: Iterable[object]) -> None:
+        """Writes a shard: texts as they are, whatever else as JSON."""
+        each = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+        (self.corpus / name).write("".join(f"{line}\n" for line in each))
+
+    def shards(self) -> list[Shard]:
+        return text_shards(str(self.corpus), None)
 
     def begun(self, task: Task) -> tuple[AnswerFolder, Worker]:
         folder = AnswerFolder(self.out, task.key(), task.form)
         folder.begin({"command": "test"}, overwrite=False)
         return folder, Worker(task, folder, package_version())
 
-    def put(self, name: str, content: bytes) -> None:
-        """A shard of bytes."""
-        place = self.corpus / name
-        place.system.makedirs(self.corpus.path, exist_ok=True)
-        place.system.pipe_file(place.path, content)
+    def answered(self, task: Task, shards: Sequence[Shard] | None = None) -> list[Any]:
+        _, worker = self.begun(task)
+        return [worker.answer(shard) for shard in shards or self.shards()]
 
-    def answers(self, name: str) -> str:
-        return ((self.out / "answers" / name).read() or b"").decode()
+    def answers(self, name: str) -> list[str]:
+        """Returns the answers to a shard, each with its origin."""
+        return ((self.out / "answers" / name).read() or b"").decode().split("\n")[:-1]
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -86,41 +86,41 @@ def here(tmp_path: Path) -> Workplace:
     return Workplace(Place.at(str(tmp_path / "corpus")), Place.at(str(tmp_path / "out")))
 
 
-def with_origin(name: str, answers: Sequence[str]) -> str:
-    return "".join(f"{name}\t{number}\t{answer}\n" for number, answer in enumerate(answers, 1))
+def with_origin(name: str, answers: Sequence[str]) -> list[str]:
+    return [f"{name}\t{number}\t{answer}" for number, answer in enumerate(answers, 1)]
+
+
+def on_one_machine(run: Path, lines: Sequence[str], **search: Any) -> list[Translation]:
+    search = {"batch_size": 4, "beam": 2} | search
+    return list(translator.Translator.load(run).stream(lines, full_batches=True, **search))
 
 
 def test_text_is_translated_as_on_one_machine(work: Workplace, lines: list[str], tiny_run: Path) -> None:
-    lines = [*lines[:11], "", *lines[11:20]]
-    (work.corpus / "b.txt").write("".join(f"{line}\n" for line in lines[:13]))
-    (work.corpus / "a/c.txt").write("\n".join(lines[13:]))  # no line feed at the end
-    (work.corpus / "empty").write("")
+    shards = {"a/c.txt": lines[12:20], "b.txt": [*lines[:11], "", lines[11]], "empty": []}
+    for name, texts in shards.items():
+        work.put(name, texts)
+    (work.corpus / "a/c.txt").write("\n".join(shards["a/c.txt"]))  # no line feed at the end
     records = work.answered(translating(tiny_run))
-    model = translator.Translator.load(tiny_run)
-    for record, texts in zip(records, (lines[13:], lines[:13], []), strict=True):
-        expected = [result.text for result in model.stream(texts, full_batches=True, batch_size=4, beam=2)]
-        assert work.answers(f"{record['shard']}.tsv") == with_origin(record["shard"], expected)
-        assert record["lines"] == len(texts)
-        assert (work.out / record["answers"]).read() == work.answers(f"{record['shard']}.tsv").encode()
-    assert [name for name in work.out.files() if name.startswith("answers/")] == [
-        record["answers"] for record in records
-    ]
+    assert [record["shard"] for record in records] == list(shards)
+    for record, (name, texts) in zip(records, shards.items(), strict=True):
+        expected = with_origin(name, [result.text for result in on_one_machine(tiny_run, texts)])
+        assert record["answers"] == f"answers/{name}.tsv"
+        assert (work.answers(f"{name}.tsv"), record["lines"]) == (expected, len(texts))
+    written = [name for name in work.out.files() if name.startswith("answers/")]
+    assert written == [record["answers"] for record in records]
 
 
 def test_json_and_lists(here: Workplace, lines: list[str], tiny_run: Path) -> None:
-    (here.corpus / "a.txt").write("".join(f"{line}\n" for line in lines[:9]))
-    model = translator.Translator.load(tiny_run)
-    results = list(model.stream(lines[:9], full_batches=True, batch_size=4, beam=2, nbest=2))
-    here.answered(
-        replace(translating(tiny_run, nbest=2), answer=lambda _, result: as_json(result), form="json")
-    )
-    written = [json.loads(line) for line in here.answers("a.txt.jsonl").split("\n")[:-1]]
-    assert written == [
+    here.put("a.txt", lines[:9])
+    results = on_one_machine(tiny_run, lines[:9], nbest=2)
+    task = translating(tiny_run, nbest=2)
+    here.answered(replace(task, answer=lambda _, result: as_json(result), form="json"))
+    assert list(map(json.loads, here.answers("a.txt.jsonl"))) == [
         {"shard": "a.txt", "line": n, **json.loads(as_json(each))} for n, each in enumerate(results, 1)
     ]
     lists = Workplace(here.corpus, here.out / "lists")
-    lists.answered(replace(translating(tiny_run, nbest=2), answer=as_nbest))
-    rows = [line.split("\t") for line in lists.answers("a.txt.tsv").split("\n")[:-1]]
+    lists.answered(replace(task, answer=as_nbest))
+    rows = [line.split("\t") for line in lists.answers("a.txt.tsv")]
     assert "\n".join(row[2] for row in rows) == "\n".join(as_nbest(n, each) for n, each in enumerate(results))
     assert all(int(row[1]) == int(row[2].split(" ||| ")[0]) + 1 for row in rows)
 
@@ -129,18 +129,13 @@ def test_records_of_json_lines_and_parquet(
     work: Workplace, lines: list[str], tiny_run: Path, tmp_path: Path
 ) -> None:
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    lines = [*lines[:10], None, "two\nlines"]
-    (work.corpus / "a.jsonl").write("".join(json.dumps({"text": line, "id": 1}) + "\n" for line in lines))
-    parquet.write_table(pa.table({"text": lines}), tmp_path / "table")
-    work.put("b.parquet", (tmp_path / "table").read_bytes())
+    texts = [*lines[:10], None, "two\nlines"]
+    work.put("a.jsonl", ({"text": line, "id": 1} for line in texts))
+    parquet.write_table(pa.table({"text": texts}), tmp_path / "table")
+    place = work.corpus / "b.parquet"
+    place.system.pipe_file(place.path, (tmp_path / "table").read_bytes())
     work.answered(translating(tiny_run))
-    given = ["" if line is None else line.replace("\n", " ") for line in lines]
-    expected = [
-        result.text
-        for result in translator.Translator.load(tiny_run).stream(
-            given, full_batches=True, batch_size=4, beam=2
-        )
-    ]
+    expected = [result.text for result in on_one_machine(tiny_run, [*lines[:10], "", "two lines"])]
     for name in ("a.jsonl", "b.parquet"):
         assert work.answers(f"{name}.tsv") == with_origin(name, expected)
 
@@ -150,42 +145,38 @@ def test_pairs_are_scored_and_aligned_as_on_one_machine(
 ) -> None:
     targets = (tiny_corpus / "train.fr").read_text(encoding="utf-8").split("\n")[:12]
     pairs = list(zip(lines, targets, strict=False))
-    (work.corpus / "en/1.en").write("".join(f"{line}\n" for line, _ in pairs))
-    (work.corpus / "fr/1.fr").write("".join(f"{line}\n" for _, line in pairs))
-    (work.corpus / "both/2.jsonl").write(
-        "".join(json.dumps({"translation": {"en": en, "fr": fr}}) + "\n" for en, fr in pairs)
-    )
-    two = pair_shards([str(work.corpus / "en"), str(work.corpus / "fr")], None)
-    one = pair_shards([str(work.corpus / "both")], None)
-    layout, model = pair_layout(tiny_run, None), translator.Translator.load(tiny_run)
-    work.answered(
-        Scoring(Models((tiny_run,)), 4, lambda result: f"{result.score:.5f}", "text", layout), [*two, *one]
-    )
-    scores = [f"{result.score:.5f}" for result in model.force(pairs, 4)]
-    assert work.answers("1.en.tsv") == with_origin("1.en", scores)
-    assert work.answers("2.jsonl.tsv") == with_origin("2.jsonl", scores)
+    work.put("en/1.en", lines[:12])
+    work.put("fr/1.fr", targets)
+    work.put("both/2.jsonl", ({"translation": {"en": en, "fr": fr}} for en, fr in pairs))
+    shards = [
+        *pair_shards([f"{work.corpus}/en", f"{work.corpus}/fr"], None),
+        *pair_shards([f"{work.corpus}/both"], None),
+    ]
+    models, layout = Models((tiny_run,)), pair_layout(tiny_run, None)
+    work.answered(Scoring(models, 4, lambda result: f"{result.score:.5f}", "text", layout), shards)
+    forced = translator.Translator.load(tiny_run).force(pairs, 4)
+    scores = [f"{result.score:.5f}" for result in forced]
+    for name in ("1.en", "2.jsonl"):
+        assert work.answers(f"{name}.tsv") == with_origin(name, scores)
     links = Workplace(work.corpus, work.out / "links")
     reverse, how = Models((tiny_reverse_run,)), {"method": "union", "words": "tokenised"}
-    task = Aligning(
-        *(Models((tiny_run,)), 4, lambda aligned: format_links(aligned.links), "text", layout),
-        *(reverse, how),
-    )
-    links.answered(task, [*two, *one])
-    assert links.answers("1.en.tsv").replace("1.en\t", "2.jsonl\t") == links.answers("2.jsonl.tsv")
-    assert len(links.answers("1.en.tsv").split("\n")) == 13
+    task = Aligning(models, 4, lambda one: format_links(one.links), "text", layout, reverse, how)
+    links.answered(task, shards)
+    found = [line.removeprefix("1.en\t") for line in links.answers("1.en.tsv")]
+    assert found == [line.removeprefix("2.jsonl\t") for line in links.answers("2.jsonl.tsv")]
+    assert len(found) == 12
 
 
 def test_what_is_done_is_not_done_again(work: Workplace, lines: list[str], tiny_run: Path) -> None:
-    (work.corpus / "a.txt").write("".join(f"{line}\n" for line in lines[:9]))
+    work.put("a.txt", lines[:9])
     before = work.answered(translating(tiny_run))
     folder, worker = work.begun(translating(tiny_run))
     worker.__dict__["_work"] = None  # whoever calls it fails
-    (shard,) = text_shards(str(work.corpus), None)
+    (shard,) = work.shards()
     assert [worker.answer(shard)] == before
-    (work.corpus / "a.txt").write("".join(f"{line}\n" for line in lines[:3]))
+    work.put("a.txt", lines[:3])
     (record,) = work.answered(translating(tiny_run))
-    assert record["lines"] == 3
-    assert len(work.answers("a.txt.tsv").split("\n")) == 4
+    assert record["lines"] == len(work.answers("a.txt.tsv")) == 3
     assert folder.record(shard) is None  # of the shard as it was
 
 
@@ -200,8 +191,10 @@ def test_what_is_done_is_not_done_again(work: Workplace, lines: list[str], tiny_
 )
 def test_bad_shards(name: str, content: bytes, message: str, work: Workplace, tiny_run: Path) -> None:
     """The message names the file as the corpus calls it, and the line."""
-    work.put(name, content)
-    shard = next(shard for shard in text_shards(str(work.corpus), None) if shard.name == name)
+    place = work.corpus / name
+    place.write("")
+    place.system.pipe_file(place.path, content)
+    (shard,) = work.shards()
     folder, worker = work.begun(translating(tiny_run))
     with pytest.raises(InputError, match=message) as raised:
         worker.answer(shard)
@@ -210,36 +203,29 @@ def test_bad_shards(name: str, content: bytes, message: str, work: Workplace, ti
     assert not work.answers(f"{name}.tsv")
 
 
-@pytest.mark.parametrize("doing", ["scoring", "aligning"])
+@pytest.mark.parametrize("kind", [Scoring, Aligning])
 def test_a_pair_that_cannot_be_aligned_is_named_by_its_line(
-    here: Workplace, tiny_run: Path, doing: str, monkeypatch: pytest.MonkeyPatch
+    here: Workplace, tiny_run: Path, kind: type[Scoring], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counted from the beginning of the shard, not of the block of eight."""
-    pairs = ['{"source": "one two", "target": "un deux"}\n'] * 9 + [
-        '{"source": "one two three four five", "target": "un deux"}\n'
-    ]
-    (here.corpus / "1.jsonl").write("".join(pairs))
-    monkeypatch.setattr(worker_module, "READ_AHEAD", 2)
+    pair = {"source": "one two", "target": "un deux"}
+    here.put("1.jsonl", [*[pair] * 9, pair | {"source": "one two three four five"}])
     monkeypatch.setattr(sentence_search, "LARGEST_ALIGNMENT", 10)
-    models = Models((tiny_run,))
-    scoring = Scoring(models, 4, str, "text", Layout())
-    _, worker = here.begun(scoring if doing == "scoring" else Aligning(models, 4, str, "text", Layout()))
     with pytest.raises(InputError, match=r"1\.jsonl: pair 10 has"):
-        worker.answer(pair_shards([str(here.corpus)], None)[0])
+        here.answered(kind(Models((tiny_run,)), 4, str, "text", Layout()))
 
 
 def test_lists_are_not_scored(here: Workplace, tiny_run: Path) -> None:
-    (here.corpus / "1.jsonl").write(json.dumps({"source": "one", "target": "0 ||| un ||| 1 ||| 1"}) + "\n")
-    task = Scoring(Models((tiny_run,)), 4, str, "text", Layout())
+    here.put("1.jsonl", [{"source": "one", "target": "0 ||| un ||| 1 ||| 1"}])
     with pytest.raises(InputError, match="line 1 belongs to an n-best list"):
-        here.answered(task, pair_shards([str(here.corpus)], None))
+        here.answered(Scoring(Models((tiny_run,)), 4, str, "text", Layout()))
 
 
 def test_a_machine_that_differs(
     here: Workplace, tiny_run: Path, other_tiny_run: Path, tmp_path: Path
 ) -> None:
-    (here.corpus / "a.txt").write("one\n")
-    (shard,) = text_shards(str(here.corpus), None)
+    here.put("a.txt", ["one"])
+    (shard,) = here.shards()
     task = translating(tiny_run)
     folder, _ = here.begun(task)
     elsewhere = replace(folder, place=Place.at(str(tmp_path / "elsewhere")))
@@ -258,19 +244,8 @@ def test_a_machine_that_differs(
 
 def test_a_folder_of_other_answers(here: Workplace, tiny_run: Path) -> None:
     one, other = translating(tiny_run), translating(tiny_run, beam=3)
-    column = translating(tiny_run, OneSide(source="line"))
-    assert (
-        len(
-            {
-                one.key(),
-                other.key(),
-                column.key(),
-                replace(one, form="json").key(),
-                translating(tiny_run).key(),
-            }
-        )
-        == 4
-    )
+    some = one, translating(tiny_run), other, translating(tiny_run, OneSide(source="line"))
+    assert len({task.key() for task in (*some, replace(one, form="json"))}) == 4
     here.begun(one)
     here.begun(one)
     with pytest.raises(InputError, match="holds answers of another command, another run or other settings"):

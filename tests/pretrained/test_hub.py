@@ -40,21 +40,9 @@ class Hub(BaseHTTPRequestHandler):
         self.asked.append(self.path)
         path = self.path.partition("?")[0]
         if path.startswith("/api/models/someone/en-fr"):
-            entries = [{"rfilename": name} for name in self.files]
-            tree = [
-                {"type": "file", "path": name, "size": len(content), "oid": "0" * 40}
-                for name, content in self.files.items()
-            ]
-            about = {
-                "_id": "1",
-                "id": "someone/en-fr",
-                "sha": self.commit,
-                "siblings": entries,
-                "private": False,
-                "downloads": 0,
-                "tags": [],
-            }
-            return self.answer(json.dumps(tree if "/tree/" in path else about).encode(), "application/json")
+            siblings = [{"rfilename": name} for name in self.files]
+            about = {"id": "someone/en-fr", "sha": self.commit, "siblings": siblings}
+            return self.answer(json.dumps(about).encode(), "application/json")
         name = path.rpartition("/")[2]
         if name in self.files:
             return self.answer(self.files[name], "application/octet-stream")

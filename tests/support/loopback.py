@@ -43,17 +43,8 @@ class Loopback:
             return read_to_end(client)
 
     def post(self, path: str = "/v1/translate", **fields: Any) -> tuple[int, Mapping[str, str], Any]:
-        """Returns status, headers and JSON, or text, of the answer to these fields, or to GET without any."""
-        body = json.dumps(fields).encode() if fields else None
-        request = Request(self.address + path, body, {"Content-Type": "application/json"})
-        try:
-            answer = urlopen(request, timeout=30)
-        except HTTPError as error:
-            answer = error
-        with answer:
-            text = answer.read().decode()
-            kind = answer.headers["Content-Type"]
-            return answer.status, answer.headers, json.loads(text) if kind == "application/json" else text
+        """Asks as `posted` does."""
+        return posted(self.address + path, **fields)
 
     @property
     def connections(self) -> int:
@@ -78,3 +69,16 @@ def read_to_end(client: socket.socket) -> bytes:
     except ConnectionResetError:
         pass
     return b"".join(parts)
+
+
+def posted(url: str, **fields: Any) -> tuple[int, Mapping[str, str], Any]:
+    """Returns status, headers and JSON, or text, of the answer to these fields, or to GET without any."""
+    body = json.dumps(fields).encode() if fields else None
+    try:
+        answer = urlopen(Request(url, body, {"Content-Type": "application/json"}), timeout=300)
+    except HTTPError as error:
+        answer = error
+    with answer:
+        text = answer.read().decode()
+        is_json = answer.headers["Content-Type"] == "application/json"
+        return answer.status, answer.headers, json.loads(text) if is_json else text

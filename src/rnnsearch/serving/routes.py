@@ -229,43 +229,36 @@ async def _stream(
     service: Service, request: TranslateRequest, begun: Begun, growing: Growing
 ) -> AsyncIterator[bytes]:
     """Yields the events of a translation. Once it has begun, an error is an event."""
-    deadline = asyncio.get_running_loop().time() + service.limits.deadline
-    try:
-        with service.places_of(begun.futures):
-            async for event in _events(request, begun, growing, deadline):
-                yield event
-    except RefusalError as refusal:
-        yield _event("error", {"message": refusal.message, "status": refusal.status})
-
-
-async def _events(
-    request: TranslateRequest, begun: Begun, growing: Growing, deadline: float
-) -> AsyncIterator[bytes]:
-    """Yields the events of a translation that goes well. Raises TimeoutError at the deadline."""
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + service.limits.deadline
     for future in begun.futures:
         future.add_done_callback(lambda _: growing.changed.set())
     results: dict[int, Translation] = {}
     sentences: dict[int, dict[str, Any]] = {}
     order = range(len(begun.places))
-    while len(sentences) < len(order):
-        left = deadline - asyncio.get_running_loop().time()
-        try:
-            async with asyncio.timeout(min(left, QUIET_SECONDS)):
-                await growing.changed.wait()
-        except TimeoutError:
-            if left <= QUIET_SECONDS:
-                raise
-            yield b": still at work\n\n"
-            continue
-        ready = [number for number in begun.done() if number not in sentences]
-        for place, so_far in growing.take({begun.places[number] for number in (*ready, *sentences)}):
-            written = parts_of(so_far, ["source_tokens", "tokens", "alignment"])
-            yield _event("words", place._asdict() | written)
-        for number in ready:
-            results[number] = begun.result(number)
-            sentences[number] = request.sentence(begun.sources[number], results[number])
-            yield _event("sentence", begun.places[number]._asdict() | sentences[number])
-    yield _event("done", _whole(begun, [results[n] for n in order], [sentences[n] for n in order]))
+    try:
+        with service.places_of(begun.futures):
+            while len(sentences) < len(order):
+                left = deadline - clock()
+                try:
+                    async with asyncio.timeout(min(left, QUIET_SECONDS)):
+                        await growing.changed.wait()
+                except TimeoutError:
+                    if left <= QUIET_SECONDS:
+                        raise
+                    yield b": still at work\n\n"
+                    continue
+                ready = [number for number in begun.done() if number not in sentences]
+                for place, so_far in growing.take({begun.places[number] for number in (*ready, *sentences)}):
+                    written = parts_of(so_far, ["source_tokens", "tokens", "alignment"])
+                    yield _event("words", place._asdict() | written)
+                for number in ready:
+                    results[number] = begun.result(number)
+                    sentences[number] = request.sentence(begun.sources[number], results[number])
+                    yield _event("sentence", begun.places[number]._asdict() | sentences[number])
+        yield _event("done", _whole(begun, [results[n] for n in order], [sentences[n] for n in order]))
+    except RefusalError as refusal:
+        yield _event("error", {"message": refusal.message, "status": refusal.status})
 
 
 def _event(name: str, data: object) -> bytes:

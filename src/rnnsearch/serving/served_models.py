@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from rnnsearch.pretrained.card import examples_of
 from rnnsearch.pretrained.hub import FILES
 from rnnsearch.run import Run
 from rnnsearch.serving.limits import RefusalError
+from rnnsearch.system.files import checksum, file_checksum
 from rnnsearch.training.alignment_loss import needs_links
 from rnnsearch.translation.translator import Translator
 
@@ -36,13 +36,9 @@ class ModelPlace(NamedTuple):
 
     def with_checksum(self) -> ModelPlace:
         """Returns the place with the checksum of the files as they are now."""
-        made = sha256()
-        for folder in map(folder_of, self.runs):
-            for file in sorted(folder.glob("*")):
-                if FILES.fullmatch(file.name):
-                    with file.open("rb") as opened:
-                        made.update(file_digest(opened, "sha256").digest())
-        return self._replace(checksum=made.hexdigest())
+        files = [file for run in self.runs for file in sorted(folder_of(run).glob("*"))]
+        parts = [file_checksum(file) for file in files if FILES.fullmatch(file.name)]
+        return self._replace(checksum=checksum(*parts))
 
 
 @dataclass(frozen=True)
