@@ -10,8 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from chance import Chance
 from grammar import Grammar
+from noun_phrases import Chance
 
 from rnnsearch.builtin.corpus import OTHERS, USUAL, GeneratedPair
 from rnnsearch.word_links import format_links

@@ -31,7 +31,7 @@ PERSONS, ACTORS, THINGS = kinds("persons"), kinds("actors"), kinds("things")
 
 
 class Noun(NamedTuple):
-    """A noun; its French form shows whether it begins with a vowel sound (`french.starts_with_vowel`)."""
+    """A noun; its French form shows whether it begins with a vowel sound (`rules.starts_with_vowel`)."""
 
     singular: str
     plural: str

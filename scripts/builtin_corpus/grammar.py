@@ -33,7 +33,6 @@ from entries import (
     adjectives_of,
     verbs_for,
 )
-from french import surface
 from noun_phrases import NounPhrases, size
 from phrase import NOTHING, Phrase, capitalised, join, word
 from rules import (
@@ -46,6 +45,7 @@ from rules import (
     passive,
     predicate_adjective,
     question,
+    surface,
     verb_group,
 )
 

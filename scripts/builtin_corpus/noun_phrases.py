@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
+from typing import TypeVar
 
-from chance import Chance
 from entries import (
     ACTORS,
     BODIES,
@@ -48,7 +48,33 @@ SUBJECTS: tuple[Kinds, ...] = (
 """What sentences are about; one of these is drawn evenly."""
 
 
-class NounPhrases(ABC):
+T = TypeVar("T")
+
+
+class Chance:
+    """One stream of choices, the same in every version of Python: only `Random.random` promises that, so all
+    else is built on it."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
+
+    def happens(self, probability: float) -> bool:
+        return self._random.random() < probability
+
+    def fraction(self) -> float:
+        """Returns a number drawn uniformly from [0, 1)."""
+        return self._random.random()
+
+    def pick(self, options: Sequence[T]) -> T:
+        """Returns one of the options, all equally likely."""
+        return options[int(self._random.random() * len(options))]
+
+    def between(self, low: int, high: int) -> int:
+        """Returns an integer from low to high, both included."""
+        return low + int(self._random.random() * (high - low + 1))
+
+
+class NounPhrases:
     """The noun phrases of one sentence, which repeat no name. The grammar defines relative clauses."""
 
     def __init__(self, chance: Chance) -> None:
@@ -56,9 +82,9 @@ class NounPhrases(ABC):
         self.between, self.fraction = chance.between, chance.fraction
         self.names_left = [*PEOPLE, *NATIONS, *BODIES]
 
-    @abstractmethod
     def relative(self, antecedent: NounPhrase, words: int) -> Phrase:
-        """A relative clause on the noun right before it."""
+        """Returns a relative clause on the noun right before it."""
+        raise NotImplementedError
 
     def subject(self, words: int) -> NounPhrase:
         """Returns the subject of a clause of so many words; short ones are more frequent."""

@@ -24,8 +24,7 @@ from entries import (
     Noun,
     Verb,
 )
-from french import starts_with_vowel
-from phrase import NOTHING, Phrase, join, parallel, reorder, weave, word
+from phrase import NOTHING, Phrase, join, merge_targets, parallel, reorder, weave, word
 
 Tense = Literal["simple", "past", "perfect", "modal"]
 NOT = word("not", "ne pas")
@@ -163,7 +162,7 @@ def verb_group(
     if style.tense == "modal":
         return _modal_group(word(verb.base, verb.infinitive), plural, style, object_pronoun)
     if style.tense == "perfect":
-        auxiliary = _having(plural) if verb.auxiliary == "avoir" else _being("has", plural)
+        auxiliary = _auxiliary(verb.auxiliary, plural)
         participle = word(
             verb.participle, agreeing_participle(verb, *_agreement(verb, subject, pronoun, antecedent))
         )
@@ -191,9 +190,9 @@ def being_group(subject: NounPhrase, complement: Phrase, style: Style) -> Phrase
     if style.tense == "modal":
         return _modal_group(join("be|être", complement), plural, style, NOTHING)
     if style.tense == "perfect":
-        auxiliary, complement = _having(plural), join("been|été", complement)
+        auxiliary, complement = _auxiliary("avoir", plural), join("been|été", complement)
     else:
-        auxiliary = _being("was" if style.tense == "past" else "is", plural)
+        auxiliary = _auxiliary("was" if style.tense == "past" else "is", plural)
     return weave(
         *COMPOUND, auxiliary=auxiliary, negation=style.negation, adverb=style.adverb, verb=complement
     )
@@ -247,15 +246,65 @@ def _modal_group(verb: Phrase, plural: bool, style: Style, clitic: Phrase) -> Ph
     )
 
 
-def _being(english: Literal["is", "was", "has"], plural: bool) -> Phrase:
-    forms = {
-        "is": ("is", "are", "est", "sont"),
-        "was": ("was", "were", "était", "étaient"),
-        "has": ("has", "have", "est", "sont"),
-    }
-    singular, english_plural, french, french_plural = forms[english]
-    return word(english_plural, french_plural) if plural else word(singular, french)
+AUXILIARIES = {
+    "is": ("is|est", "are|sont"),
+    "was": ("was|était", "were|étaient"),
+    "avoir": ("has|a", "have|ont"),
+    "être": ("has|est", "have|sont"),
+}
+"""Singular and plural; those of the perfect by the French verb."""
 
 
-def _having(plural: bool) -> Phrase:
-    return word("have", "ont") if plural else word("has", "a")
+def _auxiliary(name: str, plural: bool) -> Phrase:
+    return word(*AUXILIARIES[name][plural].split("|"))
+
+
+# How neighbouring French words change each other: elision, forms before a vowel, contraction of preposition
+# and article. The rules write every word in its full form ("le homme", "de le ministre"); `surface` runs once
+# over the finished sentence.
+
+VOWELS = frozenset("aàâeéèêëiîïoôöuùûœ")
+ASPIRATED = frozenset({"hall", "halls", "héros"})
+"""Words of the lexicon whose h blocks elision; every other h is mute."""
+
+BEFORE_VOWEL = {"le": "l'", "la": "l'", "de": "d'", "ne": "n'", "que": "qu'", "ce": "cet", "sa": "son"}
+"""What a word becomes before a vowel or a mute h. In this grammar "ce" is always a determiner and "sa" always
+a possessive."""
+
+CONTRACTIONS = {("de", "le"): "du", ("de", "les"): "des", ("à", "le"): "au", ("à", "les"): "aux"}
+"""In this grammar no preposition stands before an object pronoun, so "le" and "les" after one are
+articles."""
+
+
+def starts_with_vowel(word: str) -> bool:
+    """Returns whether the word begins with a vowel sound: a vowel letter or a mute h."""
+    lower = word.lower()
+    return lower[0] in VOWELS or (lower[0] == "h" and lower not in ASPIRATED)
+
+
+def surface(phrase: Phrase) -> Phrase:
+    """Returns the phrase as it is written. It is elided first, because "de l'homme" does not contract."""
+    return contract(elide(phrase))
+
+
+def elide(phrase: Phrase) -> Phrase:
+    """Returns the phrase with every target word in the form that the next word requires; links stay."""
+    target = list(phrase.target)
+    for i in range(len(target) - 1):
+        if starts_with_vowel(target[i + 1]):
+            target[i] = BEFORE_VOWEL.get(target[i], target[i])
+        if target[i] == "si" and target[i + 1] == "il":  # "si" elides before "il" only: "si elle"
+            target[i] = "s'"
+    return Phrase(phrase.source, tuple(target), phrase.links)
+
+
+def contract(phrase: Phrase) -> Phrase:
+    """Returns the phrase with preposition and article merged into one word, which is linked to the sources of
+    both: of–du, the–du."""
+    position = 0
+    while position < len(phrase.target) - 1:
+        merged = CONTRACTIONS.get((phrase.target[position], phrase.target[position + 1]))
+        if merged is not None:
+            phrase = merge_targets(phrase, position, merged)
+        position += 1
+    return phrase
