@@ -73,9 +73,8 @@ def fill(journal: Path, sentences: int, network: str, *texts: Path) -> None:
         for number, (line, *target) in enumerate(zip(*map(read_lines, texts), strict=True)):
             words = [line] if target else [word for part in translator.parts(line) for word in part.words]
             fields = json.loads(answers[number % sentences])
-            fields |= {"number": number, "source_tokens": [*words, END]}
-            fields |= {"text": target[0]} if target else {}
-            print(json.dumps(fields, ensure_ascii=False), file=file)
+            own = {"number": number, "source_tokens": [*words, END], "text": (target or [fields["text"]])[0]}
+            print(json.dumps(fields | own, ensure_ascii=False), file=file)
 
 
 def first_pairs(size: int, options: argparse.Namespace) -> Iterator[tuple[str, str]]:
@@ -109,6 +108,9 @@ def measured(size: int, options: argparse.Namespace, folder: Path) -> Iterator[t
             with ProcessPoolExecutor(1) as other:  # what this process holds counts as memory of its commands
                 other.submit(fill, journal, sentences, network, *texts).result()
             yield f"{command} --out, from its journal", size, *run(*words)[:2]
+            with (folder / command).open(encoding="utf-8") as file:
+                first, *_, last = islice(file, sentences + 1)
+            assert first == last, "the journal has not been used: its lines are of another form"
 
 
 def main() -> None:
