@@ -33,7 +33,7 @@ from rnnsearch.report.make import make_report
 from rnnsearch.system.files import checksum, write_text
 from rnnsearch.system.folders import whole_folder
 from rnnsearch.system.machine import set_up_cpu
-from rnnsearch.system.parsing import read_json
+from rnnsearch.system.parsing import read_json, reading
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.text.formats.opening import COMPRESSIONS, is_on_disk
@@ -137,10 +137,8 @@ def same_work(folder: Path, begun: str, source: Path, target: Path, *own: str) -
 
 def kept(file: Path) -> Any:
     """Reads back what an earlier beginning wrote. Raises InputError if the file is damaged."""
-    try:
+    with reading(file, "name another folder with --out", "is damaged"):
         return read_json(file)
-    except (OSError, ValueError) as error:
-        raise InputError(f"is damaged: {error}", file=file, remedy="name another folder with --out") from None
 
 
 def checked(source: Path, target: Path, own: Sequence[str]) -> list[str]:

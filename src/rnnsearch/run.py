@@ -17,7 +17,7 @@ from rnnsearch.installed import folder_of
 from rnnsearch.model.initialise import skip_initialisation
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.extras import package_version
-from rnnsearch.system.files import write_text
+from rnnsearch.system.files import write_text, writing
 from rnnsearch.system.machine import check_memory, usable_device
 from rnnsearch.system.parsing import read_toml
 from rnnsearch.system.tensors import dequantise, difference, load_tensors, tensor_bytes
@@ -58,15 +58,13 @@ class Run:
         refuse_run(path)
         if path.exists() and not path.is_dir():
             raise InputError("is a file, not a folder", file=path, remedy="name another folder for --out")
-        try:
-            run = cls(path, settings, source, target)
+        run = cls(path, settings, source, target)
+        with writing(path):
             run.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
             run.log_path.mkdir(exist_ok=True)
             source.save(path, "source")
             target.save(path, "target")
             write_config(path, settings)  # last: a folder with it is a run
-        except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}", file=error.filename or path) from None
         return run
 
     @classmethod
@@ -80,11 +78,8 @@ class Run:
         try:
             table = read_toml(file)
         except OSError as error:
-            raise InputError(
-                f"is not a run: {error.strerror}",
-                file=file,
-                remedy="name a folder that `rnnsearch train` made",
-            ) from None
+            remedy = "name a folder that `rnnsearch train` made"
+            raise InputError(f"is not a run: {error.strerror}", file=file, remedy=remedy) from None
         except ValueError as error:
             raise InputError(f"is damaged: {error}", file=file) from None
         header = table.pop("run", {})
@@ -155,10 +150,8 @@ class Run:
         file = self.path / "config.toml"
         table = read_toml(file)
         table["search"] = changed(self.settings.search, search).model_dump()
-        try:
+        with writing(file):
             write_text(file, tomli_w.dumps(table))
-        except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}", file=file) from None
 
     def load_network(self, *, trust_code: bool = False, device: str = "cpu") -> TranslationNetwork:
         """Returns the network with its best weights, ready for search. Raises InputError if they are missing

@@ -36,9 +36,10 @@ from rnnsearch.cli.options import (
     say,
     say_if_empty,
 )
-from rnnsearch.cli.output import LineProgress, faults_named, write
+from rnnsearch.cli.output import LineProgress, write
 from rnnsearch.errors import InputError
 from rnnsearch.system.extras import need
+from rnnsearch.system.files import writing
 
 if TYPE_CHECKING:  # they would load torch
     from rnnsearch.text.links import LinkWords
@@ -321,7 +322,7 @@ def _show(
     from rnnsearch.translation.alignment_measures import browsed, measured, panels, table, together
 
     for folder in (shown.plots, shown.measures and shown.measures.parent, shown.page and shown.page.parent):
-        with faults_named(folder):
+        with writing(folder):
             if folder:
                 folder.mkdir(parents=True, exist_ok=True)
     rows, sentences = [], []

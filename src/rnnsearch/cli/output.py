@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from rnnsearch.errors import InputError
 from rnnsearch.system.extras import need
+from rnnsearch.system.files import write_text, writing
 from rnnsearch.system.progress import ProgressBar
 
 if TYPE_CHECKING:  # they would load numpy and torch
@@ -73,21 +72,21 @@ def also_written(results: Iterable[Any], links: Path | None, plots: Path | None)
     """Yields the results, and writes their links and pictures on the way."""
     if plots:
         need("plot")
-    with faults_named(plots):
+    with writing(plots):
         if plots:
             plots.mkdir(parents=True, exist_ok=True)
-    with faults_named(links):
+    with writing(links):
         file = links.open("w", encoding="utf-8") if links else None
     try:
         for number, result in enumerate(results, 1):
-            with faults_named(links):
+            with writing(links):
                 if file:
                     print(as_links(result), file=file)
             if plots:
                 result.plot(plots / f"{number:06d}.png")
             yield result
     finally:
-        with faults_named(links):
+        with writing(links):
             if file:
                 file.close()
 
@@ -123,17 +122,6 @@ class LineProgress:
 
 def write(path: Path, text: str) -> None:
     """Writes a file whole, and its folder if there is none. Raises InputError if it cannot be written."""
-    from rnnsearch.system.files import write_text
-
-    with faults_named(path):
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)
-
-
-@contextmanager
-def faults_named(path: Path | None) -> Iterator[None]:
-    """Says which file could not be written: on a full disk the system does not."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=error.filename or path) from None

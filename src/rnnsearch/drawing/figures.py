@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rnnsearch.drawing.page import Picture
 from rnnsearch.drawing.palette import LIGHT, SERIES
-from rnnsearch.errors import InputError
+from rnnsearch.system.files import writing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,11 +87,8 @@ def save_figure(figure: Figure, path: Path) -> None:
     # Letters as outlines in SVG, which has no fonts; Type 42 fonts in PDF, since many conferences refuse Type
     # 3.
     dates = {".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None}}
-    with rc_context({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}):
-        try:
-            figure.savefig(path, metadata=dates.get(path.suffix.lower(), {}))
-        except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}", file=path) from None
+    with rc_context({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}), writing(path):
+        figure.savefig(path, metadata=dates.get(path.suffix.lower(), {}))
 
 
 class Album:

@@ -28,7 +28,7 @@ from rnnsearch.report.part import Part
 from rnnsearch.report.scores import WINDOW, by_length, measures_file, scores, timing
 from rnnsearch.report.sentences import browsing
 from rnnsearch.system.extras import package_version
-from rnnsearch.system.files import file_name, write_text
+from rnnsearch.system.files import file_name, write_text, writing
 from rnnsearch.system.progress import Progress
 from rnnsearch.translation.outputs import OpenedRun, open_run, run_answers, write_texts
 
@@ -148,14 +148,12 @@ def _section(part: Part) -> tuple[Section, list[Table]]:
 def _make_folders(out: Path) -> None:
     """Raises InputError if the folder holds anything that no report made."""
     ours = {PAGE, MARKDOWN, NUMBERS, *FOLDERS}
-    try:
+    with writing(out):
         if out.is_dir() and any(entry.name not in ours and entry.name[0] != "." for entry in out.iterdir()):
             what, remedy = "exists and holds other things than a report", "name another folder with --out"
             raise InputError(what, file=out, remedy=remedy)
         for name in FOLDERS:
             (out / name).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=error.filename or out) from None
 
 
 def _made(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tuple[str, str]]:
@@ -171,7 +169,7 @@ def _made(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tuple[str
 
 def _write(document: Document, out: Path) -> Path:
     earlier = _files_of(out)
-    try:
+    with writing(out):
         for table in every_table(document):
             write_text(out / "tables" / f"{table.name}.csv", as_csv(table))
         write_text(out / NUMBERS, as_json(document))
@@ -179,8 +177,6 @@ def _write(document: Document, out: Path) -> Path:
         write_text(out / PAGE, as_html(document, made_everywhere=True))
         for name in earlier - _files_of(out):
             (out / name).unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=error.filename or out) from None
     return out / PAGE
 
 

@@ -79,6 +79,16 @@ def remove_partial_files(folder: Path, name: str = "") -> None:
                 path.unlink()
 
 
+@contextmanager
+def writing(path: Path | None) -> Iterator[None]:
+    """Turns an OSError into an InputError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot be written: {error.strerror or error}"
+        raise InputError(what, file=error.filename or path) from None
+
+
 def free(file: Path, overwrite: bool) -> None:
     """Makes the folder of a file to be written. Raises InputError if the file is there already and may not be
     replaced."""

@@ -60,13 +60,13 @@ def read_bytes(path: Path) -> bytes:
 
 
 @contextmanager
-def reading(file: Path, remedy: str = "") -> Iterator[None]:
-    """Turns the errors of the functions above into an InputError that names the file."""
+def reading(file: Path, remedy: str = "", found: str = "cannot be read") -> Iterator[None]:
+    """Turns the errors of the functions above into an InputError that names the file and what was found."""
     try:
         yield
     except (OSError, ValueError) as error:
         what = (isinstance(error, OSError) and error.strerror) or error
-        raise InputError(f"cannot be read: {what}", file=file, remedy=remedy) from None
+        raise InputError(f"{found}: {what}", file=file, remedy=remedy) from None
 
 
 def check_regular(path: Path) -> None:

@@ -16,7 +16,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.layers import fastest_precision
 from rnnsearch.run import Run, refuse_run
-from rnnsearch.system.files import only_one, remove_partial_files
+from rnnsearch.system.files import only_one, remove_partial_files, writing
 from rnnsearch.system.machine import PRECISIONS, check_memory
 from rnnsearch.system.tensors import tensor_bytes
 from rnnsearch.text.codec import SIDES
@@ -110,12 +110,10 @@ def run_lock(path: Path) -> Iterator[None]:
     if path.exists() and not path.is_dir():
         raise InputError("is a file, not a folder", file=path, remedy="name another folder for --out")
     with ExitStack() as held:
-        try:
+        with writing(path):
             held.enter_context(only_one(path, "training"))
             for folder in (path, path / "checkpoints", path / "log"):
                 remove_partial_files(folder)
-        except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}", file=error.filename or path) from None
         yield
 
 

@@ -12,12 +12,12 @@ from itertools import count, starmap
 from pathlib import Path
 from typing import Any
 
-from rnnsearch.errors import InputError, one_line
+from rnnsearch.errors import one_line
 from rnnsearch.run import Run
 from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import write_text
 from rnnsearch.system.machine import hardware
-from rnnsearch.system.parsing import read_json
+from rnnsearch.system.parsing import read_json, reading
 from rnnsearch.training.checkpoint import TrainingProgress
 from rnnsearch.training.trainer import Update
 from rnnsearch.training.validation import Validation
@@ -123,11 +123,8 @@ def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
 def read_statistics(run: str | Path) -> dict[str, Any]:
     """Reads those of a run folder; empty if it has none yet."""
     path = Path(run) / "log" / "statistics.json"
-    try:
+    with reading(path, "remove it: the next checkpoint writes it again", "is damaged"):
         found: dict[str, Any] = read_json(path) if path.exists() else {}
-    except (OSError, ValueError) as error:
-        remedy = "remove it: the next checkpoint writes it again"
-        raise InputError(f"is damaged: {error}", file=path, remedy=remedy) from None
     return found
 
 
