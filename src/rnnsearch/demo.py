@@ -19,9 +19,8 @@ from rnnsearch.run import Run
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training.beginning import Task
 from rnnsearch.training.display import Display
-from rnnsearch.training.loop import train_to_the_end
+from rnnsearch.training.loop import go_on
 from rnnsearch.translation.translator import Translator
 
 TRAIN_PAIRS, HELD_OUT_PAIRS = 12_000, 500
@@ -54,8 +53,7 @@ def run_demo(folder: str | Path, overrides: tuple[str, ...] = (), display: Displ
         write(corpus, TRAIN_PAIRS, HELD_OUT_PAIRS)
         dev, links = (corpus / "dev.en", corpus / "dev.fr"), corpus / "train.links"
         prepare(corpus / "train.en", corpus / "train.fr", store, dev=dev, links=links, settings=settings.data)
-    task = Task(settings, store, run, resume=True, resume_hint="the same command goes on")
-    train_to_the_end(task, Corpus.open(store), display)
+    go_on(settings, Corpus.open(store), run, display)
     translator = Translator.load(run)
     source, target = list(read_lines(corpus / "test.en")), list(read_lines(corpus / "test.fr"))
     score = bleu([result.text for result in translator.translate(source)], target)

@@ -15,7 +15,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from markupsafe import Markup
@@ -39,10 +39,9 @@ from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.text.formats.opening import COMPRESSIONS, is_on_disk
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training.beginning import Task
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
-from rnnsearch.training.loop import train_to_the_end
+from rnnsearch.training.loop import go_on
 from rnnsearch.training.threads import candidates, fastest, seconds_by_threads
 from rnnsearch.translation.translator import Translator
 
@@ -57,16 +56,8 @@ FEWEST_UPDATES, MOST_EPOCHS = 1_500, 60
 LARGE = 20_000
 """Pairs from which on batches are those of the recipe."""
 VALIDATIONS, SHOWN = 20, 5
-WAY_ON = "the same command goes on"
 REFRESH = 3
 """Seconds after which the page loads itself again."""
-
-
-class Plan(NamedTuple):
-    """The outcome of the measurement. changes: of the recipe. text: says how long training takes."""
-
-    changes: list[str]
-    text: str
 
 
 def try_corpus(
@@ -106,13 +97,12 @@ def try_corpus(
     if not (folder / "plan.json").exists():
         say("measuring this machine")
         write_text(folder / "plan.json", json.dumps(plan(data, minutes, own)))
-    chosen = Plan(*kept(folder / "plan.json"))
-    say(chosen.text)
+    changes, text = kept(folder / "plan.json")
+    say(text)
     page.mkdir(exist_ok=True)
-    display = PageDisplay(run, page, data, chosen.text)
+    display = PageDisplay(run, page, data, text)
     with served(page, show):
-        task = Task(load_config(RECIPE, chosen.changes), store, run, resume=True, resume_hint=WAY_ON)
-        train_to_the_end(task, data, display)
+        go_on(load_config(RECIPE, changes), data, run, display)
         test = read_test_set("held-out text", *texts["test"])
         report = make_report([NamedRun("run", run)], [test], page / "report", progress=progress)
         numbers = read_json(report.with_name("report.json"))
@@ -205,8 +195,9 @@ def split(source: Path, target: Path, held_out: dict[int, str], folder: Path) ->
     return count
 
 
-def plan(corpus: Corpus, minutes: float, own: Sequence[str]) -> Plan:
-    """Returns the largest network that is trained in time, by the seconds that its updates take here."""
+def plan(corpus: Corpus, minutes: float, own: Sequence[str]) -> tuple[list[str], str]:
+    """Returns changes of the recipe, for the largest network that is trained in time by the seconds that its
+    updates take here, and a text that says how long training takes."""
     pairs, words = len(corpus.train), len(corpus.target.vocabulary)
     length = max(1, round(float(corpus.train.target_lengths.mean())))
     batch = 160 if pairs >= LARGE else 32
@@ -239,7 +230,7 @@ def plan(corpus: Corpus, minutes: float, own: Sequence[str]) -> Plan:
     text += "; too little to learn much, so give more --minutes" if epochs < 1 else ""
     limits = [f"training.max_updates={updates}", "training.max_epochs=0"]
     limits += [f"training.{name}_every={math.ceil(updates / validations)}" for name in ("validate", "save")]
-    return Plan([*common, *size, *limits, *own], text)
+    return [*common, *size, *limits, *own], text
 
 
 class PageDisplay(Display):

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from rnnsearch.config import DataSettings, load_config
-from rnnsearch.first_try import WAY_ON, checked, look, same_work
+from rnnsearch.first_try import checked, look, same_work
 from rnnsearch.model.layers import fastest_precision
 from rnnsearch.system.extras import need
 from rnnsearch.system.files import write_text, written_whole
@@ -24,8 +24,7 @@ from rnnsearch.text.formats.lines import count_lines, read_pairs
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.preparing.prepare import prepare_texts
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training.beginning import Task
-from rnnsearch.training.loop import train_to_the_end
+from rnnsearch.training.loop import go_on
 from rnnsearch.word_links import format_links
 
 RECIPE = "aligner"
@@ -76,8 +75,7 @@ def learn_links(
                 settings=settings,
                 progress=progress,
             )
-        training = load_config(recipe, [*limits(source), *own])
-        train_to_the_end(Task(training, store, run, resume=True, resume_hint=WAY_ON), Corpus.open(store))
+        go_on(load_config(recipe, [*limits(source), *own]), Corpus.open(store), run)
     return runs
 
 

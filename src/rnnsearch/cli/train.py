@@ -65,7 +65,7 @@ def train(
     usable_device(settings.training.device)
     corpus = Corpus.open(data)
     try:
-        train_to_the_end(Task(settings, corpus.path, out, resume, from_), corpus)
+        train_to_the_end(Task(settings, out, resume, from_), corpus)
         code = 0
     except TrainingInterrupted as ended:
         code = 128 + ended.signal  # as a shell says it: 130 after Ctrl-C

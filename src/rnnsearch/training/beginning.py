@@ -42,14 +42,13 @@ OF_IDS = ("source_language", "target_language", "tokeniser", "lowercase", "subwo
 
 
 class Task(NamedTuple):
-    """A training to do: settings and the folder of a prepared dataset, into the run's folder `path`.
+    """A training to do, into the run's folder `path`.
 
     resume: go on with the run there, if there is one. begin_from: a run or model with whose weights training
     begins; "" for new weights. resume_hint: told after Ctrl-C.
     """
 
     settings: Settings
-    store: Path
     path: Path
     resume: bool = False
     begin_from: str = ""

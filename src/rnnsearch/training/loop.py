@@ -55,10 +55,16 @@ def train(
     repeat.
     """
     try:
-        task = Task(settings, corpus.path, Path(path), resume, str(begin_from))
+        task = Task(settings, Path(path), resume, str(begin_from))
         return train_to_the_end(task, corpus, display)
     except TrainingInterrupted as ended:
         return ended.run
+
+
+def go_on(settings: Settings, corpus: Corpus, path: Path, display: Display | None = None) -> None:
+    """Trains, or goes on, for a command that is given again after Ctrl-C. Raises TrainingInterrupted then."""
+    task = Task(settings, path, resume=True, resume_hint="the same command goes on")
+    train_to_the_end(task, corpus, display)
 
 
 def train_to_the_end(task: Task, corpus: Corpus, display: Display | None = None) -> Run:
@@ -79,7 +85,7 @@ def train_to_the_end(task: Task, corpus: Corpus, display: Display | None = None)
         )
     else:
         quiet = None if display is None else display.console.quiet
-        signal_number = launched(training.processes, train_as_rank, task, quiet)
+        signal_number = launched(training.processes, train_as_rank, task, corpus.path, quiet)
     settings = task.settings.model_copy(update={"data": corpus.settings})
     run = Run(task.path, settings, corpus.source, corpus.target)
     if signal_number:
@@ -87,9 +93,9 @@ def train_to_the_end(task: Task, corpus: Corpus, display: Display | None = None)
     return run
 
 
-def train_as_rank(task: Task, quiet: bool | None) -> int:
+def train_as_rank(task: Task, store: Path, quiet: bool | None) -> int:
     """Runs in each process that `training.processes` starts. Returns as `run_session`."""
-    return run_session(task, Corpus.open(task.store), Display(quiet=quiet))
+    return run_session(task, Corpus.open(store), Display(quiet=quiet))
 
 
 def run_session(task: Task, corpus: Corpus, display: Display | None) -> int:
