@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 import torch
+from small import sentences, small_network
 from torch import Tensor
 
-from rnnsearch.config import ModelSettings, TrainingSettings
+from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, read_progress, save_checkpoint
 from rnnsearch.training.trainer import Trainer
 
-SIZES = {"embedding_size": 4, "hidden_size": 4, "alignment_size": 4, "maxout_size": 4}
 PROGRESS = TrainingProgress(corpus_pairs=3, update=1, pairs=3, validations=[{"update": 1, "dev_nll": 2.5}])
 OPTIMISERS = ["adadelta", "adam", "adamw", "sgd"]
 
@@ -27,11 +26,9 @@ Change = Callable[[dict[str, Tensor], dict[str, Any]], object]
 
 
 def trained(optimiser: str = "adadelta", average: float = 0.9) -> Trainer:
-    network = TranslationNetwork(ModelSettings.model_validate(SIZES), 7, 6)
-    trainer = Trainer(network, TrainingSettings(optimiser=optimiser, average_decay=average), 0)
-    ids = torch.tensor([[2, 3, 0], [4, 5, 0], [3, 2, 0]])
-    lengths = torch.full((3,), 3)
-    trainer.update([Batch(ids, lengths, ids, lengths)], 1)
+    settings = TrainingSettings(optimiser=optimiser, average_decay=average)
+    trainer = Trainer(small_network(torch.float32), settings, 0)
+    trainer.update([Batch(*sentences())], 1)
     return trainer
 
 
@@ -56,8 +53,7 @@ def test_what_is_written_is_read(tmp_path: Path, optimiser: str) -> None:
 
 
 def test_before_the_first_update_there_is_no_state(tmp_path: Path) -> None:
-    network = TranslationNetwork(ModelSettings.model_validate(SIZES), 7, 6)
-    trainer = Trainer(network, TrainingSettings(), 0)
+    trainer = Trainer(small_network(torch.float32), TrainingSettings(), 0)
     save_checkpoint(tmp_path / "last", trainer, TrainingProgress())
     assert load_checkpoint(tmp_path / "last", trainer).update == 0
 
