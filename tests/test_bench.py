@@ -42,9 +42,7 @@ def test_training_is_whole_updates(settings: Settings, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_translations_have_the_length_asked_for(
-    settings: Settings, precision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_translations_have_the_length_asked_for(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[list[list[Any]]] = []
     search = bench.search
 
@@ -53,9 +51,7 @@ def test_translations_have_the_length_asked_for(
         return found[-1]
 
     monkeypatch.setattr(bench, "search", kept)
-    changed = settings.model_copy(
-        update={"search": settings.search.model_copy(update={"precision": precision})}
-    )
+    changed = load_config("", [*SMALL, f"search.precision={precision}"])
     result = bench.bench_translation(changed, words=20, length=7, repetitions=1)
     assert len(found) == 2
     for batch in found:
@@ -93,17 +89,23 @@ def test_the_lexical_shortlist_is_all_that_is_searched(
     assert {one.log_probabilities.shape[-1] for one in searched} == {8}
 
 
-def test_wrong_candidates_are_one_line(command: Any) -> None:
-    for words, said in (
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
         ("train --lexical-shortlist 5", "no lexical shortlist"),
         (
             "translate --words 9 --lexical-shortlist 10",
             "shortlist of 10 words does not fit a vocabulary of 9",
         ),
-    ):
-        done = command(f"bench {words}")
-        assert (done.code, done.err.count("\n")) == (2, 1)
-        assert said in done.err
+        ("align --lexical-shortlist 5", "no lexical shortlist"),
+        ("align --run run", "--run and --text are for `bench align`, and belong together"),
+        ("train --run run --text en fr", "--run and --text are for `bench align`"),
+    ],
+)
+def test_wrong_options_are_one_line(words: str, said: str, command: Any) -> None:
+    done = command(f"bench {words}")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert said in done.err
 
 
 def test_threads_are_an_option(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +182,3 @@ def test_alignment_of_a_text(command: Any, tiny_run: Path, tmp_path: Path) -> No
     found = json.loads(command(f"{line} --json").out)
     assert (found["what"], found["pairs"], found["words"], len(found["ways"])) == ("text", 3, 3, 3)
     assert command(line).lines[2].startswith("| alignment | products | pairs/s |")
-    run = f"--run {tiny_run}"
-    for wrong in (f"align {run}", f"train {run} {text}", "align --lexical-shortlist 5"):
-        refused = command(f"bench {wrong}")
-        assert (refused.code, refused.err.count("\n")) == (2, 1)

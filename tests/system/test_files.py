@@ -41,14 +41,8 @@ def test_a_fault_leaves_the_file_as_it_was(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_removed_at_the_next_start(tmp_path: Path) -> None:
-    for name in (
-        ".file.1.partial",
-        ".file.2a.partial",
-        ".other.1.partial",
-        ".file.partial",
-        "file.1.partial",
-    ):
-        (tmp_path / name).write_text("half")
+    for name in (".file.1", ".file.2a", ".other.1", ".file", "file.1"):
+        (tmp_path / f"{name}.partial").write_text("half")
     write_text(tmp_path / "file", "whole")
     assert names(tmp_path) == [".file.partial", ".other.1.partial", "file", "file.1.partial"]
     remove_partial_files(tmp_path)
