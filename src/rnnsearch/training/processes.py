@@ -249,22 +249,15 @@ def updates_from(
 def share_of(
     pairs: Pairs, chosen: Sequence[ChosenPairs], training: TrainingSettings, processes: Processes
 ) -> list[Batch]:
-    """Returns one process's batches: every world-th pair of each, so that all shares are about equally long.
-
-    All processes need as many batches: one without a pair of its own gets one that counts nothing.
-    """
-    batches, rank, world = [], processes.rank, processes.world
-    for indices, words in chosen:
-        mine = indices[rank::world] if rank < len(indices) else indices[:1]
-        batch = collate(
-            pairs, mine, linked=needs_links(training), multiple=training.length_multiple, words=words
-        )
-        batches.append((batch if rank < len(indices) else without_words(batch)).to(training.device))
-    return batches
+    """Returns this process's share of every batch of an update."""
+    form: dict[str, Any] = {"linked": needs_links(training), "multiple": training.length_multiple}
+    whole = [collate(pairs, one.indices, words=one.words, **form) for one in chosen]
+    return [part_of(batch, processes).to(training.device) for batch in whole]
 
 
 def part_of(batch: Batch, processes: Processes) -> Batch:
-    """Returns this process's share of a batch that is there as a whole."""
+    """Returns this process's share of a batch. All processes need as many batches: one without a pair of its
+    own gets one that counts nothing."""
     if processes.rank < len(batch.source):
         return batch.share(processes.rank, processes.world)
     return without_words(batch.share(0, len(batch.source)))
