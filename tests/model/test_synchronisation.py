@@ -5,29 +5,19 @@ On the meta device tensors have shapes and no values at all, so whatever asks fo
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from small import sentences, small_network
 from torch import Tensor
 
 from rnnsearch.config import load_config
-from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.training import trainer as training
 
-EVERYWHERE = [
-    "training.dropout_embedding=0.2",
-    "training.dropout_recurrent=0.2",
-    "training.dropout_readout=0.2",
-]
+EVERYWHERE = [f"training.dropout_{part}=0.2" for part in ("embedding", "recurrent", "readout")]
+SGD = "training.optimiser=sgd"
 NO_VALUES = r"[Mm]eta"
 """What torch says then."""
-
-
-def without_values(**model: Any) -> TranslationNetwork:
-    return small_network(torch.float32, **model).to("meta")
 
 
 def batch() -> Batch:
@@ -40,30 +30,17 @@ def batch() -> Batch:
     "changes",
     [
         ["training.optimiser=adadelta"],
-        [
-            "training.optimiser=sgd",
-            "training.average_decay=0.9",
-            "training.label_smoothing=0.1",
-            "training.precision=bfloat16",
-        ],
-        [
-            "training.optimiser=sgd",
-            "training.alignment_loss=cross-entropy",
-            "training.alignment_forcing=mixed",
-        ],
-        [
-            "training.optimiser=sgd",
-            "model.decoder=bidirectional",
-            "training.alignment_loss=product",
-            "model.wiring=appendix",
-        ],
+        ["training.average_decay=0.9", "training.label_smoothing=0.1", "training.precision=bfloat16", SGD],
+        ["training.alignment_loss=cross-entropy", "training.alignment_forcing=mixed", SGD],
+        ["model.decoder=bidirectional", "training.alignment_loss=product", "model.wiring=appendix", SGD],
     ],
     ids=["Adadelta", "averages and smoothing", "links", "both directions"],
 )
 def test_an_update_looks_once(changes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """At the norm of the gradient, the loss that is shown, and counts; of an update from two batches too."""
     settings = load_config(overrides=["training.device=meta", *EVERYWHERE, *changes])
-    network = without_values(decoder=settings.model.decoder, wiring=settings.model.wiring)
+    model = settings.model
+    network = small_network(torch.float32, decoder=model.decoder, wiring=model.wiring).to("meta")
     trainer = training.Trainer(network, settings.training, 0)
     with pytest.raises((RuntimeError, NotImplementedError), match=NO_VALUES):
         trainer.update([batch()], 1)
@@ -77,11 +54,6 @@ def test_an_update_looks_once(changes: list[str], monkeypatch: pytest.MonkeyPatc
     update = trainer.update([batch(), batch()], 1)
     assert len(looks) == 1
     assert looks[0].shape == (5,)
-    assert (
-        update.nll,
-        update.target_tokens,
-        update.alignment_loss,
-        update.linked_rows,
-        update.gradient_norm,
-    ) == (30.0, 9, 2.0, 4, 7.0)
+    assert (update.nll, update.target_tokens, update.gradient_norm) == (30.0, 9, 7.0)
+    assert (update.alignment_loss, update.linked_rows) == (2.0, 4)
     assert update.applied

@@ -21,6 +21,7 @@ from rnnsearch.training.optimiser import (
     total_updates,
 )
 
+BETAS = {"betas": (0.8, 0.99)}
 START = [0.5, -2.0, 0.0]
 GRADIENTS = [[1.0, -0.1, 0.0], [0.3, 4.0, -1e-4], [-2.0, 0.0, 1e-4], [0.5, 0.5, 0.5]]
 """Of four updates: signs change, one number's gradient is 0 at first, sizes differ by orders."""
@@ -61,8 +62,8 @@ def test_adadelta(rho: float, epsilon: float) -> None:
 @pytest.mark.parametrize(
     ("kind", "settings", "named"),
     [
-        (torch.optim.Adam, {"betas": (0.8, 0.99), "epsilon": 1e-6}, {"betas": (0.8, 0.99), "eps": 1e-6}),
-        (torch.optim.AdamW, {"betas": (0.8, 0.99), "epsilon": 1e-6}, {"betas": (0.8, 0.99), "eps": 1e-6}),
+        (torch.optim.Adam, BETAS | {"epsilon": 1e-6}, BETAS | {"eps": 1e-6}),
+        (torch.optim.AdamW, BETAS | {"epsilon": 1e-6}, BETAS | {"eps": 1e-6}),
         (torch.optim.SGD, {}, {}),
     ],
 )
