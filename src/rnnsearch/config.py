@@ -305,6 +305,12 @@ def changed(settings: SearchSettings, overrides: dict[str, Any]) -> SearchSettin
     return validated({"search": settings.model_dump() | overrides}, "search settings").search
 
 
+def by_name(settings: Settings) -> dict[str, Any]:
+    """Returns the value of every `section.key`."""
+    sections = settings.model_dump()
+    return {f"{section}.{key}": value for section in sections for key, value in sections[section].items()}
+
+
 def recipe_names() -> list[str]:
     """Lists the recipes that come with the package."""
     folder = resources.files("rnnsearch") / "recipes"

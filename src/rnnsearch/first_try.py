@@ -42,12 +42,13 @@ from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.loop import go_on
-from rnnsearch.training.threads import candidates, fastest, seconds_by_threads
+from rnnsearch.training.threads import measured_fastest
 from rnnsearch.translation.translator import Translator
 
 RECIPE = "multi30k"
 SMALLER = [f"model.{name}={size}" for name, size in (("embedding_size", 128), ("hidden_size", 256))]
 SMALLER += [f"model.{name}_size=128" for name in ("encoder", "alignment", "maxout")]
+PARTS = ("train", "dev", "test")
 FEWEST, HELD_OUT = 500, 500
 """Pairs without which nothing is learned; pairs for development, and as many for the test, at most."""
 LENGTHS = range(10, 250)
@@ -88,11 +89,9 @@ def try_corpus(
         count = split(source, target, held_out, corpus)
         direction = f"{settings.source_language} → {settings.target_language}"
         say(f"{direction}: {count:,} pairs to learn from, {len(held_out):,} held out")
-    texts = {
-        part: (corpus / f"{part}.source", corpus / f"{part}.target") for part in ("train", "dev", "test")
-    }
+    train, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in PARTS)
     if not store.exists():
-        prepare(*texts["train"], store, dev=texts["dev"], settings=settings, progress=progress)
+        prepare(*train, store, dev=dev, settings=settings, progress=progress)
     data = Corpus.open(store)
     if not (folder / "plan.json").exists():
         say("measuring this machine")
@@ -103,8 +102,8 @@ def try_corpus(
     display = PageDisplay(run, page, data, text)
     with served(page, show):
         go_on(load_config(RECIPE, changes), data, run, display)
-        test = read_test_set("held-out text", *texts["test"])
-        report = make_report([NamedRun("run", run)], [test], page / "report", progress=progress)
+        tests = [read_test_set("held-out text", *test)]
+        report = make_report([NamedRun("run", run)], tests, page / "report", progress=progress)
         numbers = read_json(report.with_name("report.json"))
         (score,) = numbers["tables"]["table-1"]["rows"]
         display.finish(score)
@@ -185,7 +184,7 @@ def split(source: Path, target: Path, held_out: dict[int, str], folder: Path) ->
                 files.enter_context((made / f"{part}.{side}").open("w", encoding="utf-8"))
                 for side in ("source", "target")
             ]
-            for part in ("train", "dev", "test")
+            for part in PARTS
         }
         for number, pair in enumerate(read_pairs(source, target)):
             part = held_out.get(number, "" if pair[0] in held else "train")
@@ -209,7 +208,7 @@ def plan(corpus: Corpus, minutes: float, own: Sequence[str]) -> tuple[list[str],
     most = set_up_cpu(0)
     for size in ([], SMALLER):
         settings = load_config(RECIPE, [*common, *size, *own])
-        threads = fastest(seconds_by_threads(settings, candidates(most)), most)
+        threads = measured_fastest(settings, most)
         settings = load_config(RECIPE, [*common, *size, *own, f"training.threads={threads}", "search.beam=1"])
         update = bench_training(settings, words=words, length=length, repetitions=3).seconds
         speed = bench_translation(settings, words=words, length=length, repetitions=1).sentences_per_second

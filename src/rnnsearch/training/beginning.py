@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rnnsearch.config import ModelSettings, Settings, TrainingSettings
+from rnnsearch.config import ModelSettings, Settings, TrainingSettings, by_name
 from rnnsearch.errors import InputError
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.layers import fastest_precision
@@ -121,14 +121,11 @@ def open_run(settings: Settings, corpus: Corpus, path: Path) -> Run:
     in more than MAY_CHANGE."""
     run = Run.open(path)
     wanted = settings.model_copy(update={"data": corpus.settings})
-    for section in ("data", "model", "training", "search"):
-        old, new = getattr(run.settings, section).model_dump(), getattr(wanted, section).model_dump()
-        for key, value in old.items():
-            if new[key] != value and not (section == "training" and key in MAY_CHANGE):
-                what = f"was trained with {section}.{key} = {value!r}, which is now {new[key]!r}"
-                raise InputError(
-                    what, file=path, remedy="resume with the same settings, or begin another run"
-                )
+    new = by_name(wanted)
+    for key, value in by_name(run.settings).items():
+        if new[key] != value and key.removeprefix("training.") not in MAY_CHANGE:
+            what = f"was trained with {key} = {value!r}, which is now {new[key]!r}"
+            raise InputError(what, file=path, remedy="resume with the same settings, or begin another run")
     if side := other_vocabulary(run, corpus):
         what = f"was trained on a corpus with another {side} vocabulary"
         raise InputError(what, file=path, remedy="resume with the same --data")

@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from torch import distributed
 
-from rnnsearch.config import Settings, TrainingSettings
+from rnnsearch.config import Settings, TrainingSettings, by_name
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
 from rnnsearch.system.extras import package_version
@@ -212,11 +212,8 @@ def _facts(settings: Settings, corpus: Corpus) -> dict[str, Any]:
     }
     if settings.training.device == "cpu":  # all ranks update all parameters: they must round alike
         facts["torch's CPU capability (ATEN_CPU_CAPABILITY)"] = torch.backends.cpu.get_cpu_capability()
-    sections = settings.model_copy(update={"data": corpus.settings}).model_dump(mode="json")
-    for section, values in sections.items():
-        named = {f"{section}.{key}": value for key, value in values.items()}
-        facts |= {name: value for name, value in named.items() if name not in MAY_DIFFER}
-    return facts
+    named = by_name(settings.model_copy(update={"data": corpus.settings}))
+    return facts | {name: value for name, value in named.items() if name not in MAY_DIFFER}
 
 
 def launched(count: int, work: Callable[..., Any], *arguments: Any) -> Any:

@@ -71,7 +71,7 @@ class Threads:
 
     def _measure(self) -> None:
         before = self.chosen
-        found = fastest(seconds_by_threads(self.settings, candidates(self.most)), self.most)
+        found = measured_fastest(self.settings, self.most)
         self.measured = time.monotonic()
         torch.set_num_threads(before)
         self.use(found)
@@ -83,9 +83,10 @@ class Threads:
 HINT = f"measured again after {MEASURED_EVERY / 60:.0f} minutes; training.threads fixes the number"
 
 
-def candidates(most: int) -> list[int]:
-    """Returns 1, 2, 4, … and `most`."""
-    return sorted({most, *(1 << n for n in range(most.bit_length()) if 1 << n < most)})
+def measured_fastest(settings: Settings, most: int) -> int:
+    """Returns the fastest of 1, 2, 4, … and `most` threads."""
+    powers = (1 << n for n in range(most.bit_length()))
+    return fastest(seconds_by_threads(settings, sorted({most, *powers})), most)
 
 
 def fastest(seconds: dict[int, float], most: int) -> int:
