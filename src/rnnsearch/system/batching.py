@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from rnnsearch.errors import InputError
 
@@ -73,61 +73,52 @@ def stream_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     The items are read on a thread of their own, at most `size` ahead. What they raise is raised after those
     that came before it.
     """
-    reader = _Reader(items, size)
+    waiting: queue.Queue[Item | _End] = queue.Queue(size)
+    closed = threading.Event()
+
+    def put(item: Item | _End) -> bool:
+        """Returns False once nobody wants it any more."""
+        while not closed.is_set():
+            try:
+                waiting.put(item, timeout=1)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def read() -> None:
+        end = _End()
+        try:
+            for item in items:
+                if not put(item):
+                    return
+        except BaseException as error:  # raised where the items are used
+            end.error = error
+        put(end)
+
+    threading.Thread(target=read, name="reading ahead", daemon=True).start()
+    end: _End | None = None
     try:
-        while group := reader.group(size):
-            yield group
+        while end is None:
+            group: list[Item] = []
+            while end is None and len(group) < size:
+                try:
+                    item = waiting.get(timeout=_PAUSE if group else None)
+                except queue.Empty:
+                    break
+                if isinstance(item, _End):
+                    end = item
+                else:
+                    group.append(item)
+            if group:
+                yield group
+        if end.error is not None:
+            raise end.error
     finally:
-        reader.closed.set()
+        closed.set()
 
 
 class _End:
     """The mark after the last item. error: what the items ended with, if anything."""
 
-    def __init__(self, error: BaseException | None = None) -> None:
-        self.error = error
-
-
-class _Reader(Generic[Item]):
-    def __init__(self, items: Iterable[Item], ahead: int) -> None:
-        self.queue: queue.Queue[Item | _End] = queue.Queue(ahead)
-        self.closed = threading.Event()
-        self.end: _End | None = None
-        threading.Thread(target=self._read, args=(items,), name="reading ahead", daemon=True).start()
-
-    def group(self, size: int) -> list[Item]:
-        """Waits for one item, and returns all that are there; none after the last. Raises what the items
-        raised."""
-        group: list[Item] = []
-        while self.end is None and len(group) < size:
-            try:
-                item = self.queue.get(timeout=_PAUSE if group else None)
-            except queue.Empty:
-                break
-            if isinstance(item, _End):
-                self.end = item
-            else:
-                group.append(item)
-        if not group and self.end is not None and self.end.error is not None:
-            raise self.end.error
-        return group
-
-    def _read(self, items: Iterable[Item]) -> None:
-        try:
-            for item in items:
-                if not self._put(item):
-                    return
-        except BaseException as error:  # raised where the items are used
-            self._put(_End(error))
-        else:
-            self._put(_End())
-
-    def _put(self, item: Item | _End) -> bool:
-        """Returns False once nobody wants it any more."""
-        while not self.closed.is_set():
-            try:
-                self.queue.put(item, timeout=1)
-            except queue.Full:
-                continue
-            return True
-        return False
+    error: BaseException | None = None
