@@ -209,11 +209,12 @@ def test_attention_is_uniform_at_the_start() -> None:
     with torch.no_grad():
         network.decoder.alignment.v_a.weight.zero_()  # type: ignore[union-attr,operator]
     lengths = torch.tensor([4, 2])
-    weights = network(torch.ones(2, 4, dtype=torch.long), lengths, torch.ones(2, 3, dtype=torch.long)).weights
+    words = torch.ones(2, 4, dtype=torch.long)
+    (forced,) = network.teacher_forced(words, lengths, words[:, :3])
     expected = torch.tensor([[0.25] * 4, [0.5, 0.5, 0.0, 0.0]], dtype=torch.float64)[:, None].expand(
         -1, 3, -1
     )
-    torch.testing.assert_close(weights, expected)
+    torch.testing.assert_close(forced.weights, expected)
 
 
 @pytest.mark.parametrize("initialisation", ["paper", "glorot"])

@@ -49,9 +49,8 @@ it."""
 
 
 def decode(network: TranslationNetwork, given: Batch, forced: bool) -> TeacherForced:
-    return network(
-        given.source, given.source_lengths, given.target, known=given.known_alignment if forced else None
-    )  # type: ignore[no-any-return]
+    known = given.known_alignment if forced else None
+    return network.teacher_forced(given.source, given.source_lengths, given.target, known=known)[0]
 
 
 @dataclass

@@ -116,7 +116,7 @@ def linked_batch(links: list[list[tuple[int, int]]] | None = None) -> Batch:
 def teacher_forced(network: TranslationNetwork, batch: Sentences) -> tuple[Tensor, Tensor]:
     """(log p of every word (batch, target, K), weights (batch, target, source)) by the training forward
     pass."""
-    decoded = network(batch.source, batch.lengths, batch.target)
+    decoded = network.teacher_forced(batch.source, batch.lengths, batch.target)[0]
     logits = F.linear(decoded.features, network.output.weight, network.output.bias)
     return torch.log_softmax(logits, -1), decoded.weights
 

@@ -138,18 +138,6 @@ class TranslationNetwork(nn.Module):
         """Does as `begin`, for the first direction."""
         return self.begin(source, lengths, dropout)[0]
 
-    def forward(
-        self,
-        source: Int[Tensor, "batch source"],
-        lengths: Int[Tensor, " batch"],
-        target: Int[Tensor, "batch target"],
-        dropout: Dropout | None = None,
-        known: Float[Tensor, "batch target source"] | None = None,
-        target_lengths: Int[Tensor, " batch"] | None = None,
-    ) -> TeacherForced:
-        """Returns `teacher_forced` of the first direction."""
-        return self.teacher_forced(source, lengths, target, dropout, known, target_lengths)[0]
-
     def teacher_forced(
         self,
         source: Int[Tensor, "batch source"],
