@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from started_commands import SMALL, assert_same_checkpoint, start, torchrun, train_words
+from started_commands import SMALL, assert_same_checkpoint, free_port, start, torchrun, train_words
 
 PORT = "29500"
 
@@ -104,12 +103,9 @@ def test_scripts_train(
     for name, body in STAND_INS.items():
         (commands / name).write_text(f"#!/usr/bin/env bash\n{body}\n", encoding="utf-8")
         (commands / name).chmod(0o755)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
     environment = os.environ | {
         "PATH": f"{commands}:{Path(sys.executable).parent}:{os.environ['PATH']}",
-        **{"GLOO_SOCKET_IFNAME": "lo", "FIRST_ADDRESS": "127.0.0.1", "PORT": port},
+        **{"GLOO_SOCKET_IFNAME": "lo", "FIRST_ADDRESS": "127.0.0.1", "PORT": free_port()},
         **{"SLURM_JOB_NODELIST": "one,two", "SLURM_NNODES": "2", "SLURM_JOB_ID": "7", "RANKS_PER_NODE": "1"},
     }
     recipe = tmp_path / "empty.toml"

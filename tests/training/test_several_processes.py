@@ -18,6 +18,7 @@ from started_commands import (
     ENDLESS,
     assert_same_checkpoint,
     children,
+    free_port,
     nobody_left,
     own_lines,
     settings,
@@ -216,12 +217,6 @@ def test_threads_let_go_before_the_interpreter_ends() -> None:
             for rank in "01"
         ]
         assert [rank.wait(120) for rank in ranks] == [2, 2]
-
-
-def free_port() -> str:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return str(one.getsockname()[1])
 
 
 @pytest.mark.slow

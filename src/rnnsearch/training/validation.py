@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from torch import Tensor, nn
@@ -69,15 +69,6 @@ def development_nll(network: TranslationNetwork, corpus: Corpus, batch_size: int
     return total, int(corpus.dev.target_lengths.sum())
 
 
-class _Waiting(NamedTuple):
-    """Weights that the disk has not taken yet. score: None without a development set."""
-
-    tensors: dict[str, Tensor]
-    notes: dict[str, Any]
-    score: float | None
-    update: int
-
-
 class BestWeights:
     """The weights of the best validation so far.
 
@@ -87,25 +78,27 @@ class BestWeights:
 
     def __init__(self, path: Path, progress: TrainingProgress, warn: Callable[[str], None]) -> None:
         self.path, self.progress, self.warn = path, progress, warn
-        self._waiting: _Waiting | None = None
+        self._waiting: tuple[dict[str, Tensor], dict[str, Any], float | None] | None = None
+        """Weights that the disk has not taken yet, their notes, and their score."""
         self._refused = ""
 
     def offer(self, network: nn.Module, score: float | None, notes: dict[str, Any]) -> bool:
         """Takes the weights if they are the best so far. Returns whether they are.
 
-        score: higher is better; None: the latest are the best.
+        score: higher is better; None, without a development set: the latest are the best. notes: with
+        `update`.
         """
         best = self.progress.best_score if self.path.exists() else None
-        before = self._waiting.score if self._waiting else best
+        before = self._waiting[2] if self._waiting else best
         if score is not None and before is not None and score <= before:
             self.progress.validations_since_best += 1
             return False
-        self._waiting = _Waiting(network.state_dict(), notes, score, self.progress.update)
+        tensors = network.state_dict()
+        self._waiting = tensors, notes, score
         self.progress.validations_since_best = 0
         self.save()
         if self._waiting is not None:  # training goes on and changes the weights
-            copies = {name: tensor.clone() for name, tensor in self._waiting.tensors.items()}
-            self._waiting = self._waiting._replace(tensors=copies)
+            self._waiting = {name: tensor.clone() for name, tensor in tensors.items()}, notes, score
         return True
 
     def is_missing(self) -> bool:
@@ -118,16 +111,16 @@ class BestWeights:
         """Saves what waits, if anything does."""
         if self._waiting is None:
             return
-        waiting, progress = self._waiting, self.progress
-        progress.unsaved_update = waiting.update
+        (tensors, notes, score), progress = self._waiting, self.progress
+        progress.unsaved_update = notes["update"]
         try:
-            save_tensors(self.path, waiting.tensors, waiting.notes)
+            save_tensors(self.path, tensors, notes)
         except OSError as error:
             self._refused = error.strerror or str(error)
             said = f"{self._unsaved()}; they stay in memory until the next checkpoint, training goes on"
             self.warn(f"warning: {said}")
             return
-        progress.best_score, progress.best_update, progress.unsaved_update = waiting.score, waiting.update, 0
+        progress.best_score, progress.best_update, progress.unsaved_update = score, notes["update"], 0
         self._waiting = None
 
     def must_be_saved(self) -> None:
@@ -139,5 +132,5 @@ class BestWeights:
             raise InputError(f"{self._unsaved()}; {there}", file=self.path, remedy=remedy)
 
     def _unsaved(self) -> str:
-        update = self._waiting.update if self._waiting else 0
+        update = self.progress.unsaved_update
         return f"the best weights, of update {update}, could not be saved: {self._refused}"
