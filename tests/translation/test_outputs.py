@@ -84,7 +84,7 @@ def test_references_are_forced(run: OpenedRun, test_set: Texts, tmp_path: Path, 
             assert not np.allclose(output.posterior, one.alignment, atol=1e-3)
 
 
-def test_known_pairs_are_translated_without_unk(tiny_unknown_run: Path, tiny_corpus: Path) -> None:
+def test_known_pairs_are_translated_without_unk(tiny_unknown_run: Path, tmp_path: Path) -> None:
     run = open_run("short", tiny_unknown_run)
     vocabularies = [
         [codec.vocabulary.word(number) for number in range(2, 30)]
@@ -92,7 +92,7 @@ def test_known_pairs_are_translated_without_unk(tiny_unknown_run: Path, tiny_cor
     ]
     words = [" ".join([word for word in vocabulary if word.isalpha()][:6]) for vocabulary in vocabularies]
     test_set = Texts("test", ["nobody knows", words[0], words[0]], [words[1], words[1], "personne"])
-    (found,) = outputs(run, test_set, Kind.WITHOUT_UNK, None, silent)
+    (found,) = outputs(run, test_set, Kind.WITHOUT_UNK, tmp_path, silent)
     (expected,) = run.translator.translate(words[:1], no_unk=True)
     assert (found.number, found.translation.text) == (1, expected.text)
     assert "<unk>" in run.translator.translate(words[:1], no_unk=False)[0].tokens

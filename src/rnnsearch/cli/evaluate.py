@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -194,6 +195,7 @@ def _with_runs(
     systems = []
     for place, named in enumerate(name_runs([str(path) for path in paths])):
         run, given = open_run(named.name, named.path, **loading), written[place : place + 1]
-        answers = run_answers(run, test, None, progress, translate=not given)
+        with TemporaryDirectory() as folder:
+            answers = run_answers(run, test, Path(folder), progress, translate=not given)
         systems.append(System(named.name, given[0].texts if given else answers.texts, run=answers))
     return [*systems, *written[len(paths) :]]

@@ -127,7 +127,7 @@ def open_run(
 def run_answers(
     run: OpenedRun,
     test: TestSet,
-    folder: Path | None,
+    folder: Path,
     progress: Progress,
     *,
     translate: bool = True,
@@ -140,12 +140,12 @@ def run_answers(
     UNK. posterior: links of the references by the posterior, too.
     """
     kind = Kind.POSTERIOR
-    if not posterior and not (folder and run.is_whole(folder, test, kind)):  # a study may have made them
+    if not posterior and not run.is_whole(folder, test, kind):  # a study may have made them
         kind = Kind.REFERENCES
     references = outputs(run, test, kind, folder, progress)
     lines = outputs(run, test, Kind.TRANSLATIONS, folder, progress) if translate else []
     known = _without_unk(run, test, lines, folder, progress) if without_unk else None
-    header = read_header(run.path(folder, test, Kind.TRANSLATIONS if translate else kind)) if folder else {}
+    header = read_header(run.path(folder, test, Kind.TRANSLATIONS if translate else kind))
     return RunAnswers(
         path=run.run.path,
         source=run.run.source,
@@ -185,28 +185,23 @@ def known_pairs(run: OpenedRun, test: TestSet) -> list[int]:
     return [n for n, (left, right) in pairs if known(run.run.source, left) and known(run.run.target, right)]
 
 
-def outputs(
-    run: OpenedRun, test: TestSet, kind: Kind, folder: Path | None, progress: Progress
-) -> list[OutputLine]:
+def outputs(run: OpenedRun, test: TestSet, kind: Kind, folder: Path, progress: Progress) -> list[OutputLine]:
     """Returns the outputs of one kind, in the order of the test set; those that the file in `folder` holds
     already are not made again.
 
-    folder: None for no file. Raises InputError for a file that is damaged or cannot be written.
+    Raises InputError for a file that is damaged or cannot be written.
     """
-    pairs = run.pairs(test, kind)
-    if not pairs:
-        return []
-    path = None if folder is None else run.path(folder, test, kind)
-    if path:
-        if count_outputs(path) == len(pairs):  # no network need be loaded
-            return list(read_outputs(path))
-        path.parent.mkdir(parents=True, exist_ok=True)
+    pairs, path = run.pairs(test, kind), run.path(folder, test, kind)
+    if pairs and count_outputs(path) == len(pairs):  # no network need be loaded
+        return list(read_outputs(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
     forced = kind in (Kind.REFERENCES, Kind.POSTERIOR)
 
     def length(pair: Pair) -> int:
         return len(run.run.target.encode(pair[2]).ids if forced else run.run.source.encode(pair[1]).ids)
 
-    _work(run, kind, pairs[:1])  # the first call prepares the network's matrices: that is no time of work
+    if pairs:  # the first call prepares the network's matrices: that is no time of translating
+        _work(run, kind, pairs[:1])
     found = completed(
         path,
         _header(run, test, kind),
@@ -224,7 +219,7 @@ def _without_unk(
     run: OpenedRun,
     test: TestSet,
     translations: Sequence[OutputLine],
-    folder: Path | None,
+    folder: Path,
     progress: Progress,
 ) -> list[OutputLine]:
     """Returns the translations, without UNK, of the pairs in which the run knows every word.

@@ -7,7 +7,6 @@ same, except the times.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import time
@@ -89,7 +88,7 @@ def from_line(line: str) -> OutputLine:
 
 
 def completed(
-    path: Path | None,
+    path: Path,
     header: Header,
     items: Iterable[Item],
     batch_size: int,
@@ -102,7 +101,7 @@ def completed(
     """Yields the outputs of all items in their order, as they stand in the file; those that it lacks are
     made, READ_AHEAD batches at a time.
 
-    path: None for no file. header: the first line of a file that begins here; its "key" stands for all that
+    header: the first line of a file that begins here; its "key" stands for all that
     the outputs follow from.
     work: the outputs of a batch; a batch has items of similar length. fits: whether an output in the file is
     of this item. From the first block with one that does not fit, all are made anew. done: told after each
@@ -176,11 +175,8 @@ def count_outputs(path: Path) -> int:
 
 
 @contextmanager
-def _opened(path: Path | None, header: Header) -> Iterator[BinaryIO]:
+def _opened(path: Path, header: Header) -> Iterator[BinaryIO]:
     """Opens the file below its header, for this process alone."""
-    if path is None:
-        yield io.BytesIO()
-        return
     with open(path, "rb+", opener=lambda name, flags: os.open(name, flags | os.O_CREAT, 0o666)) as file:
         _lock(file, path)
         before = read_header(path)
@@ -201,22 +197,21 @@ def _lock(file: BinaryIO, path: Path) -> None:
         raise InputError("another command is writing it", file=path, remedy="wait for it, or end it")
 
 
-def _write(file: BinaryIO, path: Path | None, begin: int, lines: Sequence[str]) -> None:
+def _write(file: BinaryIO, path: Path, begin: int, lines: Sequence[str]) -> None:
     """Replaces everything after `begin` by these lines, and waits until they are on the disk."""
     try:
         file.seek(begin)
         file.truncate()
         file.write("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass"))
         file.flush()
-        if path:
-            os.fsync(file.fileno())
+        os.fsync(file.fileno())
     except OSError as error:
         raise InputError(
             f"cannot be written: {error.strerror}", file=path, remedy="the same command continues it"
         ) from None
 
 
-def _output(number: int, line: bytes, path: Path | None) -> OutputLine:
+def _output(number: int, line: bytes, path: Path) -> OutputLine:
     try:
         return from_line(line.decode("utf-8", "surrogatepass"))
     except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
