@@ -407,5 +407,5 @@ def test_python_of_the_evaluation_page(capsys: pytest.CaptureFixture[str]) -> No
     exec(code, {})
     score, first, second, *_, p_value = capsys.readouterr().out.split("\n")[:-1]
     assert score.startswith("BLEU ")
-    assert (first.split()[:3], second.split()[:3]) == (["1", "10", "1"], ["11", "20", "1"])
+    assert (first.split()[:2], second.split()[:2]) == (["1–10", "1"], ["11–20", "1"])
     assert 0 < float(p_value) <= 1
