@@ -23,7 +23,7 @@ from rnnsearch.model.alignment.additive import AdditiveAlignment
 from rnnsearch.model.alignment.base import Energies, Keys, Memory, State
 from rnnsearch.system.twins import as_written
 
-CHUNK_ELEMENTS = 1 << 17
+CHUNK_ELEMENTS = 1 << 18
 """Numbers worked on at a time."""
 
 
@@ -115,55 +115,62 @@ class _Energies(torch.autograd.Function):
     def forward(ctx: Any, query: Tensor, twice_keys: Tensor, v: Tensor, sums: _Sums) -> Tensor:
         ctx.sums = sums
         ctx.save_for_backward(query, twice_keys, v)
-        return energies_of(query, twice_keys, v)
+        return energies_of(2.0 * query, twice_keys, v)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
         query, twice_keys, v = ctx.saved_tensors
         of_keys, of_v = ctx.sums.of_this_pass(twice_keys, v)
-        return add_gradients(query, twice_keys, v, gradient, of_keys, of_v), None, None, None
+        return add_gradients(2.0 * query, twice_keys, v, gradient, of_keys, of_v), None, None, None
 
 
 def energies_of(
-    query: Float[Tensor, "batch hypotheses key"],
+    twice_query: Float[Tensor, "batch hypotheses key"],
     twice_keys: Float[Tensor, "batch source key"],
     v: Float[Tensor, "1 key"],
 ) -> Float[Tensor, "batch hypotheses source"]:
-    """Returns e_ij of one step, given 2 U_a h_j."""
+    """Returns e_ij of one step, given 2 W_a s_{i−1} and 2 U_a h_j."""
     twice_v, total = 2.0 * v[0], v.sum()
-    energies = query.new_empty(*query.shape[:2], twice_keys.shape[1])
-    for rows in _chunks(query, twice_keys):
-        torch.matmul(_sigmoid(query, twice_keys, rows), twice_v, out=energies[rows])
+    energies = twice_query.new_empty(*twice_query.shape[:2], twice_keys.shape[1])
+    for rows, sigmoid in _sigmoids(twice_query, twice_keys):
+        torch.matmul(sigmoid, twice_v, out=energies[rows])
     return energies.sub_(total)
 
 
 def add_gradients(
-    query: Float[Tensor, "batch hypotheses key"],
+    twice_query: Float[Tensor, "batch hypotheses key"],
     twice_keys: Float[Tensor, "batch source key"],
     v: Float[Tensor, "1 key"],
     gradient: Float[Tensor, "batch hypotheses source"],
     of_keys: Float[Tensor, "batch source key"],
     of_v: Float[Tensor, "1 key"],
 ) -> Float[Tensor, "batch hypotheses key"]:
-    """Returns the gradient of the query, given that of the energies; adds to that of v, and to that of the
+    """Returns the gradient of W_a s_{i−1}, given that of the energies; adds to that of v, and to that of the
     keys without its factor 4 v."""
-    of_query = torch.empty_like(query)
-    for rows in _chunks(query, twice_keys):
-        sigmoid = _sigmoid(query, twice_keys, rows)  # (rows, hypotheses, source, n')
+    of_query = torch.empty_like(twice_query)
+    for rows, sigmoid in _sigmoids(twice_query, twice_keys):
         g = gradient[rows].unsqueeze(-1)  # (rows, hypotheses, source, 1)
-        of_v += 2.0 * (g.flatten().unsqueeze(0) @ sigmoid.flatten(0, -2))
+        of_v.addmm_(g.reshape(1, -1), sigmoid.flatten(0, -2), alpha=2.0)
         slope = sigmoid.addcmul_(sigmoid, sigmoid, value=-1.0)
         torch.matmul(g.mT, slope, out=of_query[rows].unsqueeze(2))
-        for hypothesis in range(query.shape[1]):
+        for hypothesis in range(gradient.shape[1]):
             of_keys[rows].addcmul_(slope[:, hypothesis], g[:, hypothesis])
     of_v -= gradient.sum()
     return of_query.mul_(4.0 * v)
 
 
-def _sigmoid(query: Tensor, twice_keys: Tensor, rows: slice) -> Float[Tensor, "rows hypotheses source key"]:
-    """Returns σ(2 (q + k)) of some sentences."""
-    return (2.0 * query[rows].unsqueeze(2) + twice_keys[rows].unsqueeze(1)).sigmoid_()
+def _sigmoids(
+    twice_query: Tensor, twice_keys: Tensor
+) -> Iterator[tuple[slice, Float[Tensor, "rows hypotheses source key"]]]:
+    """Yields σ(2 (q + k)) of a few sentences at a time, always in the same memory."""
+    buffer = twice_query.new_empty(0)
+    for rows in _chunks(twice_query, twice_keys):
+        keys = twice_keys[rows].unsqueeze(1)
+        shape = (len(keys), twice_query.shape[1], *twice_keys.shape[1:])
+        if buffer.shape != shape:
+            buffer = twice_query.new_empty(shape)
+        yield rows, buffer.copy_(keys).add_(twice_query[rows].unsqueeze(2)).sigmoid_()
 
 
 def _chunks(query: Tensor, keys: Tensor) -> Iterator[slice]:

@@ -98,13 +98,11 @@ def weight_gradient(
 ) -> Float[Tensor, "out in"]:
     """Returns deltasᵀ inputs, multiplied so many rows at a time that a core's cache holds them."""
     whole = len(deltas) // ROWS_TOGETHER * ROWS_TOGETHER
-    parts = (rows[:whole].unflatten(0, (-1, ROWS_TOGETHER)) for rows in (deltas, inputs))
-    left, right = parts
-    gradient = torch.bmm(left.mT, right).sum(0, dtype=dtype) if whole else None
-    if whole == len(deltas) and gradient is not None:
-        return gradient
-    rest = (deltas[whole:].t() @ inputs[whole:]).to(dtype)
-    return rest if gradient is None else gradient.add_(rest)
+    left, right = (rows[:whole].unflatten(0, (-1, ROWS_TOGETHER)) for rows in (deltas, inputs))
+    gradient = (deltas[whole:].t() @ inputs[whole:]).to(dtype)
+    for part in torch.bmm(left.mT, right) if whole else ():
+        gradient += part
+    return gradient
 
 
 class _Uses:

@@ -232,15 +232,16 @@ class _Follow(torch.autograd.Function):
         batch, steps, _ = words.shape
         keep = None if source.keep is None else source.keep.squeeze(1)
         ctx.cell = cell = _Cell(words, annotations.shape[2], keep, dtype, *matrices)
-        low, padding, twice_keys = W_a.to(dtype), ~source.mask, keys + keys
+        # With products of fewer bits the keys have no more bits than those.
+        low, padding, twice_keys = W_a.to(dtype), ~source.mask, (keys + keys).to(dtype)
         states = first.new_empty(steps + 1, *first.shape)
         context = first.new_empty(contexts, batch, annotations.shape[2])
-        queries = first.new_empty(contexts, batch, 1, len(W_a))
+        queries = first.new_empty(contexts, batch, 1, len(W_a))  # 2 W_a s
         weights, reads = first.new_empty(2, contexts, batch, annotations.shape[1]).unbind()
         forced = None if known is None else known.any(-1, keepdim=True)  # (batch, contexts, 1)
         states[0] = first
         for k in range(contexts):
-            queries[k, :, 0] = states[k].to(dtype) @ low.t()
+            torch.mul((states[k].to(dtype) @ low.t()).to(v_a.dtype), 2.0, out=queries[k, :, 0])
             energies = energies_of(queries[k], twice_keys, v_a).masked_fill_(padding, -torch.inf)
             torch.softmax(energies.squeeze(1), -1, out=weights[k])
             reads[k] = weights[k]
@@ -262,7 +263,7 @@ class _Follow(torch.autograd.Function):
         cell: _Cell = ctx.cell
         cell.begin_backward()
         steps, contexts = len(states) - 1, len(weights)
-        of_keys, of_v = torch.zeros_like(twice_keys), torch.zeros_like(v_a)
+        of_keys, of_v = torch.zeros_like(twice_keys, dtype=v_a.dtype), torch.zeros_like(v_a)
         of_queries = W_a.new_empty(contexts, len(states[0]), len(W_a))
         of_context = (
             annotations.new_zeros(contexts, len(annotations), annotations.shape[2])

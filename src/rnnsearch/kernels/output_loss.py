@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-CHUNK_ELEMENTS = 300_000
+CHUNK_ELEMENTS = 200_000
 """Logits that a core works on at once, in float32."""
 GROUP_ELEMENTS = 32_000_000
 """Logits, and then their gradients, held at once in the dtype of the products."""
@@ -58,16 +58,14 @@ class _OutputLoss(torch.autograd.Function):
         group = max(1, min(GROUP_ELEMENTS // words, GROUP_ROWS) if on_cpu else GROUP_ELEMENTS // words)
         chunk = max(1, CHUNK_ELEMENTS // words) if on_cpu else group
         low, low_weight = features.to(dtype), weight.to(dtype)
-        by_feature = (
-            low_weight.t().contiguous()
-        )  # (feature, K): products with it are two to three times as fast
-        gradients = (
-            tuple(torch.zeros_like(tensor) for tensor in (features, weight, bias))
-            if any(ctx.needs_input_grad[:3])
-            else None
+        # (feature, K): products with it are two to three times as fast
+        by_feature = low_weight.t().contiguous()
+        wanted = any(ctx.needs_input_grad[:3])
+        gradients = [torch.zeros_like(each) for each in (features, weight, bias)] if wanted else []
+        counted = (
+            features.new_ones(len(features), 1) if real is None else real.unsqueeze(1).to(features.dtype)
         )
-        loss, nll = features.new_zeros((), dtype=torch.float64), features.new_zeros((), dtype=torch.float64)
-        counted = None if real is None else real.unsqueeze(1).to(features.dtype)
+        log_sum, of_target = torch.empty_like(counted), torch.empty_like(counted)
         # One buffer for all groups: (rows of a group, K). Fresh pages would cost a third of the product's
         # time.
         buffer = low.new_empty(min(group, len(targets)), words)
@@ -77,21 +75,32 @@ class _OutputLoss(torch.autograd.Function):
             for part in _slices(len(deltas), chunk):
                 chosen = slice(rows.start + part.start, rows.start + part.stop)
                 logits = deltas[part].to(features.dtype).add_(bias)  # float32: in place
-                included = None if counted is None else counted[chosen]
-                log_likelihood, uniform = _softmax(logits, targets[chosen].unsqueeze(1), included, smoothing)
-                nll -= log_likelihood
-                loss -= (1.0 - smoothing) * log_likelihood + smoothing * uniform
-                if gradients is not None:
-                    gradients[2].add_(logits.sum(0))
+                target = targets[chosen].unsqueeze(1)
+                of_target[chosen] = logits.gather(1, target)
+                log_sum[chosen] = _softmax(logits, counted[chosen])
+                if gradients:
+                    logits.scatter_add_(1, target, counted[chosen] * (smoothing - 1.0))
+                    gradients[2] += logits.sum(0)
                     if logits.dtype != deltas.dtype:
                         deltas[part] = logits
-            if gradients is not None:
-                constant = None
-                if smoothing:
-                    constant = features.new_full((len(deltas), 1), smoothing / words)
-                    constant = constant if counted is None else constant * counted[rows]
-                _add_gradients(gradients, rows, deltas, low[rows], low_weight, constant)
-        ctx.save_for_backward(*(gradients or ()))
+            if gradients:
+                gradients[0][rows] = deltas @ low_weight
+                if deltas.dtype == features.dtype:
+                    gradients[1].addmm_(deltas.t(), low[rows])
+                else:
+                    gradients[1] += deltas.t() @ low[rows]
+        nll = ((log_sum - of_target) * counted).sum(dtype=torch.float64)
+        loss = nll.clone()
+        if smoothing:  # the uniform part of the reference distribution costs no pass over the logits
+            mean = (features @ weight.mean(0) + bias.mean()).unsqueeze(1)
+            uniform = ((log_sum - mean) * counted).sum(dtype=torch.float64)
+            loss = (1.0 - smoothing) * nll + smoothing * uniform
+        if smoothing and gradients:
+            share = counted * (smoothing / words)
+            gradients[0] -= share * weight.sum(0)
+            gradients[1] -= share.t() @ features
+            gradients[2] -= share.sum()
+        ctx.save_for_backward(*gradients)
         nll = nll.to(features.dtype)
         ctx.mark_non_differentiable(nll)
         return loss.to(features.dtype), nll
@@ -108,45 +117,10 @@ def _slices(length: int, size: int) -> Iterator[slice]:
 
 
 def _softmax(
-    logits: Float[Tensor, "rows words"],
-    target: Int64[Tensor, "rows 1"],
-    counted: Float[Tensor, "rows 1"] | None,
-    smoothing: float,
-) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Returns Σ log p of the targets, and with smoothing Σ of log p's mean over all words. The logits become
-    p − (1 − ε) at the target, in place.
-
-    counted: 0 for a row that is left out of the sums and becomes 0, else 1; None if all are counted.
-    """
-    log_p = torch.log_softmax(logits, 1, out=logits)
-    of_target = log_p.gather(1, target)
-    mean = log_p.mean(1, keepdim=True) if smoothing else of_target
-    gradient = log_p.exp_()
-    gradient.scatter_add_(1, target, torch.full_like(of_target, smoothing - 1.0))
-    if counted is not None:
-        of_target, mean, _ = of_target * counted, mean * counted, gradient.mul_(counted)
-    return of_target.sum(dtype=torch.float64), mean.sum(dtype=torch.float64)
-
-
-def _add_gradients(
-    gradients: tuple[Tensor, ...],
-    rows: slice,
-    deltas: Float[Tensor, "group words"],
-    features: Float[Tensor, "group feature"],
-    weight: Float[Tensor, "words feature"],
-    constant: Float[Tensor, "group 1"] | None,
-) -> None:
-    """Adds a group of rows to the gradients of (features, W_o, b), b's sum over `deltas` excepted.
-
-    deltas − constant is the gradient of the logits: a uniform part costs no pass over them.
-    """
-    of_features, of_weight, of_bias = gradients
-    of_features[rows] = deltas @ weight
-    if of_weight.dtype == deltas.dtype:
-        torch.addmm(of_weight, deltas.t(), features, out=of_weight)
-    else:
-        of_weight += deltas.t() @ features
-    if constant is not None:
-        of_features[rows] -= constant * weight.sum(0, dtype=of_features.dtype)
-        of_weight -= (constant * features).sum(0, dtype=of_weight.dtype)
-        of_bias -= constant.sum()
+    logits: Float[Tensor, "rows words"], counted: Float[Tensor, "rows 1"]
+) -> Float[Tensor, "rows 1"]:
+    """Returns log Σ_k exp of each row. The logits become p, in place, or 0 in a row that is not counted."""
+    highest = logits.amax(1, keepdim=True)
+    total = logits.sub_(highest).exp_().sum(1, keepdim=True)
+    logits.mul_(counted / total)
+    return total.log_().add_(highest)
