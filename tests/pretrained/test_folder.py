@@ -117,16 +117,13 @@ def test_the_card_has_the_hub_s_metadata(saved: Path) -> None:
     assert "- Speeches \\| and news only no recipes\n" in prose
 
 
-def test_a_card_that_says_nothing_is_one_too() -> None:
-    assert "The training data are not named." in card_markdown(ModelCard(), Settings(), 1)
-
-
-def test_a_card_brings_no_html_and_no_link() -> None:
+def test_a_card_brings_no_html_and_no_link_and_may_say_nothing() -> None:
     evil = "<script>x</script> [a](javascript:b) `c` [d]: javascript:e <f@g.h>"
     card = ModelCard(name="m", description=evil, training=evil, licence=evil, data=[evil], limits=[evil])
     _, _, prose = card_markdown(card, Settings(), 1).split("---\n", 2)
     assert prose.count("javascript:") == 10
     assert re.search(r"(?<!\\)[<>\[\]]", prose.replace('(["..."])[0]', "")) is None
+    assert "The training data are not named." in card_markdown(ModelCard(), Settings(), 1)
 
 
 def test_faults_of_a_card_are_named(tmp_path: Path) -> None:
@@ -154,11 +151,8 @@ def test_a_name_stands_for_its_folder(named: Path) -> None:
     assert folder_of("en-fr") == named / "en-fr"
     assert folder_of("models/en-fr") == Path("models/en-fr")
     assert Translator.from_pretrained("en-fr").settings == Translator.load("en-fr").settings
-
-
-def test_a_folder_comes_before_a_name(named: Path) -> None:
     Path("en-fr").mkdir()
-    assert folder_of("en-fr") == Path("en-fr")
+    assert folder_of("en-fr") == Path("en-fr")  # a folder comes before a name
 
 
 def test_an_unknown_name_lists_those_that_are_there(named: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,24 +48,19 @@ def test_the_image_starts_the_service_without_root() -> None:
     assert all("--no-cache-dir" in line for line in DOCKERFILE.splitlines() if "pip install" in line)
 
 
-def test_what_the_image_copies_is_there_and_is_sent_to_the_builder() -> None:
-    sent = (ROOT / ".dockerignore").read_text().splitlines()
-    for line in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE):
-        for name in line.split():
-            assert (ROOT / name).exists()
-            assert f"!{name}" in sent
-
-
-def test_the_image_copies_what_its_package_is_built_with() -> None:
-    """Besides the package: hatchling's own hook, and the files that pyproject.toml takes the metadata
-    from."""
+def test_what_the_image_copies_is_there_and_builds_the_package() -> None:
     copied = " ".join(re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)).split()
+    sent = (ROOT / ".dockerignore").read_text().splitlines()
+    for name in copied:
+        assert (ROOT / name).exists()
+        assert f"!{name}" in sent
+    # Besides the package: hatchling's own hook, and the files that pyproject.toml takes the metadata from.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert "custom" in project["tool"]["hatch"]["metadata"]["hooks"]
     assert {"hatch_build.py", "pyproject.toml", "README.md", "LICENSE", "src"} <= set(copied)
 
 
-def test_the_compose_file_serves_models_that_are_there() -> None:
+def test_the_compose_file_serves_models_that_are_there_on_loopback_only() -> None:
     yaml = pytest.importorskip("yaml")
     (service,) = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"].values()
     (folder, place, _), *_ = (volume.split(":") for volume in service["volumes"])
@@ -73,11 +68,6 @@ def test_the_compose_file_serves_models_that_are_there() -> None:
         name, path = model.split("=")
         assert path == f"{place}/{name}"
         assert (ROOT / folder / name / "model.safetensors").is_file()
-
-
-def test_the_compose_file_starts_the_service_on_loopback_only() -> None:
-    yaml = pytest.importorskip("yaml")
-    (service,) = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"].values()
     context = understood([*instruction("ENTRYPOINT")[1:], *service["command"]])
     assert context.params["workers"] == 2
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
