@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rich.cells import cell_len
 
 from rnnsearch.drawing.alignment_figure import Panel, alignment_figure, comparison_figure
-from rnnsearch.drawing.alignment_text import alignment_text
+from rnnsearch.drawing.alignment_text import alignment_text, comparison_text
 from rnnsearch.errors import InputError
 from rnnsearch.word_links import GoldLinks
 
@@ -345,3 +345,36 @@ def test_several_runs_stand_side_by_side_under_their_titles(tmp_path: Path) -> N
     assert all(
         page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1 for box in whole
     )
+
+
+HALVES = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
+LINKS = GoldLinks(frozenset([(0, 0)]), frozenset([(2, 1), (0, 1)]))
+
+
+def test_gold_links_stand_in_brackets() -> None:
+    lines = alignment_text(["a", "b", "c"], ["x", "yz"], HALVES, gold=LINKS).split("\n")
+    assert lines == ["    a   b   c", " x│[██]        │", "yz│(▒▒) ▒▒ (  )│"]
+
+
+def test_a_long_sentence_is_cut_with_its_gold_links() -> None:
+    text = alignment_text(["a", "b", "c"], ["x", "yz"], HALVES, width=12, gold=LINKS)
+    assert text.split("\n") == ["    a", " x│[██]│", "yz│(▒▒)│", "", "    b   c", " ⋮", "yz│ ▒▒ (  )│"]
+    with pytest.raises(InputError, match="9 columns wide"):
+        alignment_text(["a", "b", "c"], ["x", "yz"], HALVES, width=9, gold=LINKS)
+
+
+def test_several_runs_stand_side_by_side_where_there_is_room() -> None:
+    panels = [
+        Panel("first", ["ab", "c"], ["x"], HALVES[:1, :2]),
+        Panel("second run", ["d", "e"], ["x", "y"], HALVES[:, :2]),
+    ]
+    assert comparison_text(panels, 40).split("\n") == [
+        "first     second run",
+        "  a         d e",
+        "  b c     x│██  │",
+        "x│██  │   y│▒▒▒▒│",
+    ]
+    below = comparison_text(panels, 12)
+    assert below.startswith("first\n")
+    assert "\n\nsecond run\n" in below
+    assert max(map(cell_len, below.split("\n"))) <= 12

@@ -1,4 +1,5 @@
-"""Words left out, words written again, and what became of unknown words, against cases counted by hand."""
+"""Words left out, words written again, what became of unknown words, and words that are marked, against cases
+counted by hand."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rnnsearch.drawing.figures import Album
 from rnnsearch.evaluation.alignment_behaviour import behaviour, shares
@@ -22,6 +25,7 @@ from rnnsearch.report.attention import (
     unknown_section,
 )
 from rnnsearch.report.part import Part
+from rnnsearch.report.sentences import marked, words
 from rnnsearch.run import Run
 
 
@@ -98,3 +102,32 @@ def test_without_unknown_words_there_is_no_section(tiny_run: Path) -> None:
 def test_a_word_is_unknown_if_a_piece_of_it_is(tiny_subword_run: Path) -> None:
     codec = Run.open(tiny_subword_run).source
     assert unknown_positions(codec, ["the", "\N{SNOWMAN}", "the"]) == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "reference", "expected"),
+    [
+        ("a b c", "a b c", []),
+        ("a x c", "a b c", ["x"]),
+        ("a c", "a b c", []),  # what is missing cannot be marked
+        ("b a", "a b", ["a"]),  # one of the two stands elsewhere
+        ("l'homme.", "l'homme !", ["."]),
+        ("Le chat", "le chat", ["Le"]),
+        ("", "a", []),
+        ("a b", "", ["a", "b"]),
+    ],
+)
+def test_words_that_differ(text: str, reference: str, expected: list[str]) -> None:
+    assert [word.text for word in marked(text, reference) if word.kind == "differs"] == expected
+
+
+def test_an_unknown_word_is_shown_as_one() -> None:
+    found = marked("de <unk>, <unk>.", "de <unk> .")
+    assert [(word.text, word.kind) for word in found if word.kind == "unknown"] == [("<unk>", "unknown")] * 2
+    assert [word.text for word in found if word.kind == "differs"] == [","]
+
+
+@given(st.text())
+def test_no_letter_is_lost(text: str) -> None:
+    shown = "".join(word.text + (" " if word.space else "") for word in words(text))
+    assert "".join(shown.split()) == "".join(text.split())

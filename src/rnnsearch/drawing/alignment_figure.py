@@ -4,8 +4,7 @@ sentence side by side."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -87,7 +86,8 @@ def comparison_figure(
     for number, (panel, matrix) in enumerate(zip(panels, matrices, strict=True)):
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), label=str(number))
         sizes.append(_draw(axes, panel, matrix, gold))
-    with _empty_boxes_allowed():
+    with warnings.catch_warnings():  # a character that no font has is a box, which is seen well enough
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         _fit(figure, sizes)
         if path is not None:
             save_figure(figure, Path(path))
@@ -207,15 +207,6 @@ def _font_families() -> list[str]:
 
     installed = set(fontManager.get_font_names())
     return [*rcParams["font.family"], *(font for font in _FALLBACK_FONTS if font in installed)]
-
-
-@contextmanager
-def _empty_boxes_allowed() -> Iterator[None]:
-    """Silences matplotlib's warning for every character that no font has, at every measurement: the boxes are
-    seen well enough."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
-        yield
 
 
 def _fit(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:

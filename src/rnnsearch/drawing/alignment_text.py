@@ -152,15 +152,11 @@ def _rows(
 
 
 def _cell(weight: float, source: int, target: int, gold: GoldLinks | None) -> str:
-    shade = 2 * _shade(weight)
+    shade = "??"
+    if not math.isnan(weight):
+        shade = 2 * SHADES[round(min(max(weight, 0.0), 1.0) * (len(SHADES) - 1))]
     if gold is None:
         return shade
     link = source, target
     left, right = "[]" if link in gold.sure else "()" if link in gold.possible else "  "
     return left + shade + right
-
-
-def _shade(weight: float) -> str:
-    if math.isnan(weight):
-        return "?"
-    return SHADES[round(min(max(weight, 0.0), 1.0) * (len(SHADES) - 1))]
