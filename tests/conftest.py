@@ -218,7 +218,7 @@ def _trained(made_once: MadeOnce, name: str, store: Path, *changes: str) -> Path
 
     settings = load_config(overrides=[*TINY, *changes])
     return made_once(
-        name, lambda run: train(settings, Corpus.open(store), run, display=Display(0, quiet=True)) and None
+        name, lambda run: train(settings, Corpus.open(store), run, display=Display(quiet=True)) and None
     )
 
 

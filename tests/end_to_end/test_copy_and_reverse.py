@@ -50,7 +50,7 @@ def learn(folder: Path, task: Callable[[list[str]], list[str]], *model: str) -> 
     prepare(
         folder / "train.source", folder / "train.target", folder / "store", dev=dev, settings=settings.data
     )
-    train(settings, Corpus.open(folder / "store"), folder / "run", display=Display(0, quiet=True))
+    train(settings, Corpus.open(folder / "store"), folder / "run", display=Display(quiet=True))
     return Translator.load(folder / "run")
 
 

@@ -152,7 +152,7 @@ def trained(store: Path, path: Path, *changes: str) -> Run:
     own = ("optimiser=sgd", "learning_rate=0.1", "max_updates=6", "validate_every=6", "threads=1")
     chosen = [f"training.{change}" for change in (*own, "validate_bleu=false", "select_by=nll")]
     settings = load_config(overrides=[*sizes, *chosen, *changes])
-    return train(settings, Corpus.open(store), path, display=Display(0, quiet=True))
+    return train(settings, Corpus.open(store), path, display=Display(quiet=True))
 
 
 def test_a_training_and_its_translations_without_the_package(

@@ -41,7 +41,7 @@ def shown(stream: io.StringIO) -> list[str]:
 def test_the_time_left_is_in_the_live_line(terminal: pytest.MonkeyPatch, columns: int) -> None:
     terminal.setenv("COLUMNS", str(columns))
     stream = io.StringIO()
-    with Display(150_000, stream) as display:
+    with Display(stream) as display:
         display.begin(150_000, 0)
         display.update(12_045, 0.36, 4.6, 12_345.6)
         now = time.monotonic()
@@ -72,7 +72,7 @@ def test_the_time_left_is_that_at_the_speed_of_the_last_minutes(monkeypatch: pyt
 def test_without_an_end_the_time_so_far_is_shown(terminal: pytest.MonkeyPatch) -> None:
     terminal.setenv("COLUMNS", "60")
     stream = io.StringIO()
-    with Display(0, stream) as display:
+    with Display(stream) as display:
         display.update(7, 0.1, 2.0, 100.0)
         display.live.refresh()
     assert any("7 updates  0:00:0" in line and "elapsed" in line for line in shown(stream))
@@ -84,7 +84,7 @@ SAMPLE = ("wörd " * 40, "短い文 " * 40, "short\x1b[2J")
 def test_samples_take_a_line_each_on_a_terminal(terminal: pytest.MonkeyPatch) -> None:
     terminal.setenv("COLUMNS", "60")
     stream = io.StringIO()
-    Display(0, stream).samples([SAMPLE])
+    Display(stream).samples([SAMPLE])
     source, reference, translation = [line for line in shown(stream) if line.strip()]
     assert source.startswith("  source       wörd wörd")
     assert len(source) == 60
@@ -96,7 +96,7 @@ def test_samples_take_a_line_each_on_a_terminal(terminal: pytest.MonkeyPatch) ->
 
 def test_samples_are_whole_in_a_file() -> None:
     stream = io.StringIO()
-    Display(0, stream).samples([SAMPLE])
+    Display(stream).samples([SAMPLE])
     assert stream.getvalue().startswith(f"  source       {SAMPLE[0]}\n  reference    {SAMPLE[1]}\n")
 
 
@@ -104,7 +104,7 @@ def test_quiet_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for quiet, variable in ((True, ""), (None, "1")):
         monkeypatch.setenv("RNNSEARCH_QUIET", variable)
         stream = io.StringIO()
-        display = Display(10, stream, quiet=quiet)
+        display = Display(stream, quiet=quiet)
         display.say("update 5")
         display.samples([SAMPLE])
         assert stream.getvalue() == ""

@@ -28,14 +28,14 @@ and end."""
 class Display:
     """The progress of a training, on stderr or another `stream`.
 
-    total: updates in all, 0 if unknown. quiet: show nothing; by default as `--quiet` says.
+    quiet: show nothing; by default as `--quiet` says.
     """
 
-    def __init__(self, total: int = 0, stream: TextIO | None = None, quiet: bool | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, quiet: bool | None = None) -> None:
         quiet = is_quiet() if quiet is None else quiet
         lasting = cast(TextIO, LastingStream(stream or sys.stderr))  # training outlives whoever watches it
         self.console = Console(file=lasting, highlight=False, soft_wrap=True, quiet=quiet)
-        self.total, self.started, self.last_line = total, time.monotonic(), time.monotonic()
+        self.total, self.started, self.last_line = 0, time.monotonic(), time.monotonic()
         bar = BarColumn(bar_width=BAR, table_column=Column(no_wrap=True))
         self.live = Progress(
             *([bar] if self.console.width >= WIDE else []),
@@ -46,7 +46,7 @@ class Display:
             speed_estimate_period=LEFT_OVER,
             get_time=lambda: time.monotonic(),
         )
-        self.task = self.live.add_task("training begins", total=total or None)
+        self.task = self.live.add_task("training begins", total=None)
 
     def __enter__(self) -> Self:
         self.live.start()
