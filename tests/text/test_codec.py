@@ -32,6 +32,7 @@ def test_a_sentence_ends_with_the_end_of_sentence(plain: Codec) -> None:
         ["la", "maison", "bleue"], [*plain.vocabulary.ids(["la", "maison"]), UNK, EOS], [0, 1, 2, 3]
     )
     assert plain.decode(encoded.ids) == DecodedSentence(["la", "maison", "<unk>"], [0, 1, 2])
+    assert plain.decode([2, EOS, 3, EOS]).words == [plain.vocabulary.word(2)]
 
 
 def test_an_empty_line_is_the_end_of_sentence_alone(plain: Codec, split: Codec) -> None:
@@ -39,10 +40,6 @@ def test_an_empty_line_is_the_end_of_sentence_alone(plain: Codec, split: Codec) 
         assert codec.encode("") == EncodedSentence([], [EOS], [0])
         assert codec.decode([EOS]) == codec.decode([]) == DecodedSentence([], [])
         assert codec.text([]) == ""
-
-
-def test_decoding_stops_at_the_first_end_of_sentence(plain: Codec) -> None:
-    assert plain.decode([2, EOS, 3, EOS]).words == [plain.vocabulary.word(2)]
 
 
 def test_subwords_know_their_words(split: Codec) -> None:

@@ -13,7 +13,7 @@ import pytest
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text import corpus_links as linking
-from rnnsearch.text.corpus_links import NONE, DirectionFile, link_files, link_texts
+from rnnsearch.text.corpus_links import NONE, DirectionFile, LinkReport, link_files, link_texts
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.preparing.prepare import prepare_texts
 from rnnsearch.text.store.corpus import Corpus
@@ -48,6 +48,12 @@ def diagonal(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return seen
 
 
+def aligned(**options: Any) -> LinkReport:
+    """Into a.links."""
+    texts = parallel_texts(["a.en", "a.fr"])
+    return link_texts(texts, [Path("a.links")], settings=DataSettings(), **options)
+
+
 def stored_links(folder: Path, **options: Any) -> list[list[tuple[str, str]]]:
     """What `prepare` makes of the links, in words, by source text."""
     texts, store = parallel_texts(["a.en", "a.fr"]), folder / "store"
@@ -63,9 +69,7 @@ def stored_links(folder: Path, **options: Any) -> list[list[tuple[str, str]]]:
 def test_the_aligner_sees_the_tokenisers_words_and_links_count_them(
     folder: Path, diagonal: list[list[str]]
 ) -> None:
-    report = link_texts(
-        parallel_texts(["a.en", "a.fr"]), [Path("a.links")], settings=DataSettings(), method="forward"
-    )
+    report = aligned(method="forward")
     assert diagonal[0][0] == "The man can 't see it ."
     assert diagonal[1] == ["L' homme ne le voit pas .", "", "Il dort ( vraiment ) !", ""]
     assert Path("a.links").read_text() == "0-0 1-1 2-2 3-3 4-4 5-5 6-6\n\n0-0 1-1 2-2 3-3 4-4 5-5\n\n"
@@ -75,12 +79,11 @@ def test_the_aligner_sees_the_tokenisers_words_and_links_count_them(
 
 
 def test_prepare_understands_both_counts(folder: Path, diagonal: list[list[str]]) -> None:
-    texts = parallel_texts(["a.en", "a.fr"])
-    link_texts(texts, [Path("a.links")], settings=DataSettings(), method="forward")
+    aligned(method="forward")
     exact = stored_links(folder)
     assert ("'t", "le") in exact[1]
     assert ("can", "le") not in exact[1]
-    link_texts(texts, [Path("a.links")], settings=DataSettings(), method="forward", words="given")
+    aligned(method="forward", words="given")
     # `can't` and `see` are linked with `ne`, `le` and `voit`; now `can` and `'t` share them.
     assert Path("a.links").read_text().split("\n")[0] == "0-0 1-0 2-1 2-2 3-3 4-4"
     coarse = stored_links(folder)
@@ -152,7 +155,7 @@ def test_faulty_files_leave_nothing_behind(folder: Path, forward: str, reverse: 
 def test_the_extra_is_named_where_it_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linking, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"needs the package eflomal \(pip install 'rnnsearch\[align\]'"):
-        link_texts(parallel_texts(["a.en", "a.fr"]), [Path("out")], settings=DataSettings())
+        aligned()
 
 
 @pytest.mark.skipif(find_spec("eflomal") is None, reason="needs the extra `align`")

@@ -10,26 +10,13 @@ from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.text.nbest import NbestEntry, is_nbest, not_nbest, parse_nbest, rerank
 
+NBEST = ["0 ||| a b ||| lm= -1 ||| -3", "0 ||| a", "  12 ||| a ||| b", "0 |||  ||| f= 1"]
+OTHERS = ["", "a sentence", "one ||| a", "-1 ||| a", "1.5 ||| a", "||| a", "0|||a", "3 a ||| b"]
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("0 ||| a b ||| lm= -1 ||| -3", True),
-        ("0 ||| a", True),
-        ("  12 ||| a ||| b", True),
-        ("0 |||  ||| f= 1", True),  # an empty hypothesis
-        ("", False),
-        ("a sentence", False),
-        ("one ||| a", False),
-        ("-1 ||| a", False),
-        ("1.5 ||| a", False),
-        ("||| a", False),
-        ("0|||a", False),
-        ("3 a ||| b", False),
-    ],
-)
-def test_what_is_a_line_of_an_nbest_list(line: str, expected: bool) -> None:
-    assert is_nbest(line) is expected
+
+@pytest.mark.parametrize("line", [*NBEST, *OTHERS])
+def test_what_is_a_line_of_an_nbest_list(line: str) -> None:
+    assert is_nbest(line) is (line in NBEST)
 
 
 def test_fields_are_kept() -> None:

@@ -53,13 +53,10 @@ def test_text_that_spells_a_special_is_an_unknown_word() -> None:
     assert "</s>" not in vocabulary
 
 
-@pytest.mark.parametrize("number", [-1, 4])
-def test_an_id_outside_is_an_error(number: int) -> None:
-    with pytest.raises(IndexError):
-        Vocabulary(["a", "b"]).word(number)
-
-
-def test_a_repeated_word_is_refused() -> None:
+def test_an_id_outside_and_a_repeated_word_are_refused() -> None:
+    for number in (-1, 4):
+        with pytest.raises(IndexError):
+            Vocabulary(["a", "b"]).word(number)
     with pytest.raises(ValueError, match="twice"):
         Vocabulary(["a", "a"])
 

@@ -35,7 +35,7 @@ def memory(*units: str, head: str = "") -> bytes:
     return f'{head}<tmx version="1.4"><header srclang="en"/><body>\n{"".join(units)}</body></tmx>\n'.encode()
 
 
-def table(**columns: list[Any]) -> pa.Table:
+def table(**columns: Any) -> pa.Table:
     return pa.table(columns)
 
 
@@ -185,9 +185,7 @@ TABLES: list[tuple[Any, ...]] = [
     ),
     (table(nl=["a"], x=[{"sv.x": 1, "sv": {"y": "b"}}]), "b|a", {"source": "x.sv.y", "target": "nl"}),
     (
-        pa.table(
-            {"en": pa.array(["a", "b"] * 3).dictionary_encode(), "fr": pa.array(["c"] * 6, pa.large_string())}
-        ),
+        table(en=pa.array(["a", "b"] * 3).dictionary_encode(), fr=pa.array(["c"] * 6, pa.large_string())),
         "a|c, b|c, a|c, b|c, a|c, b|c",
     ),
     (table(en=pa.array([], pa.string()), fr=pa.array([], pa.string())), ""),
@@ -330,9 +328,8 @@ def test_faults_are_one_clear_line(
 )
 def test_a_translation_memory_declares_no_entities(tmp_path: Path, declaration: str) -> None:
     """So that a few lines cannot stand for gigabytes, or for other files."""
-    (tmp_path / "a.tmx").write_bytes(
-        memory(unit("en: &lol;", "fr: b"), head=f"<!DOCTYPE tmx [{declaration}]>")
-    )
+    content = memory(unit("en: &lol;", "fr: b"), head=f"<!DOCTYPE tmx [{declaration}]>")
+    (tmp_path / "a.tmx").write_bytes(content)
     with pytest.raises(InputError, match=r"a\.tmx:1: declares the entity 'lol'"):
         read(tmp_path / "a.tmx")
 

@@ -54,11 +54,8 @@ def tmx_of(pairs: list[Pair]) -> bytes:
 
 
 def table_of(pairs: list[Pair]) -> pa.Table:
-    columns = {
-        side: pa.array([pair[place] for pair in pairs], pa.string())
-        for place, side in enumerate(("en", "fr"))
-    }
-    return pa.table(columns)
+    sides = [[pair[place] for pair in pairs] for place in (0, 1)]
+    return pa.table([pa.array(side, pa.string()) for side in sides], names=["en", "fr"])
 
 
 def parquet_of(pairs: list[Pair]) -> bytes:
@@ -152,9 +149,8 @@ def test_what_was_written_comes_back_pair_for_pair(
         assert not any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in text)
 
 
-PAIRS = [
-    (f"source {letter * 5}", f"target, {letter * 5}") for letter in "abcdefghijklmnopqrst"
-]  # no damage makes one of another
+# No damage makes one of another.
+PAIRS = [(f"source {letter * 5}", f"target, {letter * 5}") for letter in "abcdefghijklmnopqrst"]
 
 MARKS = r"""
  " , "," { } {"en":" \ \u < > & </seg> <seg> </tuv> </tu> <tu> </tu><tu> <!-- --> <![CDATA[ ]]> <tuv> <tuv/> <ph> </ph> <!DOCTYPE

@@ -82,10 +82,12 @@ def test_every_part_of_the_pool_is_sampled_alike() -> None:
     assert np.abs(times - 200).max() < 65
 
 
+DOMAIN = ["a dog runs", "a dog sleeps", "the dog runs"]
+POOL = ["the law is a law", "the dog is a law", "is it"]
+
+
 def contrast() -> Contrast:
-    domain = ["a dog runs", "a dog sleeps", "the dog runs"]
-    pool = ["the law is a law", "the dog is a law", "is it"]
-    return Contrast.learn(domain, pool, 3, "source")
+    return Contrast.learn(DOMAIN, POOL, 3, "source")
 
 
 def test_the_vocabulary_is_what_occurs_twice_in_the_domain() -> None:
@@ -96,22 +98,14 @@ def test_the_vocabulary_is_what_occurs_twice_in_the_domain() -> None:
 
 def test_differences_are_those_of_the_two_cross_entropies() -> None:
     learnt = contrast()
-    lines = [["a", "dog", "runs"], ["is", "it", "a", "law"], []]
-    expected = []
+    lines, expected = [["a", "dog", "runs"], ["is", "it", "a", "law"], []], []
     for line in lines:
         bits = []
-        for sentences in (
-            ["a dog runs", "a dog sleeps", "the dog runs"],
-            ["the law is a law", "the dog is a law", "is it"],
-        ):
-            model = NgramModel.estimate(
-                as_text([s.split() for s in sentences], learnt.vocabulary), len(learnt.vocabulary), 3
-            )
-            bits.append(
-                -model.log_probabilities(as_text([line], learnt.vocabulary)).sum()
-                / math.log(2)
-                / (len(line) + 1)
-            )
+        for sentences in (DOMAIN, POOL):
+            text = as_text(map(str.split, sentences), learnt.vocabulary)
+            model = NgramModel.estimate(text, len(learnt.vocabulary), 3)
+            logs = model.log_probabilities(as_text([line], learnt.vocabulary))
+            bits.append(-logs.sum() / math.log(2) / (len(line) + 1))
         expected.append(bits[0] - bits[1])
     assert learnt.differences(lines).tolist() == pytest.approx(expected)
     assert expected[0] < 0 < expected[1]
