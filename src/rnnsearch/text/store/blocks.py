@@ -4,7 +4,9 @@ of a corpus and the store."""
 from __future__ import annotations
 
 import pickle
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,9 +28,10 @@ class Ragged(NamedTuple):
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> Ragged:
         """Holds the values of the rows in 16 or 32 bits."""
-        values = [value for row in rows for value in row]
-        dtype = np.uint32 if max(values, default=0) >> 16 else np.uint16
-        return cls(np.array(values, dtype), np.array([len(row) for row in rows], np.int32))
+        values = np.fromiter(chain.from_iterable(rows), np.uint32)
+        if not (values >> 16).any():
+            values = values.astype(np.uint16)
+        return cls(values, np.array([len(row) for row in rows], np.int32))
 
     def select(self, keep: Mask) -> Ragged:
         """Returns the rows that `keep` marks."""
@@ -44,8 +47,10 @@ class SideBlock(NamedTuple):
     @classmethod
     def of(cls, sentences: Sequence[Sequence[str]]) -> SideBlock:
         """Numbers the words in the order in which they come."""
-        places: dict[str, int] = {}
-        rows = [[places.setdefault(word, len(places)) for word in sentence] for sentence in sentences]
+        places: defaultdict[str, int] = defaultdict()
+        places.default_factory = places.__len__  # a new word gets the next place
+        rows = [list(map(places.__getitem__, sentence)) for sentence in sentences]
+        places.default_factory = None  # else the table would refer to itself, and stay in memory
         return cls(list(places), Ragged.of(rows))
 
     def line(self, number: int) -> str:
