@@ -31,7 +31,7 @@ LENGTHS = (10, 20, 30, 45)
 
 
 class Faults(NamedTuple):
-    """What the attention says of one translation.
+    """Findings of the attention in one translation.
 
     left_out, too_often: positions of source words (`evaluation/alignment_behaviour.py`); punctuation is not
     missed. again: positions of target words, punctuation aside, that were written before with the attention
