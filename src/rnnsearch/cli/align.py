@@ -192,11 +192,10 @@ def align(
     corpus = Corpus.read(source, target, gold)
     loaded = partial(load, device=device, threads=threads, trust_code=trust_code)
     translator, back = loaded(names), loaded(reverse) if reverse else None
-    more = [loaded([one]) for one in others]
     if reverse:
         check_reverse(translator, back, reverse[0])
     how |= {"scored": bool(json or measures or page), "words": corpus.counted(words, translator)}
-    aligner = WordAligner(translator, back, more, batch_size=batch_size, **how)
+    aligner = WordAligner(translator, back, [loaded([one]) for one in others], batch_size=batch_size, **how)
     if out:
         _into_file(aligner, corpus, names, reverse, options, form)
     else:
@@ -237,7 +236,7 @@ class Corpus:
 
 
 class Shown(NamedTuple):
-    """What is shown instead of lines, or written beside them."""
+    """Forms of output that are shown instead of lines, or written beside them."""
 
     picture: bool
     measures: Path | None

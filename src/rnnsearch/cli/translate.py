@@ -172,8 +172,7 @@ def translate(
     form = "json" if json else "nbest" if max(samples, nbest) > 1 else "text"
     models = trust_code, dictionary, lexical_shortlist
     if ray:
-        translate_on_ray(runs, options, models, search, form, column)
-        return
+        return translate_on_ray(runs, options, models, search, form, column)
     options.check_unused({"--column": bool(column)})
     *names, file = runs
     if is_run(Path(file)) or (not names and file != "-"):
