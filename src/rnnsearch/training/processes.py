@@ -234,7 +234,8 @@ class _WithHolders(nn.Module):
 
 def is_exchange(error: RuntimeError) -> bool:
     """Returns whether torch raised this because another process could not be reached."""
-    return isinstance(error, distributed.DistError) or "gloo" in str(error) or "Connection" in str(error)
+    signs = ("gloo", "Connection", "pair closure")  # the last after another exchange timed out
+    return isinstance(error, distributed.DistError) or any(sign in str(error) for sign in signs)
 
 
 def updates_from(
