@@ -190,7 +190,7 @@ def work_on_ray(
     form: Any = options.format or None
     lines = isinstance(task.layout, OneSide)
     shards = text_shards(corpora[0], form) if lines else pair_shards(corpora, form)
-    about |= {"command": task.command, "runs": list(map(str, runs)), "corpus": corpora}
+    about = {"command": task.command, "runs": list(map(str, runs)), "corpus": corpora, **about}
     folder = AnswerFolder(Place.at(options.out or ""), task.key(), task.form)
     here = folder.place.local  # a URL has no locks
     with only_one(here, task.doing) if here else nullcontext():

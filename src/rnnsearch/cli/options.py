@@ -136,7 +136,7 @@ Out = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="Write the answers here, with --ray into a folder or URL; after Ctrl-C or a crash, the same "
+        help="Write the output here, with --ray into a folder or URL; after Ctrl-C or a crash, the same "
         "command resumes.",
     ),
 ]

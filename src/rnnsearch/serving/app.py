@@ -180,6 +180,6 @@ async def _refused(request: Request, error: Exception) -> Response:
         elif error.status_code == 404:
             what = "there is nothing at this path; / and /docs show what there is"
         elif error.status_code == 405:
-            what = f"this path takes {(error.headers or {}).get('Allow')}"
+            what = "this path does not take this method"
         refusal = RefusalError(error.status_code, what)
     return refusal.response(request.url.path)
