@@ -18,6 +18,7 @@ TWINS = {
     "model.layers:product_dtype": "layers:product_dtype",
     "model.layers:fastest_precision": "int8_linear:fastest_precision",
     "model.layers:has_int8": "int8_linear:has_int8",
+    "model.readout:MaxoutReadout.activation": "readout:maxout",
     "model.readout:rows_of": "readout:rows_of",
     "model.readout:log_probabilities": "readout:log_probabilities",
     "training.loss:negative_log_likelihood": "output_loss:negative_log_likelihood",

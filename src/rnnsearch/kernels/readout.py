@@ -34,6 +34,33 @@ def log_probabilities(
     return found.view(*readout.shape[:-1], -1)
 
 
+def maxout(
+    readout: model.MaxoutReadout, layer: Float[Tensor, "*rest layer"]
+) -> Float[Tensor, "*rest readout"]:
+    """Does as its plain twin `model.readout:MaxoutReadout.activation`."""
+    return _Maxout.apply(layer)  # type: ignore[no-untyped-call,no-any-return]
+
+
+class _Maxout(torch.autograd.Function):
+    """Writes both halves of the gradient in one tensor: autograd makes one of zeros for each and adds them."""
+
+    @staticmethod
+    def forward(ctx: Any, layer: Tensor) -> Tensor:
+        odd, even = layer[..., 0::2], layer[..., 1::2]
+        if ctx.needs_input_grad[0]:  # 1 where the first is larger, 0 where it is smaller, 1/2 where equal
+            ctx.save_for_backward(torch.sub(odd, even).sign_().add_(1.0).mul_(0.5))
+        return torch.maximum(odd, even)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (first,) = ctx.saved_tensors
+        of_layer = gradient.new_empty(*gradient.shape[:-1], 2 * gradient.shape[-1])
+        torch.mul(gradient, first, out=of_layer[..., 0::2])
+        torch.sub(gradient, of_layer[..., 0::2], out=of_layer[..., 1::2])
+        return of_layer
+
+
 def rows_of(
     matrix: Float[Tensor, "rows ..."], chosen: Int[Tensor, " chosen"], sparse: bool
 ) -> Float[Tensor, "chosen ..."]:

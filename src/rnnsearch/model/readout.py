@@ -51,6 +51,7 @@ class MaxoutReadout(Readout):
 
     layer_size = 2
 
+    @plain
     def activation(self, layer: Float[Tensor, "*rest layer"]) -> Float[Tensor, "*rest readout"]:
         return torch.maximum(layer[..., 0::2], layer[..., 1::2])
 
