@@ -42,7 +42,7 @@ def maxout(
 
 
 class _Maxout(torch.autograd.Function):
-    """Writes both halves of the gradient in one tensor: autograd makes one of zeros for each and adds them."""
+    """Writes both halves of the gradient in one tensor, where autograd would add two of zeros."""
 
     @staticmethod
     def forward(ctx: Any, layer: Tensor) -> Tensor:
