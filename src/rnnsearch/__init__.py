@@ -1,9 +1,8 @@
 """RNNsearch: neural machine translation by jointly learning to align and translate (Bahdanau, Cho & Bengio,
 ICLR 2015).
 
-The names of `__all__` are the public interface, and those of `rnnsearch.extending` for parts of your own.
-Whatever else a module of this
-package holds may change without notice. The documentation's page on stability says what is kept, and for how
+The public interface is the names of `__all__`, and those of `rnnsearch.extending` for parts of your own. All
+other names may change without notice. The documentation's page on stability says what is kept, and for how
 long.
 """
 
@@ -123,5 +122,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """So that completion finds names which are not imported yet."""
+    """Lists also the names that are not imported yet, for completion."""
     return sorted({*globals(), *__all__, "__version__"})

@@ -1,5 +1,5 @@
-"""How fast a network trains, translates and aligns on this machine: synthetic ids of one length, or a text to
-align; nothing is written."""
+"""Measures how fast a network trains, translates and aligns on this machine, with synthetic ids of one
+length, or with a text to align."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from rnnsearch.translation.translator import Translator
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Medians over the repetitions. Words are target words with the end of sentence; peak memory, in bytes,
-    is the whole process's, or what torch had allocated on the GPU while it was timed."""
+    """Medians over the repetitions. Words are target words with the end of sentence. Peak memory, in bytes,
+    is that of the whole process, or torch's allocation on the GPU during timing."""
 
     what: str
     hardware: str
@@ -73,10 +73,10 @@ class Throughput:
 
 
 def bench_training(settings: Settings, *, words: int, length: int, repetitions: int) -> Throughput:
-    """Measures whole updates of `training.batch_size` pairs of `length` words per side, the network being
-    that of the settings.
+    """Measures complete updates of the settings' network, with `training.batch_size` pairs of `length` words
+    per side.
 
-    words: K of both sides. Raises InputError for sizes that make no network.
+    words: vocabulary size K of both sides. Raises InputError for invalid sizes.
     """
     training, arguments = settings.training, (settings, words, length, repetitions)
     if training.processes == 1:
@@ -106,8 +106,7 @@ def time_updates(settings: Settings, words: int, length: int, repetitions: int) 
 
 
 def random_batch(settings: Settings, words: int, length: int) -> Batch:
-    """Returns a batch of sentences of one length, with links that are read only if the settings learn from
-    them."""
+    """Returns a batch of sentences of one length, with word links, which only some settings use."""
     training = settings.training
     ids, lengths = random_ids(training.batch_size, length, words)
     known = torch.eye(length + 1).repeat(training.batch_size, 1, 1)
@@ -118,11 +117,11 @@ def random_batch(settings: Settings, words: int, length: int) -> Batch:
 def bench_translation(
     settings: Settings, *, words: int, length: int, repetitions: int, lexical_shortlist: int = 0
 ) -> Throughput:
-    """Measures beam search for `search.batch_size` sentences of `length` words; every translation is given
-    that length, too.
+    """Measures beam search for `search.batch_size` sentences of `length` words; every translation has the
+    same length.
 
-    lexical_shortlist: the number of target words that are searched, chosen at random; 0 = all.
-    Raises InputError for more words than there are, or fewer than 3.
+    lexical_shortlist: number of random target words to search; 0 = all. Raises InputError if it exceeds the
+    vocabulary or is below 3.
     """
     if lexical_shortlist and not 3 <= lexical_shortlist <= words:
         what = f"a lexical shortlist of {lexical_shortlist:,} words does not fit a vocabulary of {words:,}"
@@ -146,10 +145,10 @@ def bench_translation(
 
 
 def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
-    """Floating-point operations of the matrix products of an update as in `bench_training`: a multiplication
-    and an addition are two.
+    """Returns the number of floating-point operations in the matrix products of an update of
+    `bench_training`; a multiplication and an addition count as two.
 
-    They are counted on tensors that have shapes and no numbers.
+    They are counted on meta tensors.
     """
     from torch.utils.flop_counter import FlopCounterMode
 
@@ -165,8 +164,8 @@ def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
 
 
 def random_network(settings: Settings, words: int, product_dtype: torch.dtype) -> TranslationNetwork:
-    """Sets up the CPU, and returns an untrained network of these settings. Raises InputError for sizes that
-    make none."""
+    """Sets up the CPU, and returns an untrained network of these settings. Raises InputError for invalid
+    sizes."""
     if words < 3:
         raise InputError(
             f"{words} words are too few",
@@ -178,15 +177,15 @@ def random_network(settings: Settings, words: int, product_dtype: torch.dtype) -
 
 
 def random_ids(sentences: int, length: int, words: int) -> tuple[Tensor, Tensor]:
-    """Returns random words with the end of sentence: ids (sentences, length + 1), and their lengths."""
+    """Returns random sentences with the end of sentence: ids (sentences, length + 1), and lengths."""
     ids = torch.randint(2, words, (sentences, length + 1))
     ids[:, -1] = 0
     return ids, torch.full((sentences,), length + 1)
 
 
 def random_words(targets: Tensor, words: int, size: int) -> Tensor | None:
-    """Returns V' of a sampled softmax over `size` words, sorted: those of the targets, and others drawn at
-    random. With size 0, which stands for all words, returns None."""
+    """Returns V' of a sampled softmax over `size` words, sorted: the targets and random others; None if size
+    is 0, which means all words."""
     if not size:
         return None
     used = targets.unique()
@@ -196,7 +195,7 @@ def random_words(targets: Tensor, words: int, size: int) -> Tensor | None:
 
 
 def timed(work: Callable[[], object], repetitions: int, device: str, *, warm_up: bool = True) -> list[float]:
-    """Returns the seconds of each repetition. warm_up: work once before the first of them."""
+    """Returns the seconds of each repetition. warm_up: whether to call `work` once before."""
     seconds = []
     if device.startswith("cuda"):
         torch.cuda.reset_peak_memory_stats(device)
@@ -219,7 +218,7 @@ def _throughput(
     memory: int,
     lexical_shortlist: int = 0,
 ) -> Throughput:
-    """own: the settings of this work."""
+    """own: the settings section of this work."""
     median = statistics.median(seconds)
     return Throughput(
         what=what,
@@ -241,21 +240,20 @@ def _throughput(
 
 
 def peak_memory(device: str) -> int:
-    """Returns the most bytes that this process has had, or that torch had allocated on a GPU since `timed`
-    began."""
+    """Returns the peak memory of this process, or of torch's allocation on a GPU since `timed` began."""
     if device.startswith("cuda"):
         return torch.cuda.max_memory_allocated(device)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 WAYS = {"α": (False, False), "posterior": (True, False), "posterior, --exact": (True, True)}
-"""Options (posterior, exact) of `rnnsearch align`; only links are made, no scores."""
+"""Name → options (posterior, exact) of `rnnsearch align`. Scores are not computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlignmentSpeed:
-    """One way to align. seconds: of all pairs, tokenisation included where they are text; the median of the
-    repetitions.
+    """The speed of one way to align. seconds: time for all pairs, with tokenisation of text; the median of
+    the repetitions.
 
     The exact posterior is computed once, since it may take a hundred times as long as the others.
     """
@@ -303,7 +301,7 @@ class AlignmentSpeeds:
 def bench_network(settings: Settings, *, words: int, length: int, repetitions: int) -> AlignmentSpeeds:
     """Measures the alignment of `search.batch_size` random pairs of `length` words by an untrained network.
 
-    Such a network attends to all words alike, and its posterior leaves nothing out: this is the slowest case.
+    Such a network attends to all words alike, so its posterior can skip nothing: this is the slowest case.
     """
     device, count = settings.training.device, settings.search.batch_size
     network = random_network(settings, words, torch.float32).to(device)

@@ -1,5 +1,5 @@
-"""Validated settings: defaults are the paper's; a recipe holds only what differs; an unknown key is an
-error."""
+"""Validated settings. Defaults are the paper's; a recipe has only the settings that differ; an unknown key is
+an error."""
 
 from __future__ import annotations
 
@@ -300,8 +300,8 @@ class Settings(_Section):
 
 
 def changed(settings: SearchSettings, overrides: dict[str, Any]) -> SearchSettings:
-    """Returns the search settings with some values changed. Raises InputError for an unknown name or a value
-    that does not fit."""
+    """Returns the search settings with some values changed. Raises InputError for an unknown name or an
+    invalid value."""
     return validated({"search": settings.model_dump() | overrides}, "search settings").search
 
 
@@ -322,8 +322,8 @@ def recipe_names() -> list[str]:
 def load_config(recipe: str | Path = "", overrides: list[str] | tuple[str, ...] = ()) -> Settings:
     """Reads a built-in recipe (by name) or a TOML file, then applies `section.key=value` overrides.
 
-    Raises InputError for a recipe that does not exist, text that is not TOML, an unknown key or a value that
-    does not fit.
+    Raises InputError for a recipe that does not exist, text that is not TOML, an unknown key or an invalid
+    value.
     """
     where, table = read_recipe(recipe)
     for override in overrides:
@@ -332,14 +332,14 @@ def load_config(recipe: str | Path = "", overrides: list[str] | tuple[str, ...] 
 
 
 def validated(table: dict[str, Any], where: str) -> Settings:
-    """Returns the settings of a table as TOML gives it. Raises InputError for an unknown key or a wrong
-    value; where: the file or recipe that the message names."""
+    """Returns the settings of a TOML table. Raises InputError for an unknown key or a wrong value. where:
+    file or recipe in messages."""
     return checked(Settings, table, where, "`rnnsearch settings` lists them all")
 
 
 def checked(kind: type[Table], table: dict[str, Any], where: str, remedy: str) -> Table:
-    """Validates a table as TOML gives it. Raises InputError for its first fault. remedy: what the message on
-    an unknown key says after the likely one."""
+    """Validates a TOML table. Raises InputError for its first fault. remedy: advice in the message about an
+    unknown key, after the suggested one."""
     try:
         return kind.model_validate(table)
     except ValidationError as error:
@@ -385,8 +385,8 @@ def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
 
 
 def apply_override(table: dict[str, Any], override: str) -> None:
-    """Writes the value of `section.key=value` into the table. Raises InputError for anything that is not so
-    written."""
+    """Writes the value of `section.key=value` into the table. Raises InputError for an override of another
+    form."""
     key, separator, text = override.partition("=")
     key = key.strip()
     section, dot, name = key.partition(".")

@@ -1,4 +1,4 @@
-"""Everything once, in a minute or two: the built-in corpus, a small RNNsearch, its scores and one
+"""The demo: trains a small RNNsearch on the built-in corpus in a minute or two, scores it, and draws one
 alignment."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHOWN = "The European Economic Area does not protect the man."
 
 @dataclass(frozen=True)
 class Demo:
-    """The results of a demo. shown: the translation of SHOWN. picture: where its alignment was drawn."""
+    """The results of a demo. shown: the translation of SHOWN. picture: file of its alignment."""
 
     folder: Path
     bleu: Score
@@ -42,9 +42,9 @@ class Demo:
 def run_demo(folder: str | Path, overrides: tuple[str, ...] = (), display: Display | None = None) -> Demo:
     """Writes corpus, store, run and picture into `folder`, and measures on held-out pairs.
 
-    A demo with the same settings that was ended before its picture was drawn goes on with its training; else
-    what an earlier demo left is replaced. Raises InputError if the folder holds anything that no demo made,
-    and TrainingInterrupted after Ctrl-C while it trains.
+    An interrupted demo with the same settings continues its training; the files of any other earlier demo are
+    replaced. Raises InputError if the folder has files that no demo made, and TrainingInterrupted after
+    Ctrl-C during training.
     """
     settings, folder = load_config("demo", overrides), Path(folder)
     corpus, store, run, picture = (folder / name for name in ("corpus", "store", "run", "alignment.png"))
@@ -64,8 +64,8 @@ def run_demo(folder: str | Path, overrides: tuple[str, ...] = (), display: Displ
 
 
 def was_training(folder: Path, settings: Settings) -> bool:
-    """Tells whether an earlier demo with these settings was ended after its training had begun, and before
-    its picture was drawn."""
+    """Tells whether an earlier demo with these settings was interrupted after the start of training and
+    before its picture."""
     if not (folder / NOTE).exists() or (folder / "alignment.png").exists():
         return False
     try:
@@ -75,8 +75,7 @@ def was_training(folder: Path, settings: Settings) -> bool:
 
 
 def clear(folder: Path) -> None:
-    """Makes the folder, or empties it if an earlier demo filled it: NOTE tells it from a person's own work in
-    folders of these names."""
+    """Makes the folder, or empties that of an earlier demo. Only a folder with the file NOTE is one."""
     if folder.exists():
         names = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {"a file"}
         if names and (NOTE not in names or not names <= {NOTE, "corpus", "store", "run", "alignment.png"}):

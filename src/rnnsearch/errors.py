@@ -1,4 +1,4 @@
-"""The error that a mistake raises, and the one clear line that it shows."""
+"""Errors and warnings for users, each with a message of one line."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from difflib import get_close_matches
 from pathlib import Path
 
 LONGEST = 1000
-"""Characters of a message. A value of thousands of digits is quoted by its beginning and its end."""
+"""Maximum number of characters of a message: longer ones lose their middle."""
 _LONGEST_NAME = 100
 
 
 class InputError(Exception):
-    """Bad usage or bad input. Its text is one clear line: what is wrong, where, and what to do about it."""
+    """Bad usage or bad input. Its text is one line: what is wrong, where, and the remedy."""
 
     def __init__(
         self, what: str, *, file: Path | str | None = None, line: int | None = None, remedy: str = ""
@@ -26,7 +26,7 @@ class SearchStoppedError(Exception):
 
 
 class InputWarning(UserWarning):
-    """Input that can be used, but hardly is what was meant."""
+    """Input that is valid but probably a mistake."""
 
 
 def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
@@ -37,10 +37,10 @@ def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
 
 
 def printed(name: object) -> str:
-    r"""Returns the name of a file, or any text, with escapes for what no terminal shows as a character.
+    r"""Returns the name of a file, or any text, with unprintable characters escaped.
 
-    Escaped are tabs and line breaks (`\t`), escape characters (`\x1b`), changes of direction (`\u202e`), and
-    the bytes of a file name that are not UTF-8 (`\udcff`).
+    Escaped are tabs and line breaks (`\t`), escape characters (`\x1b`), direction marks (`\u202e`), and the
+    bytes of a file name that are not UTF-8 (`\udcff`).
     """
     text = str(name)
     if text.isprintable():

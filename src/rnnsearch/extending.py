@@ -1,5 +1,4 @@
-"""What parts of your own are made of: an alignment model, a cell, an encoder or a readout, in a file of
-yours.
+"""Base classes for your own parts of the network: alignment model, cell, encoder or readout.
 
 A recipe names such a class as `package.module:Class`, in `model.alignment`, `model.cell`, `model.encoder` or
 `model.readout`. These names

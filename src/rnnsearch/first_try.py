@@ -1,7 +1,7 @@
-"""`rnnsearch try`: two files of a corpus become a translator, with a page that goes along.
+"""`rnnsearch try`: trains a translator on two files, with a page that shows its progress.
 
-The folder keeps what is done: corpus, dataset, plan, run. Whoever begins again goes on with what is missing.
-"""
+The folder keeps finished steps (corpus, dataset, plan, run). The same command continues with the missing
+ones."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ SMALLER = [f"model.{name}={size}" for name, size in (("embedding_size", 128), ("
 SMALLER += [f"model.{name}_size=128" for name in ("encoder", "alignment", "maxout")]
 PARTS = ("train", "dev", "test")
 FEWEST, HELD_OUT = 500, 500
-"""Pairs without which nothing is learned; pairs for development, and as many for the test, at most."""
+"""Minimum number of pairs; maximum number of pairs held out for development, and the same for the test."""
 LENGTHS = range(10, 250)
-"""Characters of a sentence that may be held out."""
+"""Allowed numbers of characters of a held-out sentence."""
 FEWEST_UPDATES, MOST_EPOCHS = 1_500, 60
 LARGE = 20_000
-"""Pairs from which on batches are those of the recipe."""
+"""Number of pairs from which on the recipe's batch size is used."""
 VALIDATIONS, SHOWN = 20, 5
 REFRESH = 3
 """Seconds after which the page loads itself again."""
@@ -71,12 +71,11 @@ def try_corpus(
     progress: Progress,
     show: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Trains a translator of a corpus in about `minutes`, or goes on with one; returns its scores on held-out
-    text.
+    """Trains a translator on a corpus in about `minutes`, or continues; returns its scores on held-out text.
 
-    own: settings, `section.key=value`. show: told the address of the page once it is served.
-    Raises InputError for files that are no parallel corpus or too small, and for a folder of other files;
-    TrainingInterrupted after Ctrl-C while it trains.
+    own: settings, `section.key=value`. show: called with the address of the page. Raises InputError for files
+    that are not a parallel corpus or too small, and for a folder with other files; TrainingInterrupted after
+    Ctrl-C during training.
     """
     own = checked(source, target, own)
     settings = load_config(RECIPE, own).data
@@ -111,8 +110,8 @@ def try_corpus(
 
 
 def same_work(folder: Path, begun: str, source: Path, target: Path, *own: str) -> str:
-    """Returns the text of the file `begun`, which says what the folder is for. Raises InputError for a folder
-    of other files or settings."""
+    """Returns the text of the file `begun`, which identifies the folder's files and settings. Raises
+    InputError if these differ."""
     key = checksum(*(f"{file.resolve()} {file.stat().st_size}" for file in (source, target)), *own)
     if (
         folder.exists()
@@ -125,14 +124,14 @@ def same_work(folder: Path, begun: str, source: Path, target: Path, *own: str) -
 
 
 def kept(file: Path) -> Any:
-    """Reads back what an earlier beginning wrote. Raises InputError if the file is damaged."""
+    """Reads a JSON file that an earlier session wrote. Raises InputError if it is damaged."""
     with reading(file, "name another folder with --out", "is damaged"):
         return read_json(file)
 
 
 def checked(source: Path, target: Path, own: Sequence[str]) -> list[str]:
-    """Returns the settings with the languages that the files' names end in. Raises InputError for files that
-    cannot be read twice, and for one language twice."""
+    """Returns the settings with the languages from the files' name endings. Raises InputError for files that
+    cannot be read twice, and if both languages are the same."""
     for file in (source, target):
         if not is_on_disk(file):
             raise InputError("is no file on disk", file=file, remedy="check the path; write a pipe to a file")
@@ -153,9 +152,9 @@ def language_of(file: Path) -> str:
 
 
 def look(source: Path, target: Path) -> dict[int, str]:
-    """Returns which pairs are held out: number → dev or test.
+    """Chooses the pairs to hold out: number → dev or test.
 
-    Raises InputError for text that is not parallel, too little of it, and one language twice.
+    Raises InputError if the text is not parallel, too small, or the same on both sides.
     """
     usable, total, same = [], 0, 0
     for number, (left, right) in enumerate(read_pairs(source, target)):
@@ -174,8 +173,8 @@ def look(source: Path, target: Path) -> dict[int, str]:
 
 
 def split(source: Path, target: Path, held_out: dict[int, str], folder: Path) -> int:
-    """Writes train, dev and test, and returns the pairs of train, which has no source line of the other
-    two."""
+    """Writes train, dev and test, and returns the number of training pairs. No source line of dev or test is
+    in train."""
     held = {left for number, (left, _) in enumerate(read_pairs(source, target)) if number in held_out}
     count = 0
     with whole_folder(folder, lambda _: False) as made, ExitStack() as files:
@@ -195,8 +194,8 @@ def split(source: Path, target: Path, held_out: dict[int, str], folder: Path) ->
 
 
 def plan(corpus: Corpus, minutes: float, own: Sequence[str]) -> tuple[list[str], str]:
-    """Returns changes of the recipe, for the largest network that is trained in time by the seconds that its
-    updates take here, and a text that says how long training takes."""
+    """Measures updates on this machine. Returns changes of the recipe for the largest network that can be
+    trained in time, and a text with the expected time."""
     pairs, words = len(corpus.train), len(corpus.target.vocabulary)
     length = max(1, round(float(corpus.train.target_lengths.mean())))
     batch = 160 if pairs >= LARGE else 32
@@ -233,10 +232,10 @@ def plan(corpus: Corpus, minutes: float, own: Sequence[str]) -> tuple[list[str],
 
 
 class PageDisplay(Display):
-    """The display of a training, which also writes index.html into `page`: curves, and sentences growing
-    better.
+    """A display of training that also writes index.html into `page`, with curves and with translations as
+    they improve.
 
-    The sentences are short ones of the development text. What they became is kept in growth.json.
+    The sentences are short ones of the development text. Their translations so far are kept in growth.json.
     """
 
     def __init__(self, run: Path, page: Path, corpus: Corpus, about: str) -> None:
@@ -270,7 +269,7 @@ class PageDisplay(Display):
 
     def look(self) -> None:
         """Draws the curves, and translates the sentences with the best weights so far."""
-        with suppress(OSError, InputError):  # a page that cannot be made never ends a training
+        with suppress(OSError, InputError):  # a failure of the page must not end training
             rows = read_statistics(self.run).get("validations", [])
             x = [row["seconds"] / 60 for row in rows]
             names = {"train_nll_per_word": "loss per word", "dev_bleu": "BLEU (development)"}
@@ -318,7 +317,7 @@ class PageDisplay(Display):
 
 @contextmanager
 def served(page: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Serves the folder to this machine only, as long as the context lasts; `say` is told the address."""
+    """Serves the folder to this machine only, during the context. `say` is called with the address."""
 
     asked = [0.0]
 
@@ -326,7 +325,7 @@ def served(page: Path, say: Callable[[str], None]) -> Iterator[None]:
         def send_head(self) -> Any:
             if self.headers.get("Host", "").partition(":")[0] in ("127.0.0.1", "localhost"):
                 return super().send_head()
-            self.send_error(400)  # a page elsewhere, whose name was made to stand for this machine
+            self.send_error(400)  # another host name: DNS rebinding
             return None
 
         def log_message(self, format: str, *args: Any) -> None:
@@ -337,7 +336,9 @@ def served(page: Path, say: Callable[[str], None]) -> Iterator[None]:
         say(f"http://127.0.0.1:{server.server_port}/")
         try:
             yield
-            if time.monotonic() - asked[0] < 2 * REFRESH:  # whoever looks on gets the last page
+            if (
+                time.monotonic() - asked[0] < 2 * REFRESH
+            ):  # the page was requested recently: let it load the last version
                 time.sleep(REFRESH + 1)
         finally:
             server.shutdown()

@@ -1,9 +1,8 @@
-"""The models that are installed, by name: folders in the layout of a run, in packages that say they hold
-some.
+"""Installed models by name: folders in the layout of a run, in packages that declare them.
 
-A package says so by an entry point of the group `rnnsearch.models` that names a module; each folder beside
-that module with a `config.toml` is a model of the folder's name. Nothing of the package is executed.
-$RNNSEARCH_MODELS names further folders that hold models.
+A package declares an entry point of the group `rnnsearch.models` that names a module. Each folder with a
+`config.toml` next to that module is a model with the folder's name. No code of the package is executed.
+$RNNSEARCH_MODELS names further folders with models.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ INSTALL = "pip install 'rnnsearch[models]'"
 
 
 def installed_models() -> dict[str, Path]:
-    """Returns name → folder, sorted by name; of two models with one name, that of $RNNSEARCH_MODELS."""
+    """Returns name → folder, sorted by name. $RNNSEARCH_MODELS takes precedence if two models have the same
+    name."""
     found: dict[str, Path] = {}
     for home in _homes():
         if home.is_dir():
@@ -32,8 +32,8 @@ def installed_models() -> dict[str, Path]:
 
 
 def is_name(word: str | Path) -> bool:
-    """Tells whether the word has the form of a model's name, not of a path, and no file or folder is called
-    so."""
+    """Tells whether the word has the form of a model's name, not of a path, and no file or folder has this
+    name."""
     return (
         bool(str(word))
         and Path(word).name == str(word)
@@ -43,10 +43,9 @@ def is_name(word: str | Path) -> bool:
 
 
 def folder_of(word: str | Path) -> Path:
-    """Returns the folder that a path or a model's name stands for; a path stays as it is, even if nothing is
-    there.
+    """Returns the folder of a model's name. A path is returned unchanged, even if it does not exist.
 
-    Raises InputError for a name that no installed model has; it lists those that are there.
+    Raises InputError, which lists the installed models, for an unknown name.
     """
     if not is_name(word):
         return Path(word)
@@ -61,11 +60,10 @@ def folder_of(word: str | Path) -> Path:
 
 
 def model_names(given: Sequence[str], pairs: Sequence[str], folders: Sequence[Path]) -> list[str]:
-    """Returns the names of models that are offered together, in the service and in a page alike.
+    """Returns the names of models that a service or a page offers together.
 
-    A model has the name that was given to it. Otherwise it is called by its languages where no other model
-    has them, and else by its folder; a number behind it tells it from one of the same name. Raises InputError
-    if one name is given twice.
+    A model's name is the given one; otherwise its languages if no other model has them, or else its folder. A
+    number is appended if the name is already used. Raises InputError if one name is given twice.
     """
     for name in filter(None, given):
         if given.count(name) > 1:
@@ -82,7 +80,7 @@ def _homes() -> list[Path]:
     packages = []
     for entry in entry_points(group=GROUP):
         try:
-            spec = find_spec(entry.module)  # of a module at top level: nothing is imported
+            spec = find_spec(entry.module)  # for a top-level module, nothing is imported
         except (ImportError, ValueError):
             continue
         packages += [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []

@@ -1,7 +1,7 @@
-"""`rnnsearch links --aligner rnnsearch`: two networks, one for each direction, learn a teacher's word links
-of a corpus.
+"""`rnnsearch links --aligner rnnsearch`: trains two networks, one for each direction, on a teacher's word
+links.
 
-The folder keeps what is done: the teacher's links, datasets, runs. Whoever begins again goes on.
+The folder keeps finished steps (the teacher's links, datasets, runs). The same command continues.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rnnsearch.word_links import format_links
 
 RECIPE = "aligner"
 UPDATES, PAIRS_PER_UPDATE = (1_500, 4_000), 25
-"""The fewest and the most updates, and the pairs of the corpus that ask for one more."""
+"""Minimum and maximum number of updates, and the number of pairs per update between the two."""
 
 
 def learn_links(
@@ -42,11 +42,11 @@ def learn_links(
     say: Callable[[str], None],
     progress: Progress,
 ) -> tuple[Path, Path]:
-    """Returns the runs of both directions that align these two files, and others like them.
+    """Trains networks of both directions that can align these two files and similar ones; returns their runs.
 
     own: settings, `section.key=value`.
-    Raises InputError for files that are no parallel corpus or too small, and for a folder of other files;
-    TrainingInterrupted after Ctrl-C while a network trains.
+    Raises InputError for files that are not a parallel corpus or too small, and for a folder with other
+    files; TrainingInterrupted after Ctrl-C during training.
     """
     need("train")
     own = checked(source, target, own)
@@ -87,8 +87,8 @@ def teach(
     say: Callable[[str], None],
     progress: Progress,
 ) -> None:
-    """Writes the links of the tokeniser's words that the networks learn from: those of eflomal, if it is
-    installed."""
+    """Writes the links that the networks learn from, between the tokeniser's words: those of eflomal if it is
+    installed, else of IBM Model 1."""
     if find_spec("eflomal"):
         say("eflomal aligns the words in both directions: minutes for 100,000 pairs")
         texts = parallel_texts([source, target])

@@ -1,4 +1,4 @@
-"""Plain data that several packages use: no torch here, no behaviour beyond reading what is stored."""
+"""Plain data classes that several packages use. They do not import torch."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ class Hypothesis:
     """The result of a search for one sentence: ids, never words.
 
     ids: the target ids, with the end of sentence as the last one if `finished`.
-    score: what the hypotheses of a sentence are ranked by (after length normalisation and penalties).
-    log_probabilities: log p(y_i | y_<i, x) of every id; they sum to log p(y | x). Of a decoder that reads
-    from right to left the condition
-        is what follows y_i; of one that reads from both ends they are the mean of both.
-    weights: (len(ids), source length) float32, row i is α_i (Eq. 6), the end of the source sentence included;
-    rows sum to 1, or are 0
-        where the word read no context (the first one of the decoder variant `appendix`).
+    score: the value by which a sentence's hypotheses are ranked (after length normalisation and penalties).
+    log_probabilities: log p(y_i | y_<i, x) of every id; they sum to log p(y | x). With a right-to-left
+    decoder, the condition is the words after y_i; with a bidirectional one, they are means over both
+    directions.
+    weights: (len(ids), source length) float32; row i is α_i (Eq. 6), with the end of the source sentence.
+    Rows sum to 1, or to 0 if the word read no context (the first one of the decoder variant `appendix`).
     finished: False if the length limit cut it off.
     """
 
@@ -49,20 +48,17 @@ class Translation:
 
     text: detokenised target text. tokens: target words, without the end of sentence.
     source_tokens: source words **with** the end of sentence (`</s>`), which the model can attend to.
-    score: the model's score of the translation (log p(y|x), normalised if the search was told to; of a
-    bidirectional decoder the mean
-        of both directions' log p).
+    score: the model's score: log p(y | x), normalised if the search settings say so; with a bidirectional
+    decoder, the mean of both directions.
     log_probabilities: one per target token of the model (subwords count singly), the end of sentence last if
     it was reached.
-    alignment: (len(tokens), len(source_tokens)) float32, the α of Eq. 6 at word level; rows sum to 1. Only
-    the first word of the decoder
-        variant `appendix`, which reads no context, has a row of zeros, and no link.
-    finished: False if the length limit cut it off. alternatives: the n-best list without this one, best
-    first.
-    parts: in how many a line was translated that is longer than `search.max_source_length`; their ends of
-    sentence all count.
-    confidence: how sure the model is of each of `tokens`, from 0 to 1; empty for a translation that was
-    given.
+    alignment: (len(tokens), len(source_tokens)) float32, the α of Eq. 6 at word level. Rows sum to 1, except
+    that of the first word in the decoder variant `appendix`, which reads no context: it is 0.
+    finished: False if the length limit cut it off.
+    alternatives: the n-best list without this one, best first.
+    parts: number of parts in which a line longer than `search.max_source_length` was translated. Each part
+    has its own end of sentence.
+    confidence: confidence of the model in each of `tokens`, from 0 to 1; empty for a given translation.
     """
 
     text: str
@@ -77,7 +73,7 @@ class Translation:
     confidence: list[float] = field(default_factory=list)
 
     def __eq__(self, other: object) -> bool:
-        """Tells whether all fields are equal, every number of them."""
+        """Tells whether all fields are equal, with all numbers in arrays."""
         return _same_fields(self, other)
 
     def __repr__(self) -> str:
@@ -95,8 +91,8 @@ class Translation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the object that `--json` prints: plain lists, numbers to five decimals. The alternatives in
-        it have no alternatives of their own."""
+        """Returns the object that `--json` prints, with plain lists and numbers to five decimals. Its
+        alternatives have no alternatives of their own."""
         return self._fields() | {"alternatives": [other._fields() for other in self.alternatives]}
 
     def _fields(self) -> dict[str, Any]:
@@ -120,7 +116,7 @@ class Translation:
         """Draws the alignment as the paper's Figure 3 does, and writes it to `path` (PNG, SVG or PDF) if
         given.
 
-        Raises InputError without matplotlib, which the extra `plot` brings.
+        Raises InputError if matplotlib (extra `plot`) is not installed.
         """
         from rnnsearch.drawing.alignment_figure import alignment_figure
         from rnnsearch.system.extras import need
@@ -130,8 +126,7 @@ class Translation:
 
 
 def _same_fields(one: Hypothesis | Translation, other: object) -> bool:
-    """Tells whether both are of one class with equal fields; arrays are equal in shape and in every
-    number."""
+    """Tells whether both have the same class and equal fields; arrays must have equal shapes and numbers."""
     if type(one) is not type(other):
         return False
     pairs = ((getattr(one, each.name), getattr(other, each.name)) for each in fields(one))

@@ -1,5 +1,5 @@
-"""A run: one folder with everything that using a trained model needs. It can be moved, and loading it
-executes nothing found in it."""
+"""A run: one folder with everything that a trained model needs. It can be moved. Loading it executes no code
+from it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Run:
-    """path: the folder. source, target: how text becomes ids on each side."""
+    """path: the folder. source, target: the codecs of both sides."""
 
     path: Path
     settings: Settings
@@ -38,12 +38,12 @@ class Run:
 
     @property
     def model_path(self) -> Path:
-        """The best weights so far, for use."""
+        """File of the best weights so far."""
         return self.path / "model.safetensors"
 
     @property
     def checkpoint_path(self) -> Path:
-        """All that resuming needs."""
+        """File from which training resumes."""
         return self.path / "checkpoints" / "last.safetensors"
 
     @property
@@ -64,7 +64,7 @@ class Run:
             run.log_path.mkdir(exist_ok=True)
             source.save(path, "source")
             target.save(path, "target")
-            write_config(path, settings)  # last: a folder with it is a run
+            write_config(path, settings)  # last, because it makes the folder a run
         return run
 
     @classmethod
@@ -108,20 +108,19 @@ class Run:
     def make_network(
         self, *, trust_code: bool = False, product_dtype: torch.dtype = torch.float32
     ) -> TranslationNetwork:
-        """Returns the network of these settings, with fresh parameters. Raises InputError for parts that
-        cannot be made, and for a network that does not fit into memory."""
+        """Returns the network of these settings, with new parameters. Raises InputError if a part cannot be
+        made, or the network does not fit in memory."""
         check_memory(tensor_bytes(self.shapes(trust_code=trust_code)), "the parameters of this network")
         return self._network(trust_code, product_dtype)
 
     def shapes(self, *, trust_code: bool = False) -> dict[str, Tensor]:
-        """Returns the parameters of the network by name, with shapes and types but no numbers: they take no
-        memory."""
+        """Returns the parameters of the network by name, as tensors with shape and type but no data."""
         with skip_initialisation():
             try:
                 with torch.device("meta"):
                     return self._network(trust_code).state_dict()
             except InputError:
-                if self._foreign:  # code of the user's own may need numbers
+                if self._foreign:  # a user's own code may need data
                     return self._network(trust_code).state_dict()
                 raise
 
@@ -145,8 +144,8 @@ class Run:
             raise InputError(what, file=self.path) from error
 
     def change_search(self, **search: Any) -> None:
-        """Changes search settings in the folder's config.toml. Raises InputError for a value that does not
-        fit, and if the file cannot be written."""
+        """Changes search settings in the folder's config.toml. Raises InputError for an invalid value, and if
+        the file cannot be written."""
         file = self.path / "config.toml"
         table = read_toml(file)
         table["search"] = changed(self.settings.search, search).model_dump()
@@ -155,7 +154,7 @@ class Run:
 
     def load_network(self, *, trust_code: bool = False, device: str = "cpu") -> TranslationNetwork:
         """Returns the network with its best weights, ready for search. Raises InputError if they are missing
-        or do not fit."""
+        or do not match the network."""
         place = usable_device(device)
         tensors, _ = load_tensors(self.model_path, "train it first, or wait for its first validation")
         try:

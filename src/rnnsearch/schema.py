@@ -1,5 +1,5 @@
-"""What a validated table allows: its keys with types, defaults and descriptions, and which key somebody meant
-who wrote another."""
+"""Describes the keys of a validated table, with types, defaults and descriptions; suggests a key for an
+unknown one."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ _NAMES = {
 
 
 class DescribedKey(NamedTuple):
-    """One key of a table, for a person. allowed: which values it may have. default: as TOML writes it, or
-    `absent`."""
+    """The description of a table's key. allowed: its allowed values. default: in TOML, or `absent`."""
 
     name: str
     allowed: str
@@ -32,8 +31,8 @@ class DescribedKey(NamedTuple):
 
 
 def described_keys(table: type[BaseModel], mark: str = "") -> list[DescribedKey]:
-    """Returns the keys of a table that holds no other tables. mark: put on both sides of every value, like `
-    in Markdown."""
+    """Returns the keys of a table without nested tables. mark: put on both sides of every value, like ` in
+    Markdown."""
     schemas = table.model_json_schema()["properties"]
     return [
         DescribedKey(
@@ -60,8 +59,7 @@ def meant(table: type[BaseModel], key: Sequence[str]) -> str:
 
 
 def _at(annotation: Any, place: Sequence[str]) -> type[BaseModel] | None:
-    """Returns the table at a place, through tables in tables and dictionaries of tables; None if there is
-    none."""
+    """Returns the table at a path through nested tables and dictionaries of tables; None if there is none."""
     is_table = isinstance(annotation, type) and issubclass(annotation, BaseModel)
     if not place:
         return annotation if is_table else None
@@ -94,11 +92,11 @@ def _allowed(schema: dict[str, Any], mark: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Writes a round power of two as such: nobody reads 9223372036854775808."""
+    """Writes a large power of two as a power, instead of 9223372036854775808."""
     power = int(value).bit_length() - 1
     return f"2^{power}" if value > 1_000_000 and value == 2**power else f"{value:g}"
 
 
 def _toml(value: Any, mark: str) -> str:
-    """Writes a value as a recipe has it."""
+    """Writes a value as in a recipe."""
     return "absent" if value is None else f"{mark}{json.dumps(value)}{mark}"

@@ -1,4 +1,5 @@
-"""`translate` at a terminal: sentences and commands are typed, translations come with their attention."""
+"""`translate` at a terminal: reads typed sentences and commands, and shows translations with their
+attention."""
 
 from __future__ import annotations
 
@@ -28,23 +29,23 @@ except ImportError:
     readline = None  # type: ignore[assignment]
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
-"""The terminal's own colours, which can be read on its background, light or dark."""
+"""The terminal's own colours, which are readable on light and dark backgrounds."""
 ROWS = 8
-"""Source positions shown for a step, at most."""
+"""Maximum number of source positions shown for a step."""
 REMEMBERED = 1_000
-"""Lines of the history."""
+"""Maximum number of lines in the history."""
 
 Load = Callable[[Sequence[str]], Translator]
 
 
 def talk(runs: Sequence[str], search: dict[str, Any], load: Load) -> None:
-    """Answers what is typed until Ctrl-D, or Ctrl-C at an empty prompt. search: settings to change.
+    """Answers typed lines until Ctrl-D, or Ctrl-C at an empty prompt. search: settings to change.
 
-    A line on the screen already says what is loaded; it goes when that is done.
+    The line on the screen that names the loading model is removed after loading.
     """
     try:
         translator = load(runs)
-    finally:  # an error message begins a line of its own
+    finally:  # an error message starts on a new line
         print("\n" if os.environ.get("TERM", "dumb") == "dumb" else "\r\x1b[K", end="", flush=True)
 
     conversation = Conversation(translator, search, load, Console(highlight=False))
@@ -69,8 +70,7 @@ def talk(runs: Sequence[str], search: dict[str, Any], load: Load) -> None:
 
 
 class Conversation:
-    """A conversation at the terminal, and the commands that look at its last answer. search: settings to
-    change."""
+    """A conversation at the terminal, with commands about its last answer. search: settings to change."""
 
     def __init__(self, translator: Translator, search: dict[str, Any], load: Load, console: Console) -> None:
         self.translator, self.search, self.load, self.console = translator, search, load, console
@@ -90,7 +90,7 @@ class Conversation:
 
     @property
     def prompt(self) -> str:
-        """The languages, where they are known."""
+        """Returns the prompt, with the languages if they are known."""
         settings = self.translator.settings
         return f"{settings.data.source_language}-{settings.data.target_language}> " if settings else "> "
 
@@ -99,7 +99,7 @@ class Conversation:
         self.console.print(text, markup=False, style="dim")
 
     def answer(self, line: str) -> None:
-        """Translates a sentence, or does what a command says; bad input gives one line."""
+        """Translates a sentence or executes a command. Bad input gives a message of one line."""
         try:
             if line.startswith(":"):
                 name, _, words = line.strip().partition(" ")
@@ -125,7 +125,7 @@ class Conversation:
             self.show(result)
 
     def show(self, result: Translation) -> None:
-        """Prints source and translation: linked words have one colour, doubtful words are dim."""
+        """Prints source and translation. Linked words have the same colour; unsure words are dim."""
 
         for line in in_colours(printable(self.source), result):
             self.console.print(line)
@@ -186,7 +186,7 @@ class Conversation:
             self.translate()
 
     def align(self, reference: str) -> None:
-        """Aligns the last sentence with a given translation, which :matrix and :why then look at."""
+        """Aligns the last sentence with a given translation, to which :matrix and :why then refer."""
         self._last()
         if not reference:
             raise InputError(":align needs a translation", remedy="for example :align Une phrase.")
@@ -230,8 +230,8 @@ class Conversation:
 
 
 def in_colours(source: str, result: Translation) -> tuple[Text, Text]:
-    """Returns the source line and the translation: a source word has the colour of the target words that look
-    at it most, and words that the model is not sure of are dim."""
+    """Returns the source line and the translation: a source word has the colour of the target words that
+    attend to it most; unsure words are dim."""
 
     links = {target: source for source, target in result.links()}
     colour = {place: COLOURS[k % len(COLOURS)] for k, place in enumerate(sorted(set(links.values())))}
@@ -249,7 +249,7 @@ def in_colours(source: str, result: Translation) -> tuple[Text, Text]:
 def _style(line: Text, words: Sequence[str], styles: Iterable[str]) -> None:
     """Styles the words where they stand in the line; a word that the tokeniser has changed stays plain."""
     text, end = line.plain.casefold(), 0
-    if len(text) != len(line.plain):  # a letter that has two when folded
+    if len(text) != len(line.plain):  # case folding made two letters of one
         text = line.plain
     for word, style in zip(words, styles, strict=False):
         begin = text.find(word if text is line.plain else word.casefold(), end)
@@ -270,7 +270,7 @@ def _number(words: str, example: str) -> int:
 def line_editing(commands: Iterable[str]) -> Iterator[Callable[[], None]]:
     """Gives `input` line editing, a history, and completion of the commands, where Python has readline.
 
-    Yields what appends the last line to the history's file.
+    Yields a function that appends the last line to the history file.
     """
     if readline is None:
         yield lambda: None
@@ -284,7 +284,7 @@ def line_editing(commands: Iterable[str]) -> Iterator[Callable[[], None]]:
         return found[number] if number < len(found) else None
 
     def remember() -> None:
-        with suppress(OSError):  # then the history ends with the session
+        with suppress(OSError):  # without the file, the history ends with the session
             readline.append_history_file(1, file)
 
     with suppress(OSError):

@@ -1,5 +1,5 @@
-"""Word links as plain data: what they are, which an alignment has, and how a line of Pharaoh format or JSON
-spells them."""
+"""Word links as plain data: extracts them from alignments, and reads and writes them as Pharaoh format or
+JSON."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rnnsearch.errors import InputError
 Link = tuple[int, int]
 """A word link (source position, target position), both 0-based: the order of a Pharaoh `i-j` pair."""
 
-# At most nine digits: no text has a longer position, and a mistaken file stays one clear error.
+# At most nine digits: no text has such positions, and a wrong file gives one clear error.
 _PHARAOH_ITEM = re.compile("([0-9]{1,9})([-?p])([0-9]{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
 class GoldLinks:
-    """One sentence's reference links (Och & Ney 2003): S, which no annotator doubts, and P, which always
-    includes S."""
+    """One sentence's reference links (Och & Ney 2003): sure links S, and possible links P, which include
+    S."""
 
     sure: frozenset[Link]
     possible: frozenset[Link] = frozenset()
@@ -40,10 +40,10 @@ class GoldLinks:
 
 def parse_links(line: str, file: object, number: int, *, swapped: bool = False) -> list[Link]:
     """Reads a line of Pharaoh format: `0-0 1-2` is [(0, 0), (1, 2)]; an empty line has no links. In a line of
-    JSON, the links stand at the key `links`, as such text or as [[0, 0], [1, 2]].
+    JSON, the links are at the key `links`, as such text or as [[0, 0], [1, 2]].
 
-    swapped: the file is written target-source. file, number: what the InputError names that anything else
-    raises.
+    swapped: whether the file lists target-source. file, number: file and line number in messages. Raises
+    InputError for an invalid line.
     """
     links = []
     for source, marker, target in _items(line, file, number):
@@ -71,8 +71,8 @@ def format_links(links: Sequence[Link]) -> str:
 def hard_links(weights: NDArray[np.float32], end_of_sentence: bool = True) -> list[Link]:
     """Links each target word to its strongest source word; returns (source, target) pairs, sorted.
 
-    weights: (target, source). With `end_of_sentence` the last column is `</s>`, and a row that is strongest
-    there has no link. A row of zeros has none either: that word read no context.
+    weights: (target, source). With `end_of_sentence`, the last column is `</s>`, and a row with its maximum
+    there has no link. A row of zeros has none either: its word read no context.
     """
     if weights.size == 0:
         return []
@@ -88,8 +88,8 @@ def threshold_links(
     """Returns the (source, target) pairs whose weight is at least the threshold, sorted; a word may have any
     number of links.
 
-    weights: (target, source). With `end_of_sentence` the last column is `</s>`, which is no word. A row of
-    zeros has no link whatever the threshold: that word read no context.
+    weights: (target, source). With `end_of_sentence`, the last column is `</s>`, which is no word. A row of
+    zeros has no link, whatever the threshold: its word read no context.
     """
     words = weights[:, :-1] if end_of_sentence else weights
     reached = (words >= threshold) & weights.any(axis=1, keepdims=True)

@@ -137,11 +137,11 @@ score {run} {three} {toomany} → toomany:2: sentence 3 of 3
 score {run} {three} {mixed} → mixed:2: is not a line of an n-best list
 score {run} {three} {nbest} --json → nbest: --json cannot be used with an n-best list
 align {run} {three} → a run, a source text and a target text are needed
-align {run} {two} {two} --compare {run} → --compare is for pictures (add --picture
+align {run} {two} {two} --compare {run} → --compare needs pictures or a page (add --picture
 align {run} {two} {three} → two has 2 lines and
 align {run} {folder} {three} → folder: is a folder, not a text file
 align {run} {two} {two} --batch-size -1 → Invalid value for '--batch-size'
-evaluate --hyp {three} → what are the references?
+evaluate --hyp {three} → the references are missing, or named twice
 evaluate --hyp {three} --ref {two} → three: has 3 lines, but there are 2 references
 evaluate --hyp {empty} --ref {empty} → empty: is empty (a test set has at least one pair)
 evaluate --hyp {empty} --ref {two} → empty: has no translations

@@ -99,9 +99,9 @@ def test_sacrebleus_test_sets(command: Command, texts: Path, monkeypatch: pytest
         ),
         (
             "--test-set wmt14/full -l en-fr --ref x",
-            "what are the references? (give --ref FILE, or --test-set",
+            "the references are missing, or named twice (give --ref FILE, or --test-set",
         ),
-        ("", "what are the references?"),
+        ("", "the references are missing, or named twice"),
     ],
 )
 def test_test_sets_that_there_are_not(

@@ -76,7 +76,7 @@ def translate(corpus: Path, tiny_run: Path, command: Callable[..., Any]) -> Call
         ("translate RUN CORPUS --ray --out OUT --format tmx", "--format does not know 'tmx'"),
         ("translate RUN CORPUS --ray --out OUT --device cuda:1", "--device cuda:1 cannot be used with --ray"),
         ("translate RUN CORPUS --ray --out OUT --beam 0", "beam"),
-        ("translate RUN --ray --out OUT", "one corpus is needed, and none was named"),
+        ("translate RUN --ray --out OUT", "one corpus is needed, but the command line has none"),
         ("translate RUN missing --ray --out OUT", "missing: no such file or folder"),
         ("translate missing CORPUS --ray --out OUT", "missing"),
         ("translate RUN nowhere://a --ray --out OUT", "nowhere://a: cannot be used"),

@@ -125,7 +125,7 @@ def test_words_that_are_not_there_have_no_span(first: int, end: int) -> None:
     (pair,) = aligner().align([PAIR])
     with pytest.raises(InputError, match=f"there are no words {first} to {end} in a sentence of 7 words"):
         pair.target_span(first, end)
-    with pytest.raises(InputError, match="no word stands at the characters 100 to 120"):
+    with pytest.raises(InputError, match="there is no word at characters 100 to 120"):
         pair.target_characters(100, 120)
 
 

@@ -224,7 +224,7 @@ class Corpus:
         return cls(source, target, gold, list(pairs) if gold else pairs, read_gold(gold) if gold else [])
 
     def counted(self, words: str, translator: Translator) -> LinkWords:
-        """Returns which words links count: with `auto` those of the gold links."""
+        """Returns the words that links refer to; with `auto`, those of the gold links."""
         from rnnsearch.translation.word_aligner import counted_by
 
         likely = counted_by(self.truths, list(self.pairs), translator) if self.gold else "tokenised"
@@ -245,13 +245,13 @@ class Shown(NamedTuple):
     plot_format: str
 
     def beside(self) -> dict[str, bool]:
-        """Returns option → whether it was given, for all that --out cannot resume."""
+        """Returns option → whether it was given, for the outputs that --out cannot resume."""
         options = ("--picture", "--measures", "--page", "--alignment-plots")
         return dict(zip(options, map(bool, self[:-1]), strict=True))
 
 
 def _check_words(symmetrise: str, words: str, plot_format: str, links_format: str, has_reverse: bool) -> None:
-    """Raises InputError for words that no option knows."""
+    """Raises InputError for unknown values of options."""
     from rnnsearch.translation.word_aligner import PRODUCT, WAYS
 
     one_of(symmetrise, "--symmetrise", WAYS)
@@ -264,7 +264,7 @@ def _check_words(symmetrise: str, words: str, plot_format: str, links_format: st
 
 
 def _check_forms(forms: dict[str, bool]) -> None:
-    """Raises InputError for two forms of the output. forms: option → whether it was given."""
+    """Raises InputError if two forms of output were asked for. forms: option → whether it was given."""
     given = [option for option, is_given in forms.items() if is_given]
     if len(given) > 1:
         what = f"{given[0]} and {given[1]} cannot be used together"
@@ -275,9 +275,9 @@ def _check_pictures(shown: Shown, out: str | None, compares: bool) -> None:
     """Raises InputError for pictures that cannot be made."""
     if compares and not (shown.picture or shown.page or shown.plots):
         remedy = "add --picture, --page FILE or --alignment-plots FOLDER"
-        raise InputError("--compare is for pictures", remedy=remedy)
+        raise InputError("--compare needs pictures or a page", remedy=remedy)
     if out and any(shown.beside().values()):
-        what = "pictures, measures and pages cannot be made with --out, which resumes"
+        what = "pictures, measures and pages cannot be made with --out"
         raise InputError(what, remedy="print the links with > FILE")
     if shown.plots:
         need("plot")
@@ -363,7 +363,7 @@ def _into_file(
     options: RayOptions,
     form: str,
 ) -> None:
-    """Aligns the pairs into the file of --out, and says after Ctrl-C where the same command goes on."""
+    """Aligns the pairs into the file of --out. After Ctrl-C, says where the same command continues."""
     from rnnsearch.translation.answers import AnswerFile, aligned_into, answers_key
 
     files = [Path(corpus.gold)] if corpus.gold else []

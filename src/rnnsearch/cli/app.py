@@ -94,13 +94,13 @@ for command, example in EXAMPLES.items():
 
 @app.callback()
 def common(quiet: Quiet = False, debug: Debug = False, version: Version = False) -> None:
-    """The options of all commands; their callbacks have done what they ask for."""
+    """Declares the options of all commands; their callbacks act on them."""
 
 
 def main() -> None:
-    """Runs the command line: exit code 0, or 2 with one clear line for bad usage, bad input or a machine that
-    is too small, or 130
-    after Ctrl-C, or 1 with one line for an error inside rnnsearch.
+    """Runs the command line and exits. Exit codes: 0; 2 for bad usage, bad input or a machine that is too
+    small; 130
+    after Ctrl-C; 1 for an error inside rnnsearch. Each error is one line.
     """
     open_missing_streams()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
@@ -112,7 +112,7 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort) as error:
         code = 130
         complain(f"{PROGRAM}: interrupted; {error}" if str(error) else f"{PROGRAM}: interrupted")
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader of the output has closed it
         code = 0
     except Exception as error:
         code = failed(error)
@@ -122,14 +122,14 @@ def main() -> None:
         except (
             OSError,
             ValueError,
-        ):  # said already, or nobody can be told: the interpreter would try again as it ends, and say more
-            leave_to_nobody(stream)
+        ):  # without this, the interpreter would try to flush again at exit, and print its own error
+            discard_output(stream)
     sys.exit(code)
 
 
 def run_command() -> int:
-    """Runs the command that was typed. Not `app()`: that answers Ctrl-C and a reader who has gone in its own
-    way."""
+    """Runs the command that was typed, and returns its exit code. `app()` would handle Ctrl-C and a closed
+    output in its own way."""
     if COMPLETION in os.environ:
         app(prog_name=PROGRAM)  # answers the shell, and exits
     try:
@@ -146,7 +146,7 @@ def run_command() -> int:
 
 
 def show_warning(otherwise: Callable[..., None], message: Warning | str, *about: Any, **more: Any) -> None:
-    """Says an InputWarning in one line; `otherwise` shows any other with a line of its source."""
+    """Prints an InputWarning in one line; `otherwise` shows other warnings with their source line."""
     if isinstance(message, InputWarning):
         say(f"warning: {message}")
     else:
@@ -154,20 +154,20 @@ def show_warning(otherwise: Callable[..., None], message: Warning | str, *about:
 
 
 def open_missing_streams() -> None:
-    """Opens empty streams where whoever started the command has closed the standard ones."""
+    """Opens empty streams in place of standard streams that were closed when the command started."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
 
 
 def failed(error: Exception) -> int:
-    """Says what is wrong and returns the exit code for it."""
+    """Prints the error and returns its exit code."""
     if os.environ.get(DEBUG):
         complain("".join(traceback.format_exception(error)).rstrip("\n"))
-    if hasattr(error, "format_message"):  # of usage
+    if hasattr(error, "format_message"):  # a usage error
         context, message = getattr(error, "ctx", None), error.format_message()
         command = context.command_path if context else PROGRAM
-        if message:  # else no command was given, and the help has been shown
+        if message:  # without a command there is none: the help has been shown
             complain(one_line(f"{PROGRAM}: {message} (see {command} --help)"))
         return BAD_INPUT
     fault = fault_of(error)
@@ -176,14 +176,14 @@ def failed(error: Exception) -> int:
 
 
 def complain(text: str) -> None:
-    """Shows an error, even where notes are unwanted. If nobody can be told, it stays unsaid."""
+    """Prints an error, also with --quiet. Does nothing if standard error cannot be written."""
     with contextlib.suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)
 
 
-def leave_to_nobody(stream: TextIO) -> None:
-    """Sends what the stream still holds, and what is written to it later, nowhere: its reader has gone, or
-    its disk is full."""
+def discard_output(stream: TextIO) -> None:
+    """Discards the stream's buffer and everything written later, because its reader has gone or its disk is
+    full."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -1,4 +1,4 @@
-"""`rnnsearch calibrate`: how sure a model is of its words, held to a development set."""
+"""`rnnsearch calibrate`: fits word confidence on a development set."""
 
 from __future__ import annotations
 

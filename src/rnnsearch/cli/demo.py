@@ -50,7 +50,7 @@ def demo(
 
 
 def what_next(folder: Path) -> Iterator[str]:
-    """Yields commands that can be typed as they stand, in the directory and with the PATH of this one."""
+    """Yields commands that can be typed unchanged in this directory, with this PATH."""
     program = typed()
     at = {
         name: shlex.quote(str(folder / name)) for name in ("run", "corpus/train", "corpus/dev", "corpus/test")
@@ -68,8 +68,7 @@ def what_next(folder: Path) -> Iterator[str]:
 
 
 def typed() -> str:
-    """Returns the name by which this program is called from here: its own if the shell finds it, else its
-    path."""
+    """Returns how to call this program here: by its name if the shell finds it, else by its path."""
     called = sys.argv[0]
     if Path(called).name != "rnnsearch":  # python -m rnnsearch
         return f"{shlex.quote(sys.executable)} -m rnnsearch"

@@ -132,13 +132,14 @@ def evaluate(
 
     if (ref or src if test_set else not ref) or (language_pair and not test_set):
         raise InputError(
-            "what are the references?", remedy="give --ref FILE, or --test-set NAME -l PAIR alone"
+            "the references are missing, or named twice",
+            remedy="give --ref FILE, or --test-set NAME -l PAIR alone",
         )
     if test_set:
         src, ref = sacrebleu_files(test_set, language_pair)
     assert ref is not None
     texts = [*(hyp or []), ref, src, *(other.partition("=")[2] for other in system or [])]
-    _require_sense(texts, hyp or run or system, src, bool(run or by_length or window), json and tsv)
+    _check_options(texts, hyp or run or system, src, bool(run or by_length or window), json and tsv)
     test = read_test_set(src or "", src, ref)
     systems = [read_hypotheses(file, len(test.reference)) for file in hyp or []]
     about: dict[str, Any] = {"references": ref, "source": src, "resamples": resamples, "seed": seed}
@@ -160,7 +161,7 @@ def evaluate(
         say(f"COMET is installed: comet-score {shlex.join(['-s', src, '-r', ref, '-t', *hyp])}")
 
 
-def _require_sense(
+def _check_options(
     texts: list[str | None], systems: object, source: str | None, needs_source: bool, forms: bool
 ) -> None:
     """Raises InputError for options that contradict each other."""
@@ -176,7 +177,7 @@ def _require_sense(
 
 
 def _tokeniser(language: str) -> Tokeniser:
-    """Returns what makes words for multi-BLEU."""
+    """Returns the tokeniser for multi-BLEU."""
     from rnnsearch.text.tokenise import Tokeniser
 
     return Tokeniser("space", "") if language == "none" else Tokeniser("moses", language)
@@ -185,8 +186,8 @@ def _tokeniser(language: str) -> Tokeniser:
 def _with_runs(
     written: list[System], paths: list[Path], test: TestSet, threads: int, progress: Any, **loading: Any
 ) -> list[System]:
-    """Returns the runs, each with its --hyp file or, without one, its own translations; then other --hyp
-    files."""
+    """Returns the runs, then the other --hyp files. A run without a --hyp file translates the source
+    itself."""
     from rnnsearch.evaluation.test_set import System, name_runs
     from rnnsearch.system.machine import set_up_cpu
     from rnnsearch.translation.outputs import open_run, run_answers

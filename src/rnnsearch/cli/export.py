@@ -52,4 +52,4 @@ def _export_onnx(runs: list[Path], out: Path) -> None:
         raise InputError("ONNX files hold one model", remedy="export each run into a folder of its own")
     for name, size in export_onnx(runs[0], out).items():
         say(f"{name}: {size / 1e6:.1f} MB")
-    say(f"{out / 'README.md'} says what goes in and what comes out")
+    say(f"{out / 'README.md'} describes the inputs and outputs")

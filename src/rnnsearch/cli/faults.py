@@ -1,4 +1,4 @@
-"""One line for an error that nothing closer to its cause has put into words."""
+"""One-line messages for errors that no other code has explained."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rnnsearch.errors import InputError, one_line
 from rnnsearch.system.extras import extra_of, missing
 
 BAD_INPUT, INTERNAL = 2, 1
-"""Exit codes: the input or the machine is at fault; rnnsearch is."""
+"""Exit codes for faults of the input or the machine, and for errors inside rnnsearch."""
 
 _MEMORY = (
     "out of memory",
@@ -31,15 +31,15 @@ _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF}
 
 
 class Fault(NamedTuple):
-    """code: to exit with. line: what is wrong, and what to do."""
+    """code: the exit code. line: the error and its remedy."""
 
     code: int
     line: str
 
 
 def fault_of(error: Exception) -> Fault:
-    """Returns the exit code and line of an error: a fault of the input, the settings or the machine, or else
-    an error inside rnnsearch."""
+    """Returns the exit code and message of an error. An error that is no fault of the input, the settings or
+    the machine is one inside rnnsearch."""
     if isinstance(error, InputError):
         return Fault(BAD_INPUT, str(error))
     if isinstance(error, ModuleNotFoundError) and (

@@ -135,7 +135,7 @@ def _learned(
     overwrite: bool,
     others: bool,
 ) -> None:
-    """Trains networks on the corpus, or goes on, and aligns it with them."""
+    """Trains networks on the corpus, or continues their training, and aligns it with them."""
     from rnnsearch.cli.align import align
     from rnnsearch.own_links import RECIPE, learn_links
 
@@ -161,7 +161,7 @@ def _learned(
 
 
 def _checked(out: list[Path], files: list[str], forward: str, reverse: str, overwrite: bool) -> list[Path]:
-    """Returns the files to write. Raises InputError for options that do not go together."""
+    """Returns the files to write. Raises InputError for options that contradict each other."""
     if bool(forward) != bool(reverse):
         raise InputError("links needs both directions", remedy="give --forward and --reverse")
     if bool(forward) == bool(files):

@@ -1,5 +1,4 @@
-"""The option `--ray` of translate, score and align: the same work, shard by shard, on the machines that Ray
-joins."""
+"""The option `--ray` of translate, score and align: the same work, shard by shard, on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:  # they would load torch
     from rnnsearch.text.formats.records import Layout
 
 _ADDRESS = re.compile(r"local|auto|[\w.-]+:\d+|\[[\da-fA-F:]+\]:\d+|ray://.*")
-"""What the word behind --ray is, if it is an address."""
+"""Pattern of an address after --ray."""
 
 Ray = Annotated[
     str | None,
@@ -72,8 +71,8 @@ PairColumns = Annotated[
 
 
 class RayOptions(NamedTuple):
-    """The options as the command line gave them. refused: option that --ray cannot be used with → whether it
-    was given."""
+    """The options of the command line. refused: option that cannot be used with --ray → whether it was
+    given."""
 
     address: str | None
     workers: int | None
@@ -85,14 +84,14 @@ class RayOptions(NamedTuple):
     refused: dict[str, bool]
 
     def check_unused(self, others: dict[str, bool]) -> None:
-        """Raises InputError for an option that means nothing without --ray. others: as `refused`, further
-        options."""
+        """Raises InputError for an option that was given and needs --ray. others: further options, as in
+        `refused`."""
         given = {"--workers": self.workers is not None, "--format": bool(self.format)} | others
         for option in [option for option, is_given in given.items() if is_given]:
             raise InputError(f"{option} needs --ray", remedy=f"add --ray, or remove {option}")
 
     def check(self) -> None:
-        """Raises InputError for what cannot go together with --ray."""
+        """Raises InputError for options that contradict --ray."""
         for option in [option for option, is_given in self.refused.items() if is_given]:
             raise InputError(f"{option} cannot be used with --ray", remedy="remove one of them")
         if not self.out:
@@ -119,7 +118,7 @@ class RayOptions(NamedTuple):
 
 
 class RayCommand(Command):
-    """A command with --ray, which takes the word behind it if that can be an address: local, auto or
+    """A command with --ray. The option takes the next word as its value if that is an address: local, auto or
     HOST:PORT."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -127,7 +126,7 @@ class RayCommand(Command):
 
 
 def with_address(arguments: list[str]) -> list[str]:
-    """Returns the arguments with `--ray ADDRESS` as one word; without an address it gets the one of this
+    """Returns the arguments with `--ray ADDRESS` as one word; without an address, it gets that of this
     machine alone."""
     result, rest = [], deque(arguments)
     while rest:
@@ -146,15 +145,15 @@ def runs_and_corpora(words: list[str], most: int) -> tuple[list[Path], list[str]
     if not 1 <= len(corpora) <= most:
         what = "one corpus is needed" if most == 1 else "one corpus, or one of each side, is needed"
         raise InputError(
-            f"{what}, and {len(corpora) or 'none'} was named",
+            f"{what}, but the command line has {len(corpora) or 'none'}",
             remedy="give RUN CORPUS" if most == 1 else "give RUN SRC TGT",
         )
     return [Path(run) for run in runs], corpora
 
 
 def pair_layout(run: Path, columns: tuple[str, str] | None) -> Layout:
-    """Where the two sides stand in a record: in these columns or keys, else those that the run's languages
-    suggest."""
+    """Returns where the two sides are in a record: at these columns or keys, or at the usual ones of the
+    run's languages."""
     from rnnsearch.run import Run
     from rnnsearch.text.formats.records import Layout
 
@@ -169,16 +168,16 @@ def pair_layout(run: Path, columns: tuple[str, str] | None) -> Layout:
 
 
 def absolute(path: Path) -> Path:
-    """Returns a path as workers can use it, whose working directory is another; the name of an installed
-    model stays."""
+    """Returns an absolute path, because workers have another working directory. The name of an installed
+    model is unchanged."""
     return path if is_name(path) else path.resolve()
 
 
 def work_on_ray(
     task: Task, runs: list[Path], corpora: list[str], options: RayOptions, /, **about: Any
 ) -> None:
-    """Does what is missing of the task. runs: as they were named. about: what the folder of answers says of
-    them besides.
+    """Does the shards of the task that are not done yet. runs: the runs as they were named. about: further
+    facts that the answer folder records.
 
     Raises InputError if a shard failed, after all others were done and every failure was named.
     """

@@ -1,5 +1,4 @@
-"""Arguments and options that several commands share: how they are read, and how a command speaks to the
-person at the terminal."""
+"""Arguments, options and messages that several commands share."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:  # it would load torch
 DEBUG = "RNNSEARCH_DEBUG"
 """The environment variable that `--debug` sets."""
 WIDE = 120
-"""Columns from which on the help is a table."""
+"""Minimum terminal width for help in tables."""
 
 
 def _set(variable: str, value: bool) -> None:
@@ -153,7 +152,7 @@ EXTRA = {
     **dict.fromkeys(("evaluate", "report"), "report"),
     **dict.fromkeys(("demo", "try", "reproduce", "experiment"), "all"),
 }
-"""Command → the extra that it needs from its beginning."""
+"""Command → the extra that it always needs."""
 
 
 class Command(TyperCommand):
@@ -181,8 +180,7 @@ class Command(TyperCommand):
 
 
 class SeveralValues(Command):
-    """A command some of whose options take as many values as there are up to the next option: `--dev A B` is
-    `--dev A --dev B`."""
+    """A command with options that take all values up to the next option: `--dev A B` is `--dev A --dev B`."""
 
     SPREAD = ("--dev", "--links", "--in-domain", "--pool", "--test", "--hyp", "--run", "--system", "--gold")
 
@@ -200,13 +198,13 @@ class SeveralValues(Command):
 
 
 progress_bar = ProgressBar
-"""A context whose value is called with (what is being done, how many are done, of how many)."""
+"""A context whose value is called with (the current task, items done, items in all)."""
 say = note
 """Prints a warning or a note, which is neither a result nor an error."""
 
 
 def say_if_empty(*files: str) -> None:
-    """Notes each file on disk that holds nothing, since nothing will come out."""
+    """Prints a note for each empty file on disk."""
     from rnnsearch.text.formats.opening import is_on_disk
 
     for file in files:
@@ -233,7 +231,7 @@ def load(
     dictionary: Path | None = None,
     lexical_shortlist: Path | None = None,
 ) -> Translator:
-    """Returns the translator of one run, or of an ensemble. Says so before it waits for a file from a
+    """Returns the translator of one run, or of an ensemble. Prints a note before it waits for a file from a
     pipe."""
     from rnnsearch.cluster.tasks import Models
     from rnnsearch.text.formats.opening import is_on_disk
@@ -260,12 +258,12 @@ def is_run(word: Path) -> bool:
 
 @contextmanager
 def going_on() -> Iterator[None]:
-    """After Ctrl-C, says that the same command goes on, and ends with the exit code that a shell gives."""
+    """After Ctrl-C, says that the same command continues, and exits with the code 128 + signal."""
     from rnnsearch.training.launch import TrainingInterrupted
 
     try:
         yield
-    except TrainingInterrupted as ended:  # training has said so
+    except TrainingInterrupted as ended:  # training has printed it
         raise typer.Exit(128 + ended.signal) from None
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the same command goes on") from None

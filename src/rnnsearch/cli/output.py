@@ -1,4 +1,4 @@
-"""What the commands write: one line out for one line in, and whole files."""
+"""Output of the commands: one line for each input line, and whole files."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # they would load numpy and torch
 
 
 def as_json(result: Translation) -> str:
-    """Returns a line of JSON: text, tokens, score, the alignment matrix (target × source) and what else is
-    known."""
+    """Returns a line of JSON: text, tokens, score, the alignment matrix (target × source) and other
+    fields."""
     return json.dumps(result.to_dict(), ensure_ascii=False)
 
 
@@ -38,7 +38,7 @@ def as_aligned_json(aligned: Aligned, measures: Mapping[str, float]) -> str:
 
 
 def with_unsure_dimmed(result: Translation) -> str:
-    """Returns the text for a terminal: words that the model is not sure of are dim."""
+    """Returns the text for a terminal, with unsure words dimmed."""
     from rnnsearch.evaluation.confidence import UNSURE
 
     shown, end = "", 0
@@ -69,7 +69,7 @@ def as_links(result: Translation) -> str:
 
 
 def also_written(results: Iterable[Any], links: Path | None, plots: Path | None) -> Iterator[Any]:
-    """Yields the results, and writes their links and pictures on the way."""
+    """Yields the results, and writes their links and pictures meanwhile."""
     if plots:
         need("plot")
     with writing(plots):
@@ -92,9 +92,10 @@ def also_written(results: Iterable[Any], links: Path | None, plots: Path | None)
 
 
 class LineProgress:
-    """Shows how many lines of a text are done, and units per second; says after Ctrl-C where to go on.
+    """Shows how many lines of a text are done, and units per second. After Ctrl-C, says where to continue.
 
-    answered: lines whose answers are out. resume: the beginning of what Ctrl-C says, if it says anything.
+    answered: number of lines whose answers are written. resume: first words of the message after Ctrl-C;
+    empty for no message.
     """
 
     def __init__(self, doing: str, unit: str, file: str, resume: str = "", shown: bool = True) -> None:
@@ -114,7 +115,7 @@ class LineProgress:
             raise KeyboardInterrupt(f"{self.resume} after line {self.answered:,}") from None
 
     def __call__(self, done: int, units: int) -> None:
-        """Shows how many lines are done; units: those of the last ones."""
+        """Shows how many lines are done. units: number of units in the lines since the last call."""
         self.units += units
         speed = self.units / max(time.monotonic() - self.begun, 1e-9)
         self.bar(self.doing, done, self.lines, f"{speed:,.0f} {self.unit}/s")

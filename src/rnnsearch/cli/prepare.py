@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from rnnsearch.run import Run
 
 MOST_REPETITIONS = 1_000
-"""Of the pairs of a corpus. More are a mistake, and fill a disk."""
+"""Maximum of --repeat: more would be a mistake and fill the disk."""
 
-_OF_THE_VOCABULARY = (
+_VOCABULARY_SETTINGS = (
     *("source_language", "target_language", "tokeniser", "lowercase"),
     *("subwords", "vocabulary_size", "minimum_count"),
 )
@@ -36,7 +36,7 @@ _OF_THE_VOCABULARY = (
 
 
 def _check(store: Path | None) -> None:
-    """Compares a store with its checksums, and ends the command."""
+    """Verifies the checksums of a prepared dataset, and ends the command."""
     if store is None:
         return
     from rnnsearch.text.store.store import check_store
@@ -168,7 +168,8 @@ def _opened(name: str) -> Run:
 
 
 def _settings(recipe: str, overrides: Sequence[str], run: Run | None) -> DataSettings:
-    """Returns the settings of recipe and overrides, with those of a run's vocabulary.
+    """Returns the settings of the recipe and overrides; settings of the vocabulary come from the run, if
+    given.
 
     Raises InputError if an override asks for another kind of vocabulary.
     """
@@ -176,7 +177,7 @@ def _settings(recipe: str, overrides: Sequence[str], run: Run | None) -> DataSet
 
     if run is None:
         return load_config(recipe, tuple(overrides)).data
-    kept = {key: getattr(run.settings.data, key) for key in _OF_THE_VOCABULARY}
+    kept = {key: getattr(run.settings.data, key) for key in _VOCABULARY_SETTINGS}
     first = (f"data.{key}={json.dumps(value)}" for key, value in kept.items())
     settings = load_config(recipe, (*first, *overrides)).data
     for key, value in kept.items():

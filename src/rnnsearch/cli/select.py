@@ -95,7 +95,7 @@ def select(
     layout = Layout(format_, *sides, settings.source_language, settings.target_language)  # type: ignore[arg-type]  # checked there
     with progress_bar() as progress, tempfile.TemporaryDirectory(prefix="rnnsearch-") as folder:
         if from_scores is None:
-            # What is in the way should come to light before the work.
+            # Check that the output files can be written before the long work.
             if out:
                 output_files(out, layout, overwrite)
             if scores is not None:
@@ -123,7 +123,7 @@ def select(
 def _check(
     from_scores: Path | None, scores: Path | None, in_domain: object, pool: object, out: str, amounts: int
 ) -> None:
-    """Raises InputError for options that do not go together."""
+    """Raises InputError for options that contradict each other."""
     if from_scores is None and not (in_domain and pool):
         raise InputError(
             "select needs a domain and a pool", remedy="give --in-domain and --pool, or --from-scores"

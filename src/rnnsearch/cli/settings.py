@@ -1,4 +1,4 @@
-"""`rnnsearch settings`: what a recipe may hold, and what the built-in recipes hold."""
+"""`rnnsearch settings`: the settings of recipes, and the built-in recipes and studies."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`rnnsearch experiment` and `rnnsearch reproduce`: many runs from one file, compared in tables and a page;
-the latter with a report as the paper's Section 5."""
+"""`rnnsearch experiment` and `rnnsearch reproduce`: many runs from one file, compared in tables and a page.
+`reproduce` adds a report like the paper's Section 5."""
 
 import shlex
 import sys
@@ -43,8 +43,8 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done
 
 
 def _command(name: str, about: str, study_: Any, usual: Any, report: bool) -> Callable[..., None]:
-    """Returns one of the two commands. study_: its argument; usual: the default of this. report: end with a
-    report."""
+    """Returns one of the two commands. study_: its argument. usual: the default of the argument. report:
+    whether it ends with a report."""
 
     def command(
         *,
@@ -73,9 +73,9 @@ def _command(name: str, about: str, study_: Any, usual: Any, report: bool) -> Ca
 
 
 def _carry_out(folder: Any, **wanted: Any) -> None:
-    """Does a study and prints its tables. wanted: options of `run_study`.
+    """Runs a study and prints its tables. wanted: options of `run_study`.
 
-    Raises InputError if a run failed: the tables are there, and not whole.
+    Raises InputError if a run failed; the tables are then written without it.
     """
     from rich.markup import escape
 

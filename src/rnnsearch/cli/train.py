@@ -54,7 +54,8 @@ def train(
             file=data,
             remedy="use these --set options with `rnnsearch prepare`",
         )
-    # Read when torch is imported: what it says of broken connections, rank 0 says in one line.
+    # torch reads this at import. It silences torch's messages about broken connections: rank 0 prints one
+    # line instead.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     from rnnsearch.system.machine import usable_device
     from rnnsearch.text.store.corpus import Corpus
@@ -68,7 +69,7 @@ def train(
         train_to_the_end(Task(settings, out, resume, from_), corpus)
         code = 0
     except TrainingInterrupted as ended:
-        code = 128 + ended.signal  # as a shell says it: 130 after Ctrl-C
+        code = 128 + ended.signal  # the shell's convention: 130 after Ctrl-C
     launch = launch_of_environment()
     if launch is None or not launch.rank:
         print(out)

@@ -209,8 +209,7 @@ def print_translations(
     links: Path | None,
     plots: Path | None,
 ) -> None:
-    """Prints the answer to every line as soon as there is one. sampling: options of `Translator.sample`, if
-    any."""
+    """Prints each line's answer as soon as it is ready. sampling: options of `Translator.sample`, if any."""
     from rnnsearch.config import changed
     from rnnsearch.text.formats.lines import read_lines
     from rnnsearch.translation.source_lines import noted
@@ -232,7 +231,7 @@ def print_translations(
     with LineProgress("translating", "words", file, resume, shown) as progress:
         for number, result in enumerate(also_written(noticed, links, plots)):
             progress.answered = number + 1
-            # Flushed: whoever waits for it, and Ctrl-C, find it there.
+            # Flush: a waiting reader gets it at once, and Ctrl-C loses nothing.
             print(answer(number, result), flush=True)
             progress(number + 1, len(result.tokens))
 
@@ -247,7 +246,7 @@ def translate_into_file(
     links: Path | None,
     plots: Path | None,
 ) -> None:
-    """Writes the answers into the file of --out, with which the same command goes on."""
+    """Writes the answers into the file of --out. The same command resumes it."""
     from rnnsearch.config import changed
     from rnnsearch.text.formats.lines import read_lines
     from rnnsearch.text.formats.opening import is_on_disk
@@ -278,8 +277,8 @@ def translate_into_file(
 
 
 def _answers(form: str, dimmed: bool = False) -> Callable[[int, Translation], str]:
-    """Returns what writes a line's answer. form: json, nbest or text. dimmed: unsure words of text are
-    dim."""
+    """Returns a function that formats a line's answer. form: json, nbest or text. dimmed: whether text has
+    unsure words dimmed."""
     from rnnsearch.cli.output import as_json, as_nbest, with_unsure_dimmed
 
     if form == "nbest":
@@ -313,14 +312,14 @@ def translate_on_ray(
 
 
 def is_whole(file: str) -> bool:
-    """Tells whether all lines of the text are there: those of a file on disk, not of a pipe or a terminal."""
+    """Tells whether the whole text is available: a file on disk, not a pipe or a terminal."""
     from rnnsearch.text.formats.opening import STDIN, is_on_disk
 
     if file != STDIN:
         return is_on_disk(file)
     try:
         return stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
-    except OSError:  # standard input is no file of the system
+    except OSError:  # standard input has no file descriptor
         return False
 
 
@@ -337,7 +336,7 @@ def is_seen() -> bool:
 
 
 def typed_lines(say: Callable[[str], None]) -> Iterator[str]:
-    """Yields the lines that a person types, each after a prompt. say: told what to do, once."""
+    """Yields the lines that a person types, each after a prompt. say: called once with instructions."""
     from rnnsearch.system.progress import is_quiet
     from rnnsearch.text.formats.lines import read_lines
 

@@ -1,4 +1,4 @@
-"""`rnnsearch try`: from two files of a corpus to a translator, with a page that goes along."""
+"""`rnnsearch try`: trains a translator on two files, and shows its progress on a page."""
 
 from __future__ import annotations
 

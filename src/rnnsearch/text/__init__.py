@@ -1,1 +1,1 @@
-"""From lines of text to batches of word numbers, and back."""
+"""From lines of text to batches of ids, and back."""

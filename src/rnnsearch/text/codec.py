@@ -1,5 +1,5 @@
-"""One side's way from a line to ids and back: repairs (of HTML entities and of French spelling), tokeniser
-and vocabulary. It remembers the word of every id, so that alignments can be shown in words."""
+"""Converts lines of one side to ids and back: repairs (of HTML entities and French spelling), tokeniser and
+vocabulary. It keeps the word of every id, so that alignments can be shown in words."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
 WORDS = "words.{side}.bloom"
 FILES = ("vocabulary.{side}.txt", "subwords.{side}.model", WORDS)
-"""The files of one side's codec; the last two where it has such a part."""
+"""The files of one side's codec. The last two exist only if it has subwords or known words."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedSentence:
-    """A sentence as the network reads it.
-
-    words: its words. ids: the ids of the words or of their subwords, with EOS as the last. word_of: ids[k]
-    encodes words[word_of[k]] or a part of it; the last entry, that of EOS, is len(words).
+    """A sentence as the network reads it. words: its words. ids: the ids of the words or of their subwords,
+    with EOS as the last. word_of: ids[k] encodes words[word_of[k]] or a part of it; the last entry, that of
+    EOS, is len(words).
     """
 
     words: list[str]
@@ -56,7 +55,7 @@ class DecodedSentence:
 class Codec:
     """Tokeniser and vocabulary of one side, and its subwords if there are any.
 
-    known: the words that this side of training's text held, if that is known.
+    known: the words of this side of the training data, if known.
     """
 
     tokeniser: Tokeniser
@@ -77,8 +76,8 @@ class Codec:
         return EncodedSentence(list(words), [*self.vocabulary.ids(tokens), EOS], [*word_of, len(words)])
 
     def word_ids(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Returns the ids of all the words end to end, and the number of ids of each: one for a word, or one
-        for each of its subwords."""
+        """Returns the concatenated ids of all words, and the number of ids of each word: 1, or its number of
+        subwords."""
         if self.subwords is None:
             return self.vocabulary.ids(words), [1] * len(words)
         subwords = self.subwords.split_each(words)
@@ -130,7 +129,7 @@ _WITHOUT_LIGATURE = {
     **{"manuvre": "manœuvre", "man?uvres": "manœuvres", "manuvres": "manœuvres"},
     **{"m?urs": "mœurs", "s?ur": "sœur", "s?urs": "sœurs"},  # murs, sur and surs are French words
 }
-"""Words whose œ was lost on the way, or became a question mark."""
+"""Words whose œ was lost, or became a question mark."""
 
 _FRENCH: dict[str, tuple[re.Pattern[str], str]] = {
     "typographic apostrophe": (re.compile(r"(?<=\w)[’ʼ]"), "'"),
@@ -145,14 +144,14 @@ _FRENCH: dict[str, tuple[re.Pattern[str], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """The repairs of the lines of one side. entities: they are resolved. french: its spelling is repaired."""
+    """The repairs of the lines of one side. entities: whether HTML entities are resolved. french: whether
+    French spelling is repaired."""
 
     entities: bool = False
     french: bool = False
 
     def __call__(self, line: str, counts: Counter[str] | None = None) -> str:
-        """Returns the line as it is tokenised, and adds the number of each kind of French repair to
-        `counts`."""
+        """Returns the repaired line, and adds the number of French repairs of each kind to `counts`."""
         if self.entities:
             line = resolve_entities(line)
         return repair_french(line, counts) if self.french else line
@@ -175,18 +174,17 @@ def _character(entity: re.Match[str]) -> str:
 
 
 def repair_french(line: str, counts: Counter[str] | None = None) -> str:
-    """Returns a French line with its apostrophes, elisions, ligatures and spaces before signs as they are
-    printed.
+    """Repairs the apostrophes, elisions, ligatures and spaces before punctuation of a French line.
 
     `qu' il` and `qu’il` become `qu'il`, `cur` becomes `cœur`, and `Quoi?` becomes `Quoi ?`. A word is changed
-    only where the damaged form is no French word. counts: gets the number of changes of each kind.
+    only if the damaged form is no French word. counts: the number of changes of each kind is added to it.
     """
     for kind, (pattern, replacement) in _FRENCH.items():
         changed = 0
 
         def mended(found: re.Match[str], replacement: str = replacement) -> str:
             nonlocal changed
-            if found.re.groups and found.group(1) is None:  # an entity, which ends in a sign
+            if found.re.groups and found.group(1) is None:  # an entity, which ends in punctuation
                 return found.group()
             changed += 1
             return found.expand(replacement) if replacement else _with_ligature(found.group())
@@ -213,7 +211,7 @@ def side_tokeniser(side: Side, settings: DataSettings) -> Tokeniser:
 
 
 def side_repair(side: Side, settings: DataSettings) -> Repair:
-    """Returns what these settings repair in the training lines of a side."""
+    """Returns the repairs that these settings ask for on a side of the training data."""
     french = settings.french_elisions and side_language(side, settings).split("-")[0] == "fr"
     return Repair(entities=settings.entities == "resolve", french=french)
 
@@ -225,7 +223,8 @@ def codec_checksums(folder: Path) -> dict[str, str]:
 
 
 def check_codecs(folder: Path, expected: Mapping[str, str]) -> None:
-    """Raises InputError unless the codecs' files are those of which `codec_checksums` returned `expected`."""
+    """Raises InputError unless the codecs' files have the checksums `expected`, as `codec_checksums` returns
+    them."""
     found = codec_checksums(folder)
     for name in sorted(expected.keys() | found.keys()):
         if name not in expected:

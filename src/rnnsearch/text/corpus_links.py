@@ -1,9 +1,8 @@
-"""Word links of whole corpora, line for line with the pairs.
+"""Word links of whole corpora: one line for each pair.
 
-They are aligned in both directions by eflomal (Östling & Tiedemann 2016), and symmetrised. First links where
-no other aligner is installed are made by IBM Model 1 (Brown et al. 1993) between the beginnings of words,
-with a preference for the diagonal (Dyer, Chahuneau & Smith 2013); a link is what both directions agree on.
-"""
+eflomal (Östling & Tiedemann 2016) aligns them in both directions, and the links are symmetrised. Where it is
+not installed, IBM Model 1 (Brown et al. 1993) makes first links: between the first letters of words, with a
+preference for the diagonal (Dyer, Chahuneau & Smith 2013), and only where both directions agree."""
 
 from __future__ import annotations
 
@@ -40,11 +39,11 @@ from rnnsearch.text.links import (
 from rnnsearch.word_links import Link, format_links, parse_links
 
 LONGEST = 1023
-"""Words: eflomal leaves pairs with a longer side without links."""
+"""Maximum number of words of a side: eflomal makes no links for a longer pair."""
 
 
 def require_eflomal() -> None:
-    """Raises InputError where eflomal is not installed: before the work, not after the corpus was read."""
+    """Raises InputError if eflomal is not installed, before the corpus is read."""
     if find_spec("eflomal") is None:
         remedy = (
             "pip install 'rnnsearch[align]', which needs a C compiler; or give another aligner's files with "
@@ -57,10 +56,10 @@ def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path) -> Non
     """Aligns two files of words between spaces, line by line, and writes Pharaoh files (source-target) of
     both directions.
 
-    forward: every target word has its source word, or none; reverse: every source word its target word.
-    eflomal ignores case, samples from a state that the system's clock and random numbers begin, so that no
-    two runs give quite the same links, and uses all its threads unless OMP_NUM_THREADS says otherwise. Raises
-    InputError if it is not installed or fails.
+    forward: every target word has one source word or none. reverse: every source word has one target word or
+    none. eflomal ignores case and uses all threads unless OMP_NUM_THREADS is set. It takes its random seed
+    from the system, so no two runs give quite the same links. Raises InputError if it is not installed or
+    fails.
     """
     require_eflomal()
     from eflomal import Aligner
@@ -76,17 +75,17 @@ def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path) -> Non
 
 
 NONE = "none"
-"""In place of a method: the two directions stay apart, in <out>.forward and <out>.reverse."""
+"""Used instead of a method: the two directions are written separately, to <out>.forward and <out>.reverse."""
 
-_EVERY = 1000  # pairs between two signs of progress
+_EVERY = 1000  # pairs between two progress reports
 
 
 _FILES = ("source", "target", "given.source", "given.target")
-"""The words of both sides, and their lines."""
+"""Files of the words of both sides, and of their lines."""
 
 
 class DirectionFile(NamedTuple):
-    """A link file of one direction. swapped: it is written target-source."""
+    """A link file of one direction. swapped: whether it lists target-source."""
 
     path: str | Path
     swapped: bool = False
@@ -94,7 +93,7 @@ class DirectionFile(NamedTuple):
 
 @dataclass(slots=True)
 class LinkReport:
-    """Numbers of pairs and links. too_long: pairs that the aligner leaves out; both: links that both
+    """Numbers of pairs and links. too_long: pairs that are too long for the aligner. both: links that both
     directions have."""
 
     method: str
@@ -137,8 +136,8 @@ def link_texts(
     words: LinkWords = "tokenised",
     progress: Progress = lambda text, done, total: None,
 ) -> LinkReport:
-    """Runs eflomal over all the texts together and writes a Pharaoh file for each, a line for a pair, whole
-    or not at all.
+    """Runs eflomal on all texts together and writes a Pharaoh file for each, with one line per pair. Each
+    file is written completely or not at all.
 
     words: the words that the links refer to; `prepare` understands both. method: one of METHODS, or NONE.
     settings: the tokeniser's, as in `prepare`. Raises InputError without eflomal, for texts that cannot be
@@ -169,7 +168,7 @@ def link_files(
 ) -> LinkReport:
     """Symmetrises the link files of any aligner.
 
-    Raises InputError for what is no link, if one file has more lines, and if both are empty.
+    Raises InputError for an invalid link, if one file has more lines, and if both are empty.
     """
     return _write(_pairs(forward, reverse), [out], [None], method, progress)
 
@@ -229,8 +228,8 @@ def _pairs(forward: DirectionFile, reverse: DirectionFile) -> Iterator[_Pair]:
 
 
 def _aligned(pairs: Iterator[_Pair], work: Path, settings: DataSettings | None) -> Iterator[_Pair]:
-    """Yields the pairs with what `_tokenise` has written of them. settings: None for links between the
-    tokeniser's words."""
+    """Yields the pairs with the word ranges that follow from the files of `_tokenise`. settings: None for
+    links between the tokeniser's words."""
     lines = zip(*(read_lines(work / name) for name in _FILES), strict=True)
     for number, (pair, (source, target, *given)) in enumerate(zip(pairs, lines, strict=True), 1):
         words = source.split(), target.split()
@@ -294,7 +293,7 @@ SIZE, LETTERS = 1 << 13, 6
 ROUNDS, SAMPLE = 5, 100_000
 """Passes of EM, over the first pairs of the corpus at most."""
 NULL, TENSION = 0.08, 4.0
-"""p of no source word; how much p falls with the distance from the diagonal."""
+"""Probability of no source word; how fast the probability falls with the distance from the diagonal."""
 FLOOR = 1e-7
 
 Ids = NDArray[np.int64]
@@ -309,14 +308,14 @@ def first_links(pairs: Sequence[tuple[list[str], list[str]]], progress: Progress
 
 
 def _ids(words: Sequence[str]) -> Ids:
-    """Returns the rows of the words; 0 is that of no word."""
+    """Returns the table rows of the words; row 0 stands for no word."""
     return np.array(
         [1 + zlib.crc32(word[:LETTERS].lower().encode()) % (SIZE - 1) for word in words], np.int64
     )
 
 
 def _strongest(pairs: Sequence[tuple[Ids, Ids]], progress: Progress) -> list[Ids]:
-    """Returns the most probable source position of each target word, or −1, of each pair."""
+    """Returns, for each pair, the most probable source position of each target word, or −1."""
     table = np.ones((SIZE, SIZE), np.float32)
     for done in range(ROUNDS):
         progress("first links: round", done, ROUNDS)
@@ -329,7 +328,7 @@ def _strongest(pairs: Sequence[tuple[Ids, Ids]], progress: Progress) -> list[Ids
 
 
 def _expected(table: NDArray[np.float32], source: Ids, target: Ids) -> NDArray[np.float64]:
-    """Returns p(source word | target word), the first row of no word; columns sum to 1."""
+    """Returns p(source word | target word); columns sum to 1. The first row is for no source word."""
     rows, columns = (np.arange(len(side)) / max(1, len(side)) for side in (source, target))
     near = np.exp(-TENSION * np.abs(rows[:, None] - columns))
     near *= (1 - NULL) / np.maximum(near.sum(0), FLOOR)
@@ -339,5 +338,5 @@ def _expected(table: NDArray[np.float32], source: Ids, target: Ids) -> NDArray[n
 
 
 def _cells(source: Ids, target: Ids) -> tuple[Ids, Ids]:
-    """Returns the rows and columns of the table that a pair reaches, with row 0 first."""
+    """Returns the rows and columns of a pair in the table, with row 0 first."""
     return np.concatenate(([0], source))[:, None], target

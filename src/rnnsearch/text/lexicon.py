@@ -1,9 +1,9 @@
 """Lexical translation tables t(target word | source word), as ids and as files that a person can read, and
 word dictionaries.
 
-A table has a line for each entry, `target source probability`, as Moses and Marian write them (lex.s2t).
-`NULL` in place of the source word stands for no word at all. As ids that row is the end of sentence's, a word
-that every source sentence has and none translates.
+A file has a line for each entry, `target source probability`, as Moses and Marian write them (lex.s2t). The
+source word `NULL` stands for no word. In ids it is the end of sentence, which every source sentence has and
+which has no translation.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from rnnsearch.text.store.corpus import Pairs
 from rnnsearch.text.vocabulary import EOS, SPECIALS, UNK, Vocabulary
 
 NULL = "NULL"
-"""Stands for no source word, and its entries are target words that translate none. A real word that is
-spelt like it has no entries."""
+"""Stands for no source word: its entries are target words that translate none. A real word with this spelling
+has no entries."""
 
-_ABOVE_ONE = 1e-4  # by which other tools' rounded probabilities may exceed 1
+_ABOVE_ONE = 1e-4  # other tools' rounded probabilities may exceed 1 by this
 _COUNTED_AT_ONCE = 1 << 22  # links
 
 
@@ -44,11 +44,11 @@ class Entries(NamedTuple):
 
 
 class LexicalTable:
-    """Every source word's translations, the most probable first: those of source id s are targets[offsets[s]
+    """The translations of each source word, most probable first: those of source id s are targets[offsets[s]
     : offsets[s + 1]].
 
-    offsets: (K_x + 1,). targets, probabilities: (entries,). The end of sentence and UNK are translations of
-    no word.
+    offsets: (K_x + 1,). targets, probabilities: (entries,). The end of sentence and UNK are never
+    translations.
     """
 
     def __init__(self, entries: Entries, source_words: int) -> None:
@@ -70,7 +70,8 @@ class LexicalTable:
         return np.unique(self.targets[ranges(self.offsets[words], chosen)]).astype(np.int64)
 
     def pruned(self, best: int, least: float) -> LexicalTable:
-        """Returns the `best` translations of every word, of those with at least the probability `least`."""
+        """Returns the table with the `best` most probable translations of each word, of probability `least`
+        or more."""
         lengths = np.diff(self.offsets)
         rank = np.arange(len(self)) - np.repeat(self.offsets[:-1], lengths)
         keep = (rank < best) & (self.probabilities >= least)
@@ -80,7 +81,7 @@ class LexicalTable:
         )
 
     def write(self, path: str | Path, source: Vocabulary, target: Vocabulary) -> None:
-        """Writes the table, whole or not at all; a name that ends in .gz makes a compressed file.
+        """Writes the table, completely or not at all. If the name ends in .gz, the file is compressed.
 
         Raises InputError for another compression, and for a file that cannot be written.
         """
@@ -106,7 +107,7 @@ class LexicalTable:
 
     @classmethod
     def read(cls, path: str | Path, source: Vocabulary, target: Vocabulary) -> LexicalTable:
-        """Reads a table that `write` or another tool made; words outside the vocabularies are passed over.
+        """Reads a table that `write` or another tool made; words outside the vocabularies are skipped.
 
         Raises InputError, with the line, for one that is not two words and a probability, and for a table
         that shares no words with the vocabularies.

@@ -1,5 +1,5 @@
-"""Word links: those of two directions made one (Och & Ney 2003; Koehn, Och & Marcu 2003), and links between
-words of the given text or of the tokeniser: which of the two a file counts, and how one becomes the other."""
+"""Symmetrises word links of two directions (Och & Ney 2003; Koehn, Och & Marcu 2003). Recognises whether
+links refer to the words of the given text or of the tokeniser, and converts between the two."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ DEFAULT = "grow-diag-final-and"
 
 _STRAIGHT = ((0, -1), (-1, 0), (0, 1), (1, 0))
 _DIAGONAL = ((-1, -1), (1, -1), (-1, 1), (1, 1))
-"""Neighbours (source, target), in the order in which Moses's symal looks at them; the order decides which of
-two rivals is added."""
+"""Neighbours (source, target) in the order of Moses's symal. The order decides which of two competing links
+is added."""
 
 
 def symmetrise(forward: Collection[Link], reverse: Collection[Link], method: str = DEFAULT) -> list[Link]:
-    """Returns one set of links from those of both directions, sorted.
+    """Returns one sorted set of links from those of both directions.
 
     forward: links (source, target) of the direction that gives every target word its source word, as
-    RNNsearch itself does; reverse: links, (source, target) too, of the direction that gives every source word
-    its target word. method: one of METHODS. The growing methods do exactly what Moses's symal does where a
-    direction links a word at most once, and are defined for any links.
+    RNNsearch itself does. reverse: links of the other direction, also as (source, target). method: one of
+    METHODS. If each direction links a word at most once, the growing methods give exactly the links of
+    Moses's symal.
     """
     return sorted(METHODS[method](set(forward), set(reverse)))
 
@@ -34,11 +34,11 @@ def symmetrise(forward: Collection[Link], reverse: Collection[Link], method: str
 def _grow(
     forward: set[Link], reverse: set[Link], *, diagonal: bool, final: Callable[[bool, bool], bool] | None
 ) -> set[Link]:
-    """Begins with the intersection; adds neighbours from the union that reach a word without link, until
-    there are none; then `final`.
+    """Starts with the intersection. Adds neighbours from the union that have a word without a link, until
+    there are none; then applies `final`.
 
-    final: decides about a link that only one direction has. It takes whether the source word and the target
-    word have links already, and returns True to add the link.
+    final: decides whether to add a link of only one direction. It is called with (source word has a link,
+    target word has a link).
     """
     union, grown = forward | reverse, forward & reverse
     sources, targets = {i for i, _ in grown}, {j for _, j in grown}
@@ -52,7 +52,7 @@ def _grow(
     while fresh:
         fresh = False
         waiting = sorted(grown, key=_by_target, reverse=True)
-        # By target, then source; what is added further on in this order has its turn in the same round.
+        # By target, then source. A link added later in this order is visited in the same round.
         while waiting:
             i, j = waiting.pop()
             for di, dj in _STRAIGHT + _DIAGONAL if diagonal else _STRAIGHT:
@@ -84,21 +84,21 @@ METHODS: dict[str, Callable[[set[Link], set[Link]], set[Link]]] = {
     "forward": lambda forward, reverse: forward,
     "reverse": lambda forward, reverse: reverse,
 }
-"""Name → what it makes of (forward, reverse). `final-and` adds links between two words without any, `final`
-those of one such word."""
+"""Name → function of (forward, reverse). `final-and` adds links between two words without links; `final`
+needs only one such word."""
 
 Range = tuple[int, int]
 """(first, one after the last)"""
 
 LinkWords = Literal["given", "tokenised"]
-"""What the positions in a link file refer to: words as given, between spaces, as most aligners have it, or
-the tokeniser's words."""
+"""The words to which positions in a link file refer: given words between spaces, as in most aligners, or the
+tokeniser's words."""
 
 _PLAIN = Tokeniser("space", "")
 
 
 class PairWordCounts(NamedTuple):
-    """The links of one pair, and how many words it has on either side, counted in both ways."""
+    """The links of one pair, and the numbers of given words and of the tokeniser's words on each side."""
 
     links: Sequence[Link]
     given: tuple[int, int]
@@ -108,9 +108,9 @@ class PairWordCounts(NamedTuple):
 def recognise(pairs: Iterable[PairWordCounts]) -> LinkWords:
     """Returns the words that these links refer to.
 
-    They are the tokeniser's words only if the links fit those of every pair, and not the given words of every
-    pair. A few pairs of ordinary text decide it: the full stop at the end, a word only to the tokeniser, is
-    nearly always linked.
+    They are the tokeniser's words only if all links fit these, and some link does not fit the given words. A
+    few pairs of ordinary text are enough: the final full stop, a word only to the tokeniser, is nearly always
+    linked.
     """
     fits_given = True
     for links, given, tokenised in pairs:
@@ -125,23 +125,23 @@ def _fit(links: Sequence[Link], words: tuple[int, int]) -> bool:
 
 
 def given_words(line: str) -> list[str]:
-    """Returns the words between spaces, as aligners see them. A no-break space or a soft hyphen is a letter
-    to them."""
+    """Returns the words between spaces, as aligners split them: a no-break space or a soft hyphen does not
+    end a word."""
     return [token for token in line.split(" ") if token]
 
 
 def tokeniser_ranges(
     given: Sequence[str], words: Sequence[str], repair: Repair | None = None
 ) -> list[Range] | None:
-    """Returns the `word_ranges` of given words as they stand in a file, invisible characters included.
+    """Returns the `word_ranges` of given words, which may have invisible characters.
 
-    repair: was applied to the line before it was tokenised.
+    repair: the repair that was applied to the line before it was tokenised.
     """
     return word_ranges([_spelling(token, repair) for token in given], words)
 
 
 def _spelling(token: str, repair: Repair | None) -> str:
-    """Returns the letters of a token that the tokeniser sees: none of a soft hyphen, `&` of `&amp;`."""
+    """Returns a token as the tokeniser sees it: without soft hyphens, `&amp;` as `&`."""
     if repair is not None:
         token = repair(token)
     return token if token.isprintable() and " " not in token else "".join(_PLAIN.words(token))
@@ -150,8 +150,8 @@ def _spelling(token: str, repair: Repair | None) -> str:
 def check_links(
     links: Sequence[Link], words: Sequence[int], file: str, number: int, count: LinkWords = "given"
 ) -> None:
-    """Raises InputError for a link to a word that a sentence does not have. words: the number of the source's
-    and of the target's."""
+    """Raises InputError for a link to a word that a sentence does not have. words: the numbers of source and
+    target words."""
     for link in links:
         for side, position, size in zip(("source", "target"), link, words, strict=True):
             if position >= size:
@@ -167,12 +167,12 @@ def check_links(
 
 
 def word_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | None:
-    """Returns for each given word the tokeniser's words that share a character with it, None if that cannot
-    be said.
+    """Returns, for each given word, the range of the tokeniser's words that share a character with it; None
+    if it is unknown.
 
-    A tokeniser moves spaces and leaves the other characters alone, but for their case, so that both sequences
-    spell the same without spaces, and a character's place in that spelling ties them together. Usually a
-    given word is cut; those that it merges share links.
+    A tokeniser changes only spaces and case, so both sequences spell the same text without spaces. Words are
+    matched by character positions in that text. Usually a given word is cut into several; given words that
+    are merged share links.
     """
     if list(given) == list(words):
         return [(number, number + 1) for number in range(len(words))]
@@ -196,8 +196,7 @@ def word_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | Non
 
 
 def character_ranges(text: str, words: Sequence[str]) -> list[Range] | None:
-    """Returns where each of the tokeniser's or the given words stands in its text, or None if that cannot be
-    said."""
+    """Returns the range of characters of each word in the text; None if it is unknown."""
     places = [place for place, letter in enumerate(text) if not letter.isspace()]
     owners = tokeniser_ranges([text[place] for place in places], ["".join(word.split()) for word in words])
     if owners is None:
@@ -210,7 +209,7 @@ def character_ranges(text: str, words: Sequence[str]) -> list[Range] | None:
 
 
 def project(links: Sequence[Link], source: Sequence[Range], target: Sequence[Range]) -> list[Link]:
-    """Turns a link between two given words into links between all the words they became; sorted, each
+    """Converts links between given words to links between all of their tokeniser's words; sorted, each
     once."""
     return sorted(
         {(i, j) for left, right in links for i in range(*source[left]) for j in range(*target[right])}
@@ -218,8 +217,8 @@ def project(links: Sequence[Link], source: Sequence[Range], target: Sequence[Ran
 
 
 def project_back(links: Sequence[Link], source: Sequence[Range], target: Sequence[Range]) -> list[Link]:
-    """Turns links between the tokeniser's words into links between all the given words that share a letter
-    with them."""
+    """Converts links between the tokeniser's words to links between all given words that share a letter with
+    them."""
     sources, targets = _owners(source), _owners(target)
     return sorted(
         {(i, j) for left, right in links for i in sources.get(left, ()) for j in targets.get(right, ())}

@@ -1,16 +1,16 @@
-"""Moses's tokeniser, several times faster than sacremoses and word for word the same.
+"""Moses's tokeniser: the same words as sacremoses, several times faster.
 
-The rules stay in sacremoses. It is asked about one space-separated chunk at a time, and its answer is
-remembered, because most chunks of a corpus were met before. Words in Latin letters with signs around them are
-cut without it: importing it takes half a second, a fifth of what a command needs until its first translation.
-What a chunk becomes depends on its surroundings in four ways only, and they are part of what is remembered:
+sacremoses has the rules. It tokenises one space-separated chunk at a time, and its result is cached, because
+most chunks of a corpus occur again. Latin words with punctuation around them are cut without it: importing it
+takes half a second, a fifth of the time until a command's first translation. The result depends on the
+surroundings of a chunk in only four ways, which are part of the cache key:
 
 - a comma or an apostrophe at its beginning: whether the line begins there;
 - an apostrophe at its end: whether the line ends there;
 - a full stop at its end: whether the next chunk begins with a lowercase letter, a digit, or neither, which is
   the same as no next chunk;
-- an apostrophe at its end and one at the beginning of the next: a rule that has used the space between them
-  for the first cannot see it before the second. Such lines are rare, and sacremoses is given the whole line.
+- an apostrophe at its end and one at the beginning of the next: once a rule has used the space between them
+for the first, it cannot use it for the second. sacremoses tokenises such lines, which are rare, as a whole.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from sacremoses import MosesDetokenizer
 
 LETTERS = "A-Za-zÀ-ÖØ-öø-ž"
-"""Letters of the Latin languages of Europe, as the inside of a character class: to Moses and to Python alike
-letters, small or large."""
+"""Letters of European languages in Latin script, as the inside of a character class. Both Moses and Python
+count them as letters, lowercase or uppercase."""
 LATIN = re.compile(f"[{LETTERS}0-9]")
 SIGNS = frozenset('"#$%&()*+/:;<=>?@[\\]^_{|}~!«»“”„…–—€°')
-"""Signs that are words of their own beside a Latin word."""
+"""Punctuation and symbols that are separate words next to a Latin word."""
 # Between two letters, with its spaces; elsewhere it stands alone.
 _APOSTROPHES = {"en": " '", "fr": "' ", "it": "' "}
 
 
 class SimpleChunks:
-    """Rules that cut a chunk of one word with signs around it. alnum, alpha: the insides of character
+    """Rules that cut a chunk of one word with punctuation around it. alnum, alpha: the insides of character
     classes. sign: a pattern of one character. apostrophe: what replaces an apostrophe between letters.
 
     prefixes: words whose full stop ends no sentence.
@@ -51,8 +51,7 @@ class SimpleChunks:
 
     @classmethod
     def latin(cls, language: str) -> SimpleChunks:
-        """Makes the rules for words in Latin letters, by tables that are read without importing sacremoses's
-        rules."""
+        """Makes the rules for Latin words from tables that are read without importing sacremoses."""
         signs = "".join(map(re.escape, SIGNS))
         return cls(
             f"{LETTERS}0-9", LETTERS, f"[{signs}]", _APOSTROPHES.get(language, " ' "), prefixes(language)
@@ -63,7 +62,7 @@ class SimpleChunks:
         if SIGNS.issuperset(key):
             return tuple(key)
         found = self._form.fullmatch(key)
-        if not found or "DOTMULTI" in key:  # sacremoses's own sign for several full stops
+        if not found or "DOTMULTI" in key:  # sacremoses's own mark for several full stops
             return ()
         opening, word, mark, closing, last, following = found.groups()
         words = word.replace("'", self._apostrophe).split(" ")
@@ -81,11 +80,11 @@ def prefixes(language: str) -> frozenset[str]:
     """Returns Moses's list of a language: words whose full stop ends no sentence, some of them before numbers
     only.
 
-    sacremoses keeps the lists in a module that imports nothing. It is run by itself; without it they come
-    from sacremoses as a whole.
+    sacremoses has the lists in a module that imports nothing, which is run alone. If that module is missing,
+    all of sacremoses is imported.
     """
     files = _prefix_files()
-    if files is None or len(language) > 3:  # a name and not a code: sacremoses knows some
+    if files is None or len(language) > 3:  # a language name instead of a code: sacremoses knows some
         from sacremoses.corpus import NonbreakingPrefixes
 
         every = list(NonbreakingPrefixes().words(language))
@@ -100,7 +99,7 @@ def prefixes(language: str) -> frozenset[str]:
 
 
 def _prefix_files() -> dict[str, str] | None:
-    """Returns the text of each list by its name; None if this sacremoses keeps them elsewhere."""
+    """Returns the text of each list by its name; None if this version of sacremoses has them elsewhere."""
     found = find_spec("sacremoses")
     file = Path(found.origin).with_name("_data_nonbreaking_prefixes.py") if found and found.origin else None
     return runpy.run_path(str(file))["NONBREAKING_PREFIXES"] if file and file.exists() else None
@@ -114,7 +113,7 @@ class MosesReference:
         from sacremoses import MosesTokenizer
 
         self._rules = rules = MosesTokenizer(language)
-        # Its sets of letters are made once, where the original makes one of 130,000 at every full stop.
+        # The sets of letters are made once; the original makes one of 130,000 letters at every full stop.
         self.islower = rules.islower = frozenset(rules.IsLower).issuperset
         letters = frozenset(rules.IsAlpha)
         rules.isanyalpha = lambda text: not letters.isdisjoint(text)
@@ -129,7 +128,7 @@ class MosesReference:
 
 
 def ranges(characters: str) -> list[int]:
-    """Returns the code points of a set as the first and the last of each run of neighbours."""
+    """Returns the code points of a set as runs: first, last, first, last, …"""
     ends: list[int] = []
     for code in sorted(set(map(ord, characters))):
         if ends and code == ends[-1] + 1:
@@ -140,21 +139,21 @@ def ranges(characters: str) -> list[int]:
 
 
 def as_ranges(characters: str) -> str:
-    """Returns a set of letters and digits as the inside of a character class, `a-z` and not all of them: a
-    regular expression is made of it in a hundredth of the time."""
+    """Returns a set of letters and digits as ranges for a character class, such as `a-z`. The regular
+    expression compiles in a hundredth of the time."""
     ends = map(chr, ranges(characters))
     return "".join(f"{first}-{last}" for first, last in zip(ends, ends, strict=True))
 
 
 _REMEMBERED = 1 << 17  # chunks; some 25 MB
-_LONGEST = 40  # characters of a chunk that may be met again
-# Stands for the chunks on either side; a capital, so that a full stop before it ends a sentence.
+_LONGEST = 40  # characters of a cached chunk
+# Stands for the neighbouring chunks. It is a capital, so that a full stop before it ends a sentence.
 _BESIDE = "A"
 
 
 class FastMoses:
-    """The tokeniser of one language; a language that Moses does not know is cut by its general rules, as in
-    sacremoses."""
+    """The tokeniser of one language. For a language that Moses does not know, it uses the general rules, as
+    sacremoses does."""
 
     def __init__(self, language: str) -> None:
         self.language, self.latin = language, SimpleChunks.latin(language)
@@ -166,8 +165,8 @@ class FastMoses:
         return MosesReference(self.language)
 
     def words(self, line: str) -> list[str]:
-        """Returns the words of a line in which the space is the only kind of white space, as sacremoses gives
-        them without escaping."""
+        """Returns the words of a line, as sacremoses gives them without escaping. The line may have no white
+        space but spaces."""
         chunks = line.split()
         if not chunks:
             return []
@@ -185,11 +184,11 @@ class FastMoses:
 
 
 class _Memory(dict[str, tuple[str, ...]]):
-    """Chunk → its words. A key is a chunk with what of its surroundings matters.
+    """Cache: chunk → its words. A key is a chunk and the relevant surroundings.
 
     A space before the chunk: the line begins with it. A space after it: the line ends with it. A space and
-    `a` or `0` after it: the next chunk begins with a lowercase letter or a digit. The memory is emptied when
-    it is full; the frequent chunks are back at once.
+    `a` or `0` after it: the next chunk begins with a lowercase letter or a digit. The cache is emptied when
+    it is full; frequent chunks soon return.
     """
 
     def __init__(self, rules: FastMoses) -> None:
@@ -216,8 +215,7 @@ class _Memory(dict[str, tuple[str, ...]]):
 
 
 class _Following(dict[str, str]):
-    """First character of a chunk → what a key says of it, if a full stop comes before. At most as many
-    entries as there are characters."""
+    """First character of a chunk → its part of the key of the chunk before, if that ends in a full stop."""
 
     def __init__(self, rules: FastMoses) -> None:
         super().__init__()
@@ -243,7 +241,7 @@ class Detokeniser:
         self.language = language
         word = _FORMS.get(language, _WORD)
         self._plain = None if language in _OWN_RULES else re.compile(f"(?:(?:{word}|[.,]+|[?!:;%()]) )*")
-        french = language == "fr"  # its signs have a space before them
+        french = language == "fr"  # French punctuation has a space before it
         self._to_the_left = re.compile(r" ([.,]+|\))(?= )" if french else r" ([.,]+|[)?!:;%])(?= )")
         self._to_the_right = re.compile(r"\( (?![?!:;%])" if french else r"\( ")
 

@@ -1,4 +1,4 @@
-"""Moses n-best lists, `id ||| hypothesis ||| features ||| score`, read and put in a model's order."""
+"""Reads Moses n-best lists, `id ||| hypothesis ||| features ||| score`, and reranks them by a model."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SEPARATOR = " ||| "
 
 @dataclass(frozen=True, slots=True)
 class NbestEntry:
-    """One line of an n-best list. sentence: 0-based line of the source. rest: features and scores of whoever
-    made the list."""
+    """One line of an n-best list. sentence: 0-based line of the source. rest: features and scores of the
+    system that made the list."""
 
     sentence: int
     text: str
@@ -29,8 +29,8 @@ def is_nbest(line: str) -> bool:
 
 
 def parse_nbest(lines: Iterable[str], sentences: int, file: str | Path) -> Iterator[NbestEntry]:
-    """Yields the candidates, whose numbers must rise and name one of the `sentences` source lines. Raises
-    InputError with the line."""
+    """Yields the candidates. Raises InputError, with the line, unless the sentence numbers ascend and are
+    below `sentences`."""
     before = -1
     for number, line in enumerate(lines, 1):
         if not is_nbest(line):
@@ -69,7 +69,7 @@ def rerank(
     """Yields the list again, each sentence's candidates by falling score: `id ||| hypothesis ||| features
     rnnsearch= s ||| s`.
 
-    score: gives log p(y | x) of pairs of a source line and a translation.
+    score: function from pairs (source line, translation) to log p(y | x).
     """
     for sentence, group in groupby(candidates, key=lambda candidate: candidate.sentence):
         mine = list(group)

@@ -1,4 +1,4 @@
-"""Subwords, by sentencepiece: an open vocabulary in place of the shortlist."""
+"""Subwords by sentencepiece: an open vocabulary instead of a shortlist."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Subwords:
 
     @classmethod
     def train(cls, counts: Mapping[str, int], kind: Literal["unigram", "bpe"], size: int) -> Subwords:
-        """Trains on words and their frequencies; the result depends on nothing but the arguments.
+        """Trains on words and their frequencies; the result depends only on the arguments.
 
-        No subword crosses a word boundary, so that word frequencies are enough, and a corpus of any size fits
-        into memory: bpe counts every word as often as it occurs; unigram, which looks for subwords in running
-        text, reads at most a few million words, an even share of each. size: number of subwords wanted; a
-        small corpus may give fewer. Raises InputError if there are no words, or too few to train on.
+        No subword crosses a word boundary, so word frequencies are enough, and a corpus of any size fits in
+        memory. bpe uses the frequencies directly. unigram needs running text, so it reads at most a few
+        million words, the same share of each. size: number of subwords wanted; a small corpus may give fewer.
+        Raises InputError if there are no words, or too few to train on.
         """
         return cls(_train(counts, kind, size))
 
@@ -80,8 +80,8 @@ class Subwords:
     def split_each(self, words: Sequence[str]) -> list[list[str]]:
         """Returns the subwords of each word, at least one; they do not depend on the other words.
 
-        Raises InputError if the model, damaged or somebody else's, marks another subword than a word's first.
-        """
+        Raises InputError if the model (damaged or foreign) marks a subword other than the first as a word
+        start."""
         unmet = [word for word in dict.fromkeys(words) if word not in self._cache]
         if len(self._cache) + len(unmet) > _CACHED:
             self._cache = {}
@@ -94,9 +94,9 @@ class Subwords:
     def join(self, subwords: Sequence[str]) -> tuple[list[str], list[int]]:
         """Joins subwords to words: (words, word_of), where subword k became a part of words[word_of[k]].
 
-        Takes any sequence, as a model may write any: a first subword without a word start begins a word all
-        the same, and a bare word start belongs to the word after it. No word is empty unless nothing but word
-        starts were given.
+        Accepts any sequence, since a model may write any. A first subword without a word start also begins a
+        word; a word start alone belongs to the next word. No word is empty unless the input has only word
+        starts.
         """
         words: list[str] = []
         word_of: list[int] = []
@@ -154,16 +154,16 @@ def _train(counts: Mapping[str, int], kind: str, size: int) -> bytes:
             input_format="tsv" if kind == "bpe" else "text",
             model_writer=model,
             model_type=kind,
-            vocab_size=size + 1,  # and its unknown symbol, which cannot be left out
+            vocab_size=size + 1,  # + 1 for its unknown symbol, which is mandatory
             hard_vocab_limit=False,
             unk_id=0,
             bos_id=-1,
             eos_id=-1,
             pad_id=-1,
-            normalization_rule_name="identity",  # a subword must spell the word as it stands
-            # one unknown character in some 700 sentences, and no subword for every stray character
+            normalization_rule_name="identity",  # a subword must not change the spelling
+            # one unknown character in some 700 sentences, but no subwords for stray characters
             character_coverage=0.99999,
-            num_threads=1,  # sums in one order: the same text gives the same model
+            num_threads=1,  # one summation order: the same text gives the same model
             minloglevel=2,
         )
     except RuntimeError as error:
@@ -179,8 +179,8 @@ def _frequencies(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _running_text(counts: Mapping[str, int]) -> Iterator[str]:
-    """Yields lines of words in random order, each as often as it occurs, or every n-th occurrence if that is
-    too much."""
+    """Yields lines of words in random order, each as often as it occurs, or only every n-th occurrence if
+    there are too many."""
     ordered = _ordered(counts)
     words, before = [word for word, _ in ordered], np.cumsum([0, *(count for _, count in ordered)])
     every = max(1, -(-int(before[-1]) // _RUNNING_WORDS))
@@ -191,7 +191,7 @@ def _running_text(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _ordered(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Returns words as they are spelt, the frequent first: in an order that does not depend on that of the
+    """Returns (spelling, frequency), most frequent first. The order does not depend on the order of the
     text."""
     return [
         (_spelt(word), count)

@@ -1,4 +1,4 @@
-"""The shortlist of one language (Sec. 4.1), words to ids and back, and a set of words in a few bits each."""
+"""The shortlist of one language (Sec. 4.1), which maps words to ids and back; and a Bloom filter of words."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.parsing import read_bytes, reading
 
 EOS = 0
-"""Id of the end of sentence, in both languages; it pads batches too, where only lengths tell it from the real
-one."""
+"""Id of the end of sentence in both languages. Batches are padded with it too; only lengths distinguish the
+two."""
 UNK = 1
 """Id of every word outside the shortlist."""
 
@@ -23,7 +23,7 @@ SPECIALS = ("</s>", "<unk>")
 class Vocabulary:
     """Words in the order of their ids; ids 0 and 1 are the end of sentence and the unknown word.
 
-    words: without the two specials. One that is spelt like a special is left out: text never means them.
+    words: without the two specials. A word spelt like a special is left out: in text, it is not meant as one.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -71,11 +71,11 @@ class Vocabulary:
         path.write_bytes("".join(f"{word}\n" for word in self._words).encode("utf-8"))
 
     def __len__(self) -> int:
-        """Counts the words, the specials included: K."""
+        """Returns the number of words, with the specials: K."""
         return len(self._words)
 
     def __contains__(self, word: object) -> bool:
-        """Returns True if the word has an id of its own; the specials are no words of the text."""
+        """Tells whether the word has an id of its own. The specials do not count as words."""
         return word in self._ids
 
     def __eq__(self, other: object) -> bool:
@@ -103,9 +103,9 @@ _MASK = 0xFFFFFFFF
 
 
 class WordFilter:
-    """A Bloom filter: `word in words` is True for each of its words, and for some 0.1 % of all others.
+    """A Bloom filter: `word in words` is True for all of its words, and for some 0.1 % of other words.
 
-    bits: (bytes,) uint8. page/engine/faithful.js asks the same bytes with the same hashes.
+    bits: (bytes,) uint8. page/engine/faithful.js reads the same bytes with the same hashes.
     """
 
     def __init__(self, bits: NDArray[np.uint8]) -> None:
@@ -118,7 +118,7 @@ class WordFilter:
         return cls(np.zeros(max(1, len(distinct) * BITS_PER_WORD // 8), dtype=np.uint8)).with_words(distinct)
 
     def with_words(self, words: Iterable[str]) -> WordFilter:
-        """Returns a filter of as many bits that holds these words, too."""
+        """Returns a filter of the same size with these words added."""
         bits = self.bits.copy()
         places = np.fromiter((place for word in words for place in self._places(word)), dtype=np.int64)
         np.bitwise_or.at(bits, places >> 3, (1 << (places & 7)).astype(np.uint8))
@@ -148,7 +148,7 @@ class WordFilter:
 
 
 def _hashed(data: bytes, seed: int) -> int:
-    """Returns FNV-1a of the bytes in 32 bits, mixed as MurmurHash3 ends."""
+    """Returns the 32-bit FNV-1a hash of the bytes, finalised as in MurmurHash3."""
     value = seed
     for byte in data:
         value = (value ^ byte) * 0x01000193 & _MASK

@@ -1,5 +1,5 @@
-"""Adadelta (Zeiler 2012, Algorithm 1) in one pass over memory; of an embedding it updates only the rows that
-a batch has touched."""
+"""Adadelta (Zeiler 2012, Algorithm 1) in one pass over memory. In an embedding, it updates only the rows that
+a batch uses."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 CHUNK = 1 << 15
-"""Elements that each thread processes at a time, so that they are still in the cache when the next step needs
-them."""
+"""Number of elements that each thread processes at a time: few enough to stay in the cache."""
 
 ROWS_TOGETHER = 64
-"""Rows of a sparse gradient are processed in multiples of this number: then vector instructions treat each
-row alike, whatever the size of a chunk."""
+"""Rows of a sparse gradient are processed in multiples of this number, so that the rounding of a row does not
+depend on the size of a chunk."""
 
 
 class Adadelta(torch.optim.Optimizer):
     """E[g²] ← ρ E[g²] + (1 − ρ) g²; Δx = −√(E[Δx²] + ε) / √(E[g²] + ε) · g; E[Δx²] ← ρ E[Δx²] + (1 − ρ) Δx²;
     x ← x + lr · Δx.
 
-    A row that a sparse gradient leaves out has g = 0: its x stays, and both averages only shrink by ρ. They
-    are shrunk by ρ^k when the row is touched again, k updates later, which is the same.
+    A row that is not in a sparse gradient has g = 0: x does not change, and both averages are multiplied by
+    ρ. This is done only when the row is next used, k updates later, as one product with ρ^k.
 
-    state: square_avg and acc_delta, like the parameter. For sparse gradients also the updates so far, and per
-    row the last update that touched it (`step`). `match_gradients` turns one form into the other.
+    state: square_avg and acc_delta, like the parameter. For sparse gradients, also the number of updates, and
+    the last update of each row (`step`). `match_gradients` turns one form into the other.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class Adadelta(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Moves every parameter that has a gradient. Raises ValueError for weight decay of one with a sparse
+        """Updates every parameter that has a gradient. Raises ValueError for weight decay with a sparse
         gradient."""
         for group in self.param_groups:
             for parameter in group["params"]:
@@ -64,9 +63,9 @@ class Adadelta(torch.optim.Optimizer):
     def match_gradients(self, sparse: Collection[nn.Parameter]) -> None:
         """Converts every state to the form that later gradients need, whichever form it was saved in.
 
-        sparse: the parameters whose gradients will be sparse. From rows to whole averages, each row is
-        multiplied by ρ^k for the k updates that it missed. From whole averages to rows, updates are counted
-        from now on. Only ρ^k is rounded.
+        sparse: the parameters whose gradients will be sparse. To become dense, each row is multiplied by ρ^k
+        for the k updates that it missed. To become sparse, updates are counted from now on. Only the products
+        with ρ^k are rounded.
         """
         for group in self.param_groups:
             for parameter in group["params"]:
@@ -105,7 +104,7 @@ def _step_rows(parameter: nn.Parameter, state: dict[str, Tensor], group: dict[st
     gradient = parameter.grad.coalesce()
     rows_of_chunk = (
         CHUNK * torch.get_num_threads() // math.prod(parameter.shape[1:])
-    )  # sparse gradients are a CPU's
+    )  # gradients are sparse only on a CPU
     at_once = max(ROWS_TOGETHER, rows_of_chunk - rows_of_chunk % ROWS_TOGETHER)
     for rows, g in zip(gradient.indices()[0].split(at_once), gradient.values().split(at_once), strict=True):
         past = _decay((now - 1 - state["step"][rows]).to(g.dtype), g, group)
@@ -122,7 +121,7 @@ def _count_updates(parameter: nn.Parameter, state: dict[str, Tensor]) -> None:
 def _decay(
     missed: Float[Tensor, " rows"], average: Float[Tensor, "rows ..."], group: dict[str, Any]
 ) -> Float[Tensor, "rows ..."]:
-    """Returns ρ^(updates missed) of each row, in a shape to multiply the average with."""
+    """Returns ρ^(missed updates) of each row, in a shape that broadcasts to the average."""
     return torch.pow(group["rho"], missed).view(-1, *[1] * (average.dim() - 1))
 
 
@@ -132,7 +131,7 @@ def _change(
     delta: Float[Tensor, "*shape"],
     group: dict[str, Any],
 ) -> Float[Tensor, "*shape"]:
-    """Returns lr · Δx. Brings E[g²] and E[Δx²] from the update before to this one, in place."""
+    """Returns lr · Δx. Updates E[g²] and E[Δx²] in place."""
     rho, epsilon = float(group["rho"]), float(group["eps"])
     square.mul_(rho).addcmul_(g, g, value=1 - rho)
     change = (delta + epsilon).div_(square + epsilon).sqrt_().mul_(g).neg_()

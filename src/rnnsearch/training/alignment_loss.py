@@ -1,9 +1,9 @@
 """Training with known alignments (the proposal, part 1): a loss that pulls α_i towards them, and contexts
-that are made of them.
+that are computed from them.
 
-a_ij is the known alignment of target word i (`text/store/batches.py:known_alignment`), its row summing to 1,
-α_ij the network's (Eq. 6). The losses are those that Liu et al. 2016 (Neural Machine Translation with
-Supervised Attention) compare; Marian's guided alignment is the first of them (Chen et al. 2016).
+a_ij is the known alignment of target word i (`text/store/batches.py:known_alignment`), whose rows sum to 1.
+α_ij is the network's alignment (Eq. 6). The losses are those that Liu et al. 2016 (Neural Machine Translation
+with Supervised Attention) compare; Marian's guided alignment is the first of them (Chen et al. 2016).
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ RowLosses = Float[Tensor, "*rows"]
 
 
 class AlignmentLoss(NamedTuple):
-    """loss: summed over the linked rows. rows: how many there are."""
+    """loss: summed over the linked rows. rows: number of linked rows."""
 
     loss: Float[Tensor, ""]
     rows: Int[Tensor, ""]
 
 
 def cross_entropy(weights: Rows, known: Rows) -> RowLosses:
-    """Returns −Σ_j a_ij log α_ij of each row. It is least, ln k, where α is the k links' shares."""
+    """Returns −Σ_j a_ij log α_ij of each row. Its minimum, ln k, is reached if α is 1/k at each of the k
+    links."""
     return -(known * _log(weights)).sum(-1)
 
 
@@ -40,8 +41,8 @@ def squared_error(weights: Rows, known: Rows) -> RowLosses:
 
 
 def product(weights: Rows, known: Rows) -> RowLosses:
-    """Returns −log Σ_j a_ij α_ij of each row. It is least, ln k, where all of α lies on the k links, however
-    it is spread over them."""
+    """Returns −log Σ_j a_ij α_ij of each row. Its minimum, ln k, is reached if all of α is on the k links,
+    with any distribution over them."""
     return -_log((known * weights).sum(-1))
 
 
@@ -76,10 +77,11 @@ def alignment_weight(settings: TrainingSettings, update: int) -> float:
 def forced(
     known: Float[Tensor, "batch target source"], settings: TrainingSettings, drawn: Float[Tensor, " batch"]
 ) -> Float[Tensor, "batch target source"] | None:
-    """Returns the rows that replace α in the contexts of this batch: none, all, or those of some sentences.
+    """Returns the rows that replace α in the contexts of this batch: none, all, or the rows of some
+    sentences.
 
-    drawn: a number from [0, 1) for each sentence. A sentence uses its links whole or not at all, so that what
-    is left to the network's own α is the very computation that search will do.
+    drawn: a number from [0, 1) for each sentence. A sentence uses all of its links or none, so that sentences
+    without are computed exactly as in search.
     """
     match settings.alignment_forcing:
         case "none":
@@ -97,6 +99,6 @@ def needs_links(settings: TrainingSettings) -> bool:
 
 
 def _log(share: Tensor) -> Tensor:
-    """Returns log; where the softmax has come to 0, that of the smallest normal number, without a
+    """Returns the logarithm. Where the softmax is 0, it is that of the smallest normal number, without a
     gradient."""
     return share.clamp(min=torch.finfo(share.dtype).tiny).log()

@@ -1,4 +1,4 @@
-"""How a training begins: in a new folder, where it was, or with the weights of another run."""
+"""The start of training: in a new folder, resumed, or with the weights of another run."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ MAY_CHANGE = {
     *("max_updates", "max_epochs", "max_minutes", "patience", "samples", "save_every", "exchange_timeout"),
     *("processes", "threads", "device"),
 }
-"""Training settings that may differ when a run is resumed. The first row decides only when training ends and
-what is shown or saved. The second computes the same update with sums in another order, so with other
-rounding; other processes and another kind of device also draw other random numbers for dropout.
+"""Training settings that may differ when a run is resumed. Those in the first row affect only when training
+ends, and what is shown or saved. Those in the second row change the rounding of updates; the number of
+processes and the device also change dropout masks.
 """
 OF_IDS = ("source_language", "target_language", "tokeniser", "lowercase", "subwords")
-"""Settings of data that decide, with the vocabularies, which ids a line becomes."""
+"""Data settings that, with the vocabularies, determine the ids of a line."""
 
 
 class Task(NamedTuple):
-    """A training to do, into the run's folder `path`.
+    """A training to run in the folder `path`.
 
-    resume: go on with the run there, if there is one. begin_from: a run or model with whose weights training
-    begins; "" for new weights. resume_hint: told after Ctrl-C.
+    resume: continue the run there, if there is one. begin_from: a run or model whose weights training begins
+    with; "" for new weights. resume_hint: shown after Ctrl-C.
     """
 
     settings: Settings
@@ -56,7 +56,7 @@ class Task(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """A training that has begun; `progress` says where it stands."""
+    """A training that has begun, and its progress."""
 
     run: Run
     order: BatchOrder
@@ -66,8 +66,8 @@ class Begun(NamedTuple):
 
 @contextmanager
 def begun(task: Task, corpus: Corpus, processes: Processes) -> Iterator[Begun]:
-    """Opens or makes the run, whose folder stays locked meanwhile by the first process, the only one that
-    writes there. Raises InputError for settings, datasets, runs or weights that do not fit."""
+    """Opens or makes the run. The first process, which alone writes to the folder, locks it meanwhile. Raises
+    InputError for settings, datasets, runs or weights that do not match."""
     with ExitStack() as held:
         if processes.is_first:
             if not task.resume:  # before the lock: an existing run is an error even while it is used
@@ -95,16 +95,18 @@ def begun(task: Task, corpus: Corpus, processes: Processes) -> Iterator[Begun]:
             run = Run.create(task.path, own, corpus.source, corpus.target)
         if saved:
             progress = restored(run, trainer, progress)
-        elif weights is not None and processes.is_first:  # a run that is killed now keeps them
+        elif (
+            weights is not None and processes.is_first
+        ):  # saved, in case the run is killed before its first checkpoint
             save_checkpoint(run.checkpoint_path, trainer, progress)
         yield Begun(run, order, trainer, progress)
 
 
 @contextmanager
 def run_lock(path: Path) -> Iterator[None]:
-    """Keeps other trainings out of the folder, and removes the half-written files of one that was killed.
+    """Locks the folder against other trainings, and removes incomplete files of a killed training.
 
-    Raises InputError if another training is at work in it, or if it cannot be written.
+    Raises InputError if another training uses it, or if it cannot be written.
     """
     if path.exists() and not path.is_dir():
         raise InputError("is a file, not a folder", file=path, remedy="name another folder for --out")
@@ -117,8 +119,8 @@ def run_lock(path: Path) -> Iterator[None]:
 
 
 def open_run(settings: Settings, corpus: Corpus, path: Path) -> Run:
-    """Returns the run to resume, under the given settings. Raises InputError where these differ from its own
-    in more than MAY_CHANGE."""
+    """Returns the run to resume, with the given settings. Raises InputError if these differ from the run's in
+    more than MAY_CHANGE."""
     run = Run.open(path)
     wanted = settings.model_copy(update={"data": corpus.settings})
     new = by_name(wanted)
@@ -133,15 +135,15 @@ def open_run(settings: Settings, corpus: Corpus, path: Path) -> Run:
 
 
 def other_vocabulary(run: Run, other: Run | Corpus) -> str:
-    """Returns a side whose words or subwords differ; "" if there is none."""
+    """Returns the first side whose words or subwords differ; "" if there is none."""
     return next(
         (side for side in SIDES if getattr(run, side).vocabulary != getattr(other, side).vocabulary), ""
     )
 
 
 def weights_of(name: str, run: Run) -> dict[str, Tensor]:
-    """Returns the weights of another run or model, those in int8 as float32. Raises InputError unless it has
-    the network and the vocabularies of `run`."""
+    """Returns the weights of another run or model; int8 becomes float32. Raises InputError unless its network
+    and vocabularies are those of `run`."""
     base = Run.open(name)
     ours, theirs = (network_of(one.settings.model) for one in (run, base))
     if other := {key: value for key, value in theirs.items() if value != ours[key]}:
@@ -161,7 +163,7 @@ def weights_of(name: str, run: Run) -> dict[str, Tensor]:
 
 
 def network_of(model: ModelSettings) -> dict[str, object]:
-    """Returns the settings that decide which network this is; initial weights are none of them."""
+    """Returns the settings that define the network, without those of initial weights."""
     settings = model.model_copy(update={"encoder_size": model.encoder_size or model.hidden_size})
     return settings.model_dump(exclude={"initialisation"})
 
@@ -183,8 +185,8 @@ def make_trainer(
 
 
 def restored(run: Run, trainer: Trainer, wanted: TrainingProgress) -> TrainingProgress:
-    """Gives the trainer of every process what the run's checkpoint holds. Returns its progress. Raises
-    InputError unless it agrees with `wanted` on the dataset and on where the run began."""
+    """Loads the run's checkpoint into the trainer of every process, and returns its progress. Raises
+    InputError unless the dataset and the initial weights are those of `wanted`."""
     progress = load_checkpoint(run.checkpoint_path, trainer, trainer.processes.from_first)
     if progress.corpus_pairs != wanted.corpus_pairs:
         what = f"was trained on {progress.corpus_pairs} pairs, not on these {wanted.corpus_pairs}"
@@ -196,7 +198,7 @@ def restored(run: Run, trainer: Trainer, wanted: TrainingProgress) -> TrainingPr
 
 
 def may_be_slow(training: TrainingSettings) -> bool:
-    """Returns whether training multiplies in bfloat16 on a CPU that is not known to be faster with it."""
+    """Tells whether training uses bfloat16 on a CPU that may be slower with it."""
     in_bfloat16 = training.kernels and training.precision == "bfloat16"
     cpu = torch.device("cpu")
     return in_bfloat16 and training.device == cpu.type and fastest_precision(cpu) == "float32"
@@ -211,8 +213,8 @@ def check_links(corpus: Corpus, training: TrainingSettings) -> None:
 
 
 def check_fixed_alignment(model: ModelSettings) -> None:
-    """Raises InputError for a new network whose `fixed` context is no last state of a forward encoder; runs
-    that exist go on."""
+    """Raises InputError for a new network with `fixed` alignment and an encoder other than `forward`.
+    Existing runs may continue."""
     if model.alignment == "fixed" and model.encoder in ENCODERS and model.encoder != "forward":
         what = (
             'model.alignment = "fixed" makes RNNencdec of a forward encoder only, and model.encoder = '

@@ -1,4 +1,5 @@
-"""All that resuming needs, in one file: weights, optimiser, average, random state and progress."""
+"""Checkpoints: one file with weights, optimiser, average, random state and progress, from which training
+resumes."""
 
 from __future__ import annotations
 
@@ -26,28 +27,28 @@ Saved = tuple[dict[str, Tensor], dict[str, Any]]
 
 @dataclass
 class TrainingProgress:
-    """Where a training stands. Everything is counted, nothing is sampled: it is the same after resuming."""
+    """The progress of a training. All fields are exact counts, which are the same after resuming."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # for `checked_progress`
 
     corpus_pairs: Count = 0
     begun_from: str = ""
-    """The run or model whose weights were the first ones; "" for new weights."""
+    """The run or model that gave the initial weights; "" for new weights."""
     threads: Count = 0
-    """CPU threads of the last session; 0 if nobody has written them down."""
+    """CPU threads of the last session; 0 if unknown."""
     update: Count = 0
     epochs: Amount = 0.0
-    """Passes over the corpus, with the begun one's part."""
+    """Passes over the corpus, with the fraction of the current one."""
     epoch: Count = 0
     batch: Count = 0
-    """Batches of this epoch that are done."""
+    """Finished batches of this epoch."""
     pairs: Count = 0
     target_tokens: Count = 0
-    """With the ends of sentences, over all updates."""
+    """Target tokens of all updates, with the ends of sentences."""
     seconds: Amount = 0.0
     """Training time of all sessions, validation included."""
     skipped: Count = 0
-    """Updates skipped for a non-finite gradient, in all."""
+    """Number of updates skipped for a non-finite gradient."""
     skipped_in_a_row: Count = 0
     best_score: float | None = None
     best_update: Count = 0
@@ -55,20 +56,20 @@ class TrainingProgress:
     """The update whose weights are better but could not be saved; 0 if there is none."""
     validations_since_best: Count = 0
     finished: str = ""
-    """Why training ended, if it did."""
+    """The reason why training ended; "" if it did not."""
     nll_sum: float = 0.0
     nll_pairs: Count = 0
     nll_tokens: Count = 0
     """Training NLL since the last validation."""
     alignment_sum: float = 0.0
     linked_rows: Count = 0
-    """Alignment loss since the last validation, and the target positions with word links that it is summed
-    over."""
+    """Alignment loss since the last validation, and the number of target positions with word links in that
+    sum."""
     validations: list[dict[str, int | float]] = field(default_factory=list)
-    """A row for each, with at least `update`."""
+    """One row for each validation, with at least `update`."""
 
     def count(self, update: Update, position: Position, batches: int) -> None:
-        """Counts an update. position: after it. batches: of an epoch."""
+        """Counts an update. position: the position after it. batches: number of batches in an epoch."""
         self.update += 1
         self.epoch, self.batch = position
         self.epochs = position.epoch + position.batch / batches
@@ -84,7 +85,7 @@ class TrainingProgress:
             self.linked_rows += update.linked_rows
 
     def since_last_validation(self) -> dict[str, float]:
-        """Returns the row of a validation that is made now, but for what it finds, and counts anew."""
+        """Returns the row for a validation now, without its results, and resets the counts."""
         row: dict[str, float] = {
             "update": self.update,
             "epochs": self.epochs,
@@ -100,14 +101,12 @@ class TrainingProgress:
 
 
 def read_progress(path: Path) -> TrainingProgress:
-    """Reads where the training stands that wrote this checkpoint, and no tensor. Raises InputError if it is
-    missing or damaged."""
+    """Reads only the progress from a checkpoint. Raises InputError if the file is missing or damaged."""
     return checked_progress(load_notes(path, "train it first, or wait for its first checkpoint"), path)
 
 
 def checked_progress(notes: dict[str, Any], path: Path) -> TrainingProgress:
-    """Returns what a checkpoint's notes say. Raises InputError for anything that a training would not have
-    written."""
+    """Returns the progress in a checkpoint's notes. Raises InputError if no training can have written it."""
     try:
         progress = TypeAdapter(TrainingProgress).validate_python(notes.get("progress"))
     except ValidationError as error:
@@ -123,8 +122,8 @@ def checked_progress(notes: dict[str, Any], path: Path) -> TrainingProgress:
 
 
 def save_checkpoint(path: Path, trainer: Trainer, progress: TrainingProgress) -> None:
-    """Writes the state whole or not at all. Raises OSError if the disk is full; the previous checkpoint is
-    then still there."""
+    """Writes the state completely or not at all. Raises OSError if the disk is full; the previous checkpoint
+    then remains."""
     optimiser = trainer.optimiser
     state = optimiser.state_dict()["state"]
     parts = {
@@ -133,9 +132,11 @@ def save_checkpoint(path: Path, trainer: Trainer, progress: TrainingProgress) ->
         "random": {"cpu": torch.get_rng_state()},
     }
     device = trainer.parameters[0].device
-    if device.type == "cuda":  # otherwise nothing is drawn there, and asking would start the driver
+    if (
+        device.type == "cuda"
+    ):  # otherwise no random state is used there, and reading it would start the driver
         parts["random"]["cuda"] = torch.cuda.get_rng_state(device)
-    # Parameters that no loss depends on: the optimiser has updated others without them.
+    # Parameters that no loss depends on have no optimiser state.
     without = [index for index in range(len(trainer.parameters)) if index not in state]
     stateless = without if state and SLOTS[type(optimiser).__name__.lower()] else []
     tensors = {f"{part}.{name}": tensor for part, named in parts.items() for name, tensor in named.items()}
@@ -143,7 +144,7 @@ def save_checkpoint(path: Path, trainer: Trainer, progress: TrainingProgress) ->
 
 
 def weights_of_trainer(trainer: Trainer) -> dict[str, dict[str, Tensor]]:
-    """Returns the tensors of the network and of its average, by these words and their names."""
+    """Returns the tensors of the network and of its average: {"network" or "average": {name: tensor}}."""
     average = {} if trainer.average is None else trainer.average.weights
     return {"network": trainer.network.state_dict(), "average": average}
 
@@ -151,8 +152,8 @@ def weights_of_trainer(trainer: Trainer) -> dict[str, dict[str, Tensor]]:
 def load_checkpoint(
     path: Path, trainer: Trainer, read: Callable[[Callable[[], Saved]], Saved] = lambda load: load()
 ) -> TrainingProgress:
-    """Puts the state back where `save_checkpoint` took it from. Raises InputError if the file is missing,
-    damaged or of other settings. read: gives every process what the first one loads."""
+    """Restores the state that `save_checkpoint` wrote. Raises InputError if the file is missing, damaged or
+    of other settings. read: loads the file in the first process and passes it to all."""
     hint = "nothing to resume from: start again without --resume, in another folder"
     tensors, notes = read(lambda: load_tensors(path, hint))
     progress = checked_progress(notes, path)
@@ -188,9 +189,9 @@ def load_checkpoint(
 
 
 def check_state(found: dict[str, Tensor], optimiser: torch.optim.Optimizer, without: Collection[int]) -> None:
-    """Raises InputError unless this is what the optimiser remembers of its parameters after an update.
+    """Raises InputError unless this is a valid state of the optimiser after an update.
 
-    found: by "<number of the parameter>.<slot>". without: parameters of which it may remember nothing.
+    found: "<number of the parameter>.<slot>" → tensor. without: parameters that may have no state.
     """
     name, expected = type(optimiser).__name__, {}
     slots, sparse = SLOTS[name.lower()], SPARSE_SLOTS.get(name.lower(), {})

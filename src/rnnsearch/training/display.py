@@ -1,4 +1,4 @@
-"""What a person sees of a training: one live line on a terminal, a line now and then in a file."""
+"""Displays the progress of training: one live line on a terminal, or occasional lines in a file."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from rnnsearch.system.progress import LastingStream, is_quiet
 PLAIN_INTERVAL = 30.0
 """Seconds between progress lines where there is no terminal."""
 WIDE = 100
-"""Columns of a terminal that has room for a bar beside the numbers."""
+"""Minimum terminal width for a progress bar next to the numbers."""
 BAR = 20
 LEFT_OVER = 600.0
-"""The time left is estimated from the speed of the last so many seconds: other programs on the machine start
-and end."""
+"""The time left is estimated from the speed in the last so many seconds, because other programs change it."""
 
 
 class Display:
     """The progress of a training, on stderr or another `stream`.
 
-    quiet: show nothing; by default as `--quiet` says.
+    quiet: show nothing; the default follows `--quiet`.
     """
 
     def __init__(self, stream: TextIO | None = None, quiet: bool | None = None) -> None:
         quiet = is_quiet() if quiet is None else quiet
-        lasting = cast(TextIO, LastingStream(stream or sys.stderr))  # training outlives whoever watches it
+        lasting = cast(
+            TextIO, LastingStream(stream or sys.stderr)
+        )  # training continues if the stream is closed
         self.console = Console(file=lasting, highlight=False, soft_wrap=True, quiet=quiet)
         self.total, self.started, self.last_line = 0, time.monotonic(), time.monotonic()
         bar = BarColumn(bar_width=BAR, table_column=Column(no_wrap=True))
@@ -56,12 +57,12 @@ class Display:
         self.live.stop()
 
     def begin(self, total: int, done: int) -> None:
-        """Sets the number of updates in all, 0 if unknown, and the number of those that are done."""
+        """Sets the total number of updates (0 if unknown) and the number already done."""
         self.total = total
         self.live.reset(self.task, total=total or None, completed=done)
 
     def update(self, update: int, epochs: float, nll_per_word: float, tokens_per_second: float) -> None:
-        """Shows how far training is; where there is no terminal, now and then only."""
+        """Shows the progress; without a terminal, only every PLAIN_INTERVAL seconds."""
         self.live.update(self.task, completed=update)
         rates = [f"epoch {epochs:.2f}", f"nll/word {nll_per_word:.3f}", f"{tokens_per_second:,.0f} tokens/s"]
         if self.console.is_terminal:
@@ -78,15 +79,15 @@ class Display:
         self.console.print(text, markup=False)
 
     def samples(self, triples: Sequence[tuple[str, str, str]]) -> None:
-        """Shows development sentences: (source, reference, translation). On a terminal each takes one line,
-        and a long one loses its end."""
+        """Shows development sentences: (source, reference, translation). On a terminal each takes one line;
+        long ones are truncated."""
         for triple in triples:
             for name, text in zip(("source", "reference", "translation"), triple, strict=True):
                 line = f"  {name:11}  {text}"
                 self.say(shorten(printable(line), self.console.width) if self.console.is_terminal else line)
 
     def _live_line(self, update: int, rates: list[str]) -> str:
-        """Returns how far training is, the time left, and as many of the rates as fit beside the bar."""
+        """Returns the progress, the time left, and as many of the rates as fit next to the bar."""
         seconds = self.seconds_left
         elapsed = timedelta(seconds=int(time.monotonic() - self.started))
         line = f"{update:,}/{self.total:,}" if self.total else f"{update:,} updates"
@@ -99,5 +100,5 @@ class Display:
 
     @property
     def seconds_left(self) -> float | None:
-        """Returns the time that the updates to come take at the recent speed; None while nobody can know."""
+        """Returns the time that the remaining updates take at the recent speed; None if unknown."""
         return self.live.tasks[0].time_remaining

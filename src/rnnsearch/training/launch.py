@@ -1,5 +1,5 @@
-"""How several processes come to train together: torchrun has started them, or `launched` does as torchrun
-would. And how signals end a training."""
+"""Connects the processes that train together, whether torchrun or `launched` has started them; and handles
+signals that end training."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ from rnnsearch.text.store.store import CHECKSUMS
 from rnnsearch.training.processes import DistributedProcesses, Processes, RankLostError
 
 SHORTEST_START = 120.0
-"""Seconds that ranks wait at least for each other at the start, when each imports what it needs."""
+"""Minimum timeout, in seconds, for ranks to connect at the start, while they import modules."""
 CONNECTING = 30.0
-"""Seconds in which the store of a launcher, which is there before its ranks, must answer."""
+"""Timeout, in seconds, for the launcher's store, which exists before the ranks start."""
 MAY_DIFFER = {"training.threads", "training.processes"}
-"""Settings that every machine may have its own way."""
+"""Settings that may differ between machines."""
 LAUNCHERS_STORE = "TORCHELASTIC_USE_AGENT_STORE"
 ENDED: list[Any] = []
-"""Process groups that are not used any more. A group's destructor waits for its threads with the interpreter
-locked, and a thread that drops its last tensor needs that lock: groups live until the process ends."""
+"""Process groups that are no longer used, kept until the process ends. A group's destructor holds the GIL
+while it waits for its threads, and a thread that frees its last tensor needs the GIL: a deadlock."""
 LETTING_GO = 0.5
-"""Seconds in which the threads of groups drop their last tensors, before the interpreter ends. A thread that
-asks an ending interpreter for its lock is ended in the midst of C++, and that aborts the process."""
+"""Seconds before the interpreter exits in which the threads of groups can free their last tensors. A thread
+that requests the GIL during exit is terminated inside C++, which aborts the process."""
 
 
 class Launch(NamedTuple):
-    """The environment that a launcher has made. on_host: ranks on this machine. restarts: how often it has
-    started them again."""
+    """The environment variables of a launcher. on_host: number of ranks on this machine. restarts: how often
+    the launcher has restarted them."""
 
     rank: int
     world: int
@@ -62,7 +62,8 @@ class Launch(NamedTuple):
 
 
 def launch_of_environment() -> Launch | None:
-    """Returns None if this process was started alone. Raises InputError for numbers that do not fit."""
+    """Reads the environment variables; None if this process was started alone. Raises InputError for invalid
+    numbers."""
     names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
     if any(name not in os.environ for name in names):
         return None
@@ -85,11 +86,11 @@ def launch_of_environment() -> Launch | None:
 
 @contextmanager
 def joined(launch: Launch | None, training: TrainingSettings, interrupt: Interrupt) -> Iterator[Processes]:
-    """Gives the processes that train together, this one alone if there was no launch. Raises RankLostError if
-    the others cannot be met, or one of them is lost.
+    """Yields the processes that train together: only this one without a launch. Raises RankLostError if the
+    others do not connect, or one of them is lost.
 
-    Of the ranks that torchrun has started on a machine, one raises what all find wrong; the others exit with
-    code 2.
+    If all ranks that torchrun has started on a machine meet the same error, one raises it and the others exit
+    with code 2.
     """
     if launch is None:
         yield Processes()
@@ -102,7 +103,9 @@ def joined(launch: Launch | None, training: TrainingSettings, interrupt: Interru
         with processes.explained():
             yield processes
     except Exception:
-        if multiprocessing.parent_process() or processes.speaks():  # `launched` hears all of its ranks
+        if (
+            multiprocessing.parent_process() or processes.speaks()
+        ):  # `launched` reads the errors of all its ranks
             raise
         sys.exit(2)
     finally:
@@ -127,16 +130,16 @@ def use_device(name: str, launch: Launch) -> None:
 
 
 def met(launch: Launch, timeout: float, interrupt: Interrupt) -> distributed.Store:
-    """Returns the part of the launcher's store that is this training's alone, once all ranks are there.
+    """Waits for all ranks, and returns a part of the launcher's store that only this training uses.
 
-    Raises RankLostError if there is no meeting point, and KeyboardInterrupt after a signal: there is nothing
-    to save yet.
+    Raises RankLostError if the store cannot be reached, and KeyboardInterrupt after a signal, since there is
+    nothing to save yet.
     """
     patience = max(timeout, SHORTEST_START)
     address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     of_launcher = os.environ.get(LAUNCHERS_STORE) == "True"
     try:
-        if of_launcher:  # it was there before this process: if nobody listens, it was killed
+        if of_launcher:  # it existed before this process: if it does not answer, it was killed
             socket.create_connection((address, port), CONNECTING).close()
         limit = timedelta(seconds=CONNECTING if of_launcher else patience)
         store, rank, world = next(distributed.rendezvous("env://", timeout=limit))
@@ -155,11 +158,11 @@ def met(launch: Launch, timeout: float, interrupt: Interrupt) -> distributed.Sto
 
 
 def _meet(store: distributed.Store, rank: int, world: int, patience: float, interrupt: Interrupt) -> str:
-    """Returns a name of this training alone. A launcher's store outlives its ranks: what those of before have
-    written must not be taken for new.
+    """Returns a unique name for this training. A launcher's store outlives its ranks, so entries of earlier
+    ranks must not be taken for new ones.
 
-    Rank 0 makes the name up; whoever reads it leaves a sign that is new too, and goes on when rank 0 has
-    confirmed that sign.
+    Rank 0 chooses the name. Every other rank that reads it writes a new token, and continues when rank 0 has
+    confirmed that token.
     """
     sign, name = uuid.uuid4().hex, uuid.uuid4().hex
     deadline = time.monotonic() + patience
@@ -202,7 +205,7 @@ def check_agreement(processes: Processes, settings: Settings, corpus: Corpus) ->
 
 
 def _facts(settings: Settings, corpus: Corpus) -> dict[str, Any]:
-    """Returns what must be the same in all ranks, in words for a person."""
+    """Returns description → value of everything that must be equal in all ranks."""
     facts: dict[str, Any] = {
         "the version of rnnsearch": package_version(),
         "the version of torch": torch.__version__.partition("+")[0],
@@ -210,24 +213,23 @@ def _facts(settings: Settings, corpus: Corpus) -> dict[str, Any]:
         "the version of numpy": np.__version__.partition(".")[0],
         "the checksum of the prepared dataset": file_checksum(corpus.path / CHECKSUMS)[:16],
     }
-    if settings.training.device == "cpu":  # all ranks update all parameters: they must round alike
+    if settings.training.device == "cpu":  # every rank updates all parameters, so all must round alike
         facts["torch's CPU capability (ATEN_CPU_CAPABILITY)"] = torch.backends.cpu.get_cpu_capability()
     named = by_name(settings.model_copy(update={"data": corpus.settings}))
     return facts | {name: value for name, value in named.items() if name not in MAY_DIFFER}
 
 
 def launched(count: int, work: Callable[..., Any], *arguments: Any) -> Any:
-    """Starts `count` processes as torchrun does, each of which calls work(*arguments). Returns what rank 0's
-    returns.
+    """Starts `count` processes as torchrun does; each calls work(*arguments). Returns rank 0's result.
 
-    They end with this process, however it ends. A signal is passed on to them; after a second one they are
-    killed. Raises InputError with the line of the first that fails.
+    They end when this process ends. The first signal is passed on to them; a second one kills them. Raises
+    InputError with the message of the first that fails.
     """
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # the line below says what is wrong
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # the message below replaces torch's
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
     logging.getLogger("torch.multiprocessing").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="rnnsearch") as folder, _passing_signals_on() as interrupt:
@@ -266,13 +268,13 @@ def launched(count: int, work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _rank(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Runs in each process that `launched` has started."""
+    """The main function of each process that `launched` starts."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     if own := [name for _, name in socket.if_nameindex() if name in ("lo", "lo0")]:
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", own[0])  # whatever this machine's name resolves to
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", own[0])  # independent of what the host name resolves to
     try:
         return work(*arguments)
-    except KeyboardInterrupt:  # torch would take it for an end without a result, and wait for that
+    except KeyboardInterrupt:  # torch would wait for a result that never comes
         sys.exit(128 + signal.SIGINT)
 
 
@@ -300,8 +302,8 @@ def _passing_signals_on() -> Iterator[Interrupt]:
 
 
 class TrainingInterrupted(KeyboardInterrupt):
-    """Training was ended by a signal, and has saved what it needs to go on. run: as far as it is trained;
-    signal: the number."""
+    """Training was ended by a signal, and has saved a checkpoint. run: the run so far. signal: number of the
+    signal."""
 
     def __init__(self, run: Run, number: int) -> None:
         super().__init__()
@@ -317,10 +319,10 @@ class Interrupt:
 
 @contextmanager
 def interruptible(insisting: bool = True) -> Iterator[Interrupt]:
-    """Catches Ctrl-C, and SIGTERM: training ends after the update at hand, with a checkpoint.
+    """Handles Ctrl-C and SIGTERM: training ends after the current update, with a checkpoint.
 
-    insisting: whether a second signal ends training at once, because a person cannot wait. A launcher sends
-    several signals, and kills the process if it cannot wait.
+    insisting: whether a second signal ends training at once, as a person expects. A launcher may send several
+    signals, and kills the process when it must end.
     """
     interrupt = Interrupt()
 
@@ -335,7 +337,7 @@ def interruptible(insisting: bool = True) -> Iterator[Interrupt]:
 
 @contextmanager
 def signals_to(handle: Callable[[int], None]) -> Iterator[None]:
-    """Handles SIGINT and SIGTERM in the main thread; elsewhere the caller's own arrangements stay."""
+    """Handles SIGINT and SIGTERM in the main thread; in other threads, handlers are not changed."""
     in_main = threading.current_thread() is threading.main_thread()
     numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
     before = {number: signal.signal(number, lambda number, _: handle(number)) for number in numbers}

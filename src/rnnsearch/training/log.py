@@ -1,4 +1,4 @@
-"""What a training writes down: TensorBoard curves, and learning statistics as in the paper's Table 2."""
+"""Logs of training: TensorBoard curves, and learning statistics as in the paper's Table 2."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _numbers = count()
 
 
 class Log:
-    """The folder RUN/log. What an interrupted session wrote after its last checkpoint is purged when it is
-    resumed.
+    """The folder RUN/log. On resuming, entries that an interrupted session wrote after its last checkpoint
+    are purged.
 
-    An error here loses curves or statistics, and never ends the training. `warn` receives a line about it,
-    for the curves only once.
+    Errors lose curves or statistics, but never end the training. `warn` is called with a message, for the
+    curves only once.
     """
 
     def __init__(self, run: Run, progress: TrainingProgress, warn: Callable[[str], None]) -> None:
@@ -40,7 +40,7 @@ class Log:
         self._refused = False
 
     def update(self, update: Update, tokens_per_second: float) -> None:
-        """Draws an update, unless it was skipped."""
+        """Logs an update, unless it was skipped."""
         if not update.applied:
             return
         scalars = {
@@ -54,7 +54,7 @@ class Log:
         self._draw(lambda curves: curves.draw(self.progress.update, scalars, {}))
 
     def validation(self, validation: Validation) -> None:
-        """Draws a validation, and keeps the sources of its samples, which a page offers as examples."""
+        """Logs a validation, and saves the sources of its samples, which a page offers as examples."""
         scalars = {"dev/nll": validation.nll}
         scalars |= {} if validation.bleu is None else {"dev/bleu": validation.bleu}
         texts = {
@@ -75,7 +75,7 @@ class Log:
             self.warn(one_line(f"warning: {path}: {_reason(error)}; training goes on"))
 
     def close(self) -> None:
-        """Ends the curves, if there are any."""
+        """Closes the event file, if there is one."""
         if self._curves is not None:
             self._draw(lambda curves: curves.close())
 
@@ -96,7 +96,7 @@ def _reason(error: Exception) -> str:
 
 
 def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
-    """Returns the columns of Table 2 and the conditions of the training. NLL: mean −log p(y | x) of a
+    """Returns the columns of Table 2 and the conditions of training. NLL is the mean −log p(y | x) of a
     sentence, in nats."""
     best = next((row for row in progress.validations if row["update"] == progress.best_update), None)
     last = progress.validations[-1] if progress.validations else None
@@ -121,7 +121,7 @@ def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
 
 
 def read_statistics(run: str | Path) -> dict[str, Any]:
-    """Reads those of a run folder; empty if it has none yet."""
+    """Reads the statistics of a run folder; empty if it has none yet."""
     path = Path(run) / "log" / "statistics.json"
     with reading(path, "remove it: the next checkpoint writes it again", "is damaged"):
         found: dict[str, Any] = read_json(path) if path.exists() else {}
@@ -129,12 +129,10 @@ def read_statistics(run: str | Path) -> dict[str, Any]:
 
 
 class Curves:
-    """An event file in `folder`. purge_from: TensorBoard then hides what earlier files say of this update and
-    later ones.
+    """An event file in `folder`. purge_from: TensorBoard hides entries of earlier files from this update on.
 
-    torch's SummaryWriter writes in a thread of its own, which ends with a traceback when the disk is full,
-    and training does not learn of it. The constructor and every method raise OSError if the file cannot be
-    written.
+    torch's SummaryWriter is not used: when the disk is full, its thread dies with a traceback, unnoticed by
+    training. Here, the constructor and every method raise OSError if the file cannot be written.
     """
 
     def __init__(self, folder: Path, purge_from: int | None) -> None:

@@ -1,4 +1,4 @@
-"""The loop of training: updates, validations, checkpoints, and the reasons to stop."""
+"""The training loop: updates, validations, checkpoints and stopping criteria."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from rnnsearch.training.threads import Threads
 from rnnsearch.training.validation import BestWeights, Validation, validate
 
 SKIPS_IN_A_ROW = 10
-"""Non-finite gradients one after another that end a training."""
+"""Number of successive non-finite gradients that end training."""
 SPEED_OVER = 20
-"""Updates that the shown speed is averaged over."""
+"""Number of updates over which the displayed speed is averaged."""
 
 
 def train(
@@ -48,11 +48,11 @@ def train(
     """Trains a network on `corpus` into the folder `path`, until a limit of the settings, patience or Ctrl-C
     ends it.
 
-    resume: go on with the run in `path`; what comes out equals an uninterrupted training, bit for bit on a
-    CPU with the same number of threads. Without a run there, it begins one. begin_from: a run, or the name of
-    a model, of the same network and vocabularies; training begins with its weights, and with a new optimiser.
-    Raises InputError for settings, corpus, run or weights that do not fit, and when non-finite gradients
-    repeat.
+    resume: continue the run in `path`, or begin one if there is none. On a CPU with the same number of
+    threads, the result is bit-identical to that of uninterrupted training. begin_from: a run or the name of a
+    model with the same network and vocabularies; training begins with its weights and a new optimiser. Raises
+    InputError for settings, corpus, run or weights that do not match, and after SKIPS_IN_A_ROW non-finite
+    gradients.
     """
     try:
         task = Task(settings, Path(path), resume, str(begin_from))
@@ -62,7 +62,8 @@ def train(
 
 
 def go_on(settings: Settings, corpus: Corpus, path: Path, display: Display | None = None) -> None:
-    """Trains, or goes on, for a command that is given again after Ctrl-C. Raises TrainingInterrupted then."""
+    """Trains, or continues a training, for commands that are repeated after Ctrl-C. Raises
+    TrainingInterrupted after Ctrl-C."""
     task = Task(settings, path, resume=True, resume_hint="the same command goes on")
     train_to_the_end(task, corpus, display)
 
@@ -70,8 +71,8 @@ def go_on(settings: Settings, corpus: Corpus, path: Path, display: Display | Non
 def train_to_the_end(task: Task, corpus: Corpus, display: Display | None = None) -> Run:
     """Does as `train`, but raises TrainingInterrupted after Ctrl-C.
 
-    With `training.processes` it starts as many. In a process that a launcher such as torchrun has started, it
-    is one rank of the training; after the launcher's restart it resumes.
+    It starts `training.processes` processes. In a process of a launcher such as torchrun, it trains as one
+    rank, and resumes if the launcher has restarted it.
     """
     need("train")
     launch, training = launch_of_environment(), task.settings.training
@@ -94,12 +95,13 @@ def train_to_the_end(task: Task, corpus: Corpus, display: Display | None = None)
 
 
 def train_as_rank(task: Task, store: Path, quiet: bool | None) -> int:
-    """Runs in each process that `training.processes` starts. Returns as `run_session`."""
+    """Trains in each of the `training.processes` processes. Returns as `run_session`."""
     return run_session(task, Corpus.open(store), Display(quiet=quiet))
 
 
 def run_session(task: Task, corpus: Corpus, display: Display | None) -> int:
-    """Trains in this process, which may be one of several. Returns the signal that ended it, 0 at its end."""
+    """Trains in this process, which may be one of several. Returns the number of the signal that ended it; 0
+    if it is finished."""
     launch, training = launch_of_environment(), task.settings.training
     with (
         interruptible(insisting=launch is None) as interrupt,
@@ -127,10 +129,10 @@ def run_session(task: Task, corpus: Corpus, display: Display | None) -> int:
 
 @dataclass
 class Session:
-    """One training from its start, or from where it was resumed, to its end: the same in every process.
+    """One training from its start, or from resuming, to its end. Every process has one.
 
-    Only the first process has the run's folder: it alone validates, saves and shows, and the others wait.
-    signal: the number of the signal that asked a process to end; 0 if there was none.
+    Only the first process validates, saves and displays; the others wait. signal: the number of the signal
+    that asked a process to end; 0 if there was none.
     window: (seconds, target tokens, NLL) of the last updates, for display.
     """
 
@@ -164,7 +166,7 @@ class Session:
         self.clock = time.monotonic()
 
     def is_over(self, chosen: list[ChosenPairs]) -> bool:
-        """Returns whether training ends before the update of these pairs: the processes decide alike.
+        """Tells whether training ends before the update of these pairs. All processes decide alike.
 
         Raises InputError if they have read different pairs.
         """
@@ -180,7 +182,7 @@ class Session:
         return bool(progress.finished or self.signal)
 
     def update(self, chosen: list[ChosenPairs], position: Position) -> None:
-        """Does one update with these pairs, counts it and shows it."""
+        """Does one update with these pairs, counts it and displays it."""
         progress, begun_at = self.progress, time.monotonic()
         batches = share_of(self.corpus.train, chosen, self.training, self.processes)
         pairs = sum(len(one.indices) for one in chosen)
@@ -201,8 +203,8 @@ class Session:
             self.threads.look(tokens / seconds, progress.target_tokens / progress.seconds)
 
     def validate(self) -> None:
-        """Measures the network, keeps its weights if they are the best so far, and writes down how training
-        goes; once per update at most. All processes then know what the first has found."""
+        """Validates the network, keeps its weights if they are the best so far, and logs the statistics; once
+        per update at most. All processes get the first one's result."""
         vars(self.progress).update(self.processes.from_first(self._validate))
 
     def _validate(self) -> dict[str, Any]:
@@ -217,7 +219,7 @@ class Session:
                 notes |= {"dev_nll": result.nll, "dev_bleu": result.bleu}
             better = self.best.offer(network, self._score(result), notes)
         self._tick()
-        if again:  # only the weights were missing
+        if again:  # only the best weights have to be saved
             return vars(progress)
         row = progress.since_last_validation()
         if result is not None:
@@ -231,15 +233,16 @@ class Session:
         return vars(progress)
 
     def _score(self, result: Validation | None) -> float | None:
-        """Returns what decides which weights are kept: higher is better; None without a development set."""
+        """Returns the score that decides which weights are kept; higher is better. None without a development
+        set."""
         if result is None:
             return None
         by_bleu = self.training.select_by == "bleu" and result.bleu is not None
         return result.bleu if by_bleu else -result.nll
 
     def save(self, must: bool = False) -> None:
-        """Saves a checkpoint to resume from. A full disk leaves the previous one, and ends the training only
-        if this one is the last."""
+        """Saves a checkpoint. If the disk is full, the previous one remains; only with `must` does the error
+        end training."""
         self.processes.from_first(lambda: self._save(must))
 
     def _save(self, must: bool) -> None:
@@ -260,11 +263,11 @@ class Session:
             self.shown.say(f"warning: {what}; the previous one is kept, training goes on")
 
     def end(self, resume_hint: str) -> None:
-        """Validates if training is finished, saves, and says how it went."""
+        """Validates if training is finished, saves, and prints a summary."""
         if self.progress.finished:
             self.validate()
         elif self.processes.is_first and self.progress.update and not self.run.model_path.exists():
-            # An interrupted run can be tried out too. The first validation takes its own weights for better.
+            # An interrupted run can be used too. Its first validation replaces these weights.
             with self.trainer.for_use() as network:
                 self.best.offer(network, None, {"update": self.progress.update})
         self.save(must=True)
@@ -298,7 +301,7 @@ class Session:
 
 
 def reason_to_stop(training: TrainingSettings, progress: TrainingProgress) -> str:
-    """Returns why training should end; "" while it should go on."""
+    """Returns the reason why training should end; "" if it should continue."""
     if training.max_updates and progress.update >= training.max_updates:
         return f"reached training.max_updates = {training.max_updates}"
     if training.max_epochs and progress.epochs >= training.max_epochs:

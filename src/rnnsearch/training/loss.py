@@ -6,14 +6,12 @@ It is estimated by importance sampling with words from a distribution Q:
 
     Σ_{k ∈ V'} ω_k ∇E(k) / Σ_{k ∈ V'} ω_k,    ω_k = exp(E(k) − log Q(k))
 
-Q is uniform on the V' of a partition (`text/store/order.py`), so that Q(k) cancels. What is left is the
-gradient of an ordinary softmax over V'. The words of a partition's targets are all in V': the first term is
-exact.
+Q is uniform on the V' of a partition (`text/store/order.py`), so Q(k) cancels. The result is the gradient of
+an ordinary softmax over V'. All targets of a partition are in V', so the first term is exact.
 
-For V' drawn uniformly among the subsets of N words, numerator and denominator, each multiplied by K / N,
-have the sums over all K words as their means. Their ratio has not: as in the paper, the estimate is biased,
-since V' is finite and holds the targets. The bias falls with N and is 0 for V' = V. Validation and search
-know nothing of V'.
+If V' is drawn uniformly from the subsets of N words, numerator and denominator, each times K / N, are
+unbiased estimates of the sums over all K words. Their ratio is biased, as in the paper, and V' always
+contains the targets. The bias falls with N and is 0 for V' = V. Validation and search do not use V'.
 """
 
 from __future__ import annotations
@@ -39,14 +37,15 @@ def negative_log_likelihood(
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """Returns (the loss to differentiate, −Σ log p(y_i) in nats) with p = softmax(W_o t + b) (A.2.2).
 
-    The two are equal without label smoothing, which takes (1 − ε) on the target and ε/K on every word as the
-    reference distribution.
+    The two differ only with label smoothing, whose reference distribution is (1 − ε) on the target plus ε/K
+    on every word.
 
     rows: target positions, of all sentences together. features: what W_o multiplies. weight, bias: W_o and b.
     targets: ids.
     smoothing: ε.
-    dtype: wanted for the three products of a float32 layer.
-    real: False for padding, which is not counted and gets no gradient; None where all rows are real.
+    dtype: type of the three products of a float32 layer.
+    real: mask that is False for padding, which is not counted and gets no gradient; None if there is no
+    padding.
     """
     log_p = torch.log_softmax(F.linear(features, weight, bias), -1)
     nll, uniform = -log_p.gather(1, targets.unsqueeze(1)).squeeze(1), -log_p.mean(1)
@@ -58,9 +57,9 @@ def negative_log_likelihood(
 def over_words(
     output: OutputLayer, words: Int[Tensor, " subset"], targets: Int[Tensor, "batch target"]
 ) -> tuple[Float[Tensor, "subset feature"], Float[Tensor, " subset"], Int[Tensor, "batch target"]]:
-    """Returns (rows of W_o, of b, the targets as places in `words`) for a loss over V'.
+    """Returns (rows of W_o, rows of b, targets as positions in `words`) for a loss over V'.
 
-    words: V', ascending, with every target, which is not checked here. Label smoothing then means ε/|V'| on
+    words: V', ascending. It must include every target; this is not checked. Label smoothing then is ε/|V'| on
     every word of V'.
     """
     return *output.parameters_of_words(words), torch.searchsorted(words, targets.contiguous())

@@ -1,4 +1,4 @@
-"""One update of the parameters: clipped gradient, optimiser, learning rate, averaged weights (B.2)."""
+"""Parts of a parameter update: gradient clipping, optimiser, learning rate, averaged weights (B.2)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ SLOTS: dict[str, dict[str, str]] = {
     "adamw": {"exp_avg": LIKE, "exp_avg_sq": LIKE, "step": NUMBER},
     "sgd": {},
 }
-"""Optimiser → its state of a parameter after an update."""
+"""Optimiser → its state for each parameter after an update."""
 
 SPARSE_SLOTS: dict[str, dict[str, str]] = {"adadelta": {"step": ROWS, "updates": NUMBER}}
-"""Optimiser → what its state also has where gradients are sparse."""
+"""Optimiser → additional state for sparse gradients."""
 
 
 def make_optimiser(parameters: Iterable[nn.Parameter], settings: TrainingSettings) -> torch.optim.Optimizer:
-    """Returns Adadelta (Zeiler 2012; ρ = 0.95, ε = 1e-6, learning rate 1) as in B.2, or what `settings`
-    names."""
+    """Returns the optimiser of the settings; the default is Adadelta (Zeiler 2012; ρ = 0.95, ε = 1e-6,
+    learning rate 1), as in B.2."""
     rate, decay = settings.learning_rate, settings.weight_decay
     adam: dict[str, Any] = {
         "betas": settings.betas,
@@ -52,20 +52,20 @@ def make_optimiser(parameters: Iterable[nn.Parameter], settings: TrainingSetting
 
 
 def takes_sparse_gradients(settings: TrainingSettings) -> bool:
-    """Returns whether the optimiser leaves the rows of unseen words alone.
+    """Tells whether the optimiser should get sparse gradients, which skip the rows of unseen words.
 
-    Adam changes every row at every update, and a GPU is faster with whole gradients. SGD leaves rows alone
-    only with a sampled softmax, where whole gradients would cost more than everything else.
+    Adam changes every row at every update, and a GPU is faster with dense gradients. SGD uses sparse
+    gradients only with a sampled softmax, where dense ones would cost more than all other work.
     """
     lazy = settings.optimiser == "adadelta" or (settings.optimiser == "sgd" and settings.sampled_softmax > 0)
     return lazy and not settings.weight_decay and settings.device == "cpu"
 
 
 def choose_gradients(network: TranslationNetwork, settings: TrainingSettings) -> None:
-    """Decides which gradients hold only the rows of a batch's words: those of the embeddings, and with a
-    sampled softmax W_o's and b's.
+    """Decides which parameters have sparse gradients, with only the rows of a batch's words: the embeddings,
+    and with a sampled softmax W_o and b.
 
-    A matrix that is embedding and W_o at once has such a gradient if both of its uses have.
+    A matrix that is both embedding and W_o has a sparse gradient if both of its uses have.
     """
     sparse, sampled = takes_sparse_gradients(settings), settings.sampled_softmax > 0
     network.source_embedding.sparse_gradient = sparse
@@ -75,7 +75,7 @@ def choose_gradients(network: TranslationNetwork, settings: TrainingSettings) ->
 
 
 def sparse_parameters(network: nn.Module) -> list[nn.Parameter]:
-    """Returns the parameters whose gradients hold only the rows of a batch's words."""
+    """Returns the parameters with sparse gradients."""
     modules = [
         module
         for module in network.modules()
@@ -90,17 +90,17 @@ def sparse_parameters(network: nn.Module) -> list[nn.Parameter]:
 
 
 def match_gradients(optimiser: torch.optim.Optimizer, network: nn.Module) -> None:
-    """Gives a loaded state the form that the network's gradients need: a run may be resumed on a device with
-    another form."""
+    """Converts a loaded state to the form, sparse or dense, of the network's gradients: a run may be resumed
+    on another device."""
     if isinstance(optimiser, Adadelta):
         optimiser.match_gradients(set(sparse_parameters(network)))
 
 
 def copies_in_memory(settings: TrainingSettings) -> int:
-    """Returns the memory of a training in multiples of that of its parameters: for these, their gradients,
-    the state of the optimiser and the average.
+    """Returns the memory of training as a multiple of that of the parameters: parameters, gradients,
+    optimiser state and average.
 
-    With a sampled softmax the large matrices have gradients of few rows.
+    With a sampled softmax, the gradients of the large matrices are sparse.
     """
     whole_gradients = not (settings.sampled_softmax and takes_sparse_gradients(settings))
     return (
@@ -130,9 +130,10 @@ def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
 
 
 def total_updates(settings: TrainingSettings, updates_per_epoch: int | float) -> int:
-    """Returns the update that ends training by its settings; 0 if nothing but time or patience ends it.
+    """Returns the number of updates after which the settings end training; 0 if only time or patience ends
+    it.
 
-    Raises InputError for a schedule that needs such an end.
+    Raises InputError for a schedule that needs this number if it is 0.
     """
     limits = [settings.max_updates, math.ceil(settings.max_epochs * updates_per_epoch - 1e-6)]
     total = min((limit for limit in limits if limit), default=0)
@@ -152,14 +153,14 @@ def gradient_norm(parameters: Iterable[nn.Parameter]) -> Float[Tensor, ""]:
 
 
 def clip(parameters: Iterable[nn.Parameter], norm: float, threshold: float) -> None:
-    """Rescales a gradient of L2 norm `norm` to `threshold` when it exceeds that (B.2; Pascanu et al. 2013); 0
+    """Rescales a gradient of L2 norm `norm` to norm `threshold` if it is larger (B.2; Pascanu et al. 2013). 0
     never clips."""
     if threshold and norm > threshold:
         torch._foreach_mul_([_numbers(one) for one in parameters if one.grad is not None], threshold / norm)
 
 
 def _numbers(parameter: nn.Parameter) -> Float[Tensor, ...]:
-    """Returns the gradient; of a sparse one its rows, each once."""
+    """Returns the values of the gradient; for a sparse one, its coalesced rows."""
     assert parameter.grad is not None
     if not parameter.grad.is_sparse:
         return parameter.grad
@@ -168,8 +169,8 @@ def _numbers(parameter: nn.Parameter) -> Float[Tensor, ...]:
 
 
 def coalesced(gradient: Float[Tensor, "rows ..."]) -> Float[Tensor, "rows ..."]:
-    """Returns a sparse gradient in which every row occurs once, in ascending order. It is not copied if it is
-    that already, as with a sampled softmax."""
+    """Returns a sparse gradient in which every row occurs once, in ascending order. A gradient that is
+    already so, as with a sampled softmax, is not copied."""
     indices = gradient._indices()
     if gradient.is_coalesced() or not bool((indices[0, 1:] > indices[0, :-1]).all()):
         return gradient.coalesce()
@@ -179,8 +180,8 @@ def coalesced(gradient: Float[Tensor, "rows ..."]) -> Float[Tensor, "rows ..."]:
 
 
 class WeightAverage:
-    """Exponential average of the weights: a ← d·a + (1 − d)·θ. d rises to `decay`, so that the start is
-    forgotten."""
+    """Exponential average of the weights: a ← d·a + (1 − d)·θ. d increases to `decay`, so that the first
+    weights have little influence."""
 
     def __init__(self, network: nn.Module, decay: float) -> None:
         self.decay = decay
@@ -188,7 +189,7 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self, network: nn.Module, update: int) -> None:
-        """Takes in the weights after update 1, 2, …"""
+        """Adds the weights after update 1, 2, … to the average."""
         rate = 1.0 - min(self.decay, (1 + update) / (10 + update))
         tensors = network.state_dict()
         torch._foreach_lerp_([self.weights[name] for name in tensors], list(tensors.values()), rate)

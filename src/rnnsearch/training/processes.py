@@ -1,7 +1,7 @@
-"""The processes that train together, each one a rank of torch.distributed: what they tell each other, and
-which pairs each learns from.
+"""The processes that train together, each a rank of torch.distributed: their communication, and the share of
+pairs of each.
 
-The loop and the trainer are the same for one process and for many. `launch` starts them.
+The loop and the trainer do not depend on the number of processes. `launch` starts them.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ from rnnsearch.training.alignment_loss import needs_links
 Value = TypeVar("Value")
 
 PATIENT = timedelta(days=30)
-"""How long an exchange may last that waits for rank 0 while it validates or saves: nobody knows how long."""
+"""Timeout of exchanges that wait for rank 0 while it validates or saves, which may take any time."""
 SIGNS_PER_TIMEOUT = 4
-"""Signs of life of rank 0 in an exchange's timeout, while the others wait for it."""
+"""Number of heartbeats of rank 0 within an exchange's timeout, while the others wait for it."""
 GRACE = 5.0
-"""Seconds after an exchange failed in which the other ranks may say that it failed for them too."""
+"""Seconds after a failed exchange in which the other ranks can report that it failed for them too."""
 
 
 class RankLostError(InputError):
-    """A rank has ended or does not answer."""
+    """Raised when a rank has ended or does not answer."""
 
 
 class Processes:
-    """This process alone: rank 0 of a world of 1, with nobody to wait for."""
+    """This process alone: rank 0 of a world of 1."""
 
     rank, world = 0, 1
 
     @property
     def is_first(self) -> bool:
-        """Returns whether this process has the run's folder: it validates, saves and shows."""
+        """Tells whether this process is rank 0, which validates, saves and displays."""
         return not self.rank
 
     def wrap(self, loss: nn.Module, sparse: Sequence[nn.Parameter]) -> nn.Module:
-        """Returns the module with gradients that are the mean over the processes. sparse: parameters with
-        gradients of few rows."""
+        """Returns the module with gradients averaged over the processes. sparse: parameters with sparse
+        gradients."""
         return loss
 
     def without_exchange(self, loss: nn.Module) -> AbstractContextManager[None]:
@@ -65,27 +65,26 @@ class Processes:
         return nullcontext()
 
     def gather(self, value: Value) -> list[Value]:
-        """Returns the value of every process, by rank; any picklable one. All processes get the same."""
+        """Returns the values of all processes, by rank, in every process. Values must be picklable."""
         return [value]
 
     def from_first(self, value: Callable[[], Value]) -> Value:
-        """Returns what `value` returns in rank 0, however long that takes; it is called nowhere else."""
+        """Calls `value` in rank 0 only, however long that takes, and returns its result in every process."""
         return value()
 
     def seed_dropout(self, seed: int, update: int) -> None:
-        """Gives each of several processes dropout masks of its own, which follow from seed, update and
-        rank."""
+        """Seeds dropout from seed, update and rank, so that each of several processes has its own masks."""
 
     def name(self, rank: int) -> str:
-        """Names a process for a person."""
+        """Returns the name of a process in messages."""
         return f"rank {rank}"
 
 
 class DistributedProcesses(Processes):
     """One of several processes, with torch's default process group.
 
-    store: of this training alone. timeout: seconds to wait for an exchange. Every exchange raises what torch
-    raises when it fails; `explained` makes a line of it.
+    store: a store that only this training uses. timeout: seconds to wait for an exchange. A failed exchange
+    raises torch's error, which `explained` converts to a message.
     """
 
     def __init__(self, rank: int, world: int, store: distributed.Store, timeout: float, device: str) -> None:
@@ -98,7 +97,7 @@ class DistributedProcesses(Processes):
         self.lost: list[int] = []
 
     def wrap(self, loss: nn.Module, sparse: Sequence[nn.Parameter]) -> nn.Module:
-        # DDP expects sparse gradients of what an `nn.Embedding(sparse=True)` holds, and looks there first.
+        # DDP expects sparse gradients only for parameters of an `nn.Embedding(sparse=True)`.
         holders = nn.ModuleList(nn.Embedding(1, 1, sparse=True) for _ in sparse)
         for holder, parameter in zip(holders, sparse, strict=True):
             holder.weight = parameter
@@ -125,11 +124,12 @@ class DistributedProcesses(Processes):
 
     @contextmanager
     def _signs_of_life(self) -> Iterator[None]:
-        """Counts in the store, in a thread, while this process does what the others wait for."""
+        """Sends heartbeats: a thread increments a counter in the store while the others wait for this
+        process."""
         ended = threading.Event()
 
         def count() -> None:
-            with contextlib.suppress(RuntimeError):  # the store has gone: the main thread will say so
+            with contextlib.suppress(RuntimeError):  # the store is gone: the main thread reports it
                 while not ended.wait(self.timeout / SIGNS_PER_TIMEOUT):
                     self.store.add("signs", 1)
 
@@ -142,8 +142,7 @@ class DistributedProcesses(Processes):
             thread.join()
 
     def _wait(self, work: distributed.Work) -> None:
-        """Waits for an exchange. Raises DistStoreError once rank 0 has shown no sign of life for the
-        timeout."""
+        """Waits for an exchange. Raises DistStoreError if rank 0 sends no heartbeat within the timeout."""
         while True:
             before = self.store.add("signs", 0)
             try:
@@ -165,7 +164,8 @@ class DistributedProcesses(Processes):
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Makes a RankLostError of a failed exchange, and tells the others why this process ends."""
+        """Converts the error of a failed exchange to RankLostError, and tells the others why this process
+        ends."""
         try:
             yield
         except RuntimeError as error:
@@ -178,7 +178,7 @@ class DistributedProcesses(Processes):
             raise
 
     def speaks(self) -> bool:
-        """Returns whether this process says what all find wrong: it is the first of its host that is not
+        """Tells whether this process reports errors that all have: it is the first of its host that is not
         lost."""
         host = self.places[self.rank][0]
         here = [rank for rank, place in enumerate(self.places) if place[0] == host and rank not in self.lost]
@@ -190,7 +190,7 @@ class DistributedProcesses(Processes):
             self.store.set("fault", f"{self.name(self.rank)}: {str(error) or type(error).__name__}")
 
     def _lost(self, error: RuntimeError) -> RankLostError:
-        """Asks the others: an exchange fails for all who take part in it, so whoever does not say so is
+        """Finds the lost ranks: an exchange fails in all ranks, so those that do not report a failure are
         lost."""
         timed_out = "timed out" in str(error).lower() or "timeout" in str(error).lower()
         try:
@@ -204,7 +204,7 @@ class DistributedProcesses(Processes):
                     break
                 time.sleep(0.1)
             said = [self.store.get(f"failed/{rank}").decode() for rank in ranks if rank not in silent]
-        except RuntimeError:  # the store has gone, with the process that held it
+        except RuntimeError:  # the store is gone, with the process that had it
             return RankLostError("the launcher or rank 0 has ended", remedy="go on with --resume")
         self.lost = silent
         who = " and ".join(map(self.name, silent)) or "another rank"
@@ -222,7 +222,7 @@ class DistributedProcesses(Processes):
 
 
 class _WithHolders(nn.Module):
-    """A loss behind modules that say which of its parameters have sparse gradients."""
+    """A loss, preceded by modules that mark its parameters with sparse gradients for DDP."""
 
     def __init__(self, holders: nn.ModuleList, loss: nn.Module) -> None:
         super().__init__()
@@ -233,7 +233,7 @@ class _WithHolders(nn.Module):
 
 
 def is_exchange(error: RuntimeError) -> bool:
-    """Returns whether torch raised this because another process could not be reached."""
+    """Tells whether torch raised this because another process could not be reached."""
     signs = ("gloo", "Connection", "pair closure")  # the last after another exchange timed out
     return isinstance(error, distributed.DistError) or any(sign in str(error) for sign in signs)
 
@@ -257,15 +257,15 @@ def share_of(
 
 
 def part_of(batch: Batch, processes: Processes) -> Batch:
-    """Returns this process's share of a batch. All processes need as many batches: one without a pair of its
-    own gets one that counts nothing."""
+    """Returns this process's share of a batch. All processes need the same number of batches: one without
+    pairs gets a batch that counts nothing."""
     if processes.rank < len(batch.source):
         return batch.share(processes.rank, processes.world)
     return without_words(batch.share(0, len(batch.source)))
 
 
 def without_words(batch: Batch) -> Batch:
-    """Returns the batch with targets of no word: its loss and gradients are 0."""
+    """Returns the batch with empty targets: its loss and gradients are 0."""
     links = batch.known_alignment
     return replace(
         batch,
@@ -275,6 +275,6 @@ def without_words(batch: Batch) -> Batch:
 
 
 def checksum(chosen: Sequence[ChosenPairs]) -> int:
-    """Returns a checksum of which pairs an update has."""
+    """Returns a checksum of the pairs of an update."""
     numbers = [numbers for one in chosen for numbers in one if numbers is not None]
     return zlib.crc32(b"".join(np.asarray(each).tobytes() for each in numbers))

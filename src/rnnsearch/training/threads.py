@@ -1,4 +1,5 @@
-"""The number of CPU threads: where other programs use the cores, fewer threads may be many times as fast."""
+"""Chooses the number of CPU threads. If other programs use the cores, fewer threads may be many times
+faster."""
 
 from __future__ import annotations
 
@@ -13,21 +14,21 @@ from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.workers import core_count
 
 MEASURED_EVERY = 300.0
-"""Seconds between two measurements, at least; other programs start and end."""
+"""Minimum seconds between two measurements; they are repeated because other programs start and end."""
 SECONDS_EACH = 0.1
-"""Seconds for which each number of threads is measured, twice."""
+"""Seconds of each of the two measurements of a number of threads."""
 CLEARLY = 1.5
-"""Fewer threads are chosen only if they are at least so many times as fast, because the number of threads
+"""Fewer threads are chosen only if they are at least this many times as fast, because the number of threads
 changes the rounding."""
 COLLAPSED = 0.5
 """Below this share of the run's usual speed, the number of threads is measured again."""
 
 
 class Threads:
-    """The number of threads of one process: that of the settings, else that of the run, else the fastest.
+    """The number of threads of one process: from the settings, or else from the run, or else the fastest.
 
-    processes: how many share the cores of this machine. say: receives a line about every choice other than
-    one thread per core. chosen: the number now.
+    processes: number of processes that share this machine's cores. say: called with a message about every
+    choice other than one thread per core. chosen: the current number.
     """
 
     def __init__(self, settings: Settings, processes: int, say: Callable[[str], None]) -> None:
@@ -54,9 +55,9 @@ class Threads:
             self.say(f"computing with {remembered} of {self.most} threads, as this run did before ({HINT})")
 
     def look(self, speed: float, usual: float) -> None:
-        """Measures if the speed has collapsed, or threads are fewer than cores; not too often.
+        """Measures again if the speed has collapsed or threads are fewer than cores, but not too often.
 
-        speed: target tokens per second, now. usual: over the whole run.
+        speed: current target tokens per second. usual: those over the whole run.
         """
         if self.fixed or time.monotonic() - self.measured < MEASURED_EVERY:
             return
@@ -64,7 +65,7 @@ class Threads:
             self._measure()
 
     def use(self, number: int) -> None:
-        """Computes with so many threads, as the first process does, unless the settings fix the number."""
+        """Sets the number of threads to that of the first process, unless the settings fix it."""
         if not self.fixed and min(number, self.most) != self.chosen:
             self.chosen = min(number, self.most)
             torch.set_num_threads(self.chosen)
@@ -96,7 +97,8 @@ def fastest(seconds: dict[int, float], most: int) -> int:
 
 
 def seconds_by_threads(settings: Settings, numbers: list[int]) -> dict[int, float]:
-    """Returns the seconds of a time step's product and tanh with each number of threads, in two rounds."""
+    """Returns the seconds of a time step's product and tanh for each number of threads, measured in two
+    rounds."""
     size, rows = settings.model.hidden_size, settings.training.batch_size
     matrix, state = torch.zeros(size, size), torch.zeros(rows, size)
     seconds, steps = dict.fromkeys(numbers, 0.0), dict.fromkeys(numbers, 0)

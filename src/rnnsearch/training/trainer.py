@@ -36,10 +36,10 @@ from rnnsearch.training.processes import Processes
 class Update:
     """The outcome of an update, over the pairs of all processes.
 
-    nll: −log p(y | x) in nats, summed over the pairs, the mean of the directions if there are two; with a
-    sampled softmax that over V'. gradient_norm: before clipping. applied: False if it was not finite.
-    alignment_loss: without its weight, summed over the linked_rows, the target positions with word links, in
-    every direction.
+    nll: −log p(y | x) in nats, summed over the pairs; the mean if there are two directions; over V' with a
+    sampled softmax. gradient_norm: before clipping. applied: False if the gradient was not finite.
+    alignment_loss: unweighted, summed over the linked rows of every direction. linked_rows: number of target
+    positions with word links.
     """
 
     nll: float
@@ -53,7 +53,7 @@ class Update:
 
 
 class BatchLoss(nn.Module):
-    """The loss of a batch and what is shown of it, as one module that several processes can wrap."""
+    """The loss of a batch and its statistics, as one module that DDP can wrap."""
 
     def __init__(self, network: TranslationNetwork, settings: TrainingSettings) -> None:
         super().__init__()
@@ -98,12 +98,11 @@ class BatchLoss(nn.Module):
         targets = batch.target
         if batch.words is not None:
             weight, bias, targets = over_words(output, batch.words, targets)
-        if real.device.type == "cpu":  # padding costs no product
+        if real.device.type == "cpu":  # leave out padding, which would cost products
             return negative_log_likelihood(
                 decoded.features[real], weight, bias, targets[real], smoothing, dtype
             )
-        # The host would have to wait for a GPU to learn how many positions are real; so the shapes stay those
-        # of the batch.
+        # On a GPU, padding stays: to count the real positions, the host would have to wait.
         rows = decoded.features.flatten(0, 1)
         return negative_log_likelihood(
             rows, weight, bias, targets.flatten(), smoothing, dtype, real.flatten()
@@ -113,8 +112,8 @@ class BatchLoss(nn.Module):
 class Trainer:
     """A network with its optimiser.
 
-    total_updates: where the learning rate's schedule ends, 0 if it does not. processes: those that share each
-    batch; all must hold the same network and optimiser state.
+    total_updates: where the learning rate's schedule ends; 0 if it does not. processes: the processes that
+    share each batch; all must have the same network and optimiser state.
     """
 
     def __init__(
@@ -136,11 +135,12 @@ class Trainer:
         """Does update `number` (1, 2, …): the loss is summed over the words of a sentence, its gradient
         averaged over the sentences.
 
-        Of two directions the losses are summed: each decoder learns as it would alone, and the encoder from
-        both. The alignment loss, if there is one, is treated alike. Batches need their known alignment if
-        `needs_links` says so. A gradient that is not finite changes nothing. A GPU is waited for once: for
-        what is shown, and for the norm of the gradient.
-        batches: this process's share. pairs: of all processes; by default those of the batches.
+        The losses of two directions are summed: each decoder learns as it would alone, and the encoder from
+        both. So are their alignment losses. Batches need known alignments if `needs_links` returns True. A
+        gradient that is not finite changes nothing. The host waits for a GPU once, for the statistics and the
+        gradient's norm.
+        batches: this process's share. pairs: number of pairs of all processes; by default that of the
+        batches.
         """
         pairs = pairs or sum(len(batch.source) for batch in batches)
         self.processes.seed_dropout(self.settings.seed, number)
@@ -157,7 +157,7 @@ class Trainer:
         return Update(nll, pairs, int(tokens), norm_of_first, rate, applied, alignment, int(rows))
 
     def step(self, norm: float, rate: float, number: int) -> None:
-        """Moves the parameters by their gradients, whose norm this is, and the averages after them."""
+        """Updates the parameters by their gradients, of the given norm, and then the averages."""
         clip(self.parameters, norm, self.settings.clip_norm)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -166,9 +166,9 @@ class Trainer:
             self.average.update(self.network, number)
 
     def add_gradients(self, batches: Sequence[Batch], pairs: int, number: int) -> Float64[Tensor, 4]:
-        """Adds the gradients of the loss of update `number`, divided by `pairs`, to those of the parameters.
+        """Accumulates the gradients of the loss of update `number`, divided by `pairs`.
 
-        Returns the sums of `BatchLoss` over these batches, where the network is.
+        Returns the summed statistics of `BatchLoss` over these batches, on the network's device.
         """
         sums = torch.zeros(4, dtype=torch.float64, device=self.parameters[0].device)
         weight = alignment_weight(self.settings, number)
@@ -177,15 +177,15 @@ class Trainer:
             alone = nullcontext() if last else self.processes.without_exchange(self.loss)
             with alone, kernels_used(self.settings.kernels):
                 loss, plain = self.loss(batch, self._replaced(batch, number, place), weight)
-                # The exchange takes the mean of the processes, not their sum.
+                # DDP averages over the processes instead of summing.
                 (loss / pairs * self.processes.world).backward()
             sums = sums + plain
         return sums
 
     def _replaced(self, batch: Batch, number: int, place: int) -> Float[Tensor, "batch target source"] | None:
-        """Returns the rows that replace α in the contexts of a batch, perhaps drawn now.
+        """Returns the rows that replace α in the contexts of a batch; they may be random.
 
-        What is drawn for a sentence depends on its place in the update, not on the process that has it.
+        A sentence's random number depends on its place in the update, and not on its process.
         """
         if not needs_links(self.settings):
             return None
@@ -196,7 +196,7 @@ class Trainer:
 
     @contextmanager
     def for_use(self) -> Iterator[TranslationNetwork]:
-        """Gives the network as it will be saved and used: averaged weights, full-precision products."""
+        """Yields the network as it is saved and used: with averaged weights and float32 products."""
         dtype, self.network.product_dtype = self.network.product_dtype, torch.float32
         trained = (
             {name: tensor.clone() for name, tensor in self.network.state_dict().items()}

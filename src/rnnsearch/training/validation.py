@@ -1,4 +1,4 @@
-"""Validation on the development set, and the weights that were the best there."""
+"""Validates on the development set, and keeps the best weights."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rnnsearch.translation.translator import Translator
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """nll: mean −log p(y | x) of a sentence in nats (Table 2). bleu: None if it was not asked for."""
+    """nll: mean −log p(y | x) of a sentence in nats (Table 2). bleu: None if not requested."""
 
     nll: float
     nll_per_word: float
@@ -34,7 +34,7 @@ class Validation:
 
 
 def validate(network: TranslationNetwork, corpus: Corpus, settings: Settings) -> Validation | None:
-    """Returns how good the network is on the development set; None if the corpus has none."""
+    """Scores the network on the development set; None if the corpus has none."""
     training = settings.training
     if corpus.dev is None or not len(corpus.dev):
         return None
@@ -72,8 +72,8 @@ def development_nll(network: TranslationNetwork, corpus: Corpus, batch_size: int
 class BestWeights:
     """The weights of the best validation so far.
 
-    They count as the best, also in `progress`, once they are saved. Weights that cannot be saved stay in
-    memory until it is tried again.
+    They count as the best, also in `progress`, once they are saved. Weights that could not be saved stay in
+    memory until the next attempt.
     """
 
     def __init__(self, path: Path, progress: TrainingProgress, warn: Callable[[str], None]) -> None:
@@ -97,18 +97,18 @@ class BestWeights:
         self._waiting = tensors, notes, score
         self.progress.validations_since_best = 0
         self.save()
-        if self._waiting is not None:  # training goes on and changes the weights
+        if self._waiting is not None:  # a copy, because training changes the weights
             self._waiting = {name: tensor.clone() for name, tensor in tensors.items()}, notes, score
         return True
 
     def is_missing(self) -> bool:
-        """Returns whether the current weights should be offered again: an earlier session could not save
-        them, or no weights have been saved at all."""
+        """Tells whether the current weights should be offered again: an earlier session could not save them,
+        or no weights were ever saved."""
         unsaved = self.progress.unsaved_update == self.progress.update
         return self._waiting is None and (unsaved or not self.path.exists())
 
     def save(self) -> None:
-        """Saves what waits, if anything does."""
+        """Saves weights that could not be saved earlier, if any."""
         if self._waiting is None:
             return
         (tensors, notes, score), progress = self._waiting, self.progress
@@ -124,7 +124,8 @@ class BestWeights:
         self._waiting = None
 
     def must_be_saved(self) -> None:
-        """Raises InputError if weights still wait: with the end of the training they are lost."""
+        """Raises InputError if the best weights are not saved yet: they would be lost with the end of
+        training."""
         if self._waiting is not None:
             best = self.progress.best_update
             there = f"it holds those of update {best}" if best else "there is no model"

@@ -1,4 +1,4 @@
-"""Word links and phrases of sentence pairs, as a Python user meets them."""
+"""The Python interface for word links and phrases of sentence pairs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ class AlignedPair:
     """A sentence pair with its word links.
 
     source, target: the two lines; given words are joined by spaces. source_words, target_words: the words
-    that the links count, from 0: the given words, or those of the model's tokeniser.
+    that links refer to, from 0: the given words, or those of the model's tokeniser.
     links: (source, target) positions, sorted.
-    probabilities: (source words, target words) float32, so that `probabilities[link]` is that of a link: the
-    alignment posterior of the target word; with two directions √(p→ p←), where p→ and p← are their
-    posteriors.
+    probabilities: (source words, target words) float32, so `probabilities[link]` is the probability of a
+    link: the alignment posterior of the target word, or, with two directions, √(p→ p←) of their posteriors.
     """
 
     source: str
@@ -41,8 +40,8 @@ class AlignedPair:
 
     @classmethod
     def of(cls, one: Aligned) -> AlignedPair:
-        """Returns the pair of a result of WordAligner, whose weights are the probabilities: posteriors, or α
-        if it was made without them."""
+        """Makes a pair from a result of WordAligner. The probabilities are the result's weights: posteriors,
+        or α if it was made without `posterior`."""
         weights = one.result.alignment[:, :-1].T
         if one.reverse is not None:
             weights = np.sqrt(weights * one.reverse.alignment[:, :-1])
@@ -67,9 +66,9 @@ class AlignedPair:
     def target_span(self, first: int, end: int) -> Range | None:
         """Returns the target words [first, end) of the phrase of the source words [first, end).
 
-        They are the run of words whose links into the phrase, less those to words outside it, have the
-        largest sum of probabilities. Returns None if the phrase has no such links. Raises InputError if the
-        sentence does not have these words.
+        The result is the run of target words with the largest sum of link probabilities inside the phrase,
+        minus the sum outside it; None if the phrase has no such links. Raises InputError if the sentence does
+        not have these words.
         """
         return _span(self._linked, first, end)
 
@@ -81,12 +80,12 @@ class AlignedPair:
         """Returns the characters [begin, end) of `target` that translate the characters [begin, end) of
         `source`: whole words, found by `target_span`.
 
-        Raises InputError if no word of the source stands there.
+        Raises InputError if there is no source word.
         """
         ranges, others = self.source_ranges, self.target_ranges
         touched = [word for word, (one, last) in enumerate(ranges) if one < end and begin < last]
         if not touched:
-            what = f"no word stands at the characters {begin} to {end}: {self.source[:60]!r}"
+            what = f"there is no word at characters {begin} to {end}: {self.source[:60]!r}"
             raise InputError(what, remedy="count characters from 0; the second number is one after the last")
         found = self.target_span(touched[0], touched[-1] + 1)
         return None if found is None else (others[found[0]][0], others[found[1] - 1][1])
@@ -151,10 +150,10 @@ class Aligner:
     ) -> list[AlignedPair]:
         """Returns the word links of each pair. Raises InputError as `stream` does.
 
-        pairs: of a text and its translation. Each side is a line, or a list of words, which the links then
-        count.
-        threshold: probability from which on two words are linked. By default it is 0.4; with one direction,
-        each target word is linked to its most probable source word instead, or to none.
+        pairs: texts and their translations. Each side is a line or a list of words; links then refer to the
+        words of the list.
+        threshold: the smallest probability of a link. The default is 0.4 with two directions. With one, each
+        target word is linked to its most probable source word, or to none.
         """
         return list(self.stream(pairs, threshold=threshold, batch_size=batch_size))
 
@@ -167,8 +166,8 @@ class Aligner:
     ) -> Iterator[AlignedPair]:
         """Yields what `align` returns, for a corpus of any length.
 
-        Raises InputError, with the pair's number, for what is no pair of texts, for given words whose
-        characters the tokeniser changes, and where the two models' tokenisers split a line differently.
+        Raises InputError, with the pair's number, if an item is not a pair of texts, the tokeniser changes
+        characters of given words, or the two models tokenise a line differently.
         """
         aligner = WordAligner(
             self.translator,
@@ -183,8 +182,8 @@ class Aligner:
 
 
 def _span(linked: NDArray[np.float32], first: int, end: int) -> Range | None:
-    """Returns the columns of the rows [first, end): the run with the largest sum of what is inside the rows,
-    less what is outside."""
+    """Returns the run of columns with the largest sum inside the rows [first, end), minus the sum outside
+    them."""
     if not 0 <= first < end <= len(linked):
         what = f"there are no words {first} to {end} in a sentence of {len(linked)} words"
         raise InputError(what, remedy="count words from 0; the second number is one after the last")

@@ -15,7 +15,8 @@ from rnnsearch.word_links import GoldLinks, Link, hard_links
 
 
 class Measured(NamedTuple):
-    """One pair, or several: log_probability is their sum, links and gold are of each."""
+    """Measures of one or several pairs. log_probability: the sum over the pairs. links, gold: one entry for
+    each pair."""
 
     behaviour: Behaviour
     log_probability: float
@@ -23,8 +24,8 @@ class Measured(NamedTuple):
     gold: Sequence[GoldLinks]
 
     def values(self) -> dict[str, float]:
-        """Returns the measures that there are, by the names of MEASURES. Log-probability is that of a target
-        word, ends of sentence counted as words."""
+        """Returns the available measures by their names in MEASURES. The log-probability is per target word;
+        ends of sentence count as words."""
         source_words, target_words = (self.behaviour[name][1] for name in ("under_translated", "entropy"))
         return {
             "source_words": source_words,
@@ -36,13 +37,13 @@ class Measured(NamedTuple):
 
 
 def measured(aligned: Aligned, gold: GoldLinks | None) -> Measured:
-    """Measures one pair by its links; the agreement compares those of the two directions."""
+    """Measures one pair by its links. The agreement compares the links of the two directions."""
     counted = behaviour(aligned.result.alignment, aligned.forward_links, aligned.reverse_links)
     return Measured(counted, aligned.result.score, [aligned.links], [gold] if gold else [])
 
 
 def together(pairs: Sequence[Measured]) -> Measured:
-    """Measures all pairs together, of which there must be one: long pairs weigh more than short ones."""
+    """Combines the measures of at least one pair. Long pairs weigh more than short ones."""
     counted = whole([pair.behaviour for pair in pairs])
     links, gold = [one for pair in pairs for one in pair.links], [one for pair in pairs for one in pair.gold]
     return Measured(counted, sum(pair.log_probability for pair in pairs), links, gold)
@@ -59,8 +60,8 @@ def table(pairs: Sequence[Measured]) -> Iterator[str]:
 
 
 def panels(aligned: Aligned, titles: Sequence[str]) -> list[Panel]:
-    """Returns the pictures of a pair: the run, the run of the other direction turned round, the further ones.
-    titles: theirs, in this order."""
+    """Returns the pictures of a pair: the run, the reverse run (transposed), and the other runs. titles:
+    their titles in this order."""
     results = [(one.source_tokens, one.tokens, one.alignment) for one in (aligned.result, *aligned.others)]
     if aligned.reverse is not None:
         reverse = aligned.reverse

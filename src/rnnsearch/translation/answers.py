@@ -1,8 +1,9 @@
-"""`translate --out`, `align --out`: a file of answers, whole or absent, with a hidden journal beside it.
+"""The answer file of `translate --out` and `align --out`, and its hidden journal. The file appears only when
+it is complete.
 
-If the command is ended, the same command continues from the journal, which is an outputs file
-(translation/outputs_file.py). A journal of other lines is used up to the first block that differs. The text
-may have any length: only one block of it is in memory.
+If the command is interrupted, the same command continues from the journal, which is an outputs file
+(translation/outputs_file.py). If the text has changed, the journal is used up to the first block that
+differs. The text may have any length: only one block of it is in memory.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def runs_key(runs: Sequence[str | Path], files: Sequence[Path]) -> str:
 
 def answers_key(runs: Sequence[str | Path], how: str, form: str, files: Sequence[Path]) -> str:
     """Returns a checksum of everything that the answers depend on, except the text. how: the settings. form:
-    that of the answers. Raises InputError as `runs_key` does."""
+    the output format. Raises InputError as `runs_key` does."""
     return checksum(str(FORMAT), form, how, runs_key(runs, files))
 
 
@@ -61,8 +62,8 @@ def answers_key(runs: Sequence[str | Path], how: str, form: str, files: Sequence
 class AnswerFile:
     """The file at `path`, and its journal.
 
-    key: checksum of everything that the answers depend on, except the text. work: how messages call what
-    was done with the text. head, tail: of the file, before and after all answers.
+    key: checksum of everything that the answers depend on, except the text. work: the word for this work in
+    messages. head, tail: text before and after all answers.
     """
 
     path: Path
@@ -100,8 +101,8 @@ class AnswerFile:
 
 
 class Line(NamedTuple):
-    """A line or a pair to be answered. number: counted from 0. words: by which the journal knows it again, as
-    the source tokens of a translation."""
+    """A line or a pair to be answered. number: counted from 0. words: the source tokens, by which the journal
+    recognises it."""
 
     number: int
     given: Any
@@ -119,11 +120,11 @@ def translated_into(
     aligned: bool,
     done: Done,
 ) -> Iterator[Translation]:
-    """Yields the translations in the order of the lines; after the last one the file is there, and the
-    journal is not.
+    """Yields the translations in the order of the lines. After the last one, the file exists and the journal
+    is removed.
 
-    answer: what the file gets for a line of this number. aligned: False leaves the alignments out of the
-    journal. done: told after each batch.
+    answer: makes a line's text in the file; its first argument is the line number. aligned: False leaves the
+    alignments out of the journal. done: called after each batch.
     """
 
     def read() -> Iterator[Line]:
@@ -136,7 +137,7 @@ def translated_into(
         made = []
         results = translator.translate([line.given for line in batch], **search.model_dump())
         for line, result in zip(batch, results, strict=True):
-            # Most of the journal would be weights, and without links nobody reads them.
+            # Weights would fill most of the journal, and only links need them.
             weights = result.alignment if aligned else np.zeros_like(result.alignment)
             kept = replace(result, alignment=weights)
             made.append(OutputLine(line.number, kept, answer=answer(line.number, result)))
@@ -156,14 +157,15 @@ def aligned_into(
 ) -> Iterator[OutputLine]:
     """Aligns the pairs into the file. Yields what the journal keeps of each, once it is on disk.
 
-    answer: what the file gets for a pair of this number. done: told after each batch.
+    answer: makes a pair's text in the file; its first argument is the pair number. done: called after each
+    batch.
     """
 
     def work(batch: Sequence[Line]) -> list[OutputLine]:
         try:
             found = list(aligner.align(line.given for line in batch))
         except InputError:
-            for line in batch:  # a batch is not in the order of the text: which pair was it?
+            for line in batch:  # find the pair at fault: a batch is not in text order
                 list(aligner.align([line.given], first=line.number + 1))
             raise
         made = []
@@ -186,7 +188,7 @@ def _answered(
     work: Callable[[Sequence[Line]], list[OutputLine]],
     done: Done,
 ) -> Iterator[OutputLine]:
-    """Completes the journal, and the file after it. about: what the header says beside the key."""
+    """Completes the journal, then the file. about: header fields besides the key."""
 
     def fits(line: Line, output: OutputLine) -> bool:
         return line.words == output.translation.source_tokens

@@ -1,4 +1,4 @@
-"""Beam search for the most probable translation (Sec. 4.2): it knows a step function and an opaque state,
+"""Beam search for the most probable translation (Sec. 4.2). It sees only a step function and an opaque state,
 never a model or a word.
 
 Arrays that follow the hypotheses are small and live on the CPU; only log p and α of the step stay where the
@@ -23,8 +23,8 @@ from rnnsearch.records import Hypothesis
 from rnnsearch.system.twins import plain
 
 EOS, UNK = 0, 1
-"""End of sentence and unknown word, the ids with which every vocabulary begins: said again here because the
-search knows no words."""
+"""Ids of the end of sentence and of the unknown word in every vocabulary; repeated here because the search
+knows no vocabulary."""
 
 IMPOSSIBLE = -math.inf
 SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
@@ -33,14 +33,17 @@ SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
 
 @runtime_checkable
 class SearchState(Protocol):
-    """The memory of a step function: tensors (B, k, …) per hypothesis and (B, …) per sentence, never copied
-    per hypothesis."""
+    """State of a step function: tensors (B, k, …) per hypothesis and (B, …) per sentence. The latter are
+    never copied for each hypothesis."""
 
     def select(
         self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]
     ) -> SearchState:
-        """Selects the rows that go on. sentences: which of them stay, ascending; None = all. hypotheses:
-        which of its own each of these goes on with."""
+        """Selects the sentences and hypotheses to continue with.
+
+        sentences: indices of the sentences to keep, ascending; None keeps all. hypotheses: for each of them,
+        the slots to continue with.
+        """
         ...
 
 
@@ -49,13 +52,13 @@ class StepResult:
     log_probabilities: Float[Tensor, "batch hypotheses target"]  # float32: log p(y_i | y_<i, x), normalised
     weights: Float[
         Tensor, "batch hypotheses source"
-    ]  # float32: α_i (Eq. 6), rows sum to 1 (0: read no context), zero on padding
+    ]  # float32: α_i (Eq. 6), rows sum to 1 (or are 0 if no context was read), zero on padding
     state: SearchState
 
 
 StepFunction = Callable[[Tensor | None, Any], StepResult]
-"""(previous ids (B, k) int64, its own state) → StepResult; None at the first step (k = 1): there is no
-beginning-of-sentence word."""
+"""(previous ids (B, k) int64, its own state) → StepResult. The previous ids are None at the first step (k =
+1), since there is no beginning-of-sentence word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,8 @@ class Beam:
 
 @dataclass(frozen=True, slots=True)
 class LengthLimits:
-    """Fewest and most words of a translation, the end of sentence not counted: both (all sentences,)."""
+    """Minimum and maximum number of words of each translation, without the end of sentence; shapes (all
+    sentences,)."""
 
     shortest: NDArray[np.int64]
     longest: NDArray[np.int64]
@@ -113,16 +117,18 @@ def beam_search(
     settings: SearchSettings,
     watch: Callable[[Beam], None] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Searches the most probable translations; a finished hypothesis leaves its sentence's beam and shrinks
-    it by one.
+    """Searches for the most probable translations. A finished hypothesis leaves its sentence's beam, which
+    shrinks by one.
 
     source_lengths: (B,) end of sentence included. Returns, per sentence, at least one and at most
     `settings.nbest` hypotheses, best first: the finished ones, or the best unfinished ones if none is
     finished (an empty one if no first word is possible). At the longest allowed length the end of sentence
     may still be chosen, but no further word.
-    watch: is told, after each word, of the hypotheses that go on. Equal scores are ordered by hypothesis,
-    then by id; at the final choice the one finished first wins. So the other sentences of the batch cannot
-    change a sentence's result, except through the rounding of the step itself.
+    watch: called after each word with the hypotheses that continue.
+
+    Equal scores are ordered by hypothesis, then by id; at the final choice the one finished first wins.
+    Therefore the other sentences of the batch do not change a sentence's result, except through rounding in
+    the step function.
     """
     found = Found.begin(source_lengths, settings)
     previous: Tensor | None = None
@@ -140,11 +146,11 @@ def beam_search(
 
 @dataclass
 class Found:
-    """A search so far. source_lengths: on the CPU or not. history: a beam for each word, and one before the
+    """The state of a search. source_lengths: on any device. history: a beam for each word, and one before the
     first.
 
-    finished: what each sentence has found. widths: (B,) the beam that each sentence of the last beam has
-    left.
+    finished: the finished hypotheses of each sentence. widths: (B,) the remaining beam size of each sentence
+    of the last beam.
     """
 
     source_lengths: Int[Tensor, " batch"]
@@ -173,11 +179,11 @@ class Found:
         return len(self.history) - 1
 
     def early(self) -> NDArray[np.bool_]:
-        """Returns (B,) where the end of sentence must not come next."""
+        """Returns a mask (B,): true where the end of sentence must not come next."""
         return self.words < self.limits.shortest[self.live.sentences]
 
     def take(self, chosen: Beam) -> NDArray[np.int64]:
-        """Keeps what one more word has ended, and goes on with the rest.
+        """Stores the hypotheses that end with this word, and continues with the others.
 
         chosen: continuations of the last beam, as `best_candidates` gives them. Returns the rows (B',) of the
         sentences that stay.
@@ -222,8 +228,8 @@ def empty_beam(source_lengths: Tensor) -> Beam:
 def best_candidates(
     result: StepResult, live: Beam, widths: NDArray[np.int64], early: NDArray[np.bool_], no_unk: bool
 ) -> Beam:
-    """Returns the best continuations of each sentence by one id, `widths[b]` at most, best first; `early`
-    (B,) says where it must not end yet. The step's log p is written into."""
+    """Returns the best continuations of each sentence by one id, `widths[b]` at most, best first. `early`
+    (B,) marks the sentences that must not end yet. The step's log p is overwritten."""
     log_p = result.log_probabilities
     forbid(log_p, early, no_unk)
     so_far = torch.from_numpy(live.scores).to(log_p.device)  # (B, k)
@@ -237,8 +243,8 @@ def best_candidates(
 def best_sums(
     before: Float[Tensor, "batch hypotheses"], after: Float[Tensor, "batch hypotheses words"], count: int
 ) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:
-    """Returns the `count` largest of all sums before + after of each row (fewer if there are no more) and
-    their indices in it, equal ones in the order of their indices."""
+    """Returns the `count` largest sums before + after of each row, or all if there are fewer, and their
+    indices in the flattened row. Equal sums are ordered by index."""
     values, indices = (before.unsqueeze(2) + after).flatten(1).sort(dim=1, descending=True, stable=True)
     return values[:, :count], indices[:, :count]
 
@@ -267,10 +273,10 @@ def forbid(scores: Tensor, early: NDArray[np.bool_], no_unk: bool) -> None:
 
 
 def settled(found: list[list[Hypothesis]], live: Beam, settings: SearchSettings) -> NDArray[np.bool_]:
-    """Returns (B,) where no live hypothesis can enter the n-best list any more.
+    """Returns a mask (B,): true where no live hypothesis can still enter the n-best list.
 
-    Known only without length normalisation: log p can but fall, and the coverage penalty is never above 0.
-    """
+    This is known only without length normalisation: log p can only fall, and the coverage penalty is never
+    above 0."""
     if settings.normalise != "none":
         return np.zeros(len(live.sentences), dtype=np.bool_)
     ranked = [
@@ -285,15 +291,15 @@ def settled(found: list[list[Hypothesis]], live: Beam, settings: SearchSettings)
 def survivors(
     stays: NDArray[np.bool_], goes: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns rows (B',) of the sentences that stay (B,), and slots (B', k') of their hypotheses that go on
-    (B, k), order kept, empty ones last."""
+    """Converts the masks of continuing sentences (B,) and hypotheses (B, k) to rows (B',) and slots (B', k').
+    The order is kept; empty slots are last."""
     rows = np.flatnonzero(stays)
     order = np.argsort(~goes[rows], axis=1, kind="stable")
     return rows, order[:, : goes[rows].sum(axis=1).max(initial=0)]
 
 
 def advance(result: StepResult, beam: Beam, rows: NDArray[np.int64]) -> tuple[Tensor, SearchState]:
-    """Returns the next step's previous ids and state, for the sentences `rows` that stay, with the hypotheses
+    """Returns the previous ids and the state of the next step: for the sentences `rows`, with the hypotheses
     of the new beam."""
     device = result.log_probabilities.device
     stay = None if rows.size == len(result.log_probabilities) else torch.from_numpy(rows).to(device)

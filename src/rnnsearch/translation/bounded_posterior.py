@@ -1,14 +1,16 @@
-"""The alignment posterior with most of its work left out, and a bound on what that can change.
+"""A fast estimate of the alignment posterior, with a bound on its error.
 
     p(a_i = j | y_≤i, x) ∝ α_ij p(y_i | h_j)    (translation/forced.py)
     p(y_i | h_j) = exp(z_ij) / Σ_w exp(logit of w)
 
-z_ij, the logit of y_i, is one product of two vectors; the sum over all words is what costs. A sum over a few
-of the words is no larger, so that with it in the denominator every position has a bound above α_ij p(y_i |
-h_j). The few are the sentence's own target words, to which its source words mostly translate, and the most
-frequent ones: then the bound is close. Only the positions with high bounds meet the whole output layer; the
-true posterior of the others is LOSS of their row at most, together. What they get is estimated: their bounds,
-lowered as those of the positions that met all words turned out to be too high.
+z_ij, the logit of y_i, is one dot product; the sum over all words is expensive. A sum over a few words is
+smaller, so with it as the denominator the quotient is an upper bound of α_ij p(y_i | h_j). The few words are
+the sentence's own target words, to which its source words mostly translate, and the most frequent words: they
+make the bound tight.
+
+Only positions with high bounds are computed with the whole output layer. The others together have at most
+LOSS of their row's exact posterior. Their values are their bounds, lowered by the mean excess of the bounds
+at the computed positions.
 """
 
 from __future__ import annotations
@@ -25,28 +27,27 @@ from rnnsearch.model.network import Direction
 from rnnsearch.model.readout import OutputLayer, Readout
 
 LOSS = 0.1
-"""No row is further than this from the exact posterior of the same state, as total variation, but for the
-rounding of the products. Mostly it is nearer by far, since bounds are not reached. Later states are made of
-what was estimated, which has no bound."""
+"""Maximum total variation between a row and the exact posterior of the same state, apart from rounding. The
+actual difference is mostly far smaller. Later states depend on estimated rows; this further error has no
+bound."""
 FIRST = 0.1
-"""Positions with this share of the row's highest bound meet the whole output layer at once; others only where
-LOSS demands it."""
+"""Positions whose bound is at least this share of the row's highest bound are computed exactly from the
+start; others only if LOSS requires it."""
 FREQUENT = 64
-"""How many of the most frequent words are summed in every bound, beside those of the sentence, or a few more
-(`MULTIPLE`)."""
+"""Number of frequent words that are summed in every bound, besides those of the sentence; a few more to fill
+up `MULTIPLE`."""
 ROWS_AT_ONCE = 128
-"""Positions that meet all words at once: their logits stay in a CPU's cache."""
+"""Positions computed exactly in one product: their logits fit in a CPU's cache."""
 MULTIPLE = 32
-"""What sizes of products are filled up to. A CPU's kernel is compiled for each new number of rows, which
-takes as long as many products, and some numbers of words have kernels that take ten times as long as others.
-"""
+"""Sizes of products are padded to multiples of this. A CPU kernel is compiled for each new number of rows,
+which takes as long as many products. For some numbers of words, kernels are ten times slower."""
 SMALLEST_SUM = 1e-30
-"""Of exponentials: below it terms that count could have vanished."""
+"""Smallest reliable sum of exponentials: below it, important terms may have underflowed."""
 
 
 class BoundedPosterior:
-    """The posterior of one direction of a network for one batch. Made and asked inside the open cache of the
-    weights.
+    """The posterior of one direction of a network for one batch. It must be made and used inside the open
+    weight cache.
 
     annotations: h_j. targets: all words of the batch, in the order in which they are read.
     """
@@ -58,7 +59,7 @@ class BoundedPosterior:
         targets: Int64[Tensor, "batch target"],
     ) -> None:
         self.readout, self.output, self.annotations = direction.readout, direction.output, annotations
-        # t̃_ij = (U_o s + V_o E y) + C_o h_j: the two parts are computed once each, unless somebody's own
+        # t̃_ij = (U_o s + V_o E y) + C_o h_j: each part is computed once, unless a custom
         # readout is no such sum.
         self.is_sum = type(self.readout).forward is Readout.forward
         self.contexts = self.readout.C_o(annotations) if self.is_sum else None
@@ -94,7 +95,7 @@ class BoundedPosterior:
     ) -> Float[Tensor, "batch 1 source"]:
         """Returns the row of the i-th words. hidden, previous, weights: as in `TeacherForced`. Rows sum to 1.
 
-        A row that nobody wants, and one that was read from no context, is 0.
+        A row that is not wanted, or was read from no context, is 0.
         """
         if self.contexts is None:
             size = weights.shape[2]
@@ -123,30 +124,32 @@ class BoundedPosterior:
         joint: Float[Tensor, "rows source"],
         features: Float[Tensor, "rows source feature"],
     ) -> Float[Tensor, "rows source"]:
-        """Returns the posterior. bounds: log of those above α_ij p(y_i | h_j). joint: log α_ij + z_ij."""
+        """Returns the posterior. bounds: logarithms of upper bounds of α_ij p(y_i | h_j). joint: log α_ij +
+        z_ij."""
         highest = bounds.amax(1, keepdim=True)
         exact = torch.full_like(bounds, -torch.inf)
 
-        def meet(chosen: Bool[Tensor, "rows source"]) -> None:
+        def compute(chosen: Bool[Tensor, "rows source"]) -> None:
             exact[chosen] = joint[chosen] - self._normaliser(features[chosen])
 
-        met = bounds >= highest + math.log(FIRST)
-        meet(met)
-        # All shares are of the row's highest bound: none overflows, and what vanishes is no part of the
-        # posterior.
+        computed = bounds >= highest + math.log(FIRST)
+        compute(computed)
+        # Shares are relative to the row's highest bound: none overflows, and those that underflow do not
+        # matter.
         known, others = (
             (exact - highest).exp().sum(1, keepdim=True),
-            (bounds - highest).exp().masked_fill_(met, 0.0),
+            (bounds - highest).exp().masked_fill_(computed, 0.0),
         )
-        # The smallest of them are left as long as they add up to LOSS · known at most: those that were met
-        # only make `known` larger.
+        # The smallest shares stay estimates while their sum is at most LOSS · known. Computing further
+        # positions only increases `known`.
         smallest, order = others.sort(dim=1)
-        further = torch.zeros_like(met).scatter_(1, order, smallest.cumsum(1) > LOSS * known)
+        further = torch.zeros_like(computed).scatter_(1, order, smallest.cumsum(1) > LOSS * known)
         if bool(further.any()):
-            meet(further)
-            met = met | further
-        gap = (bounds - exact).masked_fill(~met, 0.0).sum(1, keepdim=True) / met.sum(1, keepdim=True)
-        return torch.softmax(torch.where(met, exact, bounds - gap.clamp(min=0.0)), 1)
+            compute(further)
+            computed = computed | further
+        excess = (bounds - exact).masked_fill(~computed, 0.0).sum(1, keepdim=True)
+        gap = excess / computed.sum(1, keepdim=True)
+        return torch.softmax(torch.where(computed, exact, bounds - gap.clamp(min=0.0)), 1)
 
     def _normaliser(self, features: Float[Tensor, "positions feature"]) -> Float[Tensor, " positions"]:
         """Returns log Σ_w exp(logit of w) over all words."""
@@ -158,8 +161,7 @@ class BoundedPosterior:
 class _Words:
     """Some words of the output layer. by_feature: in the dtype of the products. bias: −∞ leaves a word out.
 
-    In bfloat16 a sum is rounded like the products that it is made of, and a bound may be too low by as
-    little.
+    In bfloat16 a sum is rounded as its products are, so a bound may be too low by such a rounding error.
     """
 
     def __init__(
@@ -174,8 +176,8 @@ class _Words:
         return _Words(self.by_feature[chosen], self.bias[chosen])
 
     def log_sum(self, features: Float[Tensor, "*batch rows feature"]) -> Float[Tensor, "*batch rows"]:
-        """Returns log Σ_w exp(logit of w), in the dtype of the bias. Logits are small: their maximum need
-        hardly ever be subtracted."""
+        """Returns log Σ_w exp(logit of w), in the dtype of the bias. Logits are small, so their maximum
+        rarely has to be subtracted."""
         sums = (
             torch.matmul(torch.matmul(features, self.by_feature).exp_(), self.factors)
             .squeeze(-1)

@@ -1,10 +1,9 @@
-"""Names, numbers and unknown characters stay what they are in the source (`search.faithful`).
+"""Keeps names, numbers and unknown characters as they are in the source (`search.faithful`).
 
-A network that spells words from subwords invents some, and respells names. It knows which source word it
-looked at, so an invented word is replaced as UNK is (Luong et al. 2015; Jean et al. 2015): by the
-dictionary's or the source's word with the greatest weight. The source is read with this in mind: a URL, an
-e-mail address or a handle is one word, and a word in capitals is read in lower case where that is easier to
-read.
+A network that writes subwords invents some words and misspells names. An invented word is replaced as UNK is
+(Luong et al. 2015; Jean et al. 2015): by the source word with the largest weight, or by its entry in the
+dictionary. The source is encoded accordingly: a URL, an e-mail address or a handle is one word, and a word in
+capitals is read in lowercase if it then has far fewer subwords.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.vocabulary import SPECIALS, UNK, WordFilter
 
 ADDRESS = re.compile(r"(?:https?://|www\.)\S+|[^\s@]+@[^\s@]+\.\w+|[@#]\w+")
-"""What is copied as a whole; punctuation at its end belongs to the sentence."""
+"""Addresses are copied as a whole; punctuation at the end belongs to the sentence."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
 UNKNOWN = SPECIALS[UNK]
 RARE = 0.25
-"""A rare source word replaces an invented word if it has this share of the greatest weight."""
+"""A rare source word replaces an invented word if its weight is at least this share of the largest."""
 
 Weights = NDArray[np.float32]
 Key = TypeVar("Key")
 
 
 def encode_faithfully(codec: Codec, line: str) -> EncodedSentence:
-    """Encodes a source line; `words` are its own, whatever they are read as."""
+    """Encodes a source line. `words` are those of the line, even if the network reads other forms of them."""
     words: list[str] = []
     end = 0
     line = line.replace("’", "'")
@@ -46,7 +45,7 @@ def encode_faithfully(codec: Codec, line: str) -> EncodedSentence:
 
 
 def encode_words_faithfully(codec: Codec, words: Sequence[str]) -> EncodedSentence:
-    """Encodes the words of a source line as they are best read."""
+    """Encodes the words of a source line in the forms that the network reads best."""
     read = [_as_read(codec, word, place == 0) for place, word in enumerate(words)]
     encoded = codec.encode_words([part for parts in read for part in parts])
     place_of = [place for place, parts in enumerate(read) for _ in parts] + [len(words)]
@@ -54,7 +53,7 @@ def encode_words_faithfully(codec: Codec, words: Sequence[str]) -> EncodedSenten
 
 
 def _as_read(codec: Codec, word: str, first: bool) -> list[str]:
-    """Returns the words to read instead of this one: the parts of an address, or capitals in lower case."""
+    """Returns the words to read instead of this one: the parts of an address, or capitals in lowercase."""
     if ADDRESS.fullmatch(word):
         return codec.tokeniser.words(word) or [word]
     if len(word) < 2 or not word.isupper():
@@ -69,8 +68,8 @@ def _as_read(codec: Codec, word: str, first: bool) -> list[str]:
 class Faithful:
     """Replaces invented words of a translation.
 
-    known: the words of training's target text; None where nobody knows them, and none is then invented.
-    dictionary: what is written for a source word, instead of the word.
+    known: the words of the training data's target text. If None, no word counts as invented.
+    dictionary: source word → the word to write instead of it.
     """
 
     source: Codec
@@ -82,8 +81,7 @@ class Faithful:
     ) -> tuple[list[str], Weights, list[float]]:
         """Returns the words, their alignment (words, source words + 1) and their confidence.
 
-        A word that is copied has the least confidence of those that it replaces, and 1 if it replaces none.
-        """
+        A copied word has the lowest confidence of the words that it replaces, or 1 if it replaces none."""
         if not sentence.words or not len(words):
             return list(words), alignment, list(confidence)
         made = list(map(_Word, words, alignment, confidence))
@@ -93,7 +91,7 @@ class Faithful:
         return [word.text for word in made], rows, [word.confidence for word in made]
 
     def _addresses(self, sentence: EncodedSentence, made: list[_Word]) -> Iterator[_Word]:
-        """Makes each run of words that read an address this address."""
+        """Replaces each run of words that attended to an address by that address."""
         copied: set[int] = set()
         for place, run in _runs(made, lambda word: word.read):
             if place is None or not ADDRESS.fullmatch(sentence.words[place]):
@@ -103,7 +101,7 @@ class Faithful:
                 yield _copy(sentence.words[place], run, place)
 
     def _numbers(self, sentence: EncodedSentence, made: list[_Word]) -> Iterator[_Word]:
-        """Replaces a number that the source lacks by the number that it was read from."""
+        """Replaces a number that the source does not have by the source number that it attended to."""
         given = {place: _digits(word) for place, word in enumerate(sentence.words) if _digits(word)}
         written = {_digits(word.text) for word in made}
         written |= {"".join(_digits(word.text) for word in run) for _, run in _runs(made, _is_number)}
@@ -120,8 +118,8 @@ class Faithful:
                 yield from run
 
     def _invented(self, sentence: EncodedSentence, made: list[_Word]) -> Iterator[_Word]:
-        """Replaces `<unk>` and words that training's text never had; of several for one source word the
-        first. A word that read no source word stands for none."""
+        """Replaces `<unk>` and words that the training data did not have. Of several for one source word, the
+        first is replaced and the others are left out. A word that attended to no source word stays."""
         sizes = self.source.word_ids(sentence.words)[1]
         copied: set[int | None] = set()
         for word in made:
@@ -157,8 +155,8 @@ class Faithful:
         return made
 
     def _capitals(self, sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
-        """Writes in capitals what was read in lower case only to be understood, or all if the whole source
-        is."""
+        """Restores capitals where a source word was read in lowercase; writes all words in capitals if the
+        whole source is in capitals."""
         words = sentence.words
         lowered = {
             place
@@ -175,7 +173,8 @@ class Faithful:
         ]
 
     def knows(self, word: str) -> bool:
-        """Tells whether the word, in any case, or all of its parts stood in training's text; numbers do."""
+        """Tells whether the word, in any case, or all of its parts occurred in the training data. Words with
+        digits count as known."""
         if (
             self.known is None
             or not any(letter.isalpha() for letter in word)
@@ -190,8 +189,8 @@ class Faithful:
 
 @dataclass(frozen=True)
 class _Word:
-    """A target word. row: its weights, (source words + 1,). copied: the source word that it is, if it is
-    one."""
+    """A target word. row: its weights, (source words + 1,). copied: position of the source word that it
+    copies, if any."""
 
     text: str
     row: Weights
@@ -200,8 +199,8 @@ class _Word:
 
     @property
     def read(self) -> int | None:
-        """Returns the source word with the greatest weight; None for the end of sentence or no weight at
-        all."""
+        """Returns the source position with the largest weight; None for the end of sentence or if all weights
+        are 0."""
         place = int(np.argmax(self.row))
         return place if self.row[place] > 0 and place < len(self.row) - 1 else None
 
@@ -225,5 +224,5 @@ def _digits(word: str) -> str:
 
 
 def _is_number(word: _Word) -> bool:
-    """Tells of a word with digits that is no address, no hour (17h) and not copied yet."""
+    """Tells whether a word has digits, is neither an address nor an hour (17h), and is not copied yet."""
     return word.copied is None and bool(_digits(word.text)) and not re.search(r"\dh", word.text)

@@ -1,16 +1,16 @@
 """Forced decoding: the probability, the alignment and the steps of a translation that is already there.
 
-α_ij says where the network looks before it knows y_i. Read as the prior of a hidden alignment a_i, and the
-distribution that the network reads from one annotation alone as what that position says, Bayes' rule gives
-the posterior once y_i is there:
+α_ij says where the network attends before it knows y_i. Take α_i as the prior of a hidden alignment a_i, and
+the word distribution that the network computes from the single annotation h_j as its likelihood. Once y_i is
+known, Bayes' rule gives the posterior:
 
     p(a_i = j | y_≤i, x)
         = α_ij p(y_i | s_{i−1}, y_{i−1}, c_i = h_j) / Σ_k α_ik p(y_i | s_{i−1}, y_{i−1}, c_i = h_k)
 
-The state that asked stays as it was: made of ordinary contexts at first, then, in the decoder variant
-`released`, of the contexts Σ_j p(a_k = j | y_≤k, x) h_j of the words before. Networks whose contexts were
-made of known alignments while they were trained (`training.alignment_forcing`) have met contexts of one
-annotation; others meet them here for the first time.
+The posterior of y_i does not change the state s_{i−1}. That state is computed from ordinary contexts at
+first; then, in the decoder variant `released`, from the contexts Σ_j p(a_k = j | y_≤k, x) h_j of earlier
+words. Networks trained with known alignments (`training.alignment_forcing`) have seen contexts of a single
+annotation in training; other networks have not.
 """
 
 from __future__ import annotations
@@ -36,27 +36,26 @@ from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.translation.joint import mean_alignment
 
 CHUNK_ELEMENTS = 16_000_000
-"""Logits held at once."""
+"""Maximum number of logits in memory at once."""
 ROUNDS = 3
-"""How often the posterior is computed, each time with contexts that the one before made. After i rounds i
-rows of one decoder are final."""
+"""How often the posterior is computed, each time with the contexts of the previous round. After i rounds, the
+first i rows of a decoder are final."""
 
 
 @torch.no_grad()
 def forced_decoding(
     networks: Sequence[TranslationNetwork], batch: Batch, *, posterior: bool = False
 ) -> tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]:
-    """Returns (log p(y_i | y_<i, x), 0 beyond the end of a sentence; α).
+    """Returns log p(y_i | y_<i, x), which is 0 beyond the end of a sentence, and α.
 
-    posterior: in place of α, where the network looks for a word, the `alignment_posterior`, which has seen
-    the word. In the decoder variant `released` the states after a word are then made of the context that its
-    posterior makes, c_i = Σ_j p(a_i = j | y_≤i, x) h_j; in the others the state that asks is made of c_i
-    itself, and would have met y_i before it is asked. log p stays the network's own.
+    posterior: return the `alignment_posterior`, which also uses y_i, instead of α. In the decoder variant
+    `released`, later states then use the posterior's context c_i = Σ_j p(a_i = j | y_≤i, x) h_j. In the other
+    variants, the state that predicts y_i is computed from c_i, so the posterior's context would reveal y_i to
+    it. log p does not depend on `posterior`.
 
-    Several networks are an ensemble: the mean of their probabilities, and of their alignments. Of a
-    bidirectional decoder the mean of both directions' log p and α; row i belongs to y_i in both. A word that
-    was read from no context (the first one, in the decoder variant `appendix`) has a row of zeros: no
-    alignment, and no link.
+    Several networks are an ensemble: their probabilities and alignments are averaged. With a bidirectional
+    decoder, log p and α of both directions are averaged; row i belongs to y_i in both. A word that was read
+    from no context (the first one, in the decoder variant `appendix`) has a row of zeros and no link.
     """
     given = [_teacher_forced(network, batch, None) for network in networks]
     log_probabilities = _log_probabilities(networks, batch, given)
@@ -74,7 +73,7 @@ def forced_decoding(
 def _teacher_forced(
     network: TranslationNetwork, batch: Batch, known: Float[Tensor, "batch target source"] | None
 ) -> list[TeacherForced]:
-    """Returns the result of each direction; contexts are made of the alignment `known`, if there is one."""
+    """Returns the result of each direction. The alignment `known`, if given, determines the contexts."""
     return network.teacher_forced(
         batch.source, batch.source_lengths, batch.target, known=known, target_lengths=batch.target_lengths
     )
@@ -101,7 +100,7 @@ def _posterior(
     given: Sequence[Sequence[TeacherForced]],
     annotations: Sequence[Float[Tensor, "batch source _"]],
 ) -> Float[Tensor, "batch target source"]:
-    """Returns the mean of all directions of all networks."""
+    """Returns the mean posterior over all directions of all networks."""
     found = [
         alignment_posterior(direction, one, own, batch.target)
         for network, every, own in zip(networks, given, annotations, strict=True)
@@ -169,7 +168,7 @@ def steps(
 ) -> list[Step]:
     """Returns the steps of forced decoding, in the order of the target ids; the end of sentence is the last.
 
-    Of a bidirectional decoder they are the steps of its left-to-right half. codec: of the target.
+    With a bidirectional decoder, they are those of its left-to-right half. codec: the target codec.
     """
     device, size = network.output.weight.device, len(target.ids)
     batch = Batch(*pad([source.ids]), *pad([target.ids])).to(device)
@@ -199,7 +198,7 @@ def steps(
 def recorded_energies(
     alignment: Alignment,
 ) -> Iterator[list[Float[Tensor, "batch hypotheses source"]]]:
-    """Yields a list that gets the energies of every step that is made meanwhile."""
+    """Yields a list to which every decoder step inside the context appends its energies."""
     seen: list[Tensor] = []
     compute = alignment.energies
 

@@ -1,7 +1,7 @@
 """Search with a bidirectional decoder (the proposal, part 3): each direction searches, and both rank the
 pooled hypotheses.
 
-As beam search it knows step functions only. A translation is scored by the mean of the two directions' log
+Like beam search, it sees only step functions. A translation is scored by the mean of the two directions' log
 p(y | x), that is by the geometric mean of two probabilities. Over all translations these sum to 1 at most
 (Cauchy–Schwarz), so that the score is comparable with log p(y | x) of one direction.
 """
@@ -34,16 +34,16 @@ Ids = tuple[int, ...]
 
 
 class Reader(NamedTuple):
-    """One direction as search knows it. state: before the first step. backward: its first word is the
-    translation's last."""
+    """One decoding direction as the search sees it. state: the state before the first step. backward: whether
+    it writes the translation's last word first."""
 
     step: StepFunction
     state: SearchState
     backward: bool
 
     def cancelled_by(self, cancelled: Callable[[], bool]) -> Reader:
-        """Returns a reader that asks `cancelled` before every step, and raises SearchStoppedError once it
-        says so."""
+        """Returns a reader that calls `cancelled` before every step, and raises SearchStoppedError once that
+        returns True."""
 
         def step(previous: Tensor | None, state: SearchState) -> StepResult:
             if cancelled():
@@ -59,7 +59,7 @@ def search(
     settings: SearchSettings,
     watch: Callable[[Beam], None] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Does as `beam_search`, in one direction or in both; words stand in the order of the translation.
+    """Searches as `beam_search` does, in one direction or in both. Words are in the order of the translation.
 
     watch: called only if there is one direction and it reads from left to right.
     """
@@ -74,7 +74,7 @@ def search_one_way(
     settings: SearchSettings,
     watch: Callable[[Beam], None] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Does a beam search in one direction."""
+    """Runs a beam search in one direction."""
     found = beam_search(reader.step, reader.state, source_lengths, settings, watch)
     return [[in_order(hypothesis) for hypothesis in one] for one in found] if reader.backward else found
 
@@ -82,12 +82,11 @@ def search_one_way(
 def joint_search(
     readers: Sequence[Reader], source_lengths: Int[Tensor, " batch"], settings: SearchSettings
 ) -> list[list[Hypothesis]]:
-    """Returns the finished hypotheses that any direction's beam ends with, scored in every direction, best
-    first, `settings.nbest` at most.
+    """Pools the finished hypotheses of all directions' beams, scores them in every direction, and returns the
+    best `settings.nbest`, best first.
 
-    A hypothesis has the mean of the directions' log p, of every word and in all, and the mean of their
-    alignments; `final_score` normalises as in beam search. Of a sentence that no direction finished, the
-    result of the first direction is returned.
+    log p of each word and the alignment are means over the directions; `final_score` normalises as in beam
+    search. If no direction finished a sentence, the first direction's result is returned.
     """
     whole_beam = settings.model_copy(update={"nbest": settings.beam})
     found = [search_one_way(reader, source_lengths, whole_beam) for reader in readers]
@@ -112,7 +111,7 @@ def joint_search(
 
 
 def mean(readings: Sequence[Hypothesis], settings: SearchSettings) -> Hypothesis:
-    """Returns the mean of all directions' readings of one translation."""
+    """Averages the hypotheses that the directions have for one translation."""
     log_probabilities = np.mean([reading.log_probabilities for reading in readings], axis=0)
     weights = mean_alignment([torch.from_numpy(reading.weights) for reading in readings]).numpy()
     score = final_score(float(log_probabilities.sum()), weights, settings)
@@ -125,8 +124,8 @@ def mean(readings: Sequence[Hypothesis], settings: SearchSettings) -> Hypothesis
 def read(
     reader: Reader, given: Sequence[Sequence[Ids]], source_lengths: Int[Tensor, " batch"]
 ) -> list[list[Hypothesis]]:
-    """Forces whole translations, any number of each sentence. Returns log p and α of every word in one
-    direction.
+    """Force-decodes translations in one direction, any number per sentence. Returns log p and α of every
+    word.
 
     Ids end with the end of sentence. The score is log p(y | x).
     """
@@ -162,7 +161,7 @@ def read(
 
 
 def padded(given: Sequence[Sequence[Ids]]) -> Int64[Tensor, "batch hypotheses target"]:
-    """Returns the ids filled up with ends of sentences."""
+    """Returns the ids as one tensor, padded with ends of sentence."""
     ids = np.full((len(given), max(map(len, given)), max(len(ids) for some in given for ids in some)), EOS)
     for row, some in zip(ids, given, strict=True):
         for slot, words in zip(row, some, strict=False):
@@ -189,11 +188,10 @@ def reversed_words(ids: Ids) -> Ids:
 
 
 def mean_alignment(weights: Sequence[Float[Tensor, "*rest source"]]) -> Float[Tensor, "*rest source"]:
-    """Returns the mean of several models' or directions' α of the same words, among those that read a context
-    for the word.
+    """Averages α of several models or directions; for each word, over those that read a context.
 
-    A row of zeros says that none was read (the first word of the decoder variant `appendix`); it stays 0 if
-    no member read one.
+    A row of zeros means that no context was read (the first word of the decoder variant `appendix`). The mean
+    is 0 if all rows are.
     """
     every = torch.stack(list(weights))
     read = every.any(-1, keepdim=True).sum(0).clamp(min=1)

@@ -37,8 +37,8 @@ FORCED_TOGETHER = 64
 
 
 class Kind(StrEnum):
-    """TRANSLATIONS: of every source line. WITHOUT_UNK: of the pairs in which the run knows every word; UNK is
-    not written there (Table 1).
+    """TRANSLATIONS: translations of all source lines. WITHOUT_UNK: translations, without UNK, of the pairs in
+    which the run knows every word (Table 1).
 
     REFERENCES: the references in forced decoding; their score is log p(reference | source). POSTERIOR: the
     same, with posterior alignments.
@@ -51,14 +51,14 @@ class Kind(StrEnum):
 
 
 Pair = tuple[int, str, str]
-"""The number of a line, from 0, its source, its reference."""
+"""Line number from 0, source, reference."""
 
 
 @dataclass(frozen=True)
 class OpenedRun:
     """A run whose outputs are wanted; its network is loaded when one of them is missing.
 
-    name: as tables show it. search: its settings here. checksum: of weights and vocabularies.
+    name: its name in tables. search: the search settings to use. checksum: that of weights and vocabularies.
     """
 
     name: str
@@ -94,13 +94,13 @@ class OpenedRun:
         return checksum(str(FORMAT), kind, self.checksum, settings, *texts)
 
     def path(self, folder: Path, test: TestSet, kind: Kind) -> Path:
-        """Returns the file of these outputs; others, by other weights or another search, may lie beside
-        it."""
+        """Returns the file of these outputs. Outputs of other weights or search settings have other files in
+        the folder."""
         file = f"{file_name(test.name)}.{kind}.{self.key(test, kind)[:12]}.jsonl"
         return folder / file_name(self.name) / file
 
     def pairs(self, test: TestSet, kind: Kind) -> list[Pair]:
-        """Returns the pairs that this kind has outputs of."""
+        """Returns the pairs for which this kind has outputs."""
         numbers = known_pairs(self, test) if kind == Kind.WITHOUT_UNK else range(len(test.source))
         return [(number, test.source[number], test.reference[number]) for number in numbers]
 
@@ -137,7 +137,7 @@ def run_answers(
     """Returns all outputs of a run for a test set. Those that `folder` holds are not made again.
 
     translate: translate its source. without_unk: translate the pairs in which it knows every word without
-    UNK. posterior: links of the references by the posterior, too.
+    UNK. posterior: also link the references by the posterior.
     """
     kind = Kind.POSTERIOR
     if not posterior and not run.is_whole(folder, test, kind):  # a study may have made them
@@ -200,7 +200,7 @@ def outputs(run: OpenedRun, test: TestSet, kind: Kind, folder: Path, progress: P
     def length(pair: Pair) -> int:
         return len(run.run.target.encode(pair[2]).ids if forced else run.run.source.encode(pair[1]).ids)
 
-    if pairs:  # the first call prepares the network's matrices: that is no time of translating
+    if pairs:  # warm-up: the first call converts the weights, which is not translation time
         _work(run, kind, pairs[:1])
     found = completed(
         path,
@@ -224,8 +224,8 @@ def _without_unk(
 ) -> list[OutputLine]:
     """Returns the translations, without UNK, of the pairs in which the run knows every word.
 
-    These are the translations that are there if `no_unk` is set, or if the run writes subwords and none of
-    these translations holds UNK. Otherwise the pairs are translated once more.
+    The existing translations serve if `no_unk` is set, or if the run writes subwords and none of them
+    contains UNK. Otherwise the pairs are translated again.
     """
     known = {number for number, *_ in run.pairs(test, Kind.WITHOUT_UNK)}
     found = [line for line in translations if line.number in known]

@@ -1,8 +1,8 @@
 """The file of outputs: JSON lines, a header and then a line for each sentence, in the order of the input.
 
-It is appended block by block. Wherever it is broken off, the whole blocks stay and the same call goes on
-after them. Blocks begin at the same sentences every time, so the batches and every bit of the outputs are the
-same, except the times.
+It is appended block by block. If writing is interrupted, complete blocks stay, and the same call continues
+after them. Blocks always begin at the same sentences, so batches and outputs are bit-identical, except the
+times.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rnnsearch.system.files import lock
 from rnnsearch.system.parsing import parse_json
 
 FORMAT = 1
-"""A part of every key: outputs in another format are made anew."""
+"""A part of every key: outputs in another format are made again."""
 SMALLEST_WEIGHT = 5e-4
 """Smaller weights are not written, except the largest of each row: in a long sentence only a few count."""
 PLAIN = ("text", "tokens", "source_tokens", "score", "finished", "parts")
@@ -38,16 +38,16 @@ REMEDY = "remove it; its sentences are then translated again"
 Item = TypeVar("Item")
 Header = dict[str, Any]
 Done = Callable[[int, Sequence["OutputLine"]], None]
-"""Told how many items are done, and the outputs of the last batch."""
+"""Called with the number of items done and the outputs of the last batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputLine:
     """The output of a run for one sentence.
 
-    number: of the sentence in the input, from 0. seconds: its share of its batch's time, in proportion to
-    source words.
-    posterior: (target, source) float32, for a reference whose words are known (translation/forced.py).
+    number: the sentence's number in the input, from 0. seconds: its share of its batch's time, in proportion
+    to source words.
+    posterior: (target, source) float32, the alignment posterior of a reference (translation/forced.py).
     answer: what `translate --out` prints for it.
     """
 
@@ -75,8 +75,8 @@ def as_line(output: OutputLine) -> str:
 
 
 def from_line(line: str) -> OutputLine:
-    """Reads what `as_line` wrote; weights have six digits, and their rows sum to 1 again. Raises what damaged
-    JSON raises."""
+    """Reads what `as_line` wrote; weights have six digits, and their rows sum to 1 again. Raises the JSON
+    parser's errors, or KeyError and TypeError, for a damaged line."""
     fields = parse_json(line)
     width = len(fields["source_tokens"])
     plain = {name: fields[name] for name in (*PLAIN, "log_probabilities")}
@@ -98,18 +98,18 @@ def completed(
     done: Done = lambda count, made: None,
     finish: Callable[[], None] = lambda: None,
 ) -> Iterator[OutputLine]:
-    """Yields the outputs of all items in their order, as they stand in the file; those that it lacks are
-    made, READ_AHEAD batches at a time.
+    """Yields the outputs of all items in order. Outputs that the file does not have are made and appended,
+    READ_AHEAD batches at a time.
 
-    header: the first line of a file that begins here; its "key" stands for all that
-    the outputs follow from.
-    work: the outputs of a batch; a batch has items of similar length. fits: whether an output in the file is
-    of this item. From the first block with one that does not fit, all are made anew. done: told after each
-    batch. finish: called when all are in the file and its lock is still held. Raises InputError for a file
-    with another key, for a damaged one, and while another command writes it.
+    header: the first line of a new file; its "key" identifies everything that the outputs depend on.
+    work: makes the outputs of a batch of items of similar length. fits: whether an output in the file belongs
+    to this item; from the first block where one does not, all outputs are made again.
+    done: called after each batch. finish: called when all outputs are in the file, while its lock is still
+    held.
+    Raises InputError for a file with another key, for a damaged file, and while another command writes it.
     """
     block = READ_AHEAD * batch_size
-    count = before = 0  # outputs made or read so far; those of whole blocks
+    count = before = 0  # outputs so far; outputs of complete blocks
 
     def timed(batch: Sequence[Item]) -> list[OutputLine]:
         nonlocal count
@@ -191,8 +191,8 @@ def _opened(path: Path, header: Header) -> Iterator[BinaryIO]:
 
 
 def _lock(file: BinaryIO, path: Path) -> None:
-    """Locks a file for as long as it is open. A file that has been removed meanwhile was another
-    command's."""
+    """Locks a file for as long as it is open. Refuses a file that was removed meanwhile: another command had
+    it."""
     if not lock(file.fileno()) or not os.fstat(file.fileno()).st_nlink:
         raise InputError("another command is writing it", file=path, remedy="wait for it, or end it")
 

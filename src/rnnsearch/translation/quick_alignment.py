@@ -1,8 +1,8 @@
-"""The alignment of given pairs as fast as it can be had: one walk along the target words, without log p.
+"""Fast alignment of given pairs: one pass over the target words, without log p.
 
-The posterior of a word makes the context of the next state at once, where exact forced decoding
-(translation/forced.py) walks three times and lets each walk read the posterior of the one before: row i of
-that is final after i walks, and here after one.
+The posterior of a word determines the context of the next state at once. Exact forced decoding
+(translation/forced.py) makes three passes instead, each with the posteriors of the previous pass: there, row
+i is final after i passes; here, after one.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def quick_alignment(
     *,
     posterior: bool = False,
 ) -> Float[Tensor, "batch target source"]:
-    """Returns α, or the alignment posterior, of the words of each target; the rows of its end and of padding
-    are 0 in a posterior.
+    """Returns α, or the alignment posterior, of the words of each target. In a posterior, the rows of the end
+    of sentence and of padding are 0.
 
-    A pair that has come to its end leaves the others: its later rows may be 0.
+    A pair leaves the batch when it ends; its later rows may be 0.
 
-    caches: each network's. Several networks are an ensemble; it and a bidirectional decoder have the mean, as
-    in `forced_decoding`. The decoders of a bidirectional one read from opposite ends, so that neither can
-    wait for the other's posterior: they walk as often as exact forced decoding does.
+    caches: the cache of each network. Ensembles and bidirectional decoders give the mean, as in
+    `forced_decoding`. The two directions of a bidirectional decoder start at opposite ends, so neither can
+    wait for the other's posterior: they make as many passes as exact forced decoding does.
     """
     starts = []
     for network, own in zip(networks, caches, strict=True):
@@ -87,13 +87,13 @@ def _walk(
     *,
     feeds: bool,
 ) -> Float[Tensor, "batch target source"]:
-    """Walks several networks' decoders along the target words.
+    """Steps the decoders of several networks over the target words.
 
-    lengths: of the targets. wanted: the words whose posterior is asked for; None: α. known: the contexts'
-    alignments. feeds: each row makes its state's context.
+    lengths: target lengths. wanted: mask of the words whose posterior is returned; None returns α. known:
+    alignments that determine the contexts. feeds: whether each new row determines its state's context.
     """
     sizes = lengths.tolist()
-    rows = torch.arange(len(sizes), device=lengths.device)  # the pairs that the walkers still have
+    rows = torch.arange(len(sizes), device=lengths.device)  # the pairs that have not ended
     found: Tensor | None = None
     for i in range(max(sizes)):
         left = sum(size > i for size in sizes)
@@ -123,7 +123,7 @@ def _walk(
 
 
 class _Walker:
-    """One decoder on its way along the target words."""
+    """One decoder, stepped over the target words."""
 
     def __init__(
         self,
@@ -137,10 +137,10 @@ class _Walker:
     ) -> None:
         self.decoder, self.cache, self.target, self.state = direction.decoder, cache, target, state
         self.before = state
-        """The state that asked for the last row, without its context (`released`)."""
+        """The state that gave the last row, without its context (`released`)."""
         self.source = source
         self.rows = torch.arange(len(target), device=target.device)
-        """The pairs that are left."""
+        """The pairs that have not ended."""
         with cache():
             words, self.word_of = target[:, :-1].unique(return_inverse=True)
             embedded = network.target_embedding(words.unsqueeze(0)).squeeze(0)
@@ -148,7 +148,7 @@ class _Walker:
             self.posterior = BoundedPosterior(direction, source.annotations, target) if explains else None
 
     def select(self, chosen: Int64[Tensor, " kept"]) -> None:
-        """Goes on with some of the pairs that are left."""
+        """Continues with some of the pairs."""
         self.rows, self.source = self.rows[chosen], self.source.select(chosen)
         self.state = self.state.select(chosen, torch.zeros_like(chosen).unsqueeze(1))
         if self.posterior is not None:
@@ -160,8 +160,8 @@ class _Walker:
         wanted: Bool[Tensor, " batch"] | None,
         known: Float[Tensor, "batch 1 source"] | None,
     ) -> Tensor:
-        """Returns row i of the pairs that are left: α_i, or the posterior of the words that are wanted;
-        (batch, 1, source)."""
+        """Returns row i of the pairs that have not ended: α_i, or the posterior of the wanted words; (batch,
+        1, source)."""
         numbers = self.word_of[self.rows, i - 1 : i]  # of y_{i−1}
         word = self.projected[numbers] if i else None
         with self.cache():
@@ -181,11 +181,11 @@ class _Walker:
             return self.posterior.row(i, hidden, previous, seen.weights, wanted)
 
     def feed(self, row: Float[Tensor, "batch 1 source"]) -> None:
-        """Makes the context of this alignment in place of α's."""
+        """Replaces the context of α by that of this alignment."""
         with self.cache():
             if (
                 type(self.decoder.alignment).attended is Alignment.attended
-            ):  # it remembers no weights: only the context is another
+            ):  # the state holds no earlier weights, so only the context changes
                 given = row.any(-1, keepdim=True)
                 context = torch.where(given, self.source.context(row), self.state.context)
                 self.state = replace(self.state, context=context)

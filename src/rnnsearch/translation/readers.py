@@ -1,4 +1,4 @@
-"""Networks as search knows them: readers, which take previous ids and a state and give log p and α.
+"""Readers: networks as the search sees them. A reader takes previous ids and a state, and gives log p and α.
 
 One reader stands for one direction of the decoder, of one network or of an ensemble, over all target words or
 over a lexical shortlist.
@@ -56,14 +56,15 @@ def network_step(
     """Returns the step function previous ids, state → log p(y_i | y_<i, x), α_i, state, in one of the
     network's directions.
 
-    cache: of the weights, as `linear_cache` makes it.
+    cache: the weight cache, as `linear_cache` makes it.
     words: the target ids that may be written. p is then over them only, and ids are positions among them.
-    factors: of a search of one sentence: α_i of the word i is multiplied by them, and sums to 1 again.
+    factors: for a search of one sentence: word i → factors by which α_i is multiplied before it is normalised
+    again.
     """
     with cache():
         output = None if words is None else network.directions[direction].output.of_words(words)
 
-    numbers = count(network.decoder.first_attended)  # of the words that read the contexts
+    numbers = count(network.decoder.first_attended)  # numbers of the words that read the contexts
 
     def step(previous: Int64[Tensor, "batch hypotheses"] | None, state: NetworkState) -> StepResult:
         given = previous if previous is None or words is None else words[previous]
@@ -84,7 +85,7 @@ def network_step(
 def reweighted(
     weights: Float[Tensor, "batch hypotheses source"], factors: Float[Tensor, " source"]
 ) -> Float[Tensor, "batch hypotheses source"]:
-    """Returns α ∘ factors, whose rows sum to 1; equal weights where α is 0 wherever a factor is not."""
+    """Returns α ∘ factors, normalised; the normalised factors where that product is 0."""
     product = weights * factors
     total = product.sum(-1, keepdim=True)
     return torch.where(total > 0, product / total, factors / factors.sum())
@@ -99,10 +100,10 @@ def begin_search(
     words: Int[Tensor, " candidates"] | None = None,
     factors: Mapping[int, Float[Tensor, " source"]] | None = None,
 ) -> list[Reader]:
-    """Returns one reader for each direction of the networks, an ensemble if there are several; each network's
-    annotations are computed once.
+    """Returns one reader for each decoding direction. Several networks form an ensemble. Annotations are
+    computed once for each network.
 
-    caches: each network's. source: ids. lengths: the end of sentence included. words, factors: as in
+    caches: the cache of each network. source: ids. lengths: with the end of sentence. words, factors: as in
     `network_step`.
     """
     states = []
@@ -139,8 +140,7 @@ class EnsembleState:
 
 
 def ensemble(steps: Sequence[StepFunction]) -> StepFunction:
-    """Returns one step function for several models of one vocabulary; its state is an EnsembleState of
-    theirs.
+    """Combines the step functions of several models with one vocabulary. Its state is an EnsembleState.
 
     The mean is taken of the probabilities, not of their logarithms: log p = logsumexp_m log p_m − log M; α is
     `mean_alignment`. Raises InputError without a member.
@@ -162,8 +162,8 @@ def ensemble(steps: Sequence[StepFunction]) -> StepFunction:
 
 
 # Lexical shortlist (vocabulary selection; Jean et al. 2015, Sec. 3.3): a batch is searched over the few
-# target words that its source words may become. The search knows only positions in the shortlist. The end of
-# sentence and UNK are the first two of every shortlist, so that they keep their ids.
+# target words that its source words may translate to. The search knows only positions in the shortlist. The
+# end of sentence and UNK are the first two of every shortlist, so that they keep their ids.
 
 
 def shortlist_of(
@@ -184,7 +184,8 @@ def shortlist_of(
 def in_vocabulary_ids(
     found: list[list[Hypothesis]], shortlist: Int64[NDArray[np.int64], " shortlist"] | None
 ) -> list[list[Hypothesis]]:
-    """Returns the hypotheses of a search over the shortlist, if there is one, as vocabulary ids."""
+    """Converts hypotheses of a search over the shortlist to vocabulary ids. Without a shortlist, they are
+    unchanged."""
     if shortlist is None:
         return found
     return [

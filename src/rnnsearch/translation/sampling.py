@@ -30,7 +30,7 @@ from rnnsearch.translation.beam import (
 )
 
 MOST_SAMPLES = 10_000
-"""Of one sentence."""
+"""Maximum number of samples of one sentence."""
 SMALLEST_TEMPERATURE = torch.finfo(torch.float32).tiny
 """A smaller temperature would be 0 in float32. Here already the most probable word is always drawn."""
 
@@ -51,8 +51,8 @@ def sample(
     Every id is drawn from softmax(log p / temperature) of the ids that the limits of the search allow; the
     recorded log p stay the model's. At the longest allowed length the end of sentence may still be drawn; a
     word drawn there is dropped and the hypothesis is unfinished. The draws depend on the generator (on the
-    model's device) and on the other sentences of the batch. Raises InputError for a temperature that is not
-    above 0 or for no sample, or more than MOST_SAMPLES.
+    model's device) and on the other sentences of the batch. Raises InputError if the temperature is not above
+    0, or `samples` is not from 1 to MOST_SAMPLES.
     """
     if not 0 < temperature < math.inf:
         raise InputError(

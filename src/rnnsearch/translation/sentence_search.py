@@ -33,19 +33,20 @@ from rnnsearch.translation.sampling import sample
 
 END = SPECIALS[0]
 LARGEST_ALIGNMENT = 1 << 26
-"""Source × target positions of a given pair."""
+"""Maximum of source × target positions of a given pair."""
 
 EncodedPair = tuple[EncodedSentence, EncodedSentence]
 
 Listener = Callable[[Translation], None]
-"""Called with a translation that grows, after each of its words."""
+"""Called after each word with the translation so far."""
 
 Attention = Mapping[int, int | Sequence[float]]
-"""Changes of α by step: a source word, or a factor for each."""
+"""Step → the only source word to attend to, or a factor for each source word."""
 
 
 class Watched(NamedTuple):
-    """A sentence to be translated. listener: told of its translation after every word of greedy search."""
+    """A sentence to be translated. listener: called with its translation so far, after every word of greedy
+    search."""
 
     sentence: EncodedSentence
     listener: Listener | None = None
@@ -80,7 +81,7 @@ class SentenceSearch:
         self._caches: dict[tuple[str, bool], list[Cache]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns the attributes to pickle: the caches of the weights are left out, and made again."""
+        """Returns the attributes to pickle, without the weight caches, which are made again."""
         return self.__dict__ | {"_caches": {}}
 
     @property
@@ -148,8 +149,8 @@ class SentenceSearch:
     def force(
         self, pairs: Sequence[EncodedPair], kernels: bool, *, posterior: bool, exact: bool, scored: bool
     ) -> list[Translation]:
-        """Returns pairs that are forced together, with their alignments in words. The arguments are those of
-        `Translator.force`."""
+        """Force-decodes a batch of pairs and returns them with their word alignments. The arguments are those
+        of `Translator.force`."""
         words = len(self.target.vocabulary)
 
         def forced(some: list[EncodedPair]) -> list[Translation]:
@@ -203,7 +204,7 @@ class SentenceSearch:
         settings: SearchSettings,
         work: Callable[[list[Watched]], list[Translation]],
     ) -> list[Translation]:
-        """Works on fewer sentences at a time where their largest tensor would fill the memory."""
+        """Splits the batch if its largest tensor would not fit in memory."""
 
         def cost(some: list[Watched]) -> int:
             positions = max(len(one.sentence.ids) for one in some)
@@ -257,7 +258,7 @@ class SentenceSearch:
         elif settings.replace_unk:
             for number, word in zip(hypothesis.ids, word_of, strict=False):
                 on_words = alignment[word, :-1]
-                if number == UNK and on_words.any():  # else it read no word, and stands for none
+                if number == UNK and on_words.any():  # otherwise it attended to no source word
                     aligned = sentence.words[int(np.argmax(on_words))]
                     words[word] = self.dictionary.get(aligned, aligned)
         return Translation(
@@ -283,8 +284,8 @@ def encoded_pair(source: Codec, target: Codec, pair: tuple[str, str], number: in
 
 
 def forced_cost(words: int, annotation: int, pairs: Sequence[EncodedPair]) -> int:
-    """Returns the size of the largest tensor when these pairs are forced together. words: K of the target;
-    annotation: size of an h_j."""
+    """Returns the number of elements of the largest tensor when these pairs are decoded in one batch. words:
+    target vocabulary size K. annotation: size of one h_j."""
     source, target = (max(len(pair[side].ids) for pair in pairs) for side in (0, 1))
     return len(pairs) * max(target * max(source, words), source * annotation)
 
@@ -316,9 +317,9 @@ def attention_factors(
 def word_by_word(places: Sequence[int], tell: Callable[[int, Hypothesis], None]) -> Callable[[Beam], None]:
     """Returns a `watch` function for a beam search with a beam of 1.
 
-    places: the sentences of the batch that are watched. tell: called with the place of each of them and its
-    hypothesis so far, after every word but the end of sentence. That hypothesis is unfinished, its score is
-    log p, and its weights have a column for each position of the batch, padding included.
+    places: the sentences of the batch that are watched. tell: called after every word, except the end of
+    sentence, with the place of a sentence and its hypothesis so far. This hypothesis is unfinished, its score
+    is log p, and its weights have a column for each position of the batch, padding included.
     """
     words: dict[int, list[tuple[int, float, NDArray[np.float32]]]] = {place: [] for place in places}
 
@@ -345,7 +346,7 @@ def merge_subwords(
     word.
 
     weights: (target ids, source ids). source_word_of: the end of sentence counts as a last word. Result:
-    (target_words, source words). Rows sum to 1, but a word none of whose ids read a context has zeros.
+    (target_words, source words). Rows sum to 1; the row of a word whose ids all read no context is 0.
     """
     summed = np.zeros((len(weights), source_word_of[-1] + 1), dtype=np.float64)
     np.add.at(summed.T, np.asarray(source_word_of), weights[:, : len(source_word_of)].T)

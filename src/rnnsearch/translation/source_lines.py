@@ -1,8 +1,8 @@
-"""Source lines that need care: a line that is too long for one search is cut where its sentences end, and its
-translation put together again; unknown words and a text in the target language are warned of.
+"""Cuts source lines that are too long for one search and joins their translations. Warns of unknown words and
+of text in the target language.
 
-The subwords that travel with a model tell its languages apart: ordinary words need few subwords of their own
-language, and nearly twice as many of another one.
+A model's subwords tell its two languages apart: an ordinary word needs few subwords of its own language, and
+nearly twice as many of the other.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.vocabulary import SPECIALS, UNK
 
 MOST_WORDS = 5_000
-"""A longer line is refused: the alignment of its words would fill the memory."""
+"""Maximum number of words of a line: the alignment of a longer one would not fit in memory."""
 
 FEWEST_LETTERS, ENOUGH_LETTERS = 20, 400
-"""Of ordinary words: fewer say nothing, and more are not looked at."""
+"""Letters of ordinary words: fewer are too little evidence, and later ones are not examined."""
 LIMIT = 1.1
-"""Subwords of the source language for each of the target language. Text in the source language has about 0.5
-(99.9 % of single sentences are below 0.9), text in the target language about 1.8 (99 % are above 1.1)."""
+"""Maximum ratio of source-language to target-language subwords in a source text. Text in the source language
+has about 0.5 (99.9 % of single sentences are below 0.9), text in the target language about 1.8 (99 % are
+above 1.1)."""
 
 _EXAMPLES = 5
 _LONGEST = 30
@@ -40,13 +41,13 @@ def cut(
     number: int,
     encode: Callable[[Sequence[str]], EncodedSentence] | None = None,
 ) -> list[EncodedSentence]:
-    """Returns the sentence itself, or, if it has more than `limit` words or subwords, its parts, each at most
-    so long.
+    """Splits a sentence of more than `limit` words or subwords into parts of at most `limit`. A shorter
+    sentence is the only part.
 
-    It is cut after the words that end a sentence and the quotation marks behind them; where none comes in
-    time, at the limit.
-    encode: makes a part of words, instead of the codec. number: of the line, for the InputError that a line
-    of more than MOST_WORDS words raises.
+    It is cut after the ends of sentences and their closing quotation marks, or at the limit if there are
+    none.
+    encode: encodes the words of a part, instead of the codec. number: line number in messages. Raises
+    InputError for a line of more than MOST_WORDS words.
     """
     if len(sentence.ids) - 1 <= limit:
         return [sentence]
@@ -74,10 +75,11 @@ def cut(
 
 
 def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -> Translation:
-    """Joins the translations of a line's parts into one, and their alternatives rank by rank. text: makes a
-    line of words.
+    """Joins the translations of a line's parts into one, and their alternatives rank by rank. text: joins
+    words into a line.
 
-    score: the sum of theirs. log_probabilities: of all parts in order, each with its end of sentence.
+    score: the sum over the parts. log_probabilities: those of all parts in order, each with its end of
+    sentence.
     """
     if len(parts) == 1:
         return parts[0]
@@ -89,7 +91,7 @@ def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -
     for part in parts:
         rows, columns = part.alignment.shape
         alignment[row : row + rows, column : column + columns - 1] = part.alignment[:, :-1]
-        alignment[row : row + rows, -1] = part.alignment[:, -1]  # the ends of the parts are one end
+        alignment[row : row + rows, -1] = part.alignment[:, -1]  # all ends of sentence share one column
         row, column = row + rows, column + columns - 1
     return Translation(
         text=text(tokens),
@@ -111,8 +113,8 @@ def nothing() -> Translation:
 
 
 def _cut_word(word: str, limit: int) -> list[str]:
-    """Cuts a word of more subwords than may be read at once. A subword has at least one letter, the first
-    perhaps none."""
+    """Cuts a word with more than `limit` subwords. Every subword has at least one letter, except perhaps the
+    first."""
     size = max(1, limit - 1)
     return [word[start : start + size] for start in range(0, len(word), size)]
 
@@ -120,10 +122,11 @@ def _cut_word(word: str, limit: int) -> list[str]:
 def noted(
     results: Iterable[Translation], source: Codec, limit: int, note: Callable[[str], None]
 ) -> Iterator[Translation]:
-    """Passes translations on, and tells `note` of source lines that were cut and of unknown source words.
+    """Yields the translations, and calls `note` with warnings of source lines that were cut and of unknown
+    source words.
 
-    The first line that was cut is named at once; all of them, and the words, after the last line. limit:
-    `search.max_source_length`.
+    The first warning of a cut line comes at once; the number of cut lines and the unknown words come after
+    the last line. limit: `search.max_source_length`.
     """
     cuts, words, unknown = 0, 0, 0
     examples: list[str] = []
@@ -164,14 +167,14 @@ def _unknown(words: list[str], source: Codec) -> Iterator[str]:
 
 
 class WrongLanguage:
-    """Looks at the words of one text, and warns once."""
+    """Detects a text in the target language, and warns once."""
 
     def __init__(self, source: Codec, target: Codec) -> None:
         self.source, self.target = source, target
         self.letters, self.counts = 0, [0, 0]
 
     def look(self, words: Sequence[str]) -> None:
-        """Counts further words; names, numbers and signs are no evidence."""
+        """Counts further words, except names, numbers and symbols."""
         if self.letters >= ENOUGH_LETTERS:
             return
         ordinary = [word for word in words if word.isalpha() and word.islower()]

@@ -1,4 +1,4 @@
-"""Text in, text and alignment out: `Translator` is the model as a user meets it."""
+"""`Translator`, the Python interface of trained models: text in, text and alignment out."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ Work = Callable[[list[Watched]], list[Translation]]
 class Translator:
     """One trained model, or an ensemble of several of the same vocabularies.
 
-    search: the settings that a call does not override. dictionary: what `replace_unk` writes for a source
-    word, instead of the word.
+    search: the settings that a call does not override. dictionary: source word → the word that `replace_unk`
+    writes instead of it.
     lexical_table: makes a lexical shortlist for each batch; search and sampling consider only its words, and
-    p(y | x) is over them. The networks' weights must stay as they are: they are converted once for the
-    precision of the search.
+    p(y | x) is over them.
+    The networks' weights must not change afterwards: they are converted once to the precision of the search.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Translator:
         self.dictionary: Mapping[str, str] = dictionary or {}
         self.lexical_table: LexicalTable | None = lexical_table
         self.settings: Settings | None = None
-        """Of the run that was loaded, if one was: `save_pretrained` writes them."""
+        """The settings of the loaded run, which `save_pretrained` writes; None if no run was loaded."""
         self._sentences = SentenceSearch(self.networks, source, target, self.dictionary, lexical_table)
 
     @classmethod
@@ -76,16 +76,16 @@ class Translator:
         dictionary: Mapping[str, str] | None = None,
         lexical_shortlist: str | Path | None = None,
     ) -> Translator:
-        """Opens a run, or several as an ensemble. Nothing found in a run is executed, and code that it names
-        only with `trust_code`.
+        """Opens a run, or several as an ensemble. Nothing found in a run is executed. Code that its settings
+        name is imported only with `trust_code`.
 
-        runs: folders, or names of installed models (`rnnsearch models`). Where a run's own search is in int8
-        and this device has no such products, it is in float32.
+        runs: folders, or names of installed models (`rnnsearch models`). If a run's settings ask for int8
+        search and the device has no int8 products, float32 is used.
 
         lexical_shortlist: file of a lexical translation table (`rnnsearch lexicon`); every batch is searched
         over the words it allows.
-        Raises InputError for a folder that is no run, runs whose vocabularies or directions of decoding
-        differ, or a file that is no table for them.
+        Raises InputError if a folder is not a run, vocabularies or decoding directions of the runs differ, or
+        the file is not a table for them.
         """
         if not runs:
             raise InputError("there is no run to load", remedy="give the folder of a trained run")
@@ -122,11 +122,10 @@ class Translator:
     def from_pretrained(
         cls, name: str | Path, *, device: str = "cpu", revision: str | None = None
     ) -> Translator:
-        """Returns the model in a folder, of an installed name, or `owner/name` on a hub (extra `hub`;
-        revision: a branch, tag or commit there).
+        """Loads a model from a folder, by its installed name, or as `owner/name` from a hub (extra `hub`).
 
-        No code of a model is executed, and none that it names. Raises InputError as `load` does, and if the
-        hub cannot give it.
+        revision: a branch, tag or commit on the hub. No code from the model, or named by it, is executed.
+        Raises InputError as `load` does, and if the hub cannot provide the model.
         """
         from rnnsearch.pretrained.hub import fetched, is_hub_name
 
@@ -135,16 +134,16 @@ class Translator:
     def save_pretrained(
         self, folder: str | Path, *, int8: bool = False, card: ModelCard | None = None
     ) -> None:
-        """Writes the model as a folder that `from_pretrained` reads and that a hub can hold, with a README.md
-        made of `card`.
+        """Writes a folder that `from_pretrained` reads and that can be uploaded to a hub, with a README.md
+        made from `card`.
 
         int8: 8-bit weights, a quarter of the size; searches are then in int8 unless told otherwise. The
-        folder is whole or absent. Raises InputError for an ensemble or a translator that was not loaded from
-        a run, and if the folder holds anything else.
+        folder is written completely or not at all. Raises InputError for an ensemble, for a translator that
+        was not loaded from a run, and if the folder contains other files.
         """
         from rnnsearch.pretrained.folder import (
             save_model,
-        )  # not at the top: whoever only translates need not wait for it
+        )  # imported here, because translating does not need it
 
         if self.settings is None or len(self.networks) != 1:
             raise InputError(
@@ -160,11 +159,12 @@ class Translator:
     ) -> list[Translation]:
         """Returns the translation of each line. search: settings to change, for example beam=5, no_unk=True.
 
-        attention: asks what would be written if the decoder looked elsewhere, in each line: step → a source
-        word, by its place in `source_tokens`, which alone is looked at; or factors, one for each of
-        `source_tokens`, by which α_i is multiplied before it sums to 1 again (0 hides a word). Steps count
-        the ids of the translation from 0, as `log_probabilities` does. Raises InputError for a word that a
-        line does not have, and for a decoder that does not write from left to right.
+        attention: changes where the decoder attends, in each line. It maps a step to the index in
+        `source_tokens` of the only word to attend to, or to a factor for each of `source_tokens`; α_i is
+        multiplied by these factors and normalised again (0 hides a word). Steps count the ids of the
+        translation from 0, as `log_probabilities` does.
+        Raises InputError for a word that a line does not have, and for a decoder that does not write from
+        left to right.
         """
         if attention is None:
             return list(self.stream(lines, full_batches=True, **search))
@@ -175,11 +175,11 @@ class Translator:
     def stream(
         self, lines: Iterable[str], *, full_batches: bool = False, **search: Any
     ) -> Iterator[Translation]:
-        """Does as `translate`, for input of any length. An empty line gives an empty translation.
+        """Yields what `translate` returns, for input of any length. An empty line gives an empty translation.
 
-        The lines are read on a thread of their own, and what has come is translated at once: a line that
-        comes alone waits for no other.
-        full_batches: wait for whole batches instead, so that rounding does not depend on when the lines come.
+        A separate thread reads the lines. Lines that have arrived are translated at once: a single line does
+        not wait for others.
+        full_batches: wait for full batches instead, so that rounding does not depend on when lines arrive.
         """
         settings = changed(self.search, search)
         some = given_lines(lines)
@@ -198,7 +198,7 @@ class Translator:
         """Draws translations from p(y | x) instead of searching the best; further samples are the
         `alternatives` of the first.
 
-        Of a bidirectional decoder the left-to-right half draws, and scores.
+        With a bidirectional decoder, its left-to-right half draws and scores.
         """
         settings = changed(self.search, search)
         draw = partial(
@@ -213,10 +213,9 @@ class Translator:
     def parts(
         self, line: str, number: int = 1, settings: SearchSettings | None = None
     ) -> list[EncodedSentence]:
-        """Encodes a line as these settings read it; one longer than `max_source_length` becomes several
-        parts.
+        """Encodes a line under these settings. A line longer than `max_source_length` becomes several parts.
 
-        Raises InputError, which names the line by `number`, for a line that is too long to be translated.
+        number: line number for messages. Raises InputError for a line that is too long to be translated.
         """
         settings = settings or self.search
         limit = settings.max_source_length
@@ -233,11 +232,10 @@ class Translator:
         cancelled: Callable[[], bool] | None = None,
         **search: Any,
     ) -> list[Translation]:
-        """Translates encoded parts, each by itself: `joined` makes a line's translation of theirs.
+        """Translates encoded parts separately; `joined` combines the translations of a line's parts.
 
-        listeners: of some parts, by their places. With beam=1, each is told of its part's translation after
-        every word that greedy search writes, with the alignment so far. Nobody is told by a decoder that
-        reads from right to left.
+        listeners: index of a part → its listener. With beam=1, a listener is called after every word with its
+        part's translation and alignment so far. A decoder that writes from right to left calls none.
         cancelled: asked before every word of every batch, in the calling thread. Once it returns True,
         SearchStoppedError is raised and nothing is returned.
         """
@@ -248,8 +246,8 @@ class Translator:
         return list(self._in_order(watched, work, settings.batch_size))
 
     def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 64) -> list[float]:
-        """Returns log p(y | x) of each pair of a source line and its translation, in nats; of both directions
-        the mean, if the decoder has two."""
+        """Returns log p(y | x) of each pair (source line, translation), in nats. A bidirectional decoder
+        gives the mean of both directions."""
         return [result.score for result in self.force(pairs, batch_size)]
 
     def align(
@@ -260,8 +258,7 @@ class Translator:
         exact: bool = False,
         batch_size: int = 64,
     ) -> list[Translation]:
-        """Returns the pairs with their alignments: `links()` and `alignment` of each say which words belong
-        together.
+        """Aligns the pairs: `links()` and `alignment` of each result say which words correspond.
 
         posterior, exact: as in `force`, which does the same for text of any length.
         """
@@ -279,12 +276,12 @@ class Translator:
     ) -> Iterator[Translation]:
         """Scores and aligns given translations: score is log p(y | x), alignment is that of forced decoding.
 
-        posterior: the alignment that each word has once it is known, in place of α (translation/forced.py).
-        exact: the posterior of every source position, in float32: many times slower. Otherwise a row is
-        estimated, mostly to far less than a tenth of its weight (translation/quick_alignment.py). α is the
-        same either way.
-        scored: False leaves out log p, and with it most of the time of α; the score is then nan.
-        first: the number of the first pair, as messages have it.
+        posterior: return the alignment posterior, which also uses the target word, instead of α
+        (translation/forced.py). exact: compute the posterior of every source position in float32, which is
+        many times slower. Otherwise rows are estimated; mostly, far less than a tenth of a row's weight is
+        misplaced (translation/quick_alignment.py). α does not depend on `exact`.
+        scored: False skips log p, which takes most of the time when α is computed; the score is then nan.
+        first: the number of the first pair in messages.
         """
         encoded = (
             encoded_pair(self.source, self.target, pair, number)
@@ -309,10 +306,10 @@ class Translator:
     ) -> Iterator[Translation]:
         """Yields a translation for each line, and warns of a text in the wrong language.
 
-        Lines longer than `max_source_length` are cut, and put together again. groups: of lines; no batch has
-        lines of two.
+        Lines longer than `max_source_length` are cut, and their translations joined. groups: groups of lines;
+        no batch mixes lines of two groups.
         """
-        counts: deque[int] = deque()  # of the parts of each line
+        counts: deque[int] = deque()  # number of parts of each line
         numbers = count(1)
         language = WrongLanguage(self.source, self.target)
 

@@ -1,5 +1,4 @@
-"""Word links of given sentence pairs by forced decoding: of one run, of two runs of opposite directions,
-against gold links."""
+"""Word links of given sentence pairs by forced decoding, with one run or two runs of opposite directions."""
 
 from __future__ import annotations
 
@@ -32,20 +31,20 @@ Pair = tuple[str, str]
 Words = str | Sequence[str]
 """One side of a pair: a line, or its words."""
 PRODUCT = "product"
-"""Links where the weights of both directions agree (Liang, Taskar & Klein 2006): of matrices, so for runs
-only."""
+"""Links where the weights of both directions agree (Liang, Taskar & Klein 2006). It needs weight matrices, so
+it exists for runs only."""
 WAYS = (*METHODS, PRODUCT)
 AGREEMENT = 0.4
-"""√(w→ w←) that a link of PRODUCT has if no threshold is named."""
+"""The default threshold of √(w→ w←) for PRODUCT."""
 
 
 class Aligned(NamedTuple):
-    """One pair. reverse: of the run of the other direction: its tokens are the source words. others: of
-    further runs, for comparison.
+    """Links and alignments of one pair. reverse: result of the reverse run, whose tokens are the source
+    words. others: results of further runs, for comparison.
 
-    links: (source, target), sorted; those of both directions made one if there are two. forward_links: of
-    `result` alone.
-    reverse_links: of `reverse`, (source, target) too. lines: the pair as it was given.
+    links: (source, target), sorted; symmetrised if there are two directions. forward_links: those of `result`
+    alone.
+    reverse_links: those of `reverse`, also as (source, target). lines: the given pair.
     """
 
     result: Translation
@@ -59,15 +58,14 @@ class Aligned(NamedTuple):
 
 @dataclass(frozen=True)
 class WordAligner:
-    """How links are made. reverse: a model from the target language to the source language, whose links are
-    symmetrised with the others.
+    """Aligns sentence pairs by forced decoding. reverse: a model from the target to the source language,
+    whose links are symmetrised with the forward ones.
 
-    threshold: links are the weights that reach it, several for a word or none; without one each word has its
-    strongest.
+    threshold: smallest weight of a link; a word may then have several links or none. If None, each word is
+    linked at its largest weight.
     method: one of WAYS; `product` links what has √(w→ w←) ≥ threshold, w→ and w← being the weights of the two
     directions.
-    words: what the links count of a line, the tokeniser's words or the given ones. posterior: weights are
-    those that each word has once it is known (translation/forced.py), not α. exact, scored: as in
+    words: whether links refer to the tokeniser's words or to the given ones. posterior, exact, scored: as in
     `Translator.force`.
     """
 
@@ -83,10 +81,10 @@ class WordAligner:
     scored: bool = True
 
     def align(self, pairs: Iterable[tuple[Words, Words]], first: int = 1) -> Iterator[Aligned]:
-        """Yields one result for each pair, in order. Raises InputError, with the pair's number, where two
-        runs cut a pair into other words.
+        """Yields one result for each pair, in order. Raises InputError, with the pair's number, if two runs
+        split a pair into different words.
 
-        pairs: the links of a side that is a list of words count these words. first: the number of the first
+        pairs: on a side that is a list of words, links refer to these words. first: the number of the first
         pair.
         """
         forward = (self.translator, *self.others)
@@ -95,7 +93,7 @@ class WordAligner:
         back: Iterable[Translation | None] = repeat(None)
         if self.reverse is not None:
             back = self._forced(self.reverse, (pair[::-1] for pair in copies[-1]), first)
-        # The results come first: they end with what the pairs end with, an error too.
+        # The results come first in zip: the end of the pairs, or their error, reaches them first.
         rows = zip(*found, back, lines, strict=False)
         for number, (result, *others, reverse, pair) in enumerate(rows, first):
             yield self._aligned(number, pair, result, reverse, others)
@@ -150,11 +148,11 @@ class WordAligner:
 
 
 def check_reverse(forward: Any, reverse: Any, named: str | Path) -> None:
-    """Raises InputError if the second run or translator does not read what the first one writes, and write
-    what it reads."""
+    """Raises InputError unless the second run or translator has the languages of the first in the opposite
+    direction."""
     ours, theirs = (translator.settings.data for translator in (forward, reverse))
     if "space" in (ours.tokeniser, theirs.tokeniser):
-        return  # nothing depends on the languages, and nobody need name them
+        return  # this tokeniser ignores the languages, so they need not be named
     if (theirs.source_language, theirs.target_language) != (ours.target_language, ours.source_language):
         what = f"translates from {theirs.source_language} to {theirs.target_language}"
         remedy = f"the reverse run must translate from {ours.target_language} to {ours.source_language}"
@@ -162,8 +160,8 @@ def check_reverse(forward: Any, reverse: Any, named: str | Path) -> None:
 
 
 def as_lines(pair: tuple[Words, Words]) -> Pair:
-    """Returns a pair whose words are joined by spaces. Whatever is no pair stays as it is, for
-    `Translator.force` to refuse."""
+    """Joins lists of words by spaces. An item that is not a pair is returned unchanged; `Translator.force`
+    rejects it."""
 
     def line(side: Words) -> Words:
         words = isinstance(side, (tuple, list)) and all(isinstance(word, str) for word in side)
@@ -175,12 +173,12 @@ def as_lines(pair: tuple[Words, Words]) -> Pair:
 def in_given_words(
     result: Translation, source: Words | None, target: Words | None, number: int
 ) -> Translation:
-    """Returns the result with given words, or those that stand between spaces in a line, in place of the
-    tokeniser's, and their alignment. None: the words of this side stay.
+    """Converts a result from the tokeniser's words to given words: those of a list, or of a line split at
+    spaces. None keeps the words of that side.
 
-    A tokeniser's word of several given words shares its weight among them; a given word of several has the
-    mean of their rows. Raises InputError, with the pair's number, for a line whose letters the tokeniser
-    changes.
+    A tokeniser's word that covers several given words divides its weight among them. A given word that covers
+    several of the tokeniser's has the mean of their rows. Raises InputError, with the pair's number, if the
+    tokeniser changes letters of a line.
     """
     sides = []
     for side, words in ((source, result.source_tokens[:-1]), (target, result.tokens)):
@@ -199,7 +197,7 @@ def in_given_words(
     shares = on_source / np.maximum(on_source.sum(axis=0, keepdims=True), 1.0)
     rows = on_target / np.maximum(on_target.sum(axis=1, keepdims=True), 1.0)
     weights = rows @ result.alignment[:, :-1] @ shares.T
-    # The rest is the end's, also of a word that is no letter to the tokeniser: no link.
+    # The remaining weight goes to the end of sentence, which means no link.
     weights = np.column_stack((weights, 1.0 - weights.sum(axis=1)))
     return replace(
         result,
@@ -210,9 +208,9 @@ def in_given_words(
 
 
 def counted_by(gold: Sequence[GoldLinks], pairs: Sequence[Pair], translator: Translator) -> LinkWords:
-    """Tells which words gold links count: the tokeniser's if they fit those of every pair and not the given
-    ones.
-    Raises InputError if there are not as many pairs as gold sentences."""
+    """Tells which words gold links refer to: the tokeniser's words if the links of every pair fit them and do
+    not fit the given words.
+    Raises InputError if the numbers of pairs and of gold sentences differ."""
     if len(gold) != len(pairs):
         raise InputError(
             f"{len(pairs)} pairs but {len(gold)} sentences of gold links",

@@ -19,7 +19,7 @@ from rnnsearch.text.formats.records import Layout, LinePair, Record, find_keys, 
 _ROWS = 1 << 10  # read at a time
 _SHARD = re.compile(r"(?P<name>.*)-(?P<number>\d{5})-of-(?P<shards>\d{5})\b.*")
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
-# pyarrow's own exceptions are kinds of these; a damaged header may claim any size, and any type.
+# pyarrow's exceptions are subclasses of these; a damaged header may claim any size or type.
 _FAULTS = (OSError, ValueError, ArithmeticError, LookupError, TypeError, NotImplementedError, MemoryError)
 _AGAIN = "the file is damaged or incomplete: get it again"
 
@@ -36,7 +36,7 @@ def read_tables(path: str | Path, layout: Layout, warnings: SideWarnings) -> Ite
         with _faults(file):
             keys, batches = _opened(file, layout)
             for batch in batches:
-                # Arrow trusts what it maps: offsets of a damaged file lead out of it and end the process.
+                # Arrow does not check mapped files: bad offsets of a damaged file would crash the process.
                 batch.validate(full=True)
                 for start in range(0, len(batch), _ROWS):  # a batch of an .arrow file may be large
                     for row in batch.slice(start, _ROWS).to_pylist():
@@ -45,7 +45,7 @@ def read_tables(path: str | Path, layout: Layout, warnings: SideWarnings) -> Ite
 
 
 def _shape(fields: Iterable[Any]) -> Record:
-    """Returns a record like the rows of these fields, with types in place of values."""
+    """Returns a record with the keys of these fields, and their types as values."""
     return {
         field.name: _shape(field.type) if str(field.type).startswith("struct<") else field.type
         for field in fields
@@ -106,7 +106,7 @@ def _saved_files(path: Path) -> list[Path]:
 
 
 def _check_shards(path: Path, files: list[Path]) -> None:
-    """Refuses a download that lacks a file, and test data among the training data."""
+    """Raises InputError if a file of a download is missing, or if there are several splits."""
     shards: dict[tuple[str, int], set[int]] = defaultdict(set)
     for match in filter(None, (_SHARD.fullmatch(file.stem) for file in files)):
         shards[match["name"], int(match["shards"])].add(int(match["number"]))
@@ -122,7 +122,7 @@ def _check_shards(path: Path, files: list[Path]) -> None:
 
 @contextmanager
 def _faults(file: Path) -> Iterator[None]:
-    """Turns whatever pyarrow finds wrong with a file into an InputError."""
+    """Converts pyarrow's errors about a file to InputError."""
     try:
         yield
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Lines of real files, and lines and pairs that a Python caller gives in their place.
+"""Lines of files, and lines and pairs that a Python caller gives instead.
 
-A line ends at a line feed and nowhere else, so that the N-th line stays the N-th whatever it holds. Whatever
-a caller gives that is no text becomes one clear line.
+Only a line feed ends a line, so that the N-th line stays the N-th whatever characters it contains. Arguments
+that are not text raise InputError.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 Other = TypeVar("Other")
 
 LONGEST_LINE = 1 << 24
-"""Bytes. A longer line is no sentence: the file is binary, or its lines do not end in line feeds."""
+"""Maximum bytes of a line. With a longer line, the file is binary, or its lines do not end in line feeds."""
 
 ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 
@@ -29,7 +29,7 @@ _BOM = "\ufeff"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-# What str.splitlines() and some editors take for the end of a line.
+# Characters that str.splitlines() and some editors treat as line ends.
 _SEPARATORS = frozenset("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
 
 
@@ -38,8 +38,7 @@ class InputWarnings:
     """Warnings of a reader about a file: for each kind, the number of lines and the first such line
     (1-based).
 
-    Where records are no lines, the line in which one begins stands for it; in Parquet files and datasets, its
-    row.
+    A record of several lines counts at its first line; a record of a Parquet file or dataset, at its row.
     """
 
     lines: dict[str, int] = field(default_factory=dict)
@@ -67,7 +66,7 @@ SideWarnings = tuple[InputWarnings, InputWarnings]
 """The warnings about the source and about the target."""
 
 UNHEARD = InputWarnings()
-"""Warnings that nobody asks for."""
+"""Collects warnings that are not reported."""
 
 
 def read_lines(path: str | Path, warnings: InputWarnings = UNHEARD) -> Iterator[str]:
@@ -76,8 +75,8 @@ def read_lines(path: str | Path, warnings: InputWarnings = UNHEARD) -> Iterator[
 
     A byte order mark at the start and a carriage return at the end of a line are dropped; other control
     characters and Unicode's own line ends become spaces. What was found is noted in `warnings`. A last line
-    without line feed counts; an empty line is a line. Raises InputError, with the line where there is one,
-    for a file that cannot be read, damaged compression, and anything but UTF-8.
+    without line feed counts; an empty line is a line. Raises InputError, with the line if known, for a file
+    that cannot be read, is damaged, or is not UTF-8.
     """
     return (plain(line, number, warnings) for number, line in enumerate(raw_lines(path, warnings), 1))
 
@@ -86,7 +85,7 @@ def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
     """Yields the lines with their control characters, for formats whose columns or quotes must be found
     first.
 
-    Otherwise it is as `read_lines`.
+    Otherwise as `read_lines`.
     """
     with opened(path) as stream:
         for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
@@ -97,7 +96,7 @@ def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
             if number == 1 and line.startswith(_BOM):
                 line = line.removeprefix(_BOM)
                 warnings.note("byte order mark", number)
-                if not line:  # the mark was all there is: an empty file
+                if not line:  # the file is empty except for the mark
                     return
             yield line.removesuffix("\n")
 
@@ -113,10 +112,10 @@ def read_pairs(
 
 
 def check_pairs(source: str | Path, target: str | Path) -> None:
-    """Counts the lines of two files before long work with them; pipes are left alone. Raises InputError if
-    the numbers differ.
+    """Raises InputError if two files have different numbers of lines. It is called before long work; pipes
+    are not counted.
 
-    Whatever else is wrong with a line is found where it is read: what comes before it is not lost.
+    Other faults of a line are found when it is read, so that results of earlier lines are not lost.
     """
     counts = count_lines(source), count_lines(target)
     if None not in counts and counts[0] != counts[1]:
@@ -125,7 +124,8 @@ def check_pairs(source: str | Path, target: str | Path) -> None:
 
 
 def count_lines(path: str | Path) -> int | None:
-    """Counts lines without decoding them. Returns None for what can be read only once, or not to its end."""
+    """Counts lines without decoding them. Returns None if the file can be read only once, or not to its
+    end."""
     lines, last = 0, b"\n"
     if not is_on_disk(path):
         return None
@@ -139,8 +139,8 @@ def count_lines(path: str | Path) -> int | None:
 def in_step(
     first: Iterable[Item], second: Iterable[Other], fault: Callable[[int, int], InputError]
 ) -> Iterator[tuple[Item, Other]]:
-    """Yields the items of both side by side. Raises fault(number of the first, number of the second), at the
-    end, if one has more."""
+    """Yields pairs of items. At the end, raises fault(items of the first, items of the second) if the numbers
+    differ."""
     sides = iter(first), iter(second)
     for number, pair in enumerate(zip_longest(*sides)):
         if None in pair:
@@ -177,8 +177,7 @@ def _decoded(raw: bytes, path: str | Path, number: int) -> str:
 
 
 def plain_field(text: str, number: int, warnings: InputWarnings = UNHEARD) -> str:
-    """Returns `plain` text of what does not come from a line of its own: line breaks in it become spaces as
-    well."""
+    """Does as `plain` for a text that is not a line: its line breaks become spaces as well."""
     if "\n" in text or "\r" in text:
         warnings.note("line break inside the text", number)
         text = _LINE_BREAK.sub(" ", text)
@@ -207,7 +206,7 @@ def _kind(character: str) -> str:
 Lines = str | Path | Iterable[str]
 """A file of lines, or the lines themselves."""
 
-# A string may hold some, but no file that is made of it.
+# A string may contain these, but a UTF-8 file cannot.
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 
@@ -216,7 +215,7 @@ def is_file(lines: object) -> bool:
 
 
 def given_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the lines, each checked as it is read; a string is one line. Raises InputError for what is not
+    """Yields the lines, and checks each as it is read; a string is one line. Raises InputError if one is not
     text."""
     lines = [lines] if isinstance(lines, str) else lines
     return (_text(line, f"line {number}") for number, line in enumerate(_several(lines, "lines"), 1))
@@ -262,7 +261,7 @@ def _plain(line: str, number: int, warnings: InputWarnings) -> str:
 
 
 def _several(items: Iterable[object], what: str) -> Iterable[object]:
-    if isinstance(items, str):  # a string is a line, but no pair
+    if isinstance(items, str):  # a string is one line, and not a pair
         raise InputError(f"one text was given where {what} are expected", remedy="put it into a list")
     if isinstance(items, bytes):
         remedy = "decode them, and put the text into a list"

@@ -1,4 +1,4 @@
-"""The bytes of a file, decompressed as its name says; whatever is wrong with them becomes an InputError."""
+"""Opens files and decompresses them according to their names. All faults become InputError."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rnnsearch.errors import InputError
 STDIN = "-"
 
 MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
-"""First bytes of a compressed file → the end of the name that it should have."""
+"""First bytes of a compressed file → the suffix that its name should have."""
 
 _BUFFER = 1 << 18  # bytes decompressed at a time
 
@@ -44,8 +44,8 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
                 unpack(Path(path)) as packed,
                 io.BufferedReader(cast(io.RawIOBase, packed), _BUFFER) as stream,
             ):
-                # Python's gzip takes no bytes at all for a whole file of no lines; a download that failed
-                # leaves just that.
+                # Python's gzip reads a file of 0 bytes as valid and empty; a failed download leaves such a
+                # file.
                 if not stream.peek(1) and Path(path).is_file() and not Path(path).stat().st_size:
                     raise EOFError("it is empty")
                 yield stream
@@ -78,11 +78,11 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _stdin() -> Iterator[BinaryIO]:
-    """Opens standard input with a buffer of its own: a thread that waits in that of `sys.stdin` would keep
-    the interpreter from ending."""
+    """Opens standard input with a buffer of its own: a thread that waits on the buffer of `sys.stdin` would
+    prevent the interpreter from exiting."""
     try:
         descriptor = sys.stdin.fileno()
-    except OSError:  # it is no file of the system
+    except OSError:  # it has no file descriptor
         yield sys.stdin.buffer
     else:
         with open(descriptor, "rb", closefd=False) as stream:
@@ -100,7 +100,7 @@ def _open_zstandard(path: Path) -> Iterator[BinaryIO]:
 
 
 def _zstandard(path: Path) -> Any:
-    """Returns Python's own module from 3.14 on, and the same one for older versions."""
+    """Returns Python's own module from 3.14 on, or its backport for older versions."""
     for module in ("compression.zstd", "backports.zstd"):
         try:
             return import_module(module)
@@ -112,4 +112,4 @@ def _zstandard(path: Path) -> Any:
 
 
 COMPRESSIONS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _open_zstandard}
-"""End of a name → what opens such a file."""
+"""Suffix → function that opens such a file."""

@@ -1,5 +1,5 @@
-"""Parallel texts in whatever files they come: each becomes pairs of lines, and the N-th pair is the N-th
-record, whatever that holds."""
+"""Readers of parallel texts in all formats. Each yields pairs of lines; the N-th pair is always the N-th
+record."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _SUFFIXES: dict[str, Format] = {f".{name}": name for name in FORMATS} | {".arrow
 
 @dataclass(slots=True)
 class ParallelText:
-    """One parallel text. name: what reports and messages call it. warnings: about the pairs read so far."""
+    """One parallel text. name: its name in reports and messages. warnings: about the pairs read so far."""
 
     name: str
     reader: Callable[[SideWarnings], Iterator[LinePair]]
     warnings: SideWarnings = field(default_factory=lambda: (InputWarnings(), InputWarnings()))
 
     def pairs(self) -> Iterator[LinePair]:
-        """Reads the pairs from the first on, and clears the warnings first. Neither side holds a control
+        """Reads the pairs from the first on, and clears the warnings first. No side contains a control
         character or a line break.
 
-        Raises InputError, with the file and the line or row, for whatever cannot be read.
+        Raises InputError, with the file and the line or row, if something cannot be read.
         """
         for warnings in self.warnings:
             warnings.clear()
@@ -52,9 +52,9 @@ class ParallelText:
 def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None) -> list[ParallelText]:
     """Returns the parallel texts that the arguments of a command name, in their order.
 
-    A bilingual file (as its name or the layout says) or the folder of a dataset stands for itself; any other
-    name is a source file, and the next one its target. Raises InputError for a name without its other side,
-    files that do not exist, and standard input named twice.
+    A bilingual file (by its name or the layout) or the folder of a dataset is one text. Any other name is a
+    source file, and the next name is its target. Raises InputError for a source without a target, files that
+    do not exist, and standard input named twice.
     """
     layout = layout or Layout()
     _check(names, layout)
@@ -84,7 +84,7 @@ def read_link_lines(path: str | Path) -> Iterator[str]:
 
 
 def _format(name: str, layout: Layout) -> Format:
-    """Returns the format of a file; "lines" for what is not bilingual, as far as its name says."""
+    """Returns the format of a file; "lines" if its name does not show a bilingual format."""
     if layout.format:
         return layout.format
     path = Path(name)
@@ -97,7 +97,7 @@ def _format(name: str, layout: Layout) -> Format:
 
 
 def _check(names: Sequence[str | Path], layout: Layout) -> None:
-    """Raises InputError for faults that show before anything is read: the last corpus may be read hours
+    """Raises InputError for faults that can be found before reading: the last corpus may be read hours
     later."""
     if layout.format not in ("", "lines", *FORMATS):
         remedy = f"name one of: lines, {', '.join(FORMATS)}"

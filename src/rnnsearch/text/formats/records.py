@@ -1,5 +1,5 @@
-"""Where in its records a file has the two sides, and the formats whose records are lines, but for quoted line
-breaks: TSV, CSV and JSON lines. And what the rows of tables (`arrow`) share with records that have keys."""
+"""Where the two sides are in the records of a file, and readers of TSV, CSV and JSON lines. The rows of
+tables (`arrow`) share the code for records with keys."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Layout:
     target_language: str = "fr"
 
     def names(self) -> list[tuple[str, str]]:
-        """Returns the names that columns and keys may have: those that were given, else the usual ones."""
+        """Returns the possible names of columns and keys: the given ones, or else the usual ones."""
         if self.source or self.target:
             return [(self.source, self.target)]
         languages = (self.source_language, self.target_language)
@@ -58,8 +58,8 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class OneSide(Layout):
-    """A layout of one text, which stands on both sides of what the reader yields. source: its column or key;
-    empty = a usual name."""
+    """A layout of one text: the reader yields it as both sides. source: its column or key; empty = a usual
+    name."""
 
     def names(self) -> list[tuple[str, str]]:
         names = (
@@ -97,8 +97,8 @@ def read_csv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
     """Yields two columns between commas as in RFC 4180: a quoted one may hold commas, doubled quotation
     marks, and line breaks, which become spaces.
 
-    Raises InputError as `read_tsv` does, and for quotation marks that do not fit, with the line where the
-    record begins.
+    Raises InputError as `read_tsv` does, and for invalid quotation marks, with the line where the record
+    begins.
     """
     return _pairs(_csv_rows(path, warnings[0]), plain_field, path, layout, warnings)
 
@@ -119,8 +119,8 @@ def _csv_rows(path: str | Path, warnings: InputWarnings) -> _Rows:
 
 
 def _csv_line(line: str) -> str:
-    """Returns the line with its end. For csv a lone carriage return ends a record; here it is a control
-    character, so it becomes another one."""
+    """Returns the line with its line feed. To csv, a lone carriage return ends a record; here it is only a
+    control character, so it is replaced by another one."""
     body = line.removesuffix("\r")
     return body.replace("\r", "\x1a") + line[len(body) :] + "\n"
 
@@ -174,8 +174,8 @@ def read_json_lines(path: str | Path, layout: Layout, warnings: SideWarnings) ->
     """Yields the texts at two keys of each object. An empty line is a pair of empty sides; null is an empty
     side.
 
-    Raises InputError, with the line, for what is no JSON object, lacks a key or has no text there, besides
-    what `read_lines` raises.
+    Raises InputError as `read_lines` does, and, with the line, for one that is no JSON object, lacks a key or
+    has no text there.
     """
     keys: tuple[str, str] | None = None
     for number, line in enumerate(raw_lines(path, warnings[0]), 1):
@@ -191,7 +191,7 @@ def read_json_lines(path: str | Path, layout: Layout, warnings: SideWarnings) ->
 def find_keys(
     record: Record, layout: Layout, kind: str, path: str | Path, number: int | None = None
 ) -> tuple[str, str]:
-    """Returns the first names of the layout that this record has. kind: what messages call a key."""
+    """Returns the first names of the layout that this record has. kind: the word for a key in messages."""
     for source, target in layout.names():
         if _value(record, source) is not _MISSING and _value(record, target) is not _MISSING:
             return source, target
@@ -235,7 +235,8 @@ def _record(line: str, path: str | Path, number: int) -> Record:
 
 
 def _value(record: Record, key: str) -> Any:
-    """Returns the value at the key, or, if there is no such key, at the path that its dots make."""
+    """Returns the value at the key, or, if there is no such key, at the nested keys that its dots
+    separate."""
     inner: Any = record
     for step in [key] if key in record else key.split("."):
         if inner is None:

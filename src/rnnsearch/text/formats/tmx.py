@@ -20,7 +20,7 @@ _CHUNK = 1 << 16  # bytes given to the parser at a time
 _DEEPEST = 100  # elements inside one another; a translation memory has some ten
 _MEMORY = "is this a translation memory?"
 _AGAIN = "the file is damaged or incomplete: correct it or get it again"
-# What they hold inside a segment is formatting, no text.
+# Elements inside a segment that contain formatting and no text.
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut", "sub"})
 _LINKS = 2
 """Place of the word links in a unit, behind the two sides."""
@@ -30,7 +30,7 @@ TMX_END = "</body>\n</tmx>\n"
 
 
 def tmx_head(language: str) -> str:
-    """Returns what stands before the units of a file. language: of the source."""
+    """Returns the head of a file, before its units. language: source language."""
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n<header creationtool="rnnsearch" '
         f'creationtoolversion="{escape(package_version())}" segtype="sentence" o-tmf="rnnsearch" '
@@ -52,9 +52,9 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
     """Yields the segments of two languages in each unit, in whatever encoding the file declares; text inside
     formatting codes is left out.
 
-    A language `en` is met by `en`, `EN-US` and so on; `en-GB` only by itself. A unit without the language has
-    an empty side, and of two segments in one language the first counts; both are noted. External entities and
-    files are never fetched. Raises InputError, with the line, for broken XML, for entities that the file
+    A language `en` matches `en`, `EN-US` and so on; `en-GB` matches only itself. A unit without the language
+    has an empty side, and of two segments in one language the first counts; both are noted. External entities
+    and files are never fetched. Raises InputError, with the line, for broken XML, for entities that the file
     declares itself (a few lines of them can stand for gigabytes), and at the end if no unit had one of the
     languages.
     """
@@ -72,8 +72,8 @@ def read_tmx_links(path: str | Path) -> Iterator[str]:
     """Yields the word links of each unit, a property of the type `x-word-links`, in Pharaoh format; a unit
     without them has none.
 
-    Raises InputError as `read_tmx` does, except for languages, for what is no link, and at the end if no unit
-    had links.
+    Raises InputError as `read_tmx` does, except for languages, and for an invalid link, and at the end if no
+    unit had links.
     """
     units = _Units(path, Layout(), (UNHEARD, UNHEARD))
     for _, _, links, line in units.read():
@@ -85,8 +85,8 @@ def read_tmx_links(path: str | Path) -> Iterator[str]:
 
 
 class _Units:
-    """Handlers of the parser's events. count: of the units; found: how many have a segment of each side, and
-    links; languages: those that were met."""
+    """Handlers of the parser's events. count: number of units. found: numbers of units with a source segment,
+    a target segment and links. languages: all languages seen."""
 
     def __init__(self, path: str | Path, layout: Layout, warnings: SideWarnings) -> None:
         codes = layout.source or layout.source_language, layout.target or layout.target_language
@@ -96,9 +96,9 @@ class _Units:
         self._path, self._warnings = path, (*warnings, UNHEARD)
         self._finished: list[tuple[str, str, str, int]] = []
         self._fed = 0  # bytes
-        self._open: list[str] = []  # elements, from the outermost
+        self._open: list[str] = []  # open elements, outermost first
         self._unit: list[str | None] | None = None  # the sides of the unit that is being read
-        self._line = 0  # where it began
+        self._line = 0  # the line where it begins
         self._side: int | None = None  # that of the variant, <tuv>, that is being read, or _LINKS
         self._segment: list[str] | None = None
         self._length = 0
@@ -122,13 +122,13 @@ class _Units:
         yield from self._finished
 
     def _parse(self, chunk: bytes) -> None:
-        """Takes more bytes of the file; none = its end."""
+        """Parses the next bytes of the file; no bytes = its end."""
         try:
             self._parser.Parse(chunk, not chunk)
         except expat.ExpatError as error:
             what = f"is not valid XML: {expat.ErrorString(error.code)} (column {error.offset + 1})"
             raise InputError(what, file=self._path, line=error.lineno, remedy=_AGAIN) from None
-        except (LookupError, ValueError) as error:  # encodings that Python lacks, and those of several bytes
+        except (LookupError, ValueError) as error:  # encodings that Python does not know, or of several bytes
             what = f"its encoding cannot be read: {error}"
             raise InputError(what, file=self._path, remedy="convert it to UTF-8") from None
         self._fed += len(chunk)
@@ -178,8 +178,7 @@ class _Units:
         raise self._fault(f"declares the entity '{name[:40]}'", remedy)
 
     def _undeclared(self, name: str, parameter: bool) -> None:
-        """Keeps an entity of a document type that is not fetched as it was written, as it would be in a file
-        of lines."""
+        """Keeps an entity as it is written if its document type is not fetched."""
         if not parameter:
             self._text(f"&{name};")
 

@@ -1,1 +1,2 @@
-"""Pairs of lines to a prepared dataset: cleaned, filtered, encoded, shuffled, and described."""
+"""Makes a prepared dataset from pairs of lines: cleans, filters, encodes and shuffles them, and reports on
+them."""

@@ -1,7 +1,7 @@
-"""The first pass of `prepare`: lines to tokenised pairs, and which of them stay.
+"""The first pass of `prepare`: tokenises the lines and selects the pairs to keep.
 
-Worker processes clean a few thousand pairs at a time. Their blocks of words go to a working folder, and the
-digests of the pairs show which of them are repetitions.
+Worker processes clean a few thousand pairs at a time. Their blocks of words go to a working folder. Digests
+of the pairs reveal duplicates.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from rnnsearch.word_links import parse_links
 
 PAIRS = 10_000
 CHARACTERS = 8_000_000
-"""A chunk holds at most this many pairs, and hardly more characters than that."""
+"""A chunk has at most this many pairs, and hardly more than this many characters."""
 
 DIGEST = 16
 """Bytes of a digest. The probability that any two of 10^9 different pairs share one is 10^-21."""
 
 RECOGNISED = 1000
-"""Number of first pairs of a text whose links show which words the links of this text refer to."""
+"""Number of first pairs of a text from which the meaning of its links is recognised."""
 
 _FIRST_CHUNKS = 3  # a text with fewer is cleaned before worker processes would have started
 
@@ -72,10 +72,10 @@ class Chunk:
 
 
 class CleanedChunk(NamedTuple):
-    """The pairs of a chunk that stay, and what is told of the others.
+    """The kept pairs of a chunk, and statistics of the others.
 
-    examples: (number of the filter that dropped it, place in the chunk) of the first pairs. digests: of the
-    pairs that stay, end to end; empty if nobody asks for them. repairs: number of changes of each kind.
+    examples: (number of the filter that dropped it, place in the chunk) of the first pairs. digests: those of
+    the kept pairs, concatenated; empty if duplicates are kept. repairs: number of changes of each kind.
     """
 
     block: Block
@@ -87,8 +87,7 @@ class CleanedChunk(NamedTuple):
 def chunks(texts: Sequence[ParallelText], links: Sequence[str | Path]) -> Iterator[Chunk]:
     """Cuts all texts into chunks. links: none, or one file for each text.
 
-    Raises InputError as the texts do, and for a file of links that has not as many lines as its text has
-    pairs.
+    Raises InputError as the texts do, and if a file of links has more or fewer lines than its text has pairs.
     """
     for number, text in enumerate(texts):
         file, first = str(links[number]) if links else "", 1
@@ -122,8 +121,8 @@ def _linked(text: ParallelText, file: str) -> Iterator[tuple[LinePair, str]]:
 class Cleaner:
     """Cleans chunks; it can be sent to another process.
 
-    swapped: links are written target-source. link_words: the words that they refer to; for "auto",
-    `recognised` finds it out.
+    swapped: whether links are written target-source. link_words: the words that links refer to; for "auto",
+    `recognised` decides.
     """
 
     def __init__(
@@ -158,8 +157,8 @@ class Cleaner:
         )
 
     def recognised(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """Yields the chunks with the words that their links refer to: as given, or as each text's first pairs
-        show."""
+        """Yields the chunks with their `link_words` set: to the given value, or to that recognised from each
+        text's first pairs."""
         refer_to: LinkWords = "given"
         for chunk in chunks:
             if self.link_words != "auto":
@@ -227,8 +226,8 @@ def digest(source: str, target: str) -> bytes:
 class CleanedCorpus(NamedTuple):
     """The blocks of the first pass in a file.
 
-    duplicate: the reason of the repetitions. repeated: marks them among the pairs that no filter dropped;
-    None if repetitions are kept.
+    duplicate: the number of the reason for duplicates. repeated: mask of duplicates among the pairs that no
+    filter dropped; None if they are kept.
     """
 
     file: Path
@@ -236,7 +235,7 @@ class CleanedCorpus(NamedTuple):
     repeated: Mask | None
 
     def marked(self) -> Iterator[tuple[Block, Mask]]:
-        """Yields the blocks as the filters left them, and a mask of their pairs that are new."""
+        """Yields the blocks after the filters, and a mask of their pairs that are no duplicates."""
         start = 0
         for (block,) in appended(self.file):
             left = int((block.reasons == 0).sum())
@@ -245,7 +244,7 @@ class CleanedCorpus(NamedTuple):
             start += left
 
     def blocks(self) -> Iterator[Block]:
-        """Yields the blocks of the pairs that stay."""
+        """Yields the blocks of the kept pairs."""
         for block, keep in self.marked():
             yield block if keep.all() else block.select(keep, self.duplicate)
 
@@ -259,10 +258,10 @@ def clean(
     report: PreparationReport,
     progress: Progress,
 ) -> CleanedCorpus:
-    """Writes the blocks of the pairs that stay into the folder `work`, and counts them and the others in the
-    report, which names the texts."""
+    """Writes the blocks of the kept pairs into the folder `work`, and counts kept and dropped pairs in the
+    report."""
     report.dropped = [Dropped(reason(drops), governing_setting(drops)) for drops in cleaner.filters]
-    if cleaner.settings.drop_control_characters:  # the filter has to see them
+    if cleaner.settings.drop_control_characters:  # the filter needs them
         for text in texts:
             text.warnings = RawInputWarnings(), RawInputWarnings()
     duplicates = Duplicates(work) if cleaner.settings.drop_duplicates else None
@@ -304,7 +303,7 @@ def _tally(report: PreparationReport, text: TextReport, reasons: NDArray[np.uint
 
 
 def _drop_duplicates(corpus: CleanedCorpus, report: PreparationReport) -> None:
-    """Counts the repetitions, and shows the first."""
+    """Counts the duplicates in the report, with the first ones as examples."""
     dropped = Dropped("duplicate", "data.drop_duplicates")
     report.dropped.append(dropped)
     for block, keep in corpus.marked():
@@ -327,10 +326,10 @@ def _check_not_empty(report: PreparationReport) -> None:
 
 
 class Duplicates:
-    """Takes the digests of all pairs in their order, and finds the repetitions among them.
+    """Finds duplicates by the digests of all pairs, which are added in order.
 
-    On the disk it holds 24 bytes per pair, in 64 files. In memory it holds one of these files, while that is
-    sorted, and one byte per pair for the answer.
+    It uses 24 bytes per pair on the disk, in 64 files. In memory it sorts one file at a time, and has one
+    byte per pair for the result.
     """
 
     def __init__(self, folder: Path) -> None:

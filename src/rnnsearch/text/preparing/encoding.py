@@ -1,5 +1,5 @@
-"""The last pass of `prepare`: encodes the pairs that stay, shuffles them, and writes them, the development
-pairs, and what was dropped."""
+"""The last pass of `prepare`: encodes the kept pairs, shuffles them, and writes them, the development pairs
+and the list of dropped pairs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def encode(
     report: PreparationReport,
     progress: Progress,
 ) -> list[int]:
-    """Writes the shuffled shards, what was dropped, and how often every entry of the vocabularies occurs.
+    """Writes the shuffled shards, the list of dropped pairs, and the frequency of each vocabulary entry.
     Returns the number of pairs of each shard."""
     reports: dict[Side, SideReport] = {"source": report.source, "target": report.target}
     frequencies = {side: np.zeros(len(codec.vocabulary), dtype=np.int64) for side, codec in codecs.items()}
@@ -48,7 +48,7 @@ def encode(
     samples, links, done = _Samples(report, settings.seed), 0, 0
     with (
         (folder / "dropped.tsv.gz").open("wb") as raw,
-        # Neither name nor time: the same text gives the same bytes.
+        # No name or time in the gzip header: the same text gives the same bytes.
         gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as dropped,
     ):
         dropped.write(b"text\tpair\treason\n")
@@ -106,7 +106,7 @@ class _Samples:
         self._seen, self._samples = 0, report.samples
 
     def add(self, text: str, block: Block) -> None:
-        """Takes the chosen ones among the next pairs."""
+        """Keeps those of the next pairs that were chosen."""
         numbers = block.first + np.flatnonzero(block.reasons == 0)
         begin, end = np.searchsorted(self._chosen, [self._seen, self._seen + len(numbers)])
         for place in (self._chosen[begin:end] - self._seen).tolist():
@@ -120,7 +120,7 @@ class EncodedBlock:
     the number of ids without it; unknown: how many of them are UNK."""
 
     def __init__(self, block: SideBlock, codec: Codec) -> None:
-        """Looks up only the different words of the block."""
+        """Encodes each distinct word of the block once."""
         ids, tokens_per_word = (np.array(part, dtype=np.int64) for part in codec.word_ids(block.words))
         running, word_lengths = block.sentences
         self.tokens_per_word = tokens_per_word[running]  # of each running word
@@ -146,7 +146,7 @@ def id_dtype(codec: Codec) -> np.dtype[Any]:
 
 
 def subword_links(links: Ragged, source: EncodedBlock, target: EncodedBlock) -> Ragged:
-    """Turns links between words into links between all their tokens; an end of sentence has none."""
+    """Converts links between words to links between all their tokens; ends of sentence have none."""
     pairs = links.values.reshape(-1, 2).astype(np.int64)
     counts = links.lengths // 2
     pair = np.repeat(np.arange(len(counts)), counts)

@@ -19,9 +19,9 @@ _OFF = (0, False, "keep", "resolve")  # values of a setting with which its filte
 # A tab or a line end inside a field is a space, not damage.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")
 
-# Walloon, Occitan, Nigerian Pidgin and other small neighbours of great languages are left out: a short
-# sentence of the great one is taken for theirs with certainty ("C' est vrai." for Walloon), and hardly any of
-# their text lies in a corpus by mistake.
+# Walloon, Occitan, Nigerian Pidgin and other small relatives of large languages are left out. A short
+# sentence of the large language is often identified as the small one with certainty ("C' est vrai." as
+# Walloon), and text in these languages is hardly ever in a corpus by mistake.
 _WIDELY_WRITTEN = (
     "ar bg bn ca cs da de el en es et fa fi fr ga he hi hr hu id is it ja ko lt lv mk ms mt nl no pl pt ro "
     "ru "
@@ -95,15 +95,15 @@ FILTERS: dict[Filter, str] = {
     html_entities: "entities",
     wrong_language: "language_certainty",
 }
-"""Every filter with the setting of `[data]` that governs it ("" = always on), in the order in which they are
-asked: cheap ones first."""
+"""Filter → the setting of `[data]` that governs it ("" = always on), in the order of application: cheap ones
+first."""
 
 
 def active_filters(settings: DataSettings) -> list[Filter]:
-    """Returns the filters that these settings turn on; the first that answers yes is the reason.
+    """Returns the filters that these settings turn on. The first that returns True is the reason.
 
-    Raises InputError if one of them needs what is not installed, or does not know a language of the settings.
-    """
+    Raises InputError if one of them needs a package that is not installed, or does not know a language of the
+    settings."""
     active = [
         drops for drops, setting in FILTERS.items() if not setting or getattr(settings, setting) not in _OFF
     ]
@@ -113,7 +113,7 @@ def active_filters(settings: DataSettings) -> list[Filter]:
 
 
 def reason(drops: Filter) -> str:
-    """Returns what a report calls a filter: its function's name with spaces for underscores."""
+    """Returns the name of a filter in reports: its function's name with spaces for underscores."""
     return getattr(drops, "__name__", type(drops).__name__).replace("_", " ")
 
 

@@ -1,4 +1,4 @@
-"""The report of `prepare` about what it read, dropped and found: as text, and for programs as JSON."""
+"""The report of `prepare` on pairs read, kept and dropped, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _SHOWN = 120  # characters of an example
 
 @dataclass(frozen=True, slots=True)
 class ShownPair:
-    """A pair that the report shows: its text, its number in it (1-based), and its sides or their
-    beginnings."""
+    """An example pair in the report: the name of its text, its number there (1-based), and the beginnings of
+    its sides."""
 
     text: str
     number: int
@@ -25,8 +25,8 @@ class ShownPair:
 
 @dataclass(slots=True)
 class Dropped:
-    """The pairs that were dropped for one reason: their number, and the first few. setting: what turns it
-    off, empty if nothing does."""
+    """The pairs that were dropped for one reason: their number, and the first few. setting: the setting that
+    turns the filter off; empty if none does."""
 
     reason: str
     setting: str = ""
@@ -58,13 +58,13 @@ class TextReport:
 
 @dataclass(slots=True)
 class SideReport:
-    """One side of the pairs that stay, each counted as often as it is used.
+    """One side of the kept pairs, each counted as often as it is used.
 
-    words, distinct_words, longest: of the tokenised text (longest sentence in words). uncounted: 0, or, if
-    there were more different words than a table holds, how often a word may have occurred and be missing in
-    distinct_words. tokens: the words or subwords that the network reads; known_tokens: those with an id of
-    their own; known_sentences: sentences that have only such tokens. lengths: sentences of 0, 1, 2, … words.
-    coverage: (number of most frequent words, the share of the running words that they are).
+    words, distinct_words, longest: of the tokenised text (longest sentence in words). uncounted: words with
+    this frequency or less may be missing in distinct_words, because the table was full; otherwise 0. tokens:
+    the words or subwords that the network reads; known_tokens: those with an id of their own;
+    known_sentences: sentences that have only such tokens. lengths: sentences of 0, 1, 2, … words. coverage:
+    (number of most frequent words, their share of the running words).
     """
 
     sentences: int = 0
@@ -81,7 +81,7 @@ class SideReport:
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """The padding of one way of making batches. share: of the positions of both sides, those that are
+    """The padding of one way of making batches. share: the share of positions, on both sides, that are
     padding."""
 
     batches: str
@@ -91,7 +91,7 @@ class Padding:
 
 @dataclass(slots=True)
 class PreparationReport:
-    """The whole of a preparation. Vocabulary sizes include the two specials.
+    """The report of a whole preparation. Vocabulary sizes include the two specials.
 
     pairs_used: those that are kept, each as often as its text is repeated. ratios: pairs by target words /
     source words, as (lower bound, pairs); the last has no upper bound. links: None without word links.

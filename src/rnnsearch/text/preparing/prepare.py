@@ -1,9 +1,9 @@
-"""Raw parallel texts to a store of cleaned, tokenised, encoded and shuffled pairs, in passes that hold little
-in memory.
+"""Makes a prepared dataset from raw parallel texts: cleans, tokenises, encodes and shuffles the pairs, in
+passes that need little memory.
 
-Worker processes clean the lines, a few thousand pairs at a time. The pairs that stay lie in a temporary file
-beside the store in the making. From it come the vocabularies, then the ids, each pair's in a random bucket,
-and at last the shuffled store.
+Worker processes clean the lines, a few thousand pairs at a time. The kept pairs go to a temporary file next
+to the new store. From this file, the vocabularies are learned; then each pair's ids go to a random bucket,
+and the buckets are shuffled into the store.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _BATCHES: dict[str, dict[str, object]] = {
     "batches of 4,080 positions from sorted pools of 1,600": {"batch_tokens": 4080},
     "batches of 80 in stored order": {"pool_batches": 1},
 }
-"""Batches that are measured for the report, with the settings of [training] that differ from the paper's."""
+"""Kinds of batches whose padding is measured for the report, with their [training] settings that differ from
+the paper's."""
 
 
 def prepare(
@@ -57,8 +58,8 @@ def prepare(
 ) -> PreparationReport:
     """Calls `prepare_texts` for one parallel text, and another one for development.
 
-    source, target: each a file of lines, or the lines themselves, from a list or any iterator, which is read
-    once. Or source gives pairs of lines, and target is None. dev: the same two. Raises InputError as
+    source, target: each a file of lines, or an iterable of lines, which is read once. Or source is an
+    iterable of pairs, and target is None. dev: (source, target) of the development text. Raises InputError as
     `prepare_texts` does, and for lines that are not text.
     """
     if dev is not None and (isinstance(dev, str) or len(dev) != 2):
@@ -92,7 +93,7 @@ def prepare_texts(
     workers: int = 1,
     progress: Progress = lambda text, done, total: None,
 ) -> PreparationReport:
-    """Makes the store `out` from parallel texts, whole or not at all.
+    """Makes the store `out` from parallel texts, completely or not at all.
 
     The same input and settings give the same bytes.
 
@@ -103,14 +104,14 @@ def prepare_texts(
     overwrite: replace `out` if it is a store. workers: processes that clean. More than one are spawned, so a
     script that asks for them needs `if __name__ == "__main__":`.
 
-    Raises InputError for texts and links that cannot be read or are not parallel, an `out` that is in the
-    way, a full disk, and nothing kept.
+    Raises InputError for texts and links that cannot be read or are not parallel, if `out` exists, if the
+    disk is full, and if no pair is kept.
     """
     for given, what in ((links, "file(s) of links"), (repeat, "number(s) of repetitions")):
         if given and len(given) != len(texts):
             remedy = "give one for each corpus, in the same order"
             raise InputError(f"{len(given)} {what} given for {len(texts)} corpora", remedy=remedy)
-    # Its faults should come to light before any work.
+    # Opened first, so that its faults are found before any work.
     cleaner = Cleaner(settings, links_reversed, link_words)
     with whole_folder(Path(out), lambda folder: overwrite and is_store(folder)) as folder:
         report = PreparationReport()
@@ -152,8 +153,8 @@ def _text(source: Lines | Iterable[tuple[str, str]], target: Lines | None) -> Pa
 
 
 def padding(folder: Path) -> list[Padding]:
-    """Measures the padding of the paper's batches, and of others, on the first pairs of the store, a random
-    part."""
+    """Measures the padding of several kinds of batches on the first pairs of the store, which are a random
+    part of it."""
     lengths = [map_array(folder / f"train.{side}.lengths.npy")[:_MEASURED] for side in SIDES]
     found = []
     for name, values in _BATCHES.items():
@@ -166,15 +167,15 @@ def padding(folder: Path) -> list[Padding]:
 
 
 LIMIT = 2_000_000
-"""Entries of a table of counts: some 300 MB."""
+"""Maximum number of words in a table of counts: some 300 MB."""
 
 
 class WordCounts:
-    """Frequencies of words, of which the rarest are forgotten when there are too many.
+    """Frequencies of words. When there are too many words, the rarest are forgotten.
 
-    counts: word → occurrences since it entered the table. missed: the most occurrences that a word outside
-    the table can have, and that any count can lack; 0 as long as nothing was forgotten. The words that stay
-    depend on the words and their order alone.
+    counts: word → occurrences since it entered the table. missed: an upper bound of the occurrences of a word
+    outside the table, and of the error of each count; 0 if nothing was forgotten. The result depends only on
+    the words and their order.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -192,7 +193,7 @@ class WordCounts:
             self._forget()
 
     def recount(self, blocks: Iterable[tuple[Sequence[str], Iterable[int]]]) -> None:
-        """Makes every count exact, by going through all that was added once more."""
+        """Makes every count exact in a second pass over everything that was added."""
         exact = dict.fromkeys(self.counts, 0)
         for words, counts in blocks:
             for word, count in zip(words, counts, strict=True):
@@ -201,7 +202,7 @@ class WordCounts:
         self.counts = exact
 
     def _forget(self) -> None:
-        """Forgets the words up to the lowest frequency that brings the table down to half its limit."""
+        """Forgets the rarest words until the table has at most half its limit."""
         counts = np.fromiter(self.counts.values(), dtype=np.int64, count=len(self.counts))
         place = len(counts) - self.limit // 2 - 1
         rare = int(np.partition(counts, place)[place])
@@ -237,7 +238,7 @@ def count(side: Side, cleaned: CleanedCorpus, report: PreparationReport, progres
 
 
 def _coverage(counts: WordCounts, words: int) -> list[tuple[int, float]]:
-    """Returns the share of the running words that the 1, 2, 5, 10, 20, … most frequent words are."""
+    """Returns the share of the running words that the 1, 2, 5, 10, 20, … most frequent words cover."""
     covered = np.cumsum(sorted(counts.counts.values(), reverse=True))
     sizes = [digit * 10**power for power in range(8) for digit in (1, 2, 5)]
     sizes = [*(size for size in sizes if size < len(covered)), len(covered)]
@@ -247,7 +248,7 @@ def _coverage(counts: WordCounts, words: int) -> list[tuple[int, float]]:
 def make_codec(
     side: Side, counts: WordCounts, settings: DataSettings, progress: Progress, known: Codec | None
 ) -> Codec:
-    """Returns the side's codec. known: one whose vocabulary and subwords are kept.
+    """Returns the side's codec. known: a codec whose vocabulary and subwords are used instead of new ones.
 
     Raises InputError if the text has too few words to learn from.
     """

@@ -1,8 +1,7 @@
-"""The one shuffle of the training pairs, in bounded memory: every pair falls into a random bucket, and each
-bucket is shuffled on its own.
+"""Shuffles the training pairs once, in bounded memory: every pair goes to a random bucket, and each bucket is
+shuffled separately.
 
-That makes every order equally likely, as one shuffle of everything would. A bucket becomes a shard of the
-store.
+Every order is equally likely, as in one shuffle of all pairs. A bucket becomes a shard of the store.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from rnnsearch.text.store.blocks import Integers, Mask, Ragged, append, appended
 from rnnsearch.text.store.store import shard_name, write_array, write_rows
 
 SHARD_BYTES = 1 << 27
-"""Ids of both sides in a shard, or a little more: while it is shuffled, it is held in memory."""
+"""Approximate bytes of the ids in a shard, both sides together. A shard is in memory while it is shuffled."""
 
 _MOST_SHARDS = 200
 _GATHERED = 1 << 16  # sentences rearranged at a time
@@ -27,9 +26,8 @@ _GATHERED = 1 << 16  # sentences rearranged at a time
 class Buckets:
     """Takes the encoded pairs in the order of the text and writes the shards of the store.
 
-    expected_bytes: of the ids of all pairs, roughly. dtypes: of the ids of the source and of the target. The
-    order of the pairs in the store depends on the seed and on their order in the text, and not on how many
-    are added at a time.
+    expected_bytes: approximate size of the ids of all pairs. dtypes: types of source and target ids. The
+    order of the pairs in the store depends only on the seed and on their order in the text.
     """
 
     def __init__(
@@ -42,7 +40,7 @@ class Buckets:
 
     def add(self, *rows: Ragged) -> None:
         """Adds source ids, target ids and, if there are any, links of the same pairs."""
-        # One real number per pair: the same bucket whatever the size of the blocks.
+        # One random number per pair, so the bucket does not depend on the size of the blocks.
         bucket = (self._random.random(len(rows[0].lengths)) * len(self.paths)).astype(np.int64)
         for number, path in enumerate(self.paths):
             chosen: Mask = bucket == number
@@ -71,7 +69,7 @@ class Buckets:
 
 
 def gathered(rows: Ragged, order: NDArray[np.int64]) -> Iterator[Integers]:
-    """Yields the rows in another order, end to end, some ten thousands at a time."""
+    """Yields the rows in another order, concatenated, some ten thousands at a time."""
     offsets = offsets_of(rows.lengths)
     for start in range(0, len(order), _GATHERED):
         chosen = order[start : start + _GATHERED]

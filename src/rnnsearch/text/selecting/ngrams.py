@@ -1,5 +1,4 @@
-"""An n-gram language model: interpolated modified Kneser–Ney (Chen & Goodman 1998, Sec. 3) on arrays of
-numbers."""
+"""An n-gram language model in NumPy: interpolated modified Kneser–Ney (Chen & Goodman 1998, Sec. 3)."""
 
 from __future__ import annotations
 
@@ -28,8 +27,8 @@ _SAVED = ("keys", "logs", "backoffs")
 
 
 class Text(NamedTuple):
-    """Sentences of ids in one array: <s> w_1 … w_n </s>, one after the other. starts: where each begins, and
-    where the last ends."""
+    """Sentences of ids in one array: <s> w_1 … w_n </s>, one after the other. starts: where each sentence
+    begins, and where the last ends."""
 
     ids: Ids  # position
     starts: Ids  # sentence + 1
@@ -53,9 +52,9 @@ class NgramModel(NamedTuple):
     """log p(w | the order − 1 words before it), for every word of a closed vocabulary, the unknown word and
     the end of sentence among them.
 
-    The n-grams of length k have numbers: one word, its id; a longer one, the place of its key among the keys
-    of its length, where key = (number of the n-gram without its last word) × (words + 1) + (id of its last
-    word).
+    Each n-gram has a number. A single word's number is its id. A longer n-gram's number is the index of its
+    key among the keys of its length, where key = (number of the n-gram without its last word) × (words + 1) +
+    (id of its last word).
 
     keys: for each length from 2 on, ascending. logs: log p of each n-gram's last word after its others, for
     each length. backoffs: log γ, the logarithm of the weight of the shorter context after this n-gram, for
@@ -70,7 +69,7 @@ class NgramModel(NamedTuple):
 
     @classmethod
     def estimate(cls, text: Text, words: int, order: int) -> NgramModel:
-        """Learns from a text of at least one sentence, whose ids are below `words` but for <s>."""
+        """Estimates a model from at least one sentence. Ids other than <s> are below `words`."""
         grams = _grams(text, words, order)
         counts = _adjusted_counts(grams)
         amount = discounts(counts[0])[np.minimum(counts[0], 3)]
@@ -82,7 +81,7 @@ class NgramModel(NamedTuple):
             contexts = gram.keys // (words + 1)
             total = np.bincount(contexts, count, len(probabilities))
             left = np.bincount(contexts, amount, len(probabilities))
-            # γ; 1 after what was never followed by a word.
+            # γ; 1 for an n-gram that no word ever followed.
             weight = np.divide(left, total, out=np.ones(len(total)), where=total > 0)
             probabilities = (count - amount) / total[contexts] + weight[contexts] * probabilities[
                 gram.suffixes
@@ -137,7 +136,7 @@ def _numbers(keys: Ids, wanted: Ids) -> Ids:
     """Returns the place of each wanted key among the keys, which ascend, or ABSENT."""
     if not len(keys):
         return np.full(len(wanted), ABSENT)
-    # Sorted queries stay in the CPU's cache: a sixth of the time.
+    # Sorted queries use the CPU's cache: six times faster.
     different, place = np.unique(wanted, return_inverse=True)
     found = np.minimum(np.searchsorted(keys, different), len(keys) - 1)
     return np.where(keys[found] == different, found, ABSENT)[place]
@@ -172,8 +171,8 @@ def _grams(text: Text, words: int, order: int) -> list[_Grams]:
 
 
 def _adjusted_counts(grams: list[_Grams]) -> list[Ids]:
-    """Returns the occurrences of the longest n-grams, and of the shorter ones the number of different words
-    to their left.
+    """Returns the number of occurrences of the longest n-grams; for shorter ones, the number of different
+    words to their left.
 
     Nothing stands to the left of <s>, so n-grams that begin with it keep their number of occurrences; <s>
     alone has none, as it is never predicted.
@@ -188,8 +187,8 @@ def _adjusted_counts(grams: list[_Grams]) -> list[Ids]:
 
 
 def discounts(counts: Ids) -> Floats:
-    """Returns (0, D_1, D_2, D_3+): what is taken from an n-gram that was counted 0, 1, 2, or 3 and more times
-    (Chen & Goodman 1998, Eq. 26)."""
+    """Returns (0, D_1, D_2, D_3+): the discounts of n-grams with the counts 0, 1, 2, and 3 or more (Chen &
+    Goodman 1998, Eq. 26)."""
     n1, n2, n3, n4 = (int((counts == count).sum()) for count in (1, 2, 3, 4))
     if not (n1 and n2 and n3 and n4):
         return np.array([0, *FALLBACK])

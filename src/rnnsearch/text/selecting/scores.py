@@ -1,5 +1,5 @@
-"""How much each pair of a pool resembles one domain more than the pool (Axelrod, He & Gao 2011), by four
-n-gram models: a file of eight bytes per pair."""
+"""Scores how much more each pair of a pool resembles a domain than the pool (Axelrod, He & Gao 2011), with
+four n-gram models. The file of scores has eight bytes per pair."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Tokenisers(NamedTuple):
 
 
 def tokenised(pairs: Iterable[LinePair], tokenisers: Tokenisers) -> list[LinePair]:
-    """Returns the pairs of which neither side is empty, their words joined by spaces: they are read several
-    times, and lists of words are large."""
+    """Returns the pairs without an empty side, as lines of words joined by spaces, which need less memory
+    than lists."""
     words = filter(all, map(tokenisers.words, pairs))
     return [(" ".join(source), " ".join(target)) for source, target in words]
 
@@ -71,11 +71,11 @@ def word_counts(pairs: Iterable[LinePair]) -> list[int]:
 
 
 def random_sample(pairs: Iterable[LinePair], tokenisers: Tokenisers, words: int, seed: int) -> list[LinePair]:
-    """Returns tokenised pairs drawn at random, in the order of the pool: the fewest that have `words` words
-    on both sides together, or all pairs if these have fewer.
+    """Returns tokenised pairs drawn at random, in the order of the pool: just enough pairs for `words` words
+    on both sides together, or all pairs if there are fewer words.
 
-    One pass over the pool, which holds no more than the sample: each pair draws a number, and those with the
-    lowest are the sample.
+    It takes one pass, and only the sample is in memory: each pair draws a random number, and the lowest
+    numbers are the sample.
     """
     chosen: list[tuple[float, int, int, LinePair]] = []  # a heap: the highest number, negated, comes first
     total = 0
@@ -99,7 +99,7 @@ def _random_numbers(seed: int) -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """The two models of one language, of the domain and of the pool at large, over one vocabulary."""
+    """Two language models of one side with the same vocabulary: of the domain and of the pool."""
 
     vocabulary: Vocabulary
     domain: NgramModel
@@ -171,11 +171,10 @@ def _opened(folder: Path) -> Contrast:
 
 @dataclass(frozen=True, slots=True)
 class ScoresHeader:
-    """The names of the files that were scored, and how it was done.
+    """The files that were scored, and how they were scored.
 
-    in_domain, pool: the names of the files. layout: how they were read. words: of the source and of the
-    target. vocabularies: the words that the models know, likewise. pairs, checksum: of the pool's text, the
-    latter CRC-32.
+    in_domain, pool: the names of the files. layout: how they were read. Numbers of words and vocabulary sizes
+    are for source and target. pairs, checksum: number of pairs and CRC-32 of the pool's text.
     """
 
     pool: list[str]
@@ -194,7 +193,7 @@ class ScoresHeader:
 
 
 class Scores(NamedTuple):
-    """An opened file of scores; the records stay on the disk until they are asked for."""
+    """An opened file of scores. Records are read from the disk when they are needed."""
 
     about: ScoresHeader
     records: Records
@@ -257,12 +256,12 @@ def score_pool(
     """Writes the score of every pair of the pool: [H_I(s) − H_O(s)] + [H_I(t) − H_O(t)], in bits per word;
     the lower, the more in-domain.
 
-    I are models of the in-domain texts, O of a random sample of the pool with as many words; of the same
-    order and vocabulary: the words that occur at least twice in-domain. The pool is read twice and never
-    held. in_domain, pool, layout: files as `parallel_texts` takes them. settings: of the tokenisers. seed: of
-    the sample. workers: processes that score. More than one are spawned, so a script that asks for them needs
-    `if __name__ == "__main__":`. Raises InputError for files that cannot be read or are not parallel, and
-    texts without words.
+    I are models of the in-domain texts; O are models of a random sample of the pool with as many words. All
+    have the same order; their vocabulary is the words that occur at least twice in-domain. The pool is read
+    twice and is never in memory as a whole. in_domain, pool, layout: files as `parallel_texts` takes them.
+    settings: of the tokenisers. seed: of the sample. workers: processes that score. More than one are
+    spawned, so a script that asks for them needs `if __name__ == "__main__":`. Raises InputError for files
+    that cannot be read or are not parallel, and texts without words.
     """
     layout = layout or Layout(
         source_language=settings.source_language, target_language=settings.target_language

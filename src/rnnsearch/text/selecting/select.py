@@ -1,4 +1,4 @@
-"""Data selection: a pool's pairs that resemble a domain most, by their scores, in bounded memory."""
+"""Selects the pairs of a pool that resemble a domain most, by their scores, in bounded memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from rnnsearch.text.selecting.scores import (
 
 Unit = Literal["words", "pairs"]
 
-_CHUNK = 1 << 18  # records looked at at once
+_CHUNK = 1 << 18  # records read at a time
 _ABSENT = 0xFF800000  # the key of the score infinity
 
 
@@ -42,8 +42,8 @@ class Amount(NamedTuple):
 
 
 class SelectionThreshold(NamedTuple):
-    """The best pairs: those with a lower score than `score`, and the first `ties` of those with this very
-    score."""
+    """Defines the best pairs: those with a score below `score`, and the first `ties` of those with exactly
+    this score."""
 
     score: float
     ties: int
@@ -53,8 +53,7 @@ def best(records: Records, limit: int, unit: Unit) -> SelectionThreshold:
     """Returns the threshold that selects the best pairs up to `limit` words or pairs in all; of equally good
     pairs the earlier one comes first.
 
-    The score where the limit falls is bisected: 32 passes over the file, of which next to nothing is held.
-    """
+    The limiting score is found by bisection: 32 passes over the file, with hardly any memory."""
 
     def total(key: int) -> int:
         """Returns the size of all pairs with this key, or a lower one."""
@@ -100,7 +99,7 @@ def _sizes(chunk: Records, unit: Unit) -> NDArray[np.int64]:
 
 def _keys(chunk: Records) -> NDArray[np.uint32]:
     """Returns integers in the order of the scores: the bits of the floats, inverted for negative ones."""
-    # + 0: there is a negative zero, equal to the other.
+    # + 0 makes negative zero positive: both are equal scores.
     bits = (chunk["score"] + np.float32(0)).view(np.uint32)
     return np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
 
@@ -113,7 +112,7 @@ def _score(key: np.uint32) -> float:
 
 @dataclass(slots=True)
 class TextSelection:
-    """Numbers of what was selected of one parallel text of the pool. words: of the target side."""
+    """Numbers of pairs and target words selected from one text of the pool."""
 
     name: str
     pairs: int = 0
@@ -185,9 +184,9 @@ def select(
     side.
 
     Pairs are taken from the best one on, equally good ones in the order of the pool, until the next one would
-    exceed the limit. Pairs with an empty side are never kept. pool: the files, if they lie elsewhere now than
-    when they were scored. Raises InputError if the pool is not the one that was scored, if nothing is kept,
-    and for files that are in the way.
+    exceed the limit. Pairs with an empty side are never kept. pool: the files, if they have moved since they
+    were scored. Raises InputError if the pool is not the one that was scored, if nothing is kept, and if an
+    output file exists.
     """
     scored = open_scores(Path(scores))
     about = scored.about
@@ -199,7 +198,7 @@ def select(
     with written_whole(files[0]) as source_path, written_whole(files[1]) as target_path:
         with source_path.open("wb") as source, target_path.open("wb") as target:
             _write_kept(texts, scored, threshold, (source, target), report, progress)
-        for file in files:  # a crash between the two renames must not leave a new side beside an old one
+        for file in files:  # a crash between the two renames must not leave a new side next to an old one
             file.unlink(missing_ok=True)
     return report
 

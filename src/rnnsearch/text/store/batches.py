@@ -1,4 +1,4 @@
-"""Pairs to padded batches of tensors; `order` says which pairs make a batch."""
+"""Makes padded batches of tensors from pairs; `order` decides which pairs form a batch."""
 
 from __future__ import annotations
 
@@ -21,28 +21,27 @@ from rnnsearch.text.vocabulary import EOS
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Sentence pairs of one update. Lengths count the end of sentence; what lies beyond them is padding,
-    whatever its id."""
+    """Sentence pairs of one update. Lengths count the end of sentence; positions beyond are padding, whatever
+    their ids."""
 
     source: Int64[Tensor, "batch source"]
     source_lengths: Int64[Tensor, " batch"]
     target: Int64[Tensor, "batch target"]
     target_lengths: Int64[Tensor, " batch"]
     known_alignment: Float[Tensor, "batch target source"] | None = None
-    """The word links as weights: a row with k links has 1/k at each, a row without links is 0
-    (`known_alignment`)."""
+    """Word links as weights: a row with k links has 1/k at each; a row without links is 0."""
     words: Int64[Tensor, " words"] | None = None
-    """The target words that the softmax is over, ascending, every target among them; None for the whole
+    """The ids over which the softmax is computed, ascending; they include all targets. None for the whole
     vocabulary."""
 
     def parts(self) -> dict[str, Tensor]:
-        """Returns the tensors that are there, as the constructor takes them."""
+        """Returns the tensors that are not None, by the constructor's names."""
         parts = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: part for name, part in parts.items() if part is not None}
 
     def to(self, device: torch.device | str) -> Batch:
-        """Copies the batch. A GPU takes it from pinned memory: a copy from other memory would make the
-        host wait until the GPU has finished its earlier work."""
+        """Copies the batch. For a GPU, it is copied from pinned memory: other copies would make the host wait
+        for the GPU's earlier work."""
         if torch.device(device).type != "cuda":
             return Batch(**{name: part.to(device) for name, part in self.parts().items()})
         pinned = {name: part if part.is_cuda else part.pin_memory() for name, part in self.parts().items()}
@@ -59,7 +58,8 @@ class Batch:
 def pad(
     sentences: Sequence[Sequence[int] | UInt[NDArray[np.unsignedinteger], " _"]], multiple: int = 1
 ) -> tuple[Int64[Tensor, "batch position"], Int64[Tensor, " batch"]]:
-    """Fills up sentences of ids, each with its end of sentence, on the right with id 0: (ids, lengths).
+    """Pads sentences of ids, which include the end of sentence, on the right with id 0. Returns (ids,
+    lengths).
 
     multiple: the number of positions is a multiple of it.
     """
@@ -81,10 +81,10 @@ def collate(
     """Returns the batch of these pairs, in this order. linked: with their known alignment; raises InputError
     if the pairs have no links.
 
-    multiple: of the positions of either side (`training.length_multiple`). Between two multiples all batches
-    of as many pairs have one shape, which a GPU's libraries and `torch.compile` prefer. Padding is masked, so
-    that nothing but the random numbers of dropout depends on it. It adds multiple / 2 positions to a sentence
-    on average. words: as in `Batch`. Raises ValueError if a target is none of them.
+    multiple: each side is padded to a multiple of this length (`training.length_multiple`). Batches then have
+    fewer different shapes, which GPU libraries and `torch.compile` prefer. Padding is masked, so only the
+    random numbers of dropout depend on it. It adds multiple / 2 positions to a sentence on average. words: as
+    in `Batch`. Raises ValueError if they do not include a target.
     """
     source, source_lengths = pad([pairs.source(int(i)) for i in indices], multiple)
     target, target_lengths = pad([pairs.target(int(i)) for i in indices], multiple)
@@ -113,11 +113,11 @@ def known_alignment(
     target_lengths: Int64[Tensor, " batch"],
     multiple: int = 1,
 ) -> Float32[Tensor, "batch target source"]:
-    """Turns links, positions in source and target, into rows of weights: the links of a target position share
-    1.
+    """Converts links (source, target) to rows of weights: the links of a target position have equal weights
+    with sum 1.
 
-    A position without links has a row of zeros: nothing is known of it. The end of sentence is linked to that
-    of the source, but not in a pair without any link, of which nothing at all is known.
+    A position without links has a row of zeros: its alignment is unknown. The ends of sentence are linked to
+    each other, except in a pair without any links, whose alignment is unknown.
     """
     positions = [rounded_up(int(lengths.max()), multiple) for lengths in (target_lengths, source_lengths)]
     weights = np.zeros((len(links), *positions), dtype=np.float32)

@@ -1,5 +1,5 @@
-"""Some thousands of tokenised sentences as arrays, and temporary files of them: what lies between the lines
-of a corpus and the store."""
+"""Blocks: some thousands of tokenised sentences as arrays, and temporary files of blocks. `prepare` uses them
+between reading lines and writing the store."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ Mask = Bool[NDArray[np.bool_], " _"]
 
 
 class Ragged(NamedTuple):
-    """Rows of different lengths end to end: row i is values[offsets[i] : offsets[i + 1]], where offsets are
-    the sums of the lengths."""
+    """Concatenated rows of different lengths: row i is values[offsets[i] : offsets[i + 1]]."""
 
     values: Integers
     lengths: Integers
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> Ragged:
-        """Holds the values of the rows in 16 or 32 bits."""
+        """Makes it of rows, with values of 16 or 32 bits."""
         values = np.fromiter(chain.from_iterable(rows), np.uint32)
         if not (values >> 16).any():
             values = values.astype(np.uint16)
@@ -46,11 +45,11 @@ class SideBlock(NamedTuple):
 
     @classmethod
     def of(cls, sentences: Sequence[Sequence[str]]) -> SideBlock:
-        """Numbers the words in the order in which they come."""
+        """Makes a block; words are in the order of first occurrence."""
         places: defaultdict[str, int] = defaultdict()
         places.default_factory = places.__len__  # a new word gets the next place
         rows = [list(map(places.__getitem__, sentence)) for sentence in sentences]
-        places.default_factory = None  # else the table would refer to itself, and stay in memory
+        places.default_factory = None  # break the reference cycle, so that the table is freed
         return cls(list(places), Ragged.of(rows))
 
     def line(self, number: int) -> str:
@@ -68,10 +67,10 @@ class SideBlock(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Consecutive pairs of one text, and the words of those that stay.
+    """Consecutive pairs of one text, with the words of the kept pairs.
 
-    text: its index among the texts. first: number of the first pair, 1-based. reasons: 0 for a pair that
-    stays, else the number of the filter that dropped it. links: rows of positions in source and target words,
+    text: its index among the texts. first: number of the first pair, 1-based. reasons: 0 for a kept pair,
+    else the number of the filter that dropped it. links: rows of positions in source and target words,
     alternating; None without links.
     """
 
@@ -83,7 +82,8 @@ class Block(NamedTuple):
     links: Ragged | None
 
     def select(self, keep: Mask, reason: int) -> Block:
-        """Returns the block with fewer pairs that stay. reason: of the others."""
+        """Returns the block with only some of its kept pairs. reason: the number of the reason that drops the
+        others."""
         reasons = self.reasons.copy()
         reasons[np.flatnonzero(reasons == 0)[~keep]] = reason
         links = None if self.links is None else self.links.select(keep)
@@ -93,7 +93,7 @@ class Block(NamedTuple):
 
 
 def append(path: Path, *parts: object) -> None:
-    """Adds the parts to a file of this process."""
+    """Appends the parts to a temporary file of this process."""
     with path.open("ab") as file:
         file.write(pickle.dumps(parts, protocol=5))
 
@@ -106,14 +106,14 @@ def appended(path: Path) -> Iterator[Any]:
 
 
 def offsets_of(lengths: Integer[NDArray[np.integer[Any]], " n"]) -> Int64[NDArray[np.int64], " n+1"]:
-    """Returns where each row of these lengths begins, and where the last one ends; the first begins at 0."""
+    """Returns the cumulative sum of the lengths, beginning with 0."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
 def ranges(starts: Integers, lengths: Integers) -> NDArray[np.int64]:
-    """Returns starts[0] … starts[0] + lengths[0] − 1, then those of the next: Σ lengths places."""
+    """Returns the concatenation of the ranges starts[i] … starts[i] + lengths[i] − 1, of size Σ lengths."""
     offsets = offsets_of(lengths)
     places: NDArray[np.int64] = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
     return places

@@ -1,4 +1,4 @@
-"""The prepared store as training reads it: both sides' codecs, and sentences as memory-mapped ids."""
+"""Reads a prepared dataset for training: both sides' codecs, and sentences as memory-mapped ids."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ Lengths = Integer[NDArray[np.integer[Any]], " _"]
 
 
 class SentenceIds:
-    """Sentences of ids end to end: sentence i is ids[offsets[i] : offsets[i + 1]], its end of sentence
-    included. lengths: int32, the end of sentence included."""
+    """Concatenated sentences of ids: sentence i is ids[offsets[i] : offsets[i + 1]], with its end of
+    sentence. lengths: int32, with the end of sentence."""
 
     def __init__(self, ids: Ids, offsets: Int64[NDArray[np.int64], " offsets"]) -> None:
         self.ids, self.offsets = ids, offsets
@@ -55,15 +55,14 @@ class SentenceIds:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[int]]) -> SentenceIds:
-        """Holds sentences in memory; each must end with its end of sentence."""
+        """Makes it of sentences in memory; each must end with the end of sentence."""
         rows = list(sentences)
         ids = np.array([number for row in rows for number in row], dtype=np.uint32)
         return cls(ids, offsets_of(np.array([len(row) for row in rows], dtype=np.int64)))
 
 
 class Shards:
-    """Sentences in several files, each after the other. kind: source, target or links; folder: of the
-    store."""
+    """Sentences of several files, one after another. kind: source, target or links. folder: the store's."""
 
     def __init__(self, parts: Sequence[SentenceIds], lengths: Lengths, folder: Path, kind: str) -> None:
         self.parts, self.lengths = parts, lengths
@@ -74,8 +73,8 @@ class Shards:
         return self._starts[-1]
 
     def __getitem__(self, number: int) -> Ids:
-        """Raises InputError if the row cannot be what was written: a large store is not compared with its
-        checksums when it is opened."""
+        """Raises InputError if the row is visibly damaged: the checksums of a large store are not verified
+        when it is opened."""
         part = bisect_right(self._starts, number) - 1
         row = self.parts[part][number - self._starts[part]]
         as_written = (
@@ -93,8 +92,8 @@ Sentences = SentenceIds | Shards
 
 
 class Pairs:
-    """Sentence pairs as ids. source_lengths, target_lengths: (pairs,) int32, the end of sentence included; of
-    a store, mapped from it."""
+    """Sentence pairs as ids. source_lengths, target_lengths: (pairs,) int32, with the end of sentence;
+    memory-mapped if from a store."""
 
     def __init__(
         self,
@@ -103,8 +102,8 @@ class Pairs:
         links: Sentences | None = None,
         words: tuple[int, int] | None = None,
     ) -> None:
-        """links: rows of positions, source and target alternating. words: K of the source and of the target,
-        which every id is below."""
+        """links: rows of positions, source and target alternating. words: vocabulary sizes K of source and
+        target; all ids are smaller."""
         if len(source) != len(target):
             raise ValueError(f"{len(source)} source sentences, {len(target)} target sentences")
         self._source, self._target, self._links, self.words = source, target, links, words
@@ -165,9 +164,9 @@ class Corpus:
         """Opens a store; ids and lengths stay on disk until they are read, so any number of processes may
         open it.
 
-        Files are compared with the sizes they had, the smaller ones with their checksums, and with `check`
-        all of them, however large. What is not compared here is checked when it is used, as far as it shows.
-        Raises InputError if the store is missing, damaged or of another format.
+        All file sizes are verified, and the checksums of smaller files; with `check`, those of all files.
+        Damage in other files is reported when it is met, if it is visible. Raises InputError if the store is
+        missing, damaged or of another format.
         """
         folder = Path(path)
         contents = read_contents(folder)

@@ -1,5 +1,5 @@
-"""The pairs of every batch: the paper's procedure (B.2), which can be resumed at any batch and shared by
-several processes.
+"""Chooses the pairs of every batch by the paper's procedure (B.2). It can be resumed at any batch, and
+several processes can share it.
 
 An epoch may be cut into partitions, each with its subset V' of the target vocabulary (Jean et al. 2015,
 Sec. 3.2).
@@ -26,7 +26,7 @@ Lengths = Integer[NDArray[np.integer], " _"]
 
 
 class Position(NamedTuple):
-    """A place between two batches: `batch` of them are done in epoch `epoch`, both counted from 0."""
+    """A position between two batches: `batch` batches of epoch `epoch` are done. Epochs count from 0."""
 
     epoch: int = 0
     batch: int = 0
@@ -36,13 +36,13 @@ _START = Position()
 
 
 class BatchOrder:
-    """The pairs of every batch: a function of lengths, settings and position alone, so that a run resumes
+    """The pairs of every batch. They depend only on lengths, settings and position, so that a run resumes
     exactly.
 
     Pairs of at most `max_length` words per side are read in the order of the store (shuffled there once), or
     with `reshuffle` in a new order every epoch. Pools of batch_size × pool_batches pairs are sorted by length
-    and cut into batches; the last pool of an epoch holds what is left. Only one pool is worked on at a time;
-    8 bytes are held for each pair. kept: the indices of the pairs that are short enough.
+    and cut into batches; the last pool of an epoch holds what is left. Memory: one pool, and 8 bytes for each
+    pair. kept: the indices of the pairs that are short enough.
 
     source_lengths, target_lengths: of all pairs, the end of sentence included, as `Pairs` has them. Raises
     InputError if no pair is short enough, or one is longer than `batch_tokens`.
@@ -83,11 +83,11 @@ class BatchOrder:
         """Yields the batches from `start` on, epoch after epoch without end: (indices of the pairs, the
         position after this batch).
 
-        Of several processes that train together, each gives its rank and their number, `world`. Every `world`
-        successive batches are one step, of which each process reads the one of its rank: no pair is read
-        twice, none is left out, and batches of a step are about equally long. The position after is that of
-        the step, the same for all, and any `world` may go on from there. Raises InputError if `start` lies
-        beyond the end of its epoch, as it may when settings or corpus have changed.
+        rank, world: this process, and the number of processes that train together. Each step takes `world`
+        successive batches, of about equal length, and each process gets that of its rank: no pair is read
+        twice or left out. The position is that after the step, the same for all processes, and any `world`
+        may continue from there. Raises InputError if `start` is beyond the end of its epoch, which happens if
+        settings or corpus have changed.
         """
         if not 0 <= rank < world:
             raise ValueError(f"rank {rank} of {world}")
@@ -129,12 +129,11 @@ class BatchOrder:
             epoch, skipped = epoch + 1, 0
 
     def _epoch(self, epoch: int, skipped: int) -> Iterator[tuple[int, Indices, bool]]:
-        """Yields (batches done after this one, its pairs, True for the epoch's last), without the first
-        `skipped`."""
+        """Yields (batches done including this one, its pairs, whether it is the epoch's last), without the
+        first `skipped`."""
         size = self.settings.batch_size * self.settings.pool_batches
         pools = -(-self.pairs // size)
-        # Pools cut by sentences all make the same number of batches, so those before `skipped` need not be
-        # cut.
+        # Without `batch_tokens`, all pools give the same number of batches, so earlier pools need not be cut.
         first = min(skipped // self.settings.pool_batches, pools - 1)
         if self.settings.batch_tokens is not None:
             first = 0
@@ -151,17 +150,17 @@ class BatchOrder:
                     yield done, batch, number == pools - 1 and batch is batches[-1]
 
     def random_words(self, epoch: int, partition: int) -> np.random.Generator:
-        """Returns numbers for the words of a partition of an epoch, independent of those that order the
+        """Returns the random generator for the words of a partition, independent of that for the order of
         pairs."""
         return np.random.default_rng([self.settings.seed % 2**32, epoch, 0, partition])
 
     def _random(self, epoch: int, use: int) -> np.random.Generator:
-        """Returns independent numbers for the reading order of an epoch (use 0) and for each of its pools (1,
-        2, …)."""
+        """Returns independent random generators for the reading order of an epoch (use 0) and for each of its
+        pools (1, 2, …)."""
         return np.random.default_rng([self.settings.seed % 2**32, epoch, use])
 
     def _cut(self, pool: Indices) -> list[Indices]:
-        """Returns one pool, sorted by length, as batches from short to long."""
+        """Sorts a pool by length and cuts it into batches, short ones first."""
         longest = np.maximum(self._source[pool], self._target[pool])
         by_length = np.argsort(longest, kind="stable")  # stable: the same order on every machine
         if self.settings.batch_tokens is None:
@@ -175,13 +174,13 @@ class BatchOrder:
 
 
 def rounded_up(length: int, multiple: int) -> int:
-    """Returns the next multiple, or the length itself."""
+    """Returns the length, rounded up to a multiple."""
     return -(-length // multiple) * multiple
 
 
 def _starts_within(longest: list[int], tokens: int) -> list[int]:
-    """Returns the starts of batches, such that no batch of n pairs has n × its longest side > tokens;
-    `longest` rises, so its last is the longest."""
+    """Returns the starts of batches such that every batch of n pairs has n × its longest side ≤ tokens.
+    `longest` ascends, so the last pair of a batch is the longest."""
     starts = [0]
     for i, length in enumerate(longest):
         if (i - starts[-1] + 1) * length > tokens:
@@ -202,14 +201,14 @@ class ChosenPairs(NamedTuple):
 def batches_from(
     order: BatchOrder, position: Position, pairs: Pairs, size: int
 ) -> Iterator[tuple[ChosenPairs, Position]]:
-    """Yields the batches of `order.batches`, the same in the same order. size: of V'; 0 for no partitions,
-    when the pairs are not read.
+    """Yields the batches of `order.batches` with the words of their partition. size: size of V'; 0 for no
+    partitions (then the pairs are not read).
 
-    A partition is as many successive batches of an epoch as have at most `size` different target words
-    together. V' is these words, and words drawn from all others until there are `size`: the last batches of
-    an epoch meet as many words as any other. A batch with more words than that is a partition of its own, and
-    V' its words. A vocabulary of at most `size` words is V' itself. All follows from the pairs, the order and
-    the epoch: from a position in the middle of an epoch, the target is read again up to there.
+    A partition is the longest run of successive batches of an epoch with at most `size` different target
+    words together. V' is these words, filled up to `size` with random others. A batch with more words is a
+    partition alone, and V' is its words. If the vocabulary has at most `size` words, V' is the vocabulary.
+    The result depends only on the pairs, the order and the epoch: to start in the middle of an epoch, its
+    targets are read again up to there.
     """
     if size and pairs.words is None:
         raise ValueError("partitions of pairs whose vocabulary is not known")
@@ -257,7 +256,7 @@ def _partitions(
 
 
 def check_ids(side: Side, largest: int, total: int) -> None:
-    """Raises InputError if a store holds an id that its vocabulary of `total` words has not."""
+    """Raises InputError if the store has an id outside its vocabulary of `total` words."""
     if largest >= total:
         what = f"the store is damaged: a {side} sentence has id {largest}, and there are {total:,} words"
         raise InputError(what, remedy=AGAIN)
@@ -269,7 +268,7 @@ def _words_of(pairs: Pairs, indices: Indices) -> Words:
 
 
 def _filled(used: NDArray[np.bool_], count: int, size: int, random: np.random.Generator) -> Words:
-    """Returns the used words; if they are fewer than `size`, others drawn at random fill them up."""
+    """Returns the used words, filled up to `size` with random others."""
     words: NDArray[Any] = np.flatnonzero(used)
     if count >= size:
         return words

@@ -1,4 +1,4 @@
-"""The files of a prepared dataset: how they are named, written, checked and mapped into memory."""
+"""Names, writes, verifies and memory-maps the files of a prepared dataset."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from rnnsearch.system.parsing import check_regular, read_text, read_toml, readin
 from rnnsearch.text.store.blocks import Integers, offsets_of
 
 FORMAT = 2
-"""Number of the store's layout; raised when an older program could misread a newer store, or the other way
-round."""
+"""Version of the store's layout. It is raised when an older program would misread a newer store, or the
+reverse."""
 
 CHECKSUMS, SETTINGS = "checksums.sha256", "data.toml"
 
 QUICKLY = 1 << 28
-"""Bytes that are compared with their checksums whenever a store is opened, the small files first: a fraction
-of a second."""
+"""Bytes whose checksums are verified whenever a store is opened, small files first. This takes a fraction of
+a second."""
 
 REMEDY = "make it with `rnnsearch prepare`"
 AGAIN = "prepare the corpus again"
@@ -44,7 +44,7 @@ class TrainContents(BaseModel):
 
 
 class StoreContents(BaseModel):
-    """The content of data.toml, but for its format. bytes: of each file."""
+    """The content of data.toml, except its format. bytes: size of each file."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     data: DataSettings
@@ -60,7 +60,7 @@ def shard_name(kind: str, number: int) -> str:
 def write_rows(
     folder: Path, name: str, lengths: Integers, values: Iterable[Integers], dtype: np.dtype[Any]
 ) -> None:
-    """Writes <name>.ids.npy (of links: <name>.positions.npy), which the chunks of `values` make together, and
+    """Writes the concatenated chunks of `values` to <name>.ids.npy (links: <name>.positions.npy), and
     <name>.offsets.npy."""
     offsets = offsets_of(lengths)
     write_array(folder / f"{name}.offsets.npy", offsets.dtype, len(offsets), [offsets])
@@ -68,8 +68,8 @@ def write_rows(
 
 
 def write_array(path: Path, dtype: np.dtype[Any], length: int, chunks: Iterable[Integers]) -> None:
-    # Plain writes: on a full disk they raise an OSError that says so; a memory map would end the process, and
-    # np.save gives no reason.
+    # Plain writes raise a clear OSError on a full disk; a memory map would crash the process, and np.save
+    # gives no reason.
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (length,)}
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
@@ -95,11 +95,11 @@ def map_array(path: Path) -> NDArray[Any]:
     else."""
     try:
         check_regular(path)
-        # A plain array over the map: slices of np.memmap cost ten times as much.
+        # A plain array over the map: slicing np.memmap is ten times slower.
         array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
         raise damaged(f"cannot be read: {error.strerror or error}", path) from None
-    except Exception as error:  # numpy reads the header as Python its source: any error may come
+    except Exception as error:  # numpy parses the header as Python source: any error is possible
         raise damaged(f"is damaged: {error}", path) from None
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise damaged(f"is damaged: it holds {array.ndim} dimensions of {array.dtype}", path)
@@ -107,13 +107,13 @@ def map_array(path: Path) -> NDArray[Any]:
 
 
 def damaged(what: str, file: Path, remedy: str = AGAIN) -> InputError:
-    """Returns the error of a store that is not what was written."""
+    """Returns the InputError for a damaged store."""
     return InputError(what, file=file, remedy=remedy)
 
 
 def write_contents(folder: Path, settings: DataSettings, shards: list[int], links: bool) -> None:
-    """Writes the checksums, and data.toml with the size of every file: without it a folder is no store, so it
-    is written last."""
+    """Writes the checksums, then data.toml with the size of every file. A folder without data.toml is no
+    store, so it is written last."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
     sizes = {path.name: path.stat().st_size for path in files}
     sizes[CHECKSUMS] = sum(64 + len(f"  {name}\n") for name in [*sizes, SETTINGS])
@@ -161,10 +161,10 @@ def is_store(folder: Path) -> bool:
 
 
 def check_store(folder: Path, at_most: int | None = None) -> int:
-    """Compares the files with their checksums, and returns the number of files compared. at_most: bytes that
-    are read, the small files first.
+    """Compares the files with their checksums, and returns the number of files compared. at_most: maximum
+    bytes to read, small files first.
 
-    Raises InputError for the first that is not what was written.
+    Raises InputError for the first file that differs.
     """
     read_contents(folder)
     try:
