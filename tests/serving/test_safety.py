@@ -170,8 +170,9 @@ def test_the_examples_are_what_is_asked_and_answered(client: TestClient, path: s
     described = client.get("/openapi.json").json()
     asked = described["components"]["schemas"][f"{path.title()}Request"]["examples"][0]
     answer = client.post(f"/v1/{path}", json=asked)
-    content = described["paths"][f"/v1/{path}"]["post"]["responses"]["200"]["content"]
-    assert set(content["application/json"]["example"]) == set(answer.json())
+    response = described["paths"][f"/v1/{path}"]["post"]["responses"]["200"]
+    assert response["description"] == "The answer"
+    assert set(response["content"]["application/json"]["example"]) == set(answer.json())
 
 
 def test_a_page_is_served_from_its_folder_and_nothing_else(

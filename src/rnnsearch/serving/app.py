@@ -79,7 +79,8 @@ def make_app(service: Service, options: Options) -> Guard:
     examples = resources.files("rnnsearch.serving").joinpath("examples.json").read_text(encoding="utf-8")
     for path, example in json.loads(examples).items():
         for operation in app.openapi()["paths"][path].values():  # which the application keeps
-            operation["responses"]["200"]["content"] = {"application/json": {"example": example}}
+            content = {"application/json": {"schema": {}, "example": example}}
+            operation["responses"]["200"] = {"description": "The answer", "content": content}
     for kind in (RefusalError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _refused)
     if options.origins:
