@@ -1,4 +1,4 @@
-"""Compares the speed of `rnnsearch bench` commands that run in turn, so that other work on the machine slows
+"""Compares the speed of `rnnsearch bench` commands. They alternate, so that other work on the machine slows
 all alike.
 
     python benchmarks/alternate.py --rounds 5 \\
@@ -6,9 +6,9 @@ all alike.
         "rnnsearch bench train --recipe multi30k --words 4002 --length 15 --threads 1 \\
             --set training.processes=2"
 
-Each command is run once per round, and `--json` is added to it. The first one is the base of the ratios. Each
-ratio is that of one round; the median and the range of the rounds are printed. A code change is measured by
-naming the `rnnsearch` of two checkouts by their paths.
+Each command is run once per round, and `--json` is added to it. Each round gives the ratio of every speed to
+that of the first command; the median and the range over the rounds are printed. To measure a code change,
+name the `rnnsearch` of two checkouts by their paths.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import sys
 
 
 def words_per_second(command: str) -> float:
-    """Returns what `bench` measures. Ends the program with the command's own message if it fails."""
+    """Returns the words per second that `bench` measures. If it fails, exits with its message."""
     done = subprocess.run([*shlex.split(command), "--json"], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         sys.exit(done.returncode)

@@ -1,8 +1,8 @@
-"""How long the first translation of a new process takes, compared with `import torch` alone.
+"""Measures how long the first translation of a new process takes, compared with `import torch` alone.
 
     python benchmarks/cold_start.py en-fr --repeat 10
 
-Both run in turn, each in a process of its own, after one turn that only warms the disk's cache. Other work on
+Both alternate, each in a process of its own, after one round that only warms the disk's cache. Other work on
 the machine hardly changes the ratio of CPU times.
 """
 

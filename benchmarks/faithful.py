@@ -1,11 +1,10 @@
-"""What `search.faithful` changes: BLEU, and the shares of invented words and of changed numbers, without and
-with.
+"""Measures the effect of `search.faithful` on BLEU, and on the shares of invented words and changed numbers.
 
     python benchmarks/faithful.py en-fr newstest2012.en.gz newstest2012.fr.gz
 
-An invented word stood in no target text of training, in any case. A changed number stands in the translation
-and not in the source; the reference's share shows what translators change themselves ("two" for 2, "14.30"
-for "2:30 pm").
+An invented word is one that no training target text has, in any letter case. A changed number is one in the
+translation but not in the source. The reference's share shows how often translators change numbers ("two" for
+2, "14.30" for "2:30 pm").
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def numbers(line: str) -> set[str]:
 
 
 def invented(translator: Translator, lines: list[str]) -> float:
-    """Returns the share of words, in per cent, that no target text of training held."""
+    """Returns the percentage of words that no training target text has."""
     known = translator.target.known
     assert known is not None, "the model has no words.target.bloom"
     told = Faithful(translator.source, known, {})
@@ -34,7 +33,7 @@ def invented(translator: Translator, lines: list[str]) -> float:
 
 
 def changed(sources: list[str], lines: list[str]) -> float:
-    """Returns the share of numbers, in per cent, that the source does not hold."""
+    """Returns the percentage of numbers that the source does not have."""
     pairs = [(numbers(source), numbers(line)) for source, line in zip(sources, lines, strict=True)]
     return 100 * sum(len(own - given) for given, own in pairs) / max(1, sum(len(own) for _, own in pairs))
 

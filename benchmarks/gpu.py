@@ -1,13 +1,13 @@
-"""Compares what rnnsearch computes on a GPU with what it computes on a CPU, and measures how fast it is
-there.
+"""Compares results on a GPU with those on a CPU, and measures the speed on the GPU.
 
     python benchmarks/gpu.py --out gpu.jsonl                      # all parts, below ten minutes
     python benchmarks/gpu.py --parts model training --device cuda:1
     python benchmarks/gpu.py --device cpu --small --parts runs    # tries the code where there is no GPU
 
 Each part is a process of its own with a time limit, so that a crash ends only that part. Every row is written
-at once, as a line of JSON. The table is printed at the end, also after Ctrl-C or SIGTERM. Text is synthetic
-or built in; only the package is needed. The exit code is 1 if a check failed or a part did not end well.
+immediately, as a line of JSON. The table is printed at the end, also after Ctrl-C or SIGTERM. Text is
+synthetic or built in; only the package is needed. The exit code is 1 if a check failed or a part did not end
+well.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ PARTS = {
     "waits": ("speed", 60),
     "profile": ("speed", 60),
 }
-"""Module of gpu_parts and limit in seconds. What is needed most comes first."""
+"""Part → its module in gpu_parts, and its time limit in seconds. The most important come first."""
 
 
 def run_part(name: str, options: argparse.Namespace) -> None:
-    """Runs a part in this process, which is its own."""
+    """Runs a part in this process."""
     from gpu_parts.common import Options
 
     from rnnsearch.system.machine import set_up_cpu, usable_device
@@ -129,7 +129,7 @@ def main() -> None:
         written = options.out.read_text(encoding="utf-8").splitlines(keepends=True)
         rows = [
             json.loads(line) for line in written if line.endswith("}\n")
-        ]  # a killed part's last is not whole
+        ]  # the last row of a killed part may be incomplete
         print(table(states, rows), flush=True)
     sys.exit(1 if failures(states, rows) else 0)
 

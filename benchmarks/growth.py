@@ -1,14 +1,14 @@
-"""How the pipeline grows with the corpus: pairs per CPU second and peak memory of `rnnsearch prepare`,
-`train`, `translate --out` and `align --out` on the first pairs of a corpus.
+"""Measures how the cost of the pipeline grows with the corpus: pairs per CPU second and peak memory of
+`rnnsearch prepare`, `train`, `translate --out` and `align --out` on the first pairs of a corpus.
 
     python benchmarks/growth.py --source a.en.gz b.en --target a.fr.gz b.fr --run en-fr
     python benchmarks/growth.py --source a.en.gz --target a.fr.gz --sizes 10000 100000 --of train
 
-Several files are concatenated. The system counts CPU seconds and memory of each command, which has one
-thread. `prepare` and `train` are measured with start and end; `train` needs `prepare`. `translate` and
-`align` read a file of the full size. They are stopped after at most --sentences of it; their CPU seconds
-count from the beginning of the journal. The journal then gets the other lines, with answers of the first
-ones, and the same command goes on to the finished file: the row "from its journal".
+Several files are concatenated. The operating system counts CPU seconds and memory of each command, which has
+one thread. `prepare` and `train` are measured as a whole; `train` needs `prepare`. `translate` and `align`
+read a file of the full size. They are stopped after at most --sentences of it; their CPU seconds count from
+the beginning of the journal. The journal is then filled up with copies of the first answers, and the same
+command continues to the finished file: this is the row "from its journal".
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.batching import READ_AHEAD
 from rnnsearch.text.formats.lines import read_lines, read_pairs
 
-BATCHES = {"translate": 64, "align": 256}  # sentences; READ_AHEAD batches are a block of the journal
+BATCHES = {"translate": 64, "align": 256}  # sentences; a block of the journal has READ_AHEAD batches
 
 
 def run(*words: object, journal: Path | None = None, limit: int = 0) -> tuple[float, float, int]:
     """Runs a command to its end, or until its journal has `limit` sentences. Returns (CPU seconds, MiB,
-    sentences in the journal of one that was stopped). Raises InputError if it fails."""
+    sentences in the journal if it was stopped). Raises InputError if it fails."""
     command = [sys.executable, "-m", "rnnsearch", *map(str, words), "--quiet"]
     one_thread, begun, sentences = os.environ | {"OMP_NUM_THREADS": "1"}, 0.0, 0
     with Popen(command, env=one_thread, stdout=DEVNULL, stderr=PIPE, text=True) as child:
         while not (ended := os.wait4(child.pid, os.WNOHANG if journal else 0))[0]:
             time.sleep(0.05)
-            with suppress(FileNotFoundError):  # the journal is not there yet, or no longer
+            with suppress(FileNotFoundError):  # the journal does not exist yet, or no longer
                 if journal and not sentences and (lines := journal.read_bytes().count(b"\n")):
                     begun = begun or cpu_seconds(child.pid)
                     if lines > limit:  # the first one is a header
@@ -105,7 +105,9 @@ def measured(size: int, options: argparse.Namespace, folder: Path) -> Iterator[t
         cpu, memory, sentences = run(*words, journal=journal, limit=limit)
         yield f"{command} --out", sentences or size, cpu, memory
         if sentences:
-            with ProcessPoolExecutor(1) as other:  # what this process holds counts as memory of its commands
+            with ProcessPoolExecutor(
+                1
+            ) as other:  # a forked command's peak memory includes that of its parent
                 other.submit(fill, journal, sentences, network, *texts).result()
             yield f"{command} --out, from its journal", size, *run(*words)[:2]
             with (folder / command).open(encoding="utf-8") as file:

@@ -1,15 +1,15 @@
-"""What kill -9 at random moments leaves of `train`, `prepare` and `translate --out`, and of trainings under
-torchrun whose ranks, launchers or nodes are killed.
+"""Kills `train`, `prepare` and `translate --out` with -9 at random moments, and ranks, launchers or nodes of
+trainings under torchrun; then checks the files.
 
     python benchmarks/kills.py --kills 25 --out kills
     python benchmarks/kills.py --kills 10 --out kills --of prepare "torchrun, rank" --seed 2
 
-Each command runs on a small built-in corpus, in a process of its own. It is killed after a random part of the
-time that it takes undisturbed, and started again as a job script would; after the loss of a rank, torchrun
-does so (--max-restarts). This is repeated until the command ends. After every kill, each file of a result
-must be whole or absent, and none may be older than before. At the end the result must be that of the
-undisturbed command, byte for byte or number for number, with nothing beside it and no process left. The table
-is printed and written to kills.md, and each fault is a line on stderr.
+Each command runs on a small built-in corpus, in a process of its own. It is killed after a random part of its
+undisturbed duration, and started again, as a job script would; a lost rank is restarted by torchrun
+(--max-restarts). This is repeated until the command finishes. After every kill, each result file must be
+complete or absent, and none may be older than before. At the end the result must equal that of the
+undisturbed command, byte for byte or number for number, with no other files or processes left. The table is
+printed and written to kills.md, and each fault is a line on stderr.
 """
 
 from __future__ import annotations
@@ -46,20 +46,19 @@ PRELOADED = (
     *("rnnsearch.demo", "torch.utils.tensorboard.summary", "tensorboard.summary.writer.record_writer"),
     *("sacrebleu", "sacremoses"),
 )
-"""Imported once: each command is a fork of this process, so that it is not killed while it imports."""
+"""Modules imported once: each command is a fork of this process, so that it is not killed during imports."""
 SMALL = [f"model.{name}_size=12" for name in ("embedding", "hidden", "alignment", "maxout")] + [
     *("model.initialisation=glorot", "training.batch_size=10", "training.dropout_embedding=0.1"),
     *("training.validate_bleu=false", "training.select_by=nll", "training.samples=0", "training.threads=1"),
     *("training.exchange_timeout=60", "training.max_minutes=20"),
 ]
 PATIENCE = 240.0
-"""Seconds after which a process that should end or go on counts as hanging."""
+"""Seconds after which a process that should end or make progress counts as hanging."""
 
 
 @dataclass
 class Counts:
-    """half_written: kills that left a partial file or folder. as_undisturbed: results without a
-    fault."""
+    """half_written: kills that left a partial file or folder. as_undisturbed: results without a fault."""
 
     work: str
     kills: int = 0
@@ -77,8 +76,8 @@ class Counts:
 class Work:
     """A command that is killed.
 
-    processes: that share its work. nodes: processes to start. alone: whether it has to be started again after
-    a kill.
+    processes: number of processes that share its work. nodes: number of processes to start. alone: whether
+    this program must restart it after a kill.
     """
 
     nodes, alone = 1, True
@@ -88,14 +87,14 @@ class Work:
         self.processes = 2 if name.endswith((", two processes", ", two workers")) else 1
 
     def before(self, out: Path) -> None:
-        """Makes what is there before the command."""
+        """Makes the files that exist before the command."""
 
     def words(self, out: Path) -> list[object]:
         """Returns the arguments of rnnsearch."""
         raise NotImplementedError
 
     def begin(self, node: int, out: Path, log: Path) -> int:
-        """Starts the command. Returns its process."""
+        """Starts the command. Returns its process id."""
         if process := os.fork():
             return process
         code = 1
@@ -111,11 +110,11 @@ class Work:
             os._exit(code)
 
     def victims(self, process: int) -> list[int]:
-        """Returns the processes to kill; none if they have not been started yet."""
+        """Returns the ids of the processes to kill; empty if they have not been started yet."""
         return [process]
 
     def look(self, out: Path, log: Path) -> str:
-        """Returns a fault that a kill has left; "" if there is none."""
+        """Returns a fault found after a kill; "" if there is none."""
         raise NotImplementedError
 
     def difference(self, out: Path, undisturbed: Path) -> str:
@@ -124,7 +123,7 @@ class Work:
 
 
 class Training(Work):
-    """After a kill, checkpoint and model must be whole, and the checkpoint not older than before."""
+    """After a kill, checkpoint and model must be complete, and the checkpoint not older than before."""
 
     often = ("max_updates=30", "save_every=1", "validate_every=3")
 
@@ -194,7 +193,7 @@ class Torchrun(Training):
 
     def look(self, out: Path, log: Path) -> str:
         if not self.alone:
-            return ""  # the ranks write already
+            return ""  # the ranks are already writing
         said = [
             line for line in log.read_text("utf-8", "replace").split("\n") if line.startswith("rnnsearch: ")
         ]
@@ -202,7 +201,7 @@ class Torchrun(Training):
 
 
 class Preparing(Work):
-    """After a kill there must be no dataset, or the one that was there before."""
+    """After a kill there must be no dataset, or the earlier one."""
 
     text = "train"
 
@@ -212,7 +211,7 @@ class Preparing(Work):
         return ["prepare", *texts[:2], *options]
 
     def before(self, out: Path) -> None:
-        """Every second time there is an older dataset."""
+        """Makes an older dataset every second time."""
         self.older = random.random() < 0.5
         if self.older:
             shutil.copytree(self.base / "older", out)
@@ -225,7 +224,7 @@ class Preparing(Work):
         return ""
 
     def difference(self, out: Path, undisturbed: Path) -> str:
-        """The page says when it was made."""
+        """Compares all files but the page, which has a date."""
         found, expected = (
             {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".html"}
             for folder in (out, undisturbed)
@@ -234,8 +233,7 @@ class Preparing(Work):
 
 
 class Translating(Work):
-    """After a kill there must be no file. Its lines so far are in the journal, and none of them may be
-    lost."""
+    """After a kill there must be no file. Its lines so far are in the journal, which must not lose any."""
 
     def words(self, out: Path) -> list[object]:
         options = ["--batch-size", 1, "--beam", 3, "--threads", 1]
@@ -272,7 +270,7 @@ def descendants(process: int) -> list[int]:
 
 
 def all_gone(processes: Sequence[int]) -> bool:
-    """Returns whether the processes end by themselves."""
+    """Tells whether the processes end by themselves."""
     until = time.monotonic() + PATIENCE
     while any(Path(f"/proc/{process}").exists() for process in processes):
         if time.monotonic() > until:
@@ -282,7 +280,7 @@ def all_gone(processes: Sequence[int]) -> bool:
 
 
 def exit_code(process: int, wait: bool = False) -> int | None:
-    """Returns the exit code of a process, None while it runs; once."""
+    """Returns the exit code of a process; None while it runs. Can be called only once after its end."""
     found, status = os.waitpid(process, 0 if wait else os.WNOHANG)
     return os.waitstatus_to_exitcode(status) if found else None
 
@@ -317,7 +315,7 @@ def disturbed(work: Work, undisturbed: Path, whole: float, out: Path, kills: int
         for node, process in list(running.items()):
             if (code := exit_code(process)) is not None:
                 del running[node]
-                if code:  # this node was killed, or ended because the other one was
+                if code:  # this node was killed, or ended because the other one was killed
                     if work.nodes == 1:
                         counts.fault(f"exit code {code}, see {logs[node]}")
                         return
@@ -336,7 +334,7 @@ def disturbed(work: Work, undisturbed: Path, whole: float, out: Path, kills: int
 
 
 def note(counts: Counts, when: str, look: Callable[[Path, Path], str], *paths: Path) -> None:
-    """Counts the fault that a look finds, if any."""
+    """Counts the fault that `look` returns, if any."""
     try:
         fault = look(*paths)
     except InputError as error:

@@ -1,5 +1,5 @@
-"""Training and translating on one core compared with other toolkits, with networks of one size on the same
-synthetic text.
+"""Compares training and translating on one core with other toolkits, with networks of the same size on the
+same synthetic text.
 
     python -m venv peers
     peers/bin/pip install --no-deps joeynmt==2.3.0 OpenNMT-py==3.5.1 pymarian==1.12.42
@@ -9,17 +9,17 @@ synthetic text.
         portalocker requests huggingface-hub
     python benchmarks/peers.py --peers peers/bin/python --size small
 
-JoeyNMT and OpenNMT-py ask for older versions of torch and protobuf than work together, hence --no-deps. The
-last three lines of packages are those of OpenNMT-py, JoeyNMT and pymarian, in this order. A toolkit that
-cannot be imported ends the command before anything is measured; --toolkits leaves it out.
+JoeyNMT and OpenNMT-py require older versions of torch and protobuf that conflict, hence --no-deps. The last
+three lines of packages are for OpenNMT-py, JoeyNMT and pymarian, in this order. If a toolkit cannot be
+imported, the command ends before anything is measured; --toolkits can leave it out.
 
 The sentences have one length; their words are drawn uniformly. Training uses batches of 80 pairs and Adam,
 without dropout. The time of a command with few updates is subtracted from that of one with more, so that
-loading and saving do not count. A hardly trained network translates; its translations are made as long as
-their sources, and the time of 64 sentences is subtracted from that of 640 (192 at the paper's size). Words
-are those of the target, without ends of sentences. A toolkit that fails later has "–" in the table, and its
-message is on stderr. Toolkits made with torch use their own precision of matrix products or, with --matmul
-medium, that of torch.set_float32_matmul_precision("medium").
+loading and saving do not count. For translation, the network is hardly trained, translations have the length
+of their sources, and the time of 64 sentences is subtracted from that of 640 (192 at the paper's size). Words
+are target words without ends of sentences. If a toolkit fails later, the table has "–", and its message is on
+stderr. Toolkits made with torch use their own precision of matrix products or, with --matmul medium, that of
+torch.set_float32_matmul_precision("medium").
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Toolkit:
-    """train: so many updates → command. translate: source, output → command."""
+    """train: number of updates → command. translate: (source, output) → command."""
 
     train: Callable[[int], list[str]]
     translate: Callable[[Path, Path], list[str]]
@@ -91,7 +91,7 @@ def main() -> None:
     print("| toolkit | training, words/s | translating, words/s |\n|---|---|---|")
     peers = arguments.peers and os.path.abspath(
         arguments.peers
-    )  # a link, which resolved would not be that environment's
+    )  # not resolved: the link belongs to the environment, its target does not
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         write_text(size)
@@ -106,8 +106,7 @@ def main() -> None:
 
 
 def import_fault(python: str, modules: str) -> str:
-    """Returns the last line of what this Python says when it imports the modules; "" if they can be
-    imported."""
+    """Returns the last line of this Python's error when it imports the modules; "" if it can."""
     try:
         done = subprocess.run(
             [python, "-W", "ignore", "-c", f"import {modules}"], check=False, capture_output=True, text=True
@@ -137,7 +136,7 @@ def translated(toolkit: Toolkit, size: Size) -> str:
 
 
 def timed(command: list[str]) -> float | None:
-    """Seconds of a command on one core, or None if it failed."""
+    """Returns the seconds of a command on one core, or None if it failed."""
     one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"), "1")
     pin = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if sys.platform == "linux" else []
     started = time.perf_counter()
@@ -155,8 +154,8 @@ def timed(command: list[str]) -> float | None:
 
 
 def write_text(size: Size) -> None:
-    """train.src, train.trg, dev.src, dev.trg, few.src, many.src; and vocabularies as each toolkit wants
-    them."""
+    """Writes train.src, train.trg, dev.src, dev.trg, few.src and many.src, and the vocabulary in the format
+    of each toolkit."""
     chance = random.Random(1)
     words = [f"w{number}" for number in range(size.words - 4)]
     for side in ("src", "trg"):
@@ -339,7 +338,7 @@ def marian(python: str, size: Size, matmul: str) -> Toolkit:
 
 
 def as_torch_multiplies(python: str, module: str, matmul: str, words: list[str]) -> list[str]:
-    """A module's program, after one setting of torch."""
+    """Returns the command for a module's program with torch's float32 matmul precision set."""
     program = (
         f"import runpy, sys, torch; torch.set_float32_matmul_precision({matmul!r}); "
         f"runpy.run_module({module!r}, run_name='__main__')"
@@ -353,7 +352,7 @@ MODULES = {
     "JoeyNMT": "joeynmt.__main__, joeynmt.training",
     "Marian": "pymarian",
 }
-"""What a toolkit's Python has to import."""
+"""Toolkit → modules that its Python must be able to import."""
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Training compared with the same network written the textbook way: nn.GRU encoder, attention and nn.GRUCell
-step by step, plain autograd.
+"""Compares training with a textbook implementation of the same network: nn.GRU encoder, attention and
+nn.GRUCell step by step, plain autograd.
 
     python benchmarks/plain_pytorch.py --size small --threads 1
     python benchmarks/plain_pytorch.py --size paper --threads 1 --updates 2
 
-Both train on the same synthetic batches (80 pairs of one length), in turn in one process. The ratio of the
-median times of whole updates is printed. Our matrix products are in bfloat16; the textbook network computes
-in float32 and, with --autocast, also under torch's autocast.
+Both train on the same synthetic batches (80 pairs of one length), alternating in one process. The ratio of
+the median times of complete updates is printed. Our matrix products are in bfloat16; the textbook network
+computes in float32 and, with --autocast, also under torch's autocast.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SIZES = {  # embedding, hidden, alignment, maxout, words, words a side
 
 
 class Textbook(nn.Module):
-    """RNNsearch as tutorials write it; its cells are torch's own gated units."""
+    """RNNsearch as in tutorials, with torch's own GRU cells."""
 
     def __init__(self, m: int, n: int, a: int, maxout: int, words: int) -> None:
         super().__init__()

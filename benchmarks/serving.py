@@ -1,5 +1,5 @@
-"""The service compared with the same model in this process: latency, throughput, a thousand clients, memory,
-and a worker that is killed.
+"""Compares the service with the same model in this process: latency, throughput, a thousand clients, memory,
+and a killed worker.
 
     python benchmarks/serving.py RUN --text news.en --out serving.json
     python benchmarks/serving.py RUN --text news.en --parts lone saturated
@@ -14,12 +14,12 @@ times.
 saturated: many clients with a sentence each, compared with `Translator.translate` of the same sentences here.
 The results are the ratio of words per second, and that of the CPU times, which other work on the machine
 changes less; the service's CPU time includes HTTP.
-load: many clients for a while, with texts of several lengths. Each text ends in white space that spells a
-number, and the same white space must come back with the translation. Only 200, and 503 with Retry-After, may
-be answered.
+load: many clients for a while, with texts of several lengths. Each text ends in white space that encodes a
+number, and the translation must end in the same white space. The only allowed responses are 200, and 503 with
+Retry-After.
 memory: resident memory of the service after the first tenth of the requests, and after all of them.
-kill: two workers under load, one of which is killed with -9. A client that lost its connection tries again,
-and must get its answer.
+kill: two workers under load, one of which is killed with -9. A client that loses its connection retries, and
+must get its answer.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.translation.translator import Translator
 
 CLIENTS = 256
-"""Clients that keep the service busy."""
+"""Number of clients that keep the service busy."""
 BITS = 24
-"""Length of a key, which is written in spaces and tabs."""
+"""Number of bits of a key, which is written as spaces and tabs."""
 ROUNDING = 0.01
 """Largest difference, per word, between the scores of two translations of a sentence: other sentences of its
 batch change the rounding."""
 TRIES = 20
-"""Of a request whose connection is lost."""
+"""Maximum attempts for a request whose connection is lost."""
 
 
 class Service:
@@ -69,13 +69,13 @@ class Service:
         self.process, self.url = process, f"{url}/v1/translate"
 
     def processes(self) -> list[int]:
-        """Returns the processes that hold models."""
+        """Returns the processes that have models in memory."""
         children = Path(f"/proc/{self.process}/task/{self.process}/children").read_text().split()
         workers = [one for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
         return [*map(int, workers)] or [self.process]
 
     def two_workers(self) -> list[int]:
-        """Returns the processes as soon as there are two, for at most a minute."""
+        """Waits at most a minute until there are two processes, and returns them."""
         latest = time.monotonic() + 60
         while len(found := self.processes()) < 2 and time.monotonic() < latest:
             time.sleep(0.1)
@@ -94,7 +94,7 @@ class Service:
 
 @contextmanager
 def service(options: argparse.Namespace, workers: int = 1) -> Iterator[Service]:
-    """Yields the service of a run, which writes its log beside the results."""
+    """Yields the service of a run. Its log is next to the results."""
     log = options.out.with_suffix(".log")
     words = [
         "serve",
@@ -133,7 +133,7 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
 
 
 class Bench:
-    """The parts of the measurement, and the model and the sentences of all of them."""
+    """The parts of the measurement, with their model and sentences."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.translator = options, Translator.load(options.run)
@@ -143,11 +143,11 @@ class Bench:
             options.text = corpus / "train.en"
         lines = dict.fromkeys(line.strip() for line in read_lines(options.text) if line.strip())
         self.lines = [line for line in lines if split(line, "en").sentences == [line]][:1000]
-        """Distinct lines, each of which the service takes for one sentence."""
+        """Distinct lines that the service does not split into sentences."""
         self.expected = self.translator.translate(self.lines)
 
     def fault(self, place: int, tail: str, answer: Any) -> str:
-        """Returns what is wrong with an answer; "" if it belongs to its request. tail: the white space at the
+        """Returns the fault of an answer; "" if it belongs to its request. tail: the white space at the
         end."""
         (text,) = answer["translations"]
         (sentence,) = text["sentences"]
@@ -165,15 +165,15 @@ class Bench:
     async def asked(
         self, at: Service, number: int, wanted: Callable[[], bool], patient: bool = False
     ) -> dict[str, Any]:
-        """Lets `number` clients send requests while `wanted` says so, and returns what they got. patient:
-        they repeat a request whose connection is lost."""
+        """Lets `number` clients send requests while `wanted` returns True, and returns statistics. patient:
+        whether they repeat a request whose connection is lost."""
         counts: Counter[str] = Counter()
         seconds: list[float] = []
         faults: list[str] = []
         keys = count()
 
         async def send(client: httpx2.AsyncClient, key: int) -> None:
-            """Sends a text that ends in white space that no other request has, which the service keeps."""
+            """Sends a text that ends in unique white space, which the service keeps."""
             place, tail = key * 7919 % len(self.lines), "\n"
             tail += "".join(" \t"[key >> bit & 1] for bit in range(BITS))
             for tried in range(TRIES):

@@ -1,14 +1,14 @@
-"""Where the time of an update or of a search goes, and what share of this machine's speed the matrix products
-of an update reach.
+"""Measures where the time of an update or of a search goes, and what share of this machine's peak speed the
+matrix products of an update reach.
 
     python benchmarks/time_shares.py update --set training.precision=bfloat16
     python benchmarks/time_shares.py search --recipe multi30k --words 4002 --set search.precision=int8
 
-The sentences are synthetic and have one length; every translation is made to have it, too. The first table
-has the time within the functions of an update or a search; measuring it costs nothing. The second has shares
-of operators that torch's profiler finds, which slows everything down. The machine's peak is the best product
-of square matrices in the same precision and with the same threads. Operations are those of the matrix
-products, counted and not measured.
+The sentences are synthetic and have one length, and so have the translations. The first table has the time in
+each function of an update or a search, and measuring it has no cost. The second has the shares of operators
+by torch's profiler, which slows everything down. The machine's peak is the best product of square matrices in
+the same precision and with the same threads. Operations are those of the matrix products, counted and not
+measured.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ KINDS = {
 def by_part(
     work: Callable[[], object], repetitions: int, parts: dict[str, tuple[Any, str]]
 ) -> tuple[float, dict[str, float]]:
-    """Returns (median seconds of the work, mean share of each part). parts: its name → (owner, name of the
-    function)."""
+    """Returns (median seconds of the work, mean share of each part). parts: name of a part → (owner, name of
+    the function)."""
     seconds: dict[str, float] = defaultdict(float)
 
     def measured(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
 """Trains the demo, and writes its figures into README.md: `python scripts/demo_figures.py [FOLDER]`.
 
 It takes a minute or two. The recipe trains on one thread, so a machine gives the same figures every time;
-another processor rounds otherwise, and may give others.
+another CPU may round differently and give others.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Prints docs/reference/licences.md: what `pip install rnnsearch` brings, with versions and licences, from
-the installed packages.
+"""Prints docs/reference/licences.md: the packages that `pip install rnnsearch` installs, with versions and
+licences.
 
 python scripts/licences.py > docs/reference/licences.md
 """
@@ -28,11 +28,11 @@ The formulas of this site are drawn with the font STIX Two Math (SIL Open Font L
 MkDocs (MIT).
 """
 LONGEST = 60
-"""Characters of a licence that somebody wrote out instead of naming."""
+"""Maximum characters of a licence's name: longer texts are the licence itself."""
 
 
 def closure(name: str) -> list[str]:
-    """Returns the packages that one needs on this platform without any extra, and theirs, sorted."""
+    """Returns the dependencies of a package on this platform without extras, recursively, sorted."""
     found: set[str] = set()
     waiting = [name]
     while waiting:

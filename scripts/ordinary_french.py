@@ -1,16 +1,16 @@
-"""The gold links of the shared task of 2003 (English–French Hansards) over ordinary text, as a model trained
-on ordinary French needs them.
+"""Converts the gold links of the shared task of 2003 (English–French Hansards) to ordinary text, which a
+model trained on ordinary French needs.
 
-Their French has every contraction and elision written out: `de le`, `à les`, `ce ne est pas que il`. This
-script writes them as French is written (`du`, `aux`, `ce n'est pas qu'il`), and the links between the words
-that Moses's tokeniser makes of the lines. Where two words became one, or one two, its links are those of all
-of them, sure if one of them is sure.
+Its French has every contraction and elision written out: `de le`, `à les`, `ce ne est pas que il`. This
+script writes ordinary French (`du`, `aux`, `ce n'est pas qu'il`), and links between the words of Moses's
+tokeniser. A merged word has the links of both words; a split word's parts all have its links. A link is sure
+if one of its sources is sure.
 
     python scripts/ordinary_french.py test.en.gz test.fr.gz test.wa --out wpt03.test    # wpt03.test.en, .fr
     and .links
 
-The rules are made for these files: `le` before an infinitive stays a pronoun for the infinitives that occur
-in them, `les` before every word that ends as an infinitive does, and a small h is mute.
+The rules are made for these files. `le` is a pronoun before the infinitives that occur in them, `les` before
+every word that ends like an infinitive, and a lowercase h is mute.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ ELIDED = re.compile(
     "(?i:je|ne|de|le|la|que|se|ce|me|te|jusque|lorsque|puisque|quoique) (?:[aeiouàâäéèêëîïôöùûüœæh]|"
     "[AEIOUÀÂÄÉÈÊËÎÏÔÖÙÛÜŒÆ]|y$)|(?i:quelque) une?$"
 )
-"""Two words, the first of which loses its last letter."""
+"""Pairs of words the first of which is elided."""
 WHOLE = re.compile("ce à|(?:le|que) oui|(?:le|de|que) onze", re.IGNORECASE)
-"""`ce à quoi`, `le oui`: these do not."""
+"""Exceptions without elision, such as `ce à quoi` and `le oui`."""
 PRONOUN = re.compile(r"\S+ (?i:faire|rendre|restreindre)$|les (?!(?i:quatre)$)\S*(?i:er|ir|re)$")
 """`le` or `les` as the object of an infinitive. A noun after `les` ends in s or x; after `le`, many nouns end
-as infinitives do (`du ministre`)."""
+like infinitives (`du ministre`)."""
 
 
 def ordinary(words: list[str]) -> list[tuple[str, int]]:
-    """Words with everything written out → (ordinary word, how many of the words it stands for). An elided
+    """Converts words with everything written out to (ordinary word, number of words it replaces). An elided
     word ends in an apostrophe."""
     found: list[tuple[str, int]] = []
     place = 0
@@ -64,13 +64,13 @@ def _elides(two_words: str) -> bool:
 
 
 def line(words: list[tuple[str, int]]) -> str:
-    """The ordinary line: an elided word stands before the next one without a space."""
+    """Returns the ordinary line, without a space after an elided word."""
     return "".join(word if word.endswith("'") else f"{word} " for word, _ in words).strip()
 
 
 def ranges(words: list[tuple[str, int]], text: str, language: str) -> list[Range]:
-    """For each of the file's own words the tokeniser's words of `text` that it became. words: as of
-    `ordinary`."""
+    """Returns, for each word of the file, its range of the tokeniser's words of `text`. words: as `ordinary`
+    returns them."""
     found = tokeniser_ranges([word for word, _ in words], Tokeniser("moses", language).words(text))
     if found is None:
         raise InputError(f"the tokeniser changes letters of {text!r}")
@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def written(gold: GoldLinks, source: list[Range], target: list[Range]) -> str:
-    """Pharaoh with possible links as `i?j`, between the tokeniser's words."""
+    """Returns the links between the tokeniser's words in Pharaoh format, possible links as `i?j`."""
     sure, possible = (set(project(sorted(links), source, target)) for links in (gold.sure, gold.possible))
     return " ".join(f"{i}{'-' if (i, j) in sure else '?'}{j}" for i, j in sorted(possible))
 

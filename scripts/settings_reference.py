@@ -30,16 +30,16 @@ it does not use. It is empty where the paper says nothing.
 """
 
 PAPER = tomllib.loads(Path(__file__).with_name("settings_of_the_paper.toml").read_text(encoding="utf-8"))
-"""What the paper states, by section and key."""
+"""The paper's values by section and key."""
 
 
 def page() -> str:
-    """The whole page."""
+    """Returns the whole page."""
     return "\n".join([INTRODUCTION, *(section(name) for name in Settings.model_fields)])
 
 
 def section(name: str) -> str:
-    """The table of one section of a recipe."""
+    """Returns the table of one section of a recipe."""
     model = type(getattr(Settings(), name))
     paper = PAPER[name]
     rows = []

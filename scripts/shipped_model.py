@@ -3,10 +3,9 @@
     python scripts/shipped_model.py en fr --data DATA --work en-fr.work \\
         --out models/src/rnnsearch_models/en-fr
 
-`scripts/shipped_models.toml` names the sources of text with their weights, and the test sets. A step whose
-result is there is not made again, and the training goes on where it stopped: give the command again after an
-interruption. `--from MODEL` begins with the weights and vocabularies of another model. Needs the extra
-`align` for eflomal.
+`scripts/shipped_models.toml` names the sources of text with their weights, and the test sets. After an
+interruption, give the same command again: finished steps are not repeated, and training continues. `--from
+MODEL` begins with the weights and vocabularies of another model. Needs the extra `align` for eflomal.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ EXAMPLES = {
         "Nous aurions dû partir plus tôt à cause de la pluie.",
     ],
 }
-"""Sentences which a page offers."""
+"""Example sentences on a page."""
 SEED = 20261123
 
 
@@ -56,13 +55,12 @@ def rnnsearch(*words: object) -> str:
     command = [sys.executable, "-m", "rnnsearch", *map(str, words)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        sys.exit(done.returncode)  # the command has said why
+        sys.exit(done.returncode)  # the command has printed the reason
     return done.stdout
 
 
 def read_sources(path: Path, data: Path) -> dict[str, Any]:
-    """Returns the table of sources. Raises InputError for a wrong weight or a file that is missing, before
-    any work."""
+    """Returns the table of sources. Raises InputError for a wrong weight or a missing file."""
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     for source, key in product(table["source"], ("repeat", "pairs")):
         value = source.get(key, 1)
@@ -83,7 +81,7 @@ def files_of(data: Path, name: str, sides: Sequence[str] = ("en", "fr")) -> list
 
 
 def pairs_of(data: Path, name: str) -> Iterator[tuple[str, str]]:
-    """Yields the (English, French) pairs of a text, without what `normalised` mends."""
+    """Yields the (English, French) pairs of a text, repaired by `normalised`."""
     source, target = files_of(data, name)
     for english, french in read_pairs(source, target):
         if english and french:
@@ -91,7 +89,7 @@ def pairs_of(data: Path, name: str) -> Iterator[tuple[str, str]]:
 
 
 def fits(english: str, french: str, words: list[int]) -> bool:
-    """Says whether lengths and letters are those of a translated sentence."""
+    """Tells whether lengths and letters are those of a translated sentence."""
     low, high = words
     here, there = len(english.split()), len(french.split())
     letters = sum(map(str.isalpha, english))
@@ -100,13 +98,13 @@ def fits(english: str, french: str, words: list[int]) -> bool:
 
 
 def write_pairs(files: Sequence[Path], pairs: Iterable[tuple[str, str]]) -> None:
-    """Writes the two files of a text, each whole or not at all."""
+    """Writes the two files of a text, each completely or not at all."""
     for file, side in zip(files, zip(*pairs, strict=True), strict=True):
         write_text(file, "".join(f"{line}\n" for line in side))
 
 
 def make_text(table: dict[str, Any], data: Path, work: Path) -> list[list[Path]]:
-    """Returns the two files of each source: pairs of its lengths, once each, without sentences of a test
+    """Makes the two files of each source: distinct pairs of the allowed lengths, without sentences of a test
     set."""
     held_out = {*table["tests"].values(), table["development"]}
     kept_back = {line for name in held_out for pair in pairs_of(data, name) for line in pair}
@@ -139,7 +137,7 @@ def most_like(
 
 
 def trained(arguments: argparse.Namespace, table: dict[str, Any]) -> Path:
-    """Returns the run of the recipe. All that leads to it lies in the folder of --work."""
+    """Trains the recipe's run in the folder of --work, with all intermediate files there."""
     pair, work = (arguments.source, arguments.target), arguments.work
     data = [
         f"--set=data.{side}_language={code}" for side, code in zip(("source", "target"), pair, strict=True)
@@ -167,8 +165,8 @@ def trained(arguments: argparse.Namespace, table: dict[str, Any]) -> Path:
 
 
 def finish(run: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> None:
-    """Gives the run what search needs: the words of all target texts, names and numbers held to the source,
-    and confidences that fit the development text."""
+    """Prepares the run for search: adds the words of all target texts, turns on `search.faithful`, and
+    calibrates confidence on the development text."""
     opened = Run.open(run)
     side = ("en", "fr").index(arguments.target)
     lines = (pair[side] for source in table["source"] for pair in pairs_of(arguments.data, source["name"]))
@@ -181,7 +179,7 @@ def finish(run: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> N
 
 
 def scores(model: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> list[dict[str, object]]:
-    """Returns BLEU of every test text, as the model's card has it."""
+    """Returns the BLEU of every test text, in the form of the model's card."""
     found: list[dict[str, object]] = []
     for name, text in sorted(table["tests"].items()):
         source, reference = files_of(arguments.data, text, (arguments.source, arguments.target))
@@ -195,7 +193,7 @@ def scores(model: Path, arguments: argparse.Namespace, table: dict[str, Any]) ->
 
 
 def save(run: Path, out: Path, card: dict[str, Any], work: Path) -> None:
-    """Writes the run as a model with 8-bit weights, in place of the one that `out` holds."""
+    """Writes the run as a model with 8-bit weights, and replaces the model in `out`."""
     lines = [
         f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in card.items() if key != "scores"
     ]

@@ -22,7 +22,7 @@ TYPED = (
     ":matrix",
 )
 WITHOUT_FONTS = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
-"""A picture that loads nothing from elsewhere."""
+"""Rich's SVG template without web fonts."""
 
 
 def main() -> None:

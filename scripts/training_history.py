@@ -1,8 +1,8 @@
-"""Makes the history of a training for the site's page of that name: what the network made of some sentences
-at some twenty updates.
+"""Makes the training history for the site's page of that name: translations of some sentences after some
+twenty updates.
 
-A run keeps its last checkpoint only. Each is a new file, so that links to it keep them all while the run
-trains:
+A run keeps only its last checkpoint. Every checkpoint is a new file, so hard links can keep them all during
+training:
 
     last=RUN/checkpoints/last.safetensors
     while sleep 1; do ln $last KEPT/$(stat -c %i $last); done
@@ -32,18 +32,18 @@ from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.training.checkpoint import read_progress
 
 DIGITS = string.digits + string.ascii_lowercase
-"""Of a weight: 0 is 0, and z is 1."""
+"""Digits that encode a weight: "0" is 0, and "z" is 1."""
 
 
 def spread(updates: list[int], most: int) -> set[int]:
-    """Returns at most so many of the updates, close together at the beginning, where most happens."""
+    """Returns at most this many of the updates, closer together at the beginning, where most changes."""
     wanted = [0, *np.geomspace(max(updates[1], 1), updates[-1], most - 1)]
     return {min(updates, key=lambda update: abs(update - one)) for one in wanted}
 
 
 def kept_weights(run: Run, kept: Path, most: int) -> Iterator[tuple[int, dict[str, Tensor]]]:
-    """Yields updates with the weights after them, averages if there are any. Those before the first come
-    from the seed, as in the training."""
+    """Yields updates with the weights after them (averaged ones if any). The initial weights come from the
+    seed, as in training."""
     files = {read_progress(path).update: path for path in kept.iterdir()}
     for update in sorted(spread(sorted({0, *files}), most)):
         torch.manual_seed(run.settings.training.seed)
@@ -55,8 +55,8 @@ def kept_weights(run: Run, kept: Path, most: int) -> Iterator[tuple[int, dict[st
 
 
 def history(run: Run, kept: Path, pairs: list[tuple[str, str]], title: str, most: int) -> dict[str, Any]:
-    """Returns the content of the file: sentences, and for each moment its update, −log p per word of the
-    references, translations (greedy) and α of the references, in DIGITS."""
+    """Returns the content of the file: sentences, and for each moment its update, −log p per reference word,
+    greedy translations, and α of the references in DIGITS."""
     network = run.make_network().eval()
     sentences, moments = [], []
     for update, weights in kept_weights(run, kept, most):

@@ -1,9 +1,8 @@
-"""Builds the wheel and tries it where there is no repository: in an empty environment, from an empty folder.
+"""Builds the wheel and tests it without the repository: in an empty environment, from an empty folder.
 
     python scripts/wheel_test.py [--wheel FILE] [--keep FOLDER]
 
-Prints a line for each thing tried and ends with exit code 1 at the first that fails. Installing takes a
-minute or two.
+Prints a line for each test, and ends with exit code 1 at the first failure. Installing takes a minute or two.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ SENTENCES = {
     "en-fr": "The agreement on the European Economic Area was signed in August 1992.\n",
     "fr-en": "L'accord sur l'Espace économique européen a été signé en août 1992.\n",
 }
-"""What is translated with the models that the project ships."""
+"""Sentences to translate with the shipped models."""
 FILES = ("py.typed", "recipes/demo.toml", "drawing/alignment_table.html")
-"""Of the package: the typed marker, a recipe, a template."""
+"""Files that the package must have: the typed marker, a recipe, a template."""
 LACKING = ("demo", "translate en-fr --alignment-plots plots", "evaluate --hyp a --ref b")
 """Commands that need an extra."""
 ELSEWHERE = r"docs/|(?<!README)\.md\b|https?://(?!127\.0\.0\.1|example\.org)"
-"""A page of the documentation or an address, but for examples of the reader's own."""
+"""Pattern of a documentation page or a web address, except example addresses."""
 NAMES = (
     "import rnnsearch, rnnsearch.extending as e; [getattr(rnnsearch, n) for n in rnnsearch.__all__]; "
     "[getattr(e, n) for n in e.__all__]; print(rnnsearch.__file__)"
@@ -59,8 +58,8 @@ def main() -> None:
 
 
 def built(project: Path, out: Path) -> Path:
-    """Builds the source archive first, and the wheel from it: what is not in the archive cannot be in the
-    wheel."""
+    """Builds the source archive, and the wheel from it, so that files missing from the archive are
+    noticed."""
     run(ROOT, sys.executable, "-m", "build", "--outdir", out, project)
     run(ROOT, sys.executable, "-m", "twine", "check", "--strict", *out.iterdir())
     (wheel,) = out.glob("*.whl")
@@ -68,7 +67,7 @@ def built(project: Path, out: Path) -> Path:
 
 
 def check_metadata(wheel: Path) -> None:
-    """Expects whole addresses or none as links of the description, and FILES."""
+    """Checks that links in the description are absolute, and that the wheel has FILES."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         (described,) = (name for name in names if name.endswith(".dist-info/METADATA"))
@@ -82,7 +81,7 @@ def check_metadata(wheel: Path) -> None:
 
 
 def installed(environment: Path, *packages: object) -> Path:
-    """Installs wheels, with what they need, in an environment. Returns its command `rnnsearch`."""
+    """Installs wheels with their dependencies in an environment. Returns its command `rnnsearch`."""
     if not environment.exists():
         run(ROOT, sys.executable, "-m", "venv", environment)
     run(environment, environment / "bin/pip", "install", "--quiet", "-c", ROOT / "constraints.txt", *packages)
@@ -90,7 +89,7 @@ def installed(environment: Path, *packages: object) -> Path:
 
 
 def try_plainly(command: Path, work: Path) -> None:
-    """Tries what a plain installation does, and that it says in one line what it lacks."""
+    """Tests a plain installation: commands that need an extra must say so in one line."""
     for name in re.findall(r"^(\S+)", run(work, command, "models"), re.MULTILINE):
         line = run(work, command, "translate", name, text=SENTENCES[name])
         expect(line.count("\n") == 1 and len(line) > 20, f"translate {name}: {line.strip()}")
@@ -100,7 +99,7 @@ def try_plainly(command: Path, work: Path) -> None:
 
 
 def try_it(command: Path, work: Path) -> None:
-    """Tries what a new user types, in a folder of their own."""
+    """Tests the first commands of a new user, in a new folder."""
     where = run(work, command.parent / "python", "-c", NAMES)
     expect(str(ROOT / "src") not in where, "all public names are there, and come from the wheel")
     expect(run(work, command, "--version").startswith("rnnsearch "), "--version")
@@ -123,8 +122,8 @@ def try_it(command: Path, work: Path) -> None:
 
 
 def run(where: Path, *words: object, text: str = "", code: int = 0) -> str:
-    """Returns what a command prints, in an environment that knows nothing of this repository. code: that it
-    should end with; unless it is 0, what it says on stderr is returned."""
+    """Returns the output of a command that cannot see this repository: stdout, or stderr if `code` is not 0.
+    code: the expected exit code."""
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     clean |= {"OMP_NUM_THREADS": "1", "COLUMNS": "100", "MPLBACKEND": "agg"}
     clean["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"

@@ -1,4 +1,5 @@
-"""What the parts share: options, rows that fail alone, small networks, differences."""
+"""Code that the parts share: options, rows whose errors do not stop the others, small networks,
+differences."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ Row = dict[str, Any]
 Write = Callable[[Row], None]
 
 FLOAT64, FLOAT32 = 1e-9, 1e-3
-"""Limits of relative differences between a device and the CPU: sums in another order, and another tanh."""
+"""Limits of relative differences between a device and the CPU, which sum in another order and compute tanh
+otherwise."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,8 @@ class Options:
 
 @contextmanager
 def row(write: Write, what: str) -> Iterator[Row]:
-    """Yields a row, and writes it afterwards. If anything fails, the row has the error on one line, and the
-    next row follows."""
+    """Yields a row, and writes it afterwards. An error is written into the row, on one line, and does not
+    stop the next row."""
     found: Row = {"what": what}
     try:
         yield found
@@ -46,13 +48,13 @@ def row(write: Write, what: str) -> Iterator[Row]:
 
 
 def held(found: Row, difference: float, limit: float) -> None:
-    """Notes whether a difference is within its limit; NaN is not."""
+    """Records whether a difference is within its limit; NaN is not."""
     found |= {"difference": difference, "limit": limit, "ok": difference <= limit}
 
 
 def relative(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> float:
-    """Returns the largest relative difference of a tensor: the L2 norm of the difference over that of the
-    tensor, which counts as at least a thousandth of the largest norm."""
+    """Returns the largest relative difference of a tensor: the L2 norm of the difference divided by that of
+    the tensor, but at least by a thousandth of the largest norm."""
     if found.keys() != expected.keys():
         raise ValueError(f"other tensors: {sorted(found.keys() ^ expected.keys())[:3]}")
     pairs = [
@@ -60,7 +62,7 @@ def relative(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> flo
     ]
     least = max([1e-300, *(1e-3 * float(one.norm()) for _, one in pairs)])
     ratios = [float((one - other).norm()) / max(float(other.norm()), least) for one, other in pairs]
-    return float(torch.tensor(ratios).max())  # NaN if one of them is
+    return float(torch.tensor(ratios).max())  # NaN if any of them is NaN
 
 
 SIZES = {"embedding": 12, "hidden": 16, "encoder": 10, "alignment": 14, "maxout": 8}

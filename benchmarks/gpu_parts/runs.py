@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from gpu_parts.common import Options, Write, held, relative, row
+
 from rnnsearch.builtin.corpus import write as write_corpus
 from rnnsearch.config import load_config
 from rnnsearch.run import Run
@@ -45,7 +46,7 @@ class Runs:
     def train(
         self, name: str, stages: int, device: str, changes: tuple[str, ...], *, resume: bool = False
     ) -> Path:
-        """Returns a run after so many stages in all. It is validated at the end of each."""
+        """Trains a run until it has this many stages; it is validated at the end of each."""
         limits = [f"max_updates={stages * self.updates}", f"validate_every={self.updates}", "samples=1"]
         own = [f"training.{limit}" for limit in (*limits, "threads=1", f"device={device}")]
         search = ["search.max_length_ratio=1.0", "search.beam=4", "model.initialisation=glorot"]

@@ -1,5 +1,5 @@
-"""How fast the device is, and how much of that training and translation use: ceilings, updates, launches and
-waits, search, memory."""
+"""Measures the speed of the device, and how much of it training and translation use: ceilings, updates,
+launches and waits, search, memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ PAPER = 667_000 * 80
 
 
 def settings_for(options: Options, *changes: str) -> Settings:
-    """Returns the paper's sizes, or small ones. Else all cores: initial weights are drawn on the CPU."""
+    """Returns settings with the paper's sizes and all cores (initial weights are drawn on the CPU), or with
+    small sizes."""
     small = [f"model.{name}_size=8" for name in ("embedding", "hidden", "alignment", "maxout")]
     sizes = [*small, "training.threads=1"] if options.small else []
     return load_config(overrides=[*sizes, f"training.device={options.device}", *changes])
@@ -139,13 +140,15 @@ def waits(options: Options, write: Write) -> None:
     }
     for what, work in kinds.items():
         with row(write, f"waits in {what}") as found:
-            timed(work, 4, options.device)  # libraries load their kernels, optimisers make their state
+            timed(
+                work, 4, options.device
+            )  # warm-up: libraries load their kernels, optimisers make their state
             places = waits_in(work, options.device)
             found |= {"waits": places.total(), "places": dict(places.most_common(12))}
 
 
 def waits_in(work: Callable[[], object], device: str) -> Counter[str]:
-    """Returns the places where torch notices waits for a GPU; without a GPU there are none."""
+    """Returns the places in the code where torch reports waits for a GPU; empty without a GPU."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if device.startswith("cuda"):

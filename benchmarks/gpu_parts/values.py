@@ -1,4 +1,4 @@
-"""Values on the device against those on the CPU: the network and its gradients, updates, search."""
+"""Compares values on the device with those on the CPU: the network and its gradients, updates, search."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ SEARCHES = [
 def compared(
     options: Options, write: Write, what: str, limit: float, outcome: Callable[[str], dict[str, Tensor]]
 ) -> None:
-    """Writes how far the outcome on the device is from that on the CPU."""
+    """Writes the difference between the results on the device and on the CPU."""
     with row(write, what.strip()) as found:
         held(found, relative(outcome(options.device), outcome("cpu")), limit)
 
@@ -95,10 +95,10 @@ def _gradients(
 
 
 def training(options: Options, write: Write) -> None:
-    """Compares updates with each optimiser and loss, in float64 and float32, and what dropout draws."""
+    """Compares updates with each optimiser and loss, in float64 and float32, and dropout masks."""
     for dtype, limit in list(DTYPES.items())[: 2 - options.small]:
         for changes in UPDATES:
-            # Where a gradient is next to 0, optimisers that divide by its size turn rounding into movement.
+            # Optimisers that divide by the size of a gradient amplify rounding where the gradient is near 0.
             outcome = partial(_updated, changes=changes, dtype=dtype)
             compared(options, write, f"{dtype} {changes}", 10 * limit, outcome)
     for probability in (0.2, 0.5):
@@ -134,7 +134,7 @@ def searching(options: Options, write: Write) -> None:
         outcome = partial(_forced, wiring=wiring, posterior=posterior)
         compared(options, write, f"forced decoding, {wiring}{', posterior' * posterior}", FLOAT32, outcome)
     for change in ("model.wiring=released", "model.wiring=eq4", "model.decoder=bidirectional"):
-        # A position at the edge of what meets all words may fall on the other side of it.
+        # A position near the threshold may be computed exactly on one device and estimated on the other.
         compared(options, write, f"quick alignment, {change}", 10 * FLOAT32, partial(_quick, change=change))
     with row(write, "bfloat16 products, log p of given translations") as found:
         rounded = _forced(options.device, "released", False, torch.bfloat16)
@@ -144,8 +144,8 @@ def searching(options: Options, write: Write) -> None:
 
 
 def _compare(found: Row, device: list[list[Hypothesis]], cpu: list[list[Hypothesis]]) -> None:
-    """Compares translations, with their scores and α. Nearly all must be the same: two that are equally
-    probable may change places."""
+    """Compares translations, with their scores and α. Nearly all must be equal: only equally probable ones
+    may differ in order."""
     pairs = [pair for both in zip(device, cpu, strict=True) for pair in zip(*both, strict=True)]
     same = [(one, other) for one, other in pairs if one.ids == other.ids]
     scores = [abs(one.score - other.score) / max(1.0, abs(other.score)) for one, other in same]

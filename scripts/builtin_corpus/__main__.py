@@ -20,21 +20,21 @@ FOLDER = Path(__file__).parents[2] / "src" / "rnnsearch" / "builtin"
 PAIRS = 13_159
 """Pairs of USUAL, from which 12,000 training pairs and twice 500 held-out pairs are chosen."""
 EACH_LENGTH = 60
-"""Pairs of OTHERS that aim at the same length, from SHORTEST to LONGEST words."""
+"""Number of pairs of OTHERS for each length, from SHORTEST to LONGEST words."""
 SHORTEST, LONGEST = 3, 60  # the shortest, with its full stop: "Marie sleeps."
 LENGTHS = ((0.04, 3, 4), (0.60, 5, 12), (0.26, 13, 20), (0.07, 21, 35), (0.03, 36, 60))
-"""Share of the sentences of USUAL, and the English words they aim at: most are short, a thin tail is long."""
+"""Share of the sentences of USUAL, and their range of English words: most are short, a few are long."""
 
 
 def usual(seed: int = 1) -> Iterator[GeneratedPair]:
-    """Yields pairs without end, with the lengths of LENGTHS."""
+    """Yields pairs endlessly, with the lengths of LENGTHS."""
     chance = Chance(seed)
     while True:
         yield from _fitting(Grammar(chance), _length(LENGTHS, chance))
 
 
 def others(known: Iterable[GeneratedPair], seed: int = 2) -> Iterator[GeneratedPair]:
-    """Yields up to EACH_LENGTH pairs of each length; no side of them is one of a known pair."""
+    """Yields up to EACH_LENGTH pairs of each length, none of which shares a side with a known pair."""
     chance, seen = Chance(seed), {side for pair in known for side in (pair.source, pair.target)}
     for words in range(SHORTEST, LONGEST + 1):
         for _ in range(EACH_LENGTH):

@@ -1,9 +1,9 @@
 """Random sentences of about a given number of English words: the choice of the rules.
 
-Every method composes what `rules` offers and returns pairs of phrases with their links. `words` is always the
-number of English
-words to aim at: a phrase may come out shorter or longer, and `corpus` keeps what fits. A choice that the
-English words would not
+Every method combines constructions of `rules` and returns pairs of phrases with their links. `words` is
+always the target number of English
+words: a phrase may be shorter or longer, and `corpus` keeps those that fit. A choice that the English words
+would not
 show (the gender behind "them", which noun a relative clause describes) is never left to chance: one source
 has one translation.
 """
@@ -54,8 +54,8 @@ COMMA = ",|,"
 
 
 class GrammarLimits(NamedTuple):
-    """What a clause may hold. past: "was", which French does not put beside "si". nested: relative clauses
-    and reported speech."""
+    """Constructions that a clause may have. past: "was", which French does not combine with "si". nested:
+    relative clauses and reported speech."""
 
     past: bool = True
     nested: bool = True
@@ -146,10 +146,11 @@ class Grammar(NounPhrases):
     # Predicates
 
     def predicate(self, subject: NounPhrase, words: int, limits: GrammarLimits) -> Phrase:
-        """Returns the verb and all that follows. Several verbs share a subject: "reads the book and sleeps".
+        """Returns the verb and everything after it. Several verbs may share a subject: "reads the book and
+        sleeps".
 
-        What comes after "and" agrees with that subject, so nothing before it may hold another verb that it
-        could belong to.
+        A verb after "and" agrees with that subject, so the part before must not have another verb to which it
+        could belong.
         """
         if words >= 8 and self.happens(0.25):
             first = self.predicate(subject, self.between(3, min(words - 4, 7)), limits._replace(nested=False))
@@ -168,7 +169,7 @@ class Grammar(NounPhrases):
         return self.pick(options)(subject, words, limits)
 
     def style(self, words: int, tenses: Tenses = ("simple", "simple", "perfect", "modal")) -> Style:
-        """Returns tense, negation and adverb of a verb that may take so many words."""
+        """Returns tense, negation and adverb of a verb of at most this many words."""
         tense = self.pick(tenses) if words >= 2 else "simple"
         negation = self.pick((NOT, NOT, NOT, NEVER)) if words >= 3 and self.happens(0.3) else NOTHING
         adverbs = FREQUENCIES + ALREADY if tense == "perfect" and negation is NOTHING else FREQUENCIES
@@ -215,7 +216,7 @@ class Grammar(NounPhrases):
         verb = self.verb(VERBS["transitive"], subject.kind)
         if "adult" in verb.objects and (words == 2 or (words < 6 and self.happens(0.3))):
             style = self.style(words - 1)
-            # The gender behind "them" would show in a participle only.
+            # The gender of "them" would show only in a participle.
             pronoun = self.pick(("him", "her") if style.tense == "perfect" else ("him", "her", "them"))
             return verb_group(verb, subject, style, pronoun)
         style = self.style(words - 2)

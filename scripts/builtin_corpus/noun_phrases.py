@@ -45,15 +45,15 @@ SUBJECTS: tuple[Kinds, ...] = (
     ("document",),
     THINGS,
 )
-"""What sentences are about; one of these is drawn evenly."""
+"""Kinds of subjects; all are equally likely."""
 
 
 T = TypeVar("T")
 
 
 class Chance:
-    """One stream of choices, the same in every version of Python: only `Random.random` promises that, so all
-    else is built on it."""
+    """Random choices that are the same in every version of Python. Only `Random.random` guarantees that, so
+    everything is built on it."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
@@ -75,7 +75,7 @@ class Chance:
 
 
 class NounPhrases:
-    """The noun phrases of one sentence, which repeat no name. The grammar defines relative clauses."""
+    """The noun phrases of one sentence; no name is repeated. The grammar defines relative clauses."""
 
     def __init__(self, chance: Chance) -> None:
         self.pick, self.happens = chance.pick, chance.happens
@@ -87,7 +87,7 @@ class NounPhrases:
         raise NotImplementedError
 
     def subject(self, words: int) -> NounPhrase:
-        """Returns the subject of a clause of so many words; short ones are more frequent."""
+        """Returns the subject of a clause of this many words; short subjects are more frequent."""
         if words <= 2:
             return self.someone()
         kinds = self.pick(SUBJECTS)
@@ -112,10 +112,10 @@ class NounPhrases:
     def noun_phrase(
         self, kinds: Kinds, words: int, relative: bool = True, negated: bool = False, counted: bool = True
     ) -> NounPhrase:
-        """A name, or a noun with what describes it.
+        """Returns a name, or a noun with its modifiers.
 
-        relative: may hold a relative clause. negated: the object of a negated verb. counted: may be
-        indefinite or counted.
+        relative: whether it may have a relative clause. negated: whether it is the object of a negated verb.
+        counted: whether it may be indefinite or counted.
         """
         nouns = nouns_of(kinds)  # none of kind "nation"
         names = [name for name in self.names_left if name.kind in kinds and size(name.phrase) <= words]

@@ -1,4 +1,4 @@
-"""A pair of phrases with its word links, and the ways to compose pairs: the links move with the words."""
+"""A pair of phrases with its word links, and functions that compose pairs; the links move with the words."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def reorder(parts: Sequence[Phrase], slots: Sequence[Slot]) -> Phrase:
 
 
 def weave(source: str, target: str, **parts: Phrase) -> Phrase:
-    """One rule of a synchronous grammar, as two templates that name the parts in the order of either
+    """Applies a rule of a synchronous grammar: two templates that name the parts in the order of each
     language.
 
     `name.k` stands for the k-th target word of a part whose words do not stay together. A part not given is

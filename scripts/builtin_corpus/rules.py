@@ -33,7 +33,7 @@ NEVER = word("never", "ne jamais")
 
 @dataclass(frozen=True, slots=True)
 class NounPhrase:
-    """A pair of noun phrases and what the rest of the sentence must agree with."""
+    """A pair of noun phrases, with the features for agreement."""
 
     phrase: Phrase
     gender: Gender
@@ -77,7 +77,7 @@ def noun_group(
     adjectives: Sequence[Adjective] = (),
     negated: bool = False,
 ) -> NounPhrase:
-    """Determiner, adjectives and noun: "the new European economic law" → "la nouvelle loi économique
+    """Returns determiner, adjectives and noun: "the new European economic law" → "la nouvelle loi économique
     européenne".
 
     English orders adjectives by rank; in French rank 0 stays before the noun and the rest follows it in
@@ -125,14 +125,15 @@ def agreeing(forms: Forms, gender: Gender, plural: bool) -> str:
 
 
 def adjective_form(adjective: Adjective, gender: Gender, plural: bool, next_word: str = "") -> str:
-    """The French form; `next_word` is the noun that it stands before, if it does ("un nouvel accord")."""
+    """Returns the French form. next_word: the noun after the adjective, if it is before one ("un nouvel
+    accord")."""
     if adjective.before_vowel and gender == "m" and not plural and next_word and starts_with_vowel(next_word):
         return adjective.before_vowel
     return agreeing(adjective.forms, gender, plural)
 
 
 def agreeing_participle(verb: Verb, gender: Gender, plural: bool) -> str:
-    """The participles of the lexicon are all regular."""
+    """Returns the form of a participle; all participles of the lexicon are regular."""
     return verb.french_participle + ("e" if gender == "f" else "") + ("s" if plural else "")
 
 
@@ -150,7 +151,7 @@ def verb_group(
     antecedent: NounPhrase | None = None,
     base: bool = False,
 ) -> Phrase:
-    """The verb with auxiliary, negation, adverb and object pronoun, in the order of either language.
+    """Returns the verb with auxiliary, negation, adverb and object pronoun, in the order of each language.
 
     The participle agrees with the subject after "être", and after "avoir" with an object that stands before
     it: a pronoun
@@ -220,8 +221,8 @@ def question(subject: NounPhrase, verb: Phrase, adverb: Phrase, rest: Phrase) ->
 def _agreement(
     verb: Verb, subject: NounPhrase, pronoun: str, antecedent: NounPhrase | None
 ) -> tuple[Gender, bool]:
-    """What a participle agrees with; with nothing (masculine singular) after "avoir" if no object stands
-    before it."""
+    """Returns what a participle agrees with: nothing (masculine singular) after "avoir" unless an object
+    comes before it."""
     if verb.auxiliary == "être":
         return subject.gender, subject.plural
     if antecedent is not None:
@@ -277,7 +278,7 @@ articles."""
 
 
 def starts_with_vowel(word: str) -> bool:
-    """Returns whether the word begins with a vowel sound: a vowel letter or a mute h."""
+    """Tells whether the word begins with a vowel sound: a vowel letter or a mute h."""
     lower = word.lower()
     return lower[0] in VOWELS or (lower[0] == "h" and lower not in ASPIRATED)
 

@@ -1,7 +1,7 @@
 """Builds the site: python scripts/docsite [--out build/site] [--fast].
 
-Strict: a broken link, an unknown name, a formula that cannot be read, a chapter that raises or anything
-loaded from elsewhere ends it with exit code 1.
+It is strict: the exit code is 1 if there is a broken link, an unknown name, an invalid formula, a chapter
+that raises, or a resource from another site.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # also where this file is imported by its path
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # needed if this file is imported by its path
 
 from chapters import ChapterError
 from check import faults, write_policies
@@ -73,7 +73,7 @@ def build_site(out: Path, work: Path, *, run: bool = True) -> list[str]:
         write_translator(out)
         write_learn(out)
         write_policies(out)
-    except Abort as error:  # it has logged why
+    except Abort as error:  # MkDocs has logged the reason
         heard.lines.append(str(error))
     finally:
         logging.getLogger("mkdocs").removeHandler(heard)
@@ -81,7 +81,7 @@ def build_site(out: Path, work: Path, *, run: bool = True) -> list[str]:
 
 
 class Heard(logging.Handler):
-    """Keeps what MkDocs warns of."""
+    """Collects MkDocs's warnings."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

@@ -1,9 +1,8 @@
-"""Chapters: pages whose Python is executed while the site is built, and which then show what it printed and
-drew.
+"""Chapters: pages whose Python is executed while the site is built. The pages show its output and figures.
 
-Each ```python block of a chapter runs in its order, all of them in one namespace; chapters share one folder
-and no names. What a block
-prints stands below it, and so does the value of its last expression: a matplotlib figure as a picture, a
+The ```python blocks of a chapter run in order in one namespace. Chapters share a folder, but no names. The
+printed output
+of a block is shown below it, and so is the value of its last expression: a matplotlib figure as a picture, a
 `Translation` as its alignment.
 """
 
@@ -21,15 +20,15 @@ from typing import Any
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PYTHON = re.compile(r"^(?:<!-- fold: (.*?) -->\n+)?(```python\n(.*?)^```$)", re.MULTILINE | re.DOTALL)
 SCREEN = 45
-"""Lines of code that fit a screen; longer code is folded."""
+"""Maximum lines of code on a screen; longer code is folded."""
 
 
 class ChapterError(Exception):
-    """A chapter whose code raised, with the block."""
+    """Raised if a chapter's code raises; names the block."""
 
 
 def executed(chapter: Path, folder: Path) -> str:
-    """The chapter's text with its outputs; its code runs in `folder`. Raises ChapterError."""
+    """Executes a chapter in `folder`, and returns its text with the outputs. Raises ChapterError."""
     text = chapter.read_text(encoding="utf-8")
     namespace: dict[str, Any] = {"__name__": "__main__"}
     number = 0
@@ -51,7 +50,7 @@ def executed(chapter: Path, folder: Path) -> str:
 
 
 def run(code: str, namespace: dict[str, Any], name: str) -> Iterator[str] | list[str]:
-    """Executes one block and returns what it leaves to be shown, as Markdown."""
+    """Executes one block and returns its outputs as Markdown."""
     tree = ast.parse(code)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     printed = io.StringIO()
@@ -69,7 +68,7 @@ def run(code: str, namespace: dict[str, Any], name: str) -> Iterator[str] | list
 
 
 def shown(value: Any, name: str) -> str:
-    """A value as a notebook shows it."""
+    """Returns a value as a notebook shows it."""
     from matplotlib.figure import Figure
 
     from rnnsearch.drawing.figures import inline_svg
@@ -85,14 +84,14 @@ def shown(value: Any, name: str) -> str:
 
 
 def flat(html: str) -> str:
-    """Without empty lines and indentation, which Markdown would take for its own."""
+    """Removes empty lines and indentation, which Markdown would interpret."""
     return "".join(line.strip() + " " for line in html.split("\n") if line.strip())
 
 
 def folds(text: str) -> str:
     """Folds each Python block that follows `<!-- fold: words -->`, and each that is longer than a screen.
 
-    The words stay in view, and so do the outputs.
+    The words and the outputs stay visible.
     """
 
     def replaced(match: re.Match[str]) -> str:
@@ -109,7 +108,7 @@ def folded(words: str, block: str) -> str:
 
 @contextlib.contextmanager
 def working_in(folder: Path) -> Iterator[None]:
-    """The chapters' directory, which holds the corpus and the runs that the first of them made."""
+    """Changes to the chapters' directory, which has the corpus and the runs of the first chapter."""
     folder.mkdir(parents=True, exist_ok=True)
     before = Path.cwd()
     os.chdir(folder)
@@ -131,5 +130,5 @@ def figure_colours() -> contextlib.AbstractContextManager[None]:
 
 
 def chapters(docs: Path) -> list[Path]:
-    """In the order of their numbers."""
+    """Returns the chapters in the order of their numbers."""
     return sorted(path for path in (docs / "attention").glob("[0-9]*.md"))

@@ -1,5 +1,5 @@
-"""The finished pages: every link leads somewhere, and nothing is loaded from elsewhere. Each page gets a
-content security policy."""
+"""Checks the finished pages: every link has a target, and no resource comes from another site. Writes a
+content security policy into each page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 LOADS = dict.fromkeys(["script", "img", "iframe", "source", "video", "audio", "embed"], "src") | {
     "object": "data"
 }
-"""Elements for which a browser fetches something, with the attribute that names it; for `link` its rel
+"""Element → attribute with the address of a resource that the browser fetches; for `link`, its rel
 decides."""
 LOADED_LINKS = {
     *["stylesheet", "preload", "prefetch", "preconnect", "dns-prefetch", "icon", "modulepreload", "manifest"]
@@ -58,7 +58,7 @@ def faults(site: Path) -> list[str]:
 
 
 def broken(address: str, path: Path, pages: dict[Path, Page]) -> str:
-    """Returns why an address leads nowhere; "" if it leads somewhere."""
+    """Returns the reason why an address is broken; "" if it is not."""
     parts = urlsplit(address)
     if parts.scheme or address.startswith("//"):
         return ""

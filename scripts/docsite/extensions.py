@@ -15,15 +15,15 @@ from markdown.inlinepatterns import InlineProcessor
 from markdown.treeprocessors import Treeprocessor
 from math_core import LatexError, LatexToMathML
 
-# Without stretching: a bar over one letter; and the cross of an undefined command must end the build, so
-# errors are raised.
+# Not "fancy": a bar covers one letter and does not stretch, and undefined commands raise errors, which end
+# the build.
 _CONVERTER = LatexToMathML(fancy_error=False)
 LONGEST = 30
 """Characters of code that is one word; longer code may be broken, so that it fits a phone."""
 
 
 class FormulaError(Exception):
-    """A formula that cannot be converted, with the reason."""
+    """Raised if a formula cannot be converted; has the reason."""
 
 
 def mathml(formula: str, *, display: bool) -> str:
@@ -52,8 +52,8 @@ class _Whole(Treeprocessor):
 
 
 class Sentences(Extension):
-    """Converts $`x`$ before the backquotes of code are looked at. Marks short code with the class `whole`: a
-    line is not broken at the hyphens of `--option`."""
+    """Converts $`x`$ before Markdown interprets the backquotes as code. Marks short code with the class
+    `whole`, so that lines are not broken at the hyphens of `--option`."""
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802
         md.inlinePatterns.register(_Inline(r"\$`([^`]+)`\$", md), "formula", 200)

@@ -1,5 +1,5 @@
-"""What the page "Watch it learn" needs beside its scripts in docs/assets/learn: sentences of the built-in
-corpus, and the parts that it shares with the page that translates."""
+"""Files of the page "Watch it learn", besides its scripts in docs/assets/learn: sentences of the built-in
+corpus, and scripts shared with the page that translates."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from rnnsearch import generate
 from rnnsearch.page import page_files
 
 FOLDER = Path("assets/learn")
-"""Of the site."""
+"""Folder in the site."""
 SHARED = ("elements.js", "matrix.js", "figures.js", "state.js", "engine/breath.js")
 TRAINING_PAIRS, TRAINED_WORDS = 4000, 16
 LENGTHS = [(4, 6), (7, 9), (10, 12), (13, 16), (17, 20)]
-"""Words of the held-out sources, as corpus.js measures them: the last are longer than any training
+"""Ranges of words of the held-out sources, as in corpus.js. The last are longer than any training
 sentence."""
 DRAWN, OF_EACH_LENGTH = 1200, 24
 SENTENCE = "The European Economic Area is visited by the former engineer ."
-"""Is shown first."""
+"""The sentence shown first."""
 
 
 def write_learn(site: Path) -> None:
@@ -30,8 +30,7 @@ def write_learn(site: Path) -> None:
 
 
 def sentences() -> dict[str, list[tuple[str, str]]]:
-    """Returns pairs of texts with their words apart, for training and held out; every held-out word is
-    known."""
+    """Returns tokenised pairs for training and held out. Every held-out word occurs in training."""
     training = generate(TRAINING_PAIRS, max_words=TRAINED_WORDS)
     known = [
         {word for pair in training for word in pair.source},

@@ -26,9 +26,9 @@ PLAIN = [
     (
         re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|attachment:)[^)\s]+\)"),
         r"\1",
-    ),  # leads nowhere from a notebook
+    ),  # has no target from a notebook
 ]
-"""The site's Markdown, and what a notebook understands."""
+"""Patterns of the site's Markdown, and their replacements for a notebook."""
 
 
 def write_notebook(chapter: Path, path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Parameters in docstrings become a table: `name: meaning. other: meaning. Raises …` as one row per name."""
+"""Converts parameters in docstrings to a table: `name: meaning. other: meaning. Raises …` becomes one row per
+name."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Exercises that check themselves: a chapter's block that begins with `answer = … # kind` is run by the site,
-becomes a form there, and an empty answer in the notebook."""
+"""Self-checking exercises. The site runs a chapter's block that begins with `answer = … # kind`, and shows it
+as a form; the notebook has an empty answer."""
 
 from __future__ import annotations
 

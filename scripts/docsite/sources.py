@@ -1,5 +1,4 @@
-"""The source files that the documentation names, as pages of the site, and `path.py:Name` as a link to the
-very line."""
+"""Makes pages of the source files that the documentation names, and links from `path.py:Name` to the line."""
 
 from __future__ import annotations
 
@@ -19,13 +18,13 @@ CODE = re.compile(r"^Code: \[`([a-z_0-9/]+\.py):([A-Za-z_.0-9]+)`\]\([^)]*\)$", 
 
 
 class UnknownNameError(Exception):
-    """A function or class that the documentation names and the source has not."""
+    """Raised if the documentation names a function or class that the source does not have."""
 
 
 @cache
 def lines_of(file: str) -> dict[str, tuple[int, int]]:
-    """Name, `Class.method` too → first and last line, from 1; decorators and the docstring of a variable
-    belong to it."""
+    """Returns name (or `Class.method`) → first and last line, from 1, with decorators and the docstring of a
+    variable."""
     places: dict[str, tuple[int, int]] = {}
 
     def visit(body: list[ast.stmt], prefix: str) -> None:
@@ -49,7 +48,7 @@ def lines_of(file: str) -> dict[str, tuple[int, int]]:
 
 
 def line_of(file: str, name: str) -> int:
-    """The line where a name is defined. Raises UnknownNameError."""
+    """Returns the line where a name is defined. Raises UnknownNameError."""
     return extent(file, name)[0]
 
 
@@ -61,19 +60,19 @@ def extent(file: str, name: str) -> tuple[int, int]:
 
 
 class SourcePages:
-    """Collects which files the pages name, and writes a page for each."""
+    """Collects the files that pages name, and writes a page for each."""
 
     def __init__(self) -> None:
         self.files: set[str] = set()
 
     def link(self, page: str, file: str, name: str | None) -> str:
-        """The address of a file, or of a name in it, from a page (both relative to the documentation)."""
+        """Returns the address of a file, or of a name in it, relative to a page."""
         self.files.add(file)
         address = relpath(f"source/{file.removesuffix('.py')}.md", str(Path(page).parent))
         return f"{address}#__codelineno-0-{line_of(file, name)}" if name else address
 
     def in_links(self, page: str, text: str) -> str:
-        """Links to files of the repository lead to pages of the site."""
+        """Replaces links to files of the repository by links to pages of the site."""
 
         def replaced(match: re.Match[str]) -> str:
             words, file = match[1], match[2].rstrip("/")
@@ -86,7 +85,7 @@ class SourcePages:
         return LINKED.sub(replaced, text)
 
     def in_text(self, page: str, text: str) -> str:
-        """A name in backquotes that is no link yet becomes one, where such a file exists."""
+        """Makes links of names in backquotes if such a file exists."""
 
         def replaced(match: re.Match[str]) -> str:
             file, name = match[1], match[2]
@@ -101,7 +100,7 @@ class SourcePages:
         )
 
     def shown(self, page: str, text: str) -> str:
-        """Each line `Code: [`path.py:Name`](…)` becomes the code itself, as it stands in the source."""
+        """Replaces each line `Code: [`path.py:Name`](…)` by the code from the source."""
 
         def replaced(match: re.Match[str]) -> str:
             file, name = match[1], match[2]
@@ -118,7 +117,7 @@ class SourcePages:
         return CODE.sub(replaced, text)
 
     def write(self, folder: Path) -> None:
-        """A page for every file that was named."""
+        """Writes a page for every file that was named."""
         for file in sorted(self.files):
             path = folder / "source" / f"{file.removesuffix('.py')}.md"
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
-"""From docs/ to the pages that MkDocs reads: links into the repository resolved, generated references filled
-in, chapters executed."""
+"""Makes the pages that MkDocs reads from docs/: resolves links into the repository, fills in generated
+references, executes chapters."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from rnnsearch.drawing.palette import DARK, FONTS, LIGHT, ON_GREY
 
 DOCS = ROOT / "docs"
 OUTSIDE = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
-"""Pages of the repository's root that are pages of the site, too."""
+"""Files of the repository's root → pages of the site."""
 CONTENTS = "contents.md"
 """docs/index.md on the site, whose front page is the translator."""
 NOT_PAGES = {"README.md": CONTENTS, "LICENSE": "licence.md"}
-"""What the site has another page for."""
+"""Files that have another page on the site."""
 SECTIONS = {
     "start": "Start",
     "attention": "The paper in code",
@@ -37,8 +37,7 @@ SECTIONS = {
     "reference": "Reference",
     "decisions": "Decisions",
 }
-"""Folders of docs/ with their titles, in the order of the navigation; a folder that is not named here comes
-last, by its own name."""
+"""Folder of docs/ → title, in the order of the navigation. Other folders come last, with their own names."""
 FENCE = re.compile(r"^(```|~~~).*?^\1$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CHART = re.compile(r"^!\[([^\]]*)\]\(([^)\s]+\.svg)\)$", re.MULTILINE)
@@ -48,8 +47,8 @@ BACKGROUND = ("decisions/", "log.md", "changelog.md")
 
 
 def stage(out: Path, work: Path, say: Callable[[str], None], *, run: bool = True) -> list[object]:
-    """Writes all pages into `out`, and returns the navigation. work: where the chapters run; what they
-    trained there is used again. run: False shows them unexecuted.
+    """Writes all pages into `out`, and returns the navigation. work: folder in which the chapters run; runs
+    in it are used again. run: False does not execute them.
 
     Raises ChapterError, UnknownNameError, or FormulaError where a page is wrong.
     """
@@ -88,7 +87,7 @@ def stage(out: Path, work: Path, say: Callable[[str], None], *, run: bool = True
 
 
 def commands() -> str:
-    """Returns what Typer writes about all commands, without its heading."""
+    """Returns Typer's reference of all commands, without its heading."""
     group = typer.main.get_command(app)
     context = group.make_context("rnnsearch", ["--help"], resilient_parsing=True)
     text = get_docs_for_click(obj=group, ctx=context, name="rnnsearch").partition("\n")[2]
@@ -97,7 +96,7 @@ def commands() -> str:
 
 
 def resolved(page: str, text: str, sources: SourcePages) -> str:
-    """A page whose links stay inside the site."""
+    """Returns the page with links that stay inside the site."""
     text = sources.shown(page, sources.in_links(page, text))
     parts, last = [], 0
     for match in FENCE.finditer(text):  # code stays as it is
@@ -136,14 +135,14 @@ def with_charts(page: str, text: str, sources: SourcePages) -> str:
             svg = FIGURE_LINK.sub(partial(figure_link, page, file, sources), svg)
             svg = svg.replace(
                 'role="img"', 'role="group"', 1
-            )  # else its links were no links to screen readers
+            )  # otherwise screen readers do not find its links
         return f'<figure class="drawn">{flat(svg.replace("fill: #ffffff", "fill: none"))}</figure>'
 
     return CHART.sub(replaced, text)
 
 
 def figure_link(page: str, figure: Path, sources: SourcePages, match: re.Match[str]) -> str:
-    """Returns the address on the site of what a figure links to: a page, or a name in a source file."""
+    """Returns the site's address for a link in a figure: a page, or a name in a source file."""
     target = (figure.parent / match[1]).resolve()
     if target.suffix == ".py":
         address = sources.link(page, str(target.relative_to(PACKAGE)), match[2])
@@ -164,7 +163,7 @@ def palette() -> str:
 
 
 def from_root(text: str) -> str:
-    """A page of the root, whose links say docs/…: they are its neighbours on the site."""
+    """Adapts links of a page from the root: docs/… is its own folder on the site."""
     return LINK.sub(lambda match: f"]({match[1].removeprefix('docs/')})", text)
 
 
@@ -179,16 +178,16 @@ def decisions(texts: dict[str, str]) -> str:
 
 
 def title(text: str) -> str:
-    """A page's heading."""
+    """Returns a page's heading."""
     found = re.search(r"^# (.+)$", text, re.MULTILINE)
     return found[1].replace("`", "") if found else "Untitled"
 
 
 def navigation(texts: dict[str, str]) -> list[object]:
-    """A section for each folder. Pages stand in the order in which docs/index.md names them, those it does
-    not name behind them.
+    """Returns a section for each folder. Pages are in the order of docs/index.md; pages that it does not name
+    come last.
 
-    So a new page needs nothing but its link in docs/index.md.
+    So a new page needs only its link in docs/index.md.
     """
     named = re.findall(r"\]\(([^)#]+)", texts["index.md"])
     place = {page: number for number, page in reversed([*enumerate(named)])}

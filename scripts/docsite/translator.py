@@ -1,5 +1,4 @@
-"""The models that the project ships, on the site: the front page, a page that translates with them, and what
-they were scored."""
+"""The shipped models on the site: the front page, a page that translates, and the models' scores."""
 
 from __future__ import annotations
 
@@ -17,27 +16,27 @@ from rnnsearch.translation.translator import Translator
 
 SHIPPED = ROOT / "models" / "src" / "rnnsearch_models"
 FOLDER = "translator"
-"""Of the site."""
+"""Folder in the site."""
 SENTENCE = "The agreement on the European Economic Area was signed in August 1992."
 """Of the paper's Figure 3(a)."""
 FRENCH = "L'accord sur la zone économique européenne a été signé en août 1992."
 """Its translation in that figure."""
 PARTS = Path(__file__).with_name("front_page.html")
-"""What the front page has beside the translator."""
+"""The parts of the front page around the translator."""
 FIGURE = re.compile(r"!\[([^\]]*)\]\(images/figure-3a\.png\)")
 BUTTON, SCORES = "<!-- translator -->", "<!-- scores of the models -->"
 
 
 def shipped() -> list[Path]:
-    """The models' folders, by name."""
+    """Returns the models' folders, sorted by name."""
     return sorted(file.parent for file in SHIPPED.glob("*/config.toml"))
 
 
 def write_translator(site: Path) -> None:
     """Writes the page with all models, as `rnnsearch export` makes it, and the front page, which is the same
-    page with doors to the rest of the site.
+    page with links to the rest of the site.
 
-    Both begin with Figure 3(a)'s sentence, translated here: no model is loaded before a visitor asks for one.
+    Both show Figure 3(a)'s sentence, translated here, so that no model is loaded before a visitor needs it.
     """
     export_page(shipped(), site / FOLDER)
     config = site / FOLDER / "config.json"
@@ -51,7 +50,7 @@ def write_translator(site: Path) -> None:
 
 
 def translated(sentence: str) -> dict[str, object]:
-    """Returns the translation as the page's engine would, the beam's others too."""
+    """Returns the translation in the form of the page's engine, with the other hypotheses of the beam."""
     (best,) = Translator.load(SHIPPED / "en-fr").translate([sentence], beam=5, nbest=5)
     hypotheses = [best, *best.alternatives]
     fields = [one.to_dict() for one in hypotheses]
@@ -60,8 +59,8 @@ def translated(sentence: str) -> dict[str, object]:
 
 
 def front_page(page: str) -> str:
-    """Returns the translator's page for the site's root: its files are in FOLDER, and the parts of
-    front_page.html stand where they belong."""
+    """Returns the translator's page for the site's root, with its files in FOLDER and the parts of
+    front_page.html filled in."""
     parts = dict(
         re.findall(r"<!-- (\w+) -->\n(.*?)<!-- end -->", PARTS.read_text(encoding="utf-8"), re.DOTALL)
     )
@@ -72,8 +71,8 @@ def front_page(page: str) -> str:
 
 
 def with_translator(page: str, text: str) -> str:
-    """Returns a page of docs/ whose marks are replaced: by the link to the translator, the scores of the
-    models' cards, and Figure 3(a) in colours that follow light and dark."""
+    """Replaces the marks in a page of docs/ by the link to the translator, the scores of the models' cards,
+    and Figure 3(a) in colours that follow light and dark."""
     address = f"{'../' * page.count('/')}{FOLDER}/index.html"
     button = (
         f'<p><a class="md-button md-button--primary" href="{address}">Open the translator</a></p>'
@@ -94,7 +93,7 @@ def figure_3a(description: str) -> str:
 
 
 def scores() -> str:
-    """BLEU of each model on each text."""
+    """Returns a table of the BLEU of each model on each text."""
     cards = {folder.name: card_of(folder) for folder in shipped()}
     tests = sorted({score.test for card in cards.values() for score in card.scores})
     rows = [f"| model | {' | '.join(tests)} |", "|---" * (len(tests) + 1) + "|"]
