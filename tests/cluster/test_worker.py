@@ -232,7 +232,7 @@ def test_a_machine_that_differs(
     missing = replace(task, models=Models((tmp_path / "missing",)))
     other = replace(task, models=Models((other_tiny_run,)))
     cases: list[tuple[Task, AnswerFolder, str, str]] = [
-        (task, folder, "0.0.0", r"on \S+: rnnsearch \S+ is installed, and the command is of 0\.0\.0"),
+        (task, folder, "0.0.0", r"on \S+: rnnsearch \S+ is installed, but the command has 0\.0\.0"),
         (task, elsewhere, package_version(), "does not see the folder"),
         (missing, folder, package_version(), "is not a run"),
         (other, folder, package_version(), "its copy of the run differs"),

@@ -56,7 +56,7 @@ def test_gold_links_belong_to_one_set(texts: list[str]) -> None:
         ("test.en test.fr test.en test.fr", "", "two test sets are called test"),
         ("test.en test.fr other.en.txt other.fr.txt", "gold", "which test set"),
         ("test.en test.fr", "news=gold", "no test set 'news'"),
-        ("other.en.txt other.fr.txt", "gold", "gold: has 2 sentences, and test set other has 1"),
+        ("other.en.txt other.fr.txt", "gold", "gold: has 2 sentences, but test set other has 1"),
     ],
 )
 def test_bad_sets_are_one_clear_line(texts: list[str], files: str, gold: str, message: str) -> None:

@@ -324,7 +324,7 @@ def test_tables_and_figures_of_an_earlier_report_go(material: dict[str, Path], t
         ("--system {bad}", "2 files of system Other for 1 test sets"),
         ("--test {bad}", "a test set is two files"),
         ("--beam 0", "beam"),
-        ("--out {full}", "exists and holds other things than a report"),
+        ("--out {full}", "exists and holds files that are not a report's"),
         ("nothere", "nothere"),
     ],
 )

@@ -110,7 +110,7 @@ def test_no_part_keeps_others_waiting_for_long(
     assert max(task.size for task in begun) <= LONGEST_PART + 1
     many = EncodedSentence(["a" * 2_001], [5] * 2_001, [0] * 2_001)
     monkeypatch.setattr(type(served[0].translator), "parts", lambda *_, **__: [many])
-    with pytest.raises(RefusalError, match="sentence 1 has 2,001 subwords, and 2,000 are the most"):
+    with pytest.raises(RefusalError, match="sentence 1 has 2,001 subwords, but the limit is 2,000"):
         service.begin_translation(served[0], ["a" * 2_001], None, None)
 
 

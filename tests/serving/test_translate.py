@@ -83,9 +83,9 @@ def test_many_texts_are_answered_in_their_order(client: TestClient) -> None:
         ({"model": "en-fr", "text": "a\0b"}, 422, "NUL byte"),
         ({"model": "en-\0fr"}, 422, "NUL byte"),
         ({"model": "en-fr", "text": "\ud800"}, 422, "surrogate"),
-        ({"model": "en-fr", "text": "a" * 2_001}, 413, "2,001 characters, and 2,000 are the most"),
-        ({"model": "en-fr", "text": ["a"] * 21}, 413, "21 texts, and 20 are the most"),
-        ({"model": "en-fr", "text": "A b.\n" * 41}, 413, "sentences, and 40 are the most"),
+        ({"model": "en-fr", "text": "a" * 2_001}, 413, "2,001 characters, but the limit is 2,000"),
+        ({"model": "en-fr", "text": ["a"] * 21}, 413, "21 texts, but the limit is 20"),
+        ({"model": "en-fr", "text": "A b.\n" * 41}, 413, "sentences, but the limit is 40"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_in_one_clear_line(
@@ -166,13 +166,13 @@ def test_scores_are_those_of_forced_decoding(client: TestClient, served: list[Se
 @pytest.mark.parametrize("path", ["/v1/align", "/v1/score"])
 def test_pairs_that_do_not_fit_are_refused(client: TestClient, path: str) -> None:
     assert (
-        "2 sentences, and target_text 1"
+        "2 sentences, but target_text has 1"
         in ask(client, path, 422, source_text=["a", "b"], target_text=["c"])["error"]["message"]
     )
     assert "two lists" in ask(client, path, 422, source_text="a", target_text=["c"])["error"]["message"]
     many = ["a"] * 41
     assert (
-        "41 pairs, and 40"
+        "41 pairs, but the limit is 40"
         in ask(client, path, 413, source_text=many, target_text=many, model="en-fr")["error"]["message"]
     )
 

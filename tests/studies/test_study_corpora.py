@@ -125,7 +125,7 @@ def test_links_are_made_once(
     ("name", "text", "message"),
     [
         ("all.fr", "x y\nz\n", r"all\.en has 3 lines and .*all\.fr has 2"),
-        ("gold", "0-0\n\n", r"gold: has 2 sentences, and test set all has 3"),
+        ("gold", "0-0\n\n", r"gold: has 2 sentences, but test set all has 3"),
         (
             "gold",
             "0-0\n1-0\n0-0\n",
@@ -213,7 +213,7 @@ def test_it_is_what_a_plain_loop_keeps(tmp_path: Path, pairs: int | None, max_wo
 
 
 def test_too_few_pairs_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"corpus\.pairs = 6, and only 4 pairs of the files fit"):
+    with pytest.raises(InputError, match=r"corpus\.pairs = 6, but only 4 pairs of the files can be used"):
         write_subset(study(tmp_path, "pairs = 6\nmax_words = 3"), tmp_path, quiet)
 
 
@@ -221,5 +221,5 @@ def test_too_few_pairs_are_refused(tmp_path: Path) -> None:
 def test_links_must_fit(tmp_path: Path, lines: int) -> None:
     plan = study(tmp_path, 'max_words = 9\nlinks = ["all.links"]')
     (tmp_path / "all.links").write_text("\n" * lines, "utf-8")
-    with pytest.raises(InputError, match=r"has not as many lines as .* has pairs"):
+    with pytest.raises(InputError, match=r"has more or fewer lines than .* has pairs"):
         write_subset(plan, tmp_path, quiet)

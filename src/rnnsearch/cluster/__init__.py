@@ -1,1 +1,1 @@
-"""Corpora larger than a machine: shards of text in, shards of answers out, on the machines that Ray joins."""
+"""Corpora larger than one machine can work on: Ray's machines turn shards of text into shards of answers."""

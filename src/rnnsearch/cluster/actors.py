@@ -1,4 +1,4 @@
-"""Workers as Ray's actors: one for each core or GPU. Ray restarts an actor that dies, and gives it its shard
+"""Workers as Ray actors, one for each core or GPU. Ray restarts an actor that dies, and gives it its shard
 again."""
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from rnnsearch.system.progress import is_quiet
 from rnnsearch.system.workers import core_count
 
 LOCAL = "local"
-"""The address that stands for this machine alone: a Ray is started for the command, and ended with it."""
+"""The address of a Ray that is started on this machine for the command, and ended with it."""
 TRIES = 4
-"""Attempts at a shard whose worker dies, at most."""
+"""Largest number of attempts at a shard whose worker dies."""
 OBJECT_STORE = 100 << 20
-"""Bytes of shared memory of a Ray of this machine: shards and records are a few hundred bytes, so Ray's
-minimum will do."""
+"""Bytes of shared memory of a local Ray. Shards and records have a few hundred bytes, so Ray's minimum is
+enough."""
 ASKED_EVERY = 60.0
 """Seconds between two messages while workers wait for free cores."""
 
 
 class Outcome(NamedTuple):
-    """A shard with its record, or with the fault by which it failed."""
+    """A shard with its record, or with the error by which it failed."""
 
     shard: Shard
     record: Record | None
@@ -39,8 +39,8 @@ class Outcome(NamedTuple):
 
 
 class Workers(NamedTuple):
-    """The workers that a user asks for. number: None = as many as there are cores or GPUs. threads: cores of
-    each. gpu: whether each has a GPU to itself."""
+    """The workers that a user asks for. number: None: as many as there are cores or GPUs. threads: cores of
+    each. gpu: whether each has its own GPU."""
 
     number: int | None
     threads: int
@@ -48,9 +48,9 @@ class Workers(NamedTuple):
 
 
 def imported() -> Any:
-    """Returns Ray. Raises InputError if it is not installed."""
+    """Returns the module ray. Raises InputError if it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's authors
-    # Else every worker without a GPU warns of a change to come.
+    # Without this every worker without a GPU warns of a future change.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         return import_module("ray")
@@ -60,8 +60,8 @@ def imported() -> Any:
 
 @contextmanager
 def connected(address: str, workers: Workers) -> Iterator[Any]:
-    """Yields Ray, connected to the cluster at the address, or started on this machine; it is disconnected or
-    ended afterwards, whatever happens. Raises InputError if there is none."""
+    """Yields the module ray, connected to the cluster at the address or to a local one. Disconnects or ends
+    it in any case. Raises InputError if it cannot be reached or started."""
     if address.startswith("ray://"):
         remedy = "give the command on a machine of the cluster, with --ray auto"
         raise InputError("--ray does not take ray:// addresses", remedy=remedy)
@@ -77,7 +77,7 @@ def connected(address: str, workers: Workers) -> Iterator[Any]:
         failed = "Ray cannot start here"
         remedy = "leave --ray out, or look at the logs in /tmp/ray/session_latest/logs"
     with ExitStack() as stack:
-        # Ray prints what becomes of its processes to stdout, which is for results.
+        # Ray prints about its processes to stdout, which is for results.
         nowhere = stack.enter_context(open(os.devnull, "w"))
         stack.enter_context(redirect_stdout(nowhere if is_quiet() else sys.stderr))
         stack.callback(ray.shutdown)
@@ -96,10 +96,11 @@ def answered(
     workers: Workers,
     say: Callable[[str], None],
 ) -> Iterator[Outcome]:
-    """Yields the outcome of every shard, as they come. say: is told while workers wait for free cores.
+    """Yields the outcome of every shard, in order of completion. say: receives a message while workers wait
+    for free cores.
 
-    A shard fails only by a fault of its own: if its worker dies, it is begun again, up to TRIES times in all.
-    Raises InputError if the cluster has no room for a worker, or a machine of it cannot load the models.
+    If a worker dies, its shard is tried again, TRIES times in all. Raises InputError if the cluster has no
+    room for a worker, or one of its machines cannot load the models.
     """
     needed = {"num_cpus": workers.threads, "num_gpus": int(workers.gpu)}
     environment = {"env_vars": {"OMP_NUM_THREADS": str(workers.threads)}}
@@ -134,7 +135,7 @@ def _outcome(ray: Any, reference: Any, shard: Shard) -> Outcome:
         if isinstance(cause, StartError):
             raise cause from None
         return Outcome(shard, None, cause)
-    except ray.exceptions.RayError as error:  # it died, again and again
+    except ray.exceptions.RayError as error:  # it died TRIES times
         if getattr(error, "actor_init_failed", False):
             what = f"a worker could not start: {_first_line(error)}"
             raise InputError(what, remedy="install rnnsearch on all machines") from None
@@ -144,8 +145,8 @@ def _outcome(ray: Any, reference: Any, shard: Shard) -> Outcome:
 
 
 def _room(ray: Any, workers: Workers) -> int:
-    """Returns the number of workers that the cluster has room for now. A user may ask for more, because some
-    clusters grow. Raises InputError if there is room for none."""
+    """Returns the number of workers for which the cluster has room now; a user may ask for more, because some
+    clusters grow. Raises InputError if it is 0."""
     there = ray.cluster_resources()
     if workers.gpu:
         room, what, remedy = int(there.get("GPU", 0)), "GPU", "use --device cpu"

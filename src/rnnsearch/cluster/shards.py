@@ -1,5 +1,5 @@
-"""The shards of a corpus: one file each, or a file of each side, on this machine or at any URL that fsspec
-knows; listed, copied here, and written whole or not at all."""
+"""The shards of a corpus, on this machine or at any URL that fsspec knows: listing, copying and atomic
+writing. A shard is one file, or one file for each side."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from rnnsearch.text.formats.records import Layout, LinePair, OneSide, read_json_
 ShardFormat = Literal["lines", "jsonl", "parquet"]
 FORMATS: tuple[ShardFormat, ...] = get_args(ShardFormat)
 Item = str | LinePair
-"""A line that is translated, or a pair of lines."""
+"""A line to be translated, or a pair of lines."""
 
 _SUFFIXES: dict[str, ShardFormat] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 _STAMPS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
-"""Names that file systems use for a value that changes with a file's content, the best first."""
+"""Keys under which file systems have a value that changes with a file's content, the best first."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A file or a folder, there or not. It can be pickled, its file system and the keys to it included."""
+    """A file or a folder, which need not exist. It is picklable, with its file system and credentials."""
 
     system: AbstractFileSystem
     path: str
@@ -61,19 +61,19 @@ class Place:
         return Place(self.system, posixpath.join(self.path, name))
 
     def is_empty(self) -> bool:
-        """Tells whether nothing is there, or a folder with nothing in it but hidden files."""
+        """Tells whether nothing exists there, or a folder with hidden files only."""
         with self._faults("read"):
             if not self.system.isdir(self.path):
                 return not self.system.exists(self.path)
             return not any(_visible(self.path, self.system.find(self.path, detail=True)))
 
     def files(self) -> dict[str, tuple[Place, str]]:
-        """Returns the files of a file's name, a folder or a pattern such as `part-*.txt`, by their names
-        below the folder, sorted: each with a fingerprint, which changes with its content as far as its size
-        and its date of change tell.
+        """Returns the file itself, the files of a folder, or those that match a pattern such as `part-*.txt`,
+        as name below the folder → (place, fingerprint), sorted. A fingerprint has the file's size and date of
+        change.
 
-        Files and folders whose names begin with a dot or an underscore are left out. Raises InputError if
-        there are none.
+        Files and folders whose names begin with a dot or an underscore are left out. Raises InputError if no
+        file remains.
         """
         with self._faults("read"):
             if self.system.isfile(self.path):
@@ -96,7 +96,7 @@ class Place:
 
     @contextmanager
     def fetched(self) -> Iterator[Path]:
-        """Yields the file on this machine: itself, or a copy of the same name, which is removed
+        """Yields the path of the file on this machine: its own, or that of a copy of the same name, removed
         afterwards."""
         if self.local:
             yield self.local
@@ -108,23 +108,23 @@ class Place:
             yield copy
 
     def read(self) -> bytes | None:
-        """Returns the content of a small file, None if there is no file."""
+        """Returns the content of a small file; None if it does not exist."""
         with self._faults("read"), suppress(FileNotFoundError):
             content: bytes = self.system.cat_file(self.path)
             return content
         return None
 
     def write(self, text: str) -> None:
-        """Writes a small file whole, and its folder if there is none."""
+        """Writes a small file atomically, and makes its folder."""
         with self.replaced() as path:
             path.write_text(text, encoding="utf-8", newline="\n")
 
     @contextmanager
     def replaced(self) -> Iterator[Path]:
-        """Yields a path of this machine to write; its file is put here at the end, and on an exception
+        """Yields a local path to write to. At the end its file replaces this one; on an exception it is
         removed.
 
-        At a URL it is sent under another name first, so that what has the name is whole.
+        At a URL the file is sent under another name and then renamed, so that the named file is always whole.
         """
         if self.local:
             with self._faults("written"):
@@ -144,7 +144,7 @@ class Place:
             with self._faults("written"):
                 self.system.makedirs(above, exist_ok=True)
                 self.system.put_file(str(file), partial)
-                self.remove()  # some file systems rename only to a name that is free
+                self.remove()  # some file systems rename only to an unused name
                 self.system.mv(partial, self.path)
 
     def remove(self) -> None:
@@ -154,7 +154,7 @@ class Place:
 
     @contextmanager
     def _faults(self, what: str) -> Iterator[None]:
-        """Turns whatever a file system raises into an InputError: that it cannot be read, written, …"""
+        """Turns an error of a file system into an InputError. what: the participle in "cannot be read"."""
         try:
             yield
         except InputError:
@@ -170,7 +170,7 @@ class Place:
 def _visible(
     root: str, found: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yields (name below root, path, what is known of it) of each visible file."""
+    """Yields (name below root, path, information) for each visible file."""
     for path, info in found.items():
         name = path.removeprefix(root).lstrip("/")
         if info.get("type") == "file" and not any(part.startswith((".", "_")) for part in name.split("/")):
@@ -179,8 +179,8 @@ def _visible(
 
 @dataclass(frozen=True)
 class Shard:
-    """A file of a corpus, or a file of each side. name: below the corpus's folder; of two files, the
-    source's. files: one, or of lines the source and the target. fingerprint: changes with the content."""
+    """A file of a corpus, or a file of each side. name: relative to the corpus's folder; of two files, that
+    of the source. files: one, or (source, target) for lines. fingerprint: changes with the content."""
 
     name: str
     files: tuple[Place, ...]
@@ -189,15 +189,15 @@ class Shard:
 
     @property
     def place(self) -> str:
-        """Names its files, for messages."""
+        """The names of its files, for messages."""
         return " | ".join(map(str, self.files))
 
 
 def text_shards(corpus: str, format: ShardFormat | None) -> list[Shard]:
-    """Returns the shards whose lines are translated, sorted by name.
+    """Returns the shards of a corpus to be translated, sorted by name.
 
-    corpus: a file, a folder, a pattern or a URL of these. format: of all files; None = as their names say.
-    Raises InputError if there are none.
+    corpus: a file, a folder, a pattern or a URL of these. format: of all files; None: each file's suffix
+    decides. Raises InputError if there is no shard.
     """
     return [
         Shard(name, (place,), format or _format(name), fingerprint)
@@ -206,10 +206,10 @@ def text_shards(corpus: str, format: ShardFormat | None) -> list[Shard]:
 
 
 def pair_shards(corpora: list[str], format: ShardFormat | None) -> list[Shard]:
-    """Returns the shards of pairs: of one corpus whose records hold both sides, or of two corpora of lines
-    whose N-th lines belong together.
+    """Returns the shards of pairs: of one corpus whose records hold both sides, or of two corpora of parallel
+    lines.
 
-    The shards of two corpora have the same names, apart from their last suffix, which may be the language.
+    The shards of two corpora must have the same names, apart from their last suffix, such as the language.
     Raises InputError for a shard without its other side, for one corpus of lines, and for two corpora of
     records.
     """
@@ -261,12 +261,11 @@ def _uncompressed(name: str) -> str:
 
 @contextmanager
 def lines_of(shard: Shard, layout: Layout) -> Iterator[Callable[[], Iterator[Item]]]:
-    """Yields a function that reads the shard from its first line on, as often as it is called; a shard at a
-    URL is copied here meanwhile.
+    """Yields a function that reads the whole shard at each call. A shard at a URL is copied to this machine
+    meanwhile.
 
-    layout: a OneSide for lines that are translated, another for pairs. The N-th item is the N-th line, or
-    row. Raises InputError, with file and line, for whatever cannot be read: the file is called as the corpus
-    calls it.
+    layout: a OneSide for lines to be translated, another one for pairs. The N-th item is the N-th line, or
+    row. Raises InputError, with the shard's file and line, for text that cannot be read.
     """
     with ExitStack() as stack:
         here = [stack.enter_context(place.fetched()) for place in shard.files]

@@ -1,5 +1,5 @@
-"""The work on the lines of a shard: translating, scoring or aligning, as on one machine. A task travels; its
-models do not."""
+"""The work on the lines of a shard: translating, scoring or aligning, as on one machine. Tasks are sent to
+workers; models are not."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ from rnnsearch.translation.translator import Translator
 from rnnsearch.translation.word_aligner import WordAligner
 
 Work = Callable[[int, Sequence[Any]], Iterable[str]]
-"""(number of the first line, from 0; lines or pairs that follow one another in a shard) → an answer for
-each."""
+"""(index of the first line in the shard, consecutive lines or pairs) → an answer for each."""
 
 
 @dataclass(frozen=True)
 class Models:
-    """Runs, an ensemble if there are several, as they are loaded in each worker. threads: of a worker."""
+    """The models of a task, loaded in each worker. runs: several form an ensemble. threads: of a worker."""
 
     runs: tuple[Path, ...]
     device: str = "cpu"
@@ -56,9 +55,8 @@ class Models:
 class Task:
     """Work on lines or pairs.
 
-    command: which begins it. doing: the word for it in messages. batch_size: lines worked on together.
-    answer: returns the answer to a result. form: of answers; text for people, of one line or several, or json
-    for an object.
+    command: the rnnsearch command. doing: the verb in messages. batch_size: lines worked on together. answer:
+    turns a result into an answer. form: of the answers: text (one or more lines) or json (one object).
     """
 
     command: ClassVar[str]
@@ -70,24 +68,24 @@ class Task:
     layout: Layout
 
     def key(self) -> str:
-        """Returns a checksum of all that the answers follow from, but for the text. Raises InputError for
-        runs that cannot be opened."""
+        """Returns a checksum of all that determines the answers, except the text. Raises InputError for runs
+        that cannot be opened."""
         settings = repr((self.doing, self.form, self.batch_size, self.layout, self._options()))
         return checksum(settings, self.models.key())
 
     def _options(self) -> object:
-        """Returns what the answers follow from besides, as something whose repr says it."""
+        """Returns what else determines the answers, as an object whose repr shows it."""
         return None
 
     def load(self) -> Work:
-        """Loads the models. Raises InputError as `key` does."""
+        """Loads the models, and returns the function that does the work. Raises InputError as `key` does."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Translating(Task):
-    """The task of translating lines. search: settings that differ from the run's. answer: given the number of
-    the line in its shard, from 0, and its translation."""
+    """The task of translating lines. search: settings that differ from the run's. answer: takes the index of
+    a line in its shard and its translation."""
 
     command, doing = "translate", "translating"
     search: dict[str, Any] = field(default_factory=dict)
@@ -101,7 +99,7 @@ class Translating(Task):
         def work(first: int, lines: Sequence[str]) -> Iterable[str]:
             try:
                 results = translator.translate(lines, **self.search)
-            except InputError as error:  # it counts the lines that it was given, not those of the shard
+            except InputError as error:  # its line number counts from `first`, not from the shard's beginning
                 numbered = re.sub(
                     r"\bline (\d+)\b", lambda n: f"line {int(n[1]) + first}", str(error), count=1
                 )

@@ -1,5 +1,5 @@
-"""Workers, and the folder that they answer into: one file for each shard, whole or absent, a record beside
-each, and the index of all. Nothing here knows of Ray."""
+"""Workers, and the folder of their answers: for each shard a file, whole or absent, and a record, and one
+index. This module does not depend on Ray."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class AnswerFolder:
-    """A folder of answers. key: a checksum of all that the answers follow from, but for the text. form: of
-    the answers, text or json."""
+    """A folder of answers. key: a checksum of all that determines the answers, except the text. form: of the
+    answers, text or json."""
 
     place: Place
     key: str
     form: str
 
     def begin(self, about: Mapping[str, Any], overwrite: bool) -> None:
-        """Writes what the folder holds, or sees that it holds the same already.
+        """Writes what the folder is for, or checks that it is for the same.
 
-        Raises InputError for a folder that holds answers of other runs or settings, or anything else, unless
-        it may be overwritten.
+        Raises InputError for a folder with other files, and for one with answers of other runs or settings,
+        unless it may be overwritten.
         """
         before = _object(self.place / ABOUT)
         if before.get("key") == self.key:
@@ -60,8 +60,8 @@ class AnswerFolder:
             raise InputError(what, file=str(self.place), remedy=remedy)
 
     def record(self, shard: Shard) -> Record | None:
-        """Returns the record of a shard's answers, if they are whole and those of this very shard and
-        task."""
+        """Returns the record of a shard's answers, if they are complete and of this shard and task; else
+        None."""
         record = _object(self._record(shard))
         return record if record.get("key") == self._shard_key(shard) else None
 
@@ -70,15 +70,14 @@ class AnswerFolder:
         (self.place / INDEX).write("".join(_line(entry) for entry in entries))
 
     def write(self, shard: Shard, answers: Iterable[str]) -> Record:
-        """Writes the answers of a shard, one for each line, and returns their record.
-
-        An answer may be an n-best list of several lines. The file appears when all answers are there; a shard
-        whose worker dies is begun again.
+        """Writes the answers of a shard, one for each line. Returns their record. An answer may be an n-best
+        list of several lines. The file appears when all answers are written; the shard of a worker that dies
+        is begun again.
         """
         name, lines = f"{ANSWERS}/{shard.name}{SUFFIX[self.form]}", 0
         self._record(shard).remove()
         with (self.place / name).replaced() as path:
-            with path.open("wb", buffering=0) as file:  # it is seen to grow
+            with path.open("wb", buffering=0) as file:  # so that users see it grow
                 for lines, answer in enumerate(answers, 1):
                     file.write(self._with_origin(shard, lines, answer).encode("utf-8", "surrogatepass"))
             sha256 = file_checksum(path)
@@ -105,7 +104,7 @@ def _line(value: Any, indent: int | None = None) -> str:
 
 
 def _object(place: Place) -> Record:
-    """Returns the JSON object of a file that is written whole; empty if there is none, or another one."""
+    """Returns the JSON object of a file; empty if there is no such file or object."""
     try:
         value = json.loads(place.read() or b"{}")
     except ValueError:
@@ -114,38 +113,37 @@ def _object(place: Place) -> Record:
 
 
 class StartError(InputError):
-    """A machine on which no worker can work."""
+    """The error of a machine on which no worker can start."""
 
 
 class Worker:
-    """A model that answers shards. Its answers depend on the task and the shard alone, not on the worker or
-    the number of attempts."""
+    """A worker, which answers shards. Answers depend only on the task and the shard."""
 
     def __init__(self, task: Task, folder: AnswerFolder, version: str) -> None:
-        """Keeps what a worker needs. version: of rnnsearch where the command was given."""
+        """Keeps the arguments; models are loaded later. version: of rnnsearch where the command was given."""
         self._task, self._folder, self._version = task, folder, version
 
     def answer(self, shard: Shard) -> Record:
-        """Writes the answers of a shard, unless they are there, and returns their record.
+        """Writes the answers of a shard, unless they exist. Returns their record.
 
-        All lines are read before the first is worked on. Raises InputError, with the file and the line if
-        there is one, for a shard that cannot be read or worked on; StartError if no shard can be.
+        All lines are read once before the work begins. Raises InputError, with file and line, for a shard
+        that cannot be read or worked on, and StartError if this machine cannot work.
         """
         if record := self._folder.record(shard):
             return record
         _ = self._work
         with lines_of(shard, self._task.layout) as read:
-            for _ in read():  # faults first: they cost little to find
+            for _ in read():  # finds faults before the work
                 pass
             return self._folder.write(shard, self._answers(shard, read()))
 
     @cached_property
     def _work(self) -> Work:
-        """Loads the models. Raises StartError, with this machine's name, if they, the folder or rnnsearch are
-        not those of the command."""
+        """Loads the models. Raises StartError, with this machine's name, if its models, folder or rnnsearch
+        differ from the command's."""
         try:
             if package_version() != self._version:
-                what = f"rnnsearch {package_version()} is installed, and the command is of {self._version}"
+                what = f"rnnsearch {package_version()} is installed, but the command has {self._version}"
                 raise InputError(what, remedy="install one version on all machines")
             self._folder.check_seen()
             if self._task.key() != self._folder.key:

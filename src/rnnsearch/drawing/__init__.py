@@ -1,1 +1,1 @@
-"""How things look: alignment pictures, charts, and what every page shares."""
+"""Alignment pictures, charts and pages."""

@@ -1,5 +1,5 @@
-"""Pictures of alignments as files: the paper's Figure 3, with gold links as boxes, and several of one
-sentence side by side."""
+"""Pictures of alignments as files: the paper's Figure 3, with gold links as boxes, for one or several
+runs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
-# Inches and points. A picture of up to 80 words per side has full-size cells and letters; a longer one
-# shrinks both instead of growing.
+# Inches and points. Up to 80 words per side, cells and letters have full size; for more words both shrink.
 _CELL = 0.2
 _FONT = 9.0
 _PAD = 0.05
@@ -44,7 +43,7 @@ _BETWEEN = 0.25  # inches between two pictures
 
 
 class Panel(NamedTuple):
-    """One picture of several. weights: (target, source) of `alignment_figure`."""
+    """One alignment of a picture. weights: (target, source)."""
 
     title: str
     source_tokens: Sequence[str]
@@ -62,12 +61,11 @@ def alignment_figure(
     """Draws α as the paper's Figure 3: source words along the top, target words down the side, 0 black … 1
     white.
 
-    weights: (target, source), each in [0, 1] (Eq. 6). A weight that is not a number is drawn red. The
-    figure's size follows the number of words; labels stay legible to about 80 words. A character that no
-    installed font has is drawn as an empty box. gold: drawn over it, a solid box around the cell of a sure
-    link, a dashed one around that of a possible link. path: where to write it, as .png, .svg or .pdf. Raises
-    InputError for another suffix, a folder that does not exist, gold links outside the words, or weights
-    whose shape is not (len(target_tokens), len(source_tokens)).
+    weights: (target, source), each in [0, 1] (Eq. 6). NaN is drawn red. The figure's size follows the number
+    of words; labels are legible up to about 80 words. A character that no installed font has is drawn as an
+    empty box. gold: a solid box marks a sure link, a dashed one a possible link. path: of the file to write,
+    .png, .svg or .pdf. Raises InputError for another suffix, a folder that does not exist, gold links outside
+    the words, or weights whose shape is not (len(target_tokens), len(source_tokens)).
     """
     return comparison_figure([Panel("", source_tokens, target_tokens, weights)], path, gold)
 
@@ -75,7 +73,7 @@ def alignment_figure(
 def comparison_figure(
     panels: Sequence[Panel], path: str | Path | None = None, gold: GoldLinks | None = None
 ) -> Figure:
-    """Draws several runs of one sentence, side by side, each under its title, as `alignment_figure` does."""
+    """Draws several runs of one sentence side by side, each as in `alignment_figure`, under its title."""
     from matplotlib.figure import Figure
 
     matrices = [matrix_of(panel.source_tokens, panel.target_tokens, panel.weights, gold) for panel in panels]
@@ -86,7 +84,7 @@ def comparison_figure(
     for number, (panel, matrix) in enumerate(zip(panels, matrices, strict=True)):
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), label=str(number))
         sizes.append(_draw(axes, panel, matrix, gold))
-    with warnings.catch_warnings():  # a character that no font has is a box, which is seen well enough
+    with warnings.catch_warnings():  # a character that no font has is drawn as a box
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         _fit(figure, sizes)
         if path is not None:
@@ -97,7 +95,7 @@ def comparison_figure(
 def _draw(
     axes: Axes, panel: Panel, matrix: NDArray[np.float64], gold: GoldLinks | None
 ) -> tuple[float, float]:
-    """Draws one matrix; the width and the height in inches that it should have."""
+    """Draws one matrix. Returns its width and height in inches."""
     from matplotlib import colormaps
 
     rows, columns = max(len(panel.target_tokens), 1), max(len(panel.source_tokens), 1)
@@ -118,7 +116,7 @@ def _draw(
 
 
 def _box(axes: Axes, gold: GoldLinks, scale: float) -> None:
-    """Draws boxes a little smaller than their cells, so that those of neighbours stand apart."""
+    """Draws the boxes of gold links, a little smaller than their cells, so that neighbours do not touch."""
     from matplotlib.patches import Rectangle
 
     for source, target in sorted(gold.possible):
@@ -187,8 +185,7 @@ def _label(axes: Axes, source_tokens: Sequence[str], target_tokens: Sequence[str
 
 
 def _rule(axes: Axes, columns: int, rows: int, width: float) -> None:
-    """Draws hairlines between the cells: without them the eye cannot follow a dark row from its word to its
-    weights in a long sentence."""
+    """Draws hairlines between the cells, so that the eye can follow a dark row from its word."""
     axes.set_xticks([column + 0.5 for column in range(columns - 1)], minor=True)
     axes.set_yticks([row + 0.5 for row in range(rows - 1)], minor=True)
     axes.tick_params(which="minor", length=0)
@@ -196,7 +193,7 @@ def _rule(axes: Axes, columns: int, rows: int, width: float) -> None:
 
 
 def _as_plain_text(text: Text) -> None:
-    """Makes words plain text, whatever they contain: `$x_1$` is five characters, never mathematics."""
+    """Switches off mathematics in a text: `$x_1$` is five characters."""
     text.set_parse_math(False)
     text.set_usetex(False)
 
@@ -210,8 +207,8 @@ def _font_families() -> list[str]:
 
 
 def _fit(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
-    """Gives every matrix its size in inches and the figure exactly the room that their labels need around
-    them; their tops are level."""
+    """Gives every matrix its size in inches, and the figure the room for all labels; the matrices' tops are
+    level."""
     margins = []
     for axes, (width, height) in zip(figure.axes, sizes, strict=True):
         figure.set_size_inches(width, height)

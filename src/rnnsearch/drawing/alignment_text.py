@@ -34,14 +34,13 @@ def alignment_text(
     width: int = 100,
     gold: GoldLinks | None = None,
 ) -> str:
-    """Draws α with the shades ` ░▒▓█` (0 … 1): a row per target word, source words written downwards over
+    """Draws α with the shades ` ░▒▓█` (0 … 1): one row per target word, source words written vertically above
     their columns.
 
-    weights: (target, source); a weight that is not a number is drawn `?`. No line is wider than `width`
-    terminal columns: a sentence too long for that is cut into several pieces, one below the other, and a
-    piece leaves out (`⋮`) the target words that have nothing to show in it. gold: sure links stand in `[]`,
-    possible ones in `()`. Raises InputError for a width below 8, with gold links 10, weights of another
-    shape, and gold links outside the words.
+    weights: (target, source); NaN is drawn `?`. width: of a line, at most, in terminal columns. A longer
+    sentence is cut into several pieces, one below the other; each piece replaces rows without a shade by `⋮`.
+    gold: sure links are in `[]`, possible ones in `()`. Raises InputError for a width below 8 (with gold
+    links 10), weights of another shape, and gold links outside the words.
     """
     matrix = matrix_of(source_tokens, target_tokens, weights, gold)
     cell = 2 if gold is None else 4  # columns, without and with brackets
@@ -56,8 +55,7 @@ def alignment_text(
         [_cell(matrix[row, column], column, row, gold) for column in range(len(headings))]
         for row in range(len(labels))
     ]
-    # A cell of two columns is a square and gives a wide letter its room; two columns go to the sides of the
-    # frame.
+    # A cell of two columns is a square and has room for a wide letter. The frame takes two columns.
     spans = _spans(len(headings), (width - label_width - 2) // cell)
     return "\n\n".join(
         "\n".join(
@@ -92,12 +90,11 @@ def comparison_text(panels: Sequence[Panel], width: int = 100, gold: GoldLinks |
 def alignment_table(
     source_tokens: Sequence[str], target_tokens: Sequence[str], weights: NDArray[np.floating], title: str
 ) -> str:
-    """Returns α as a <table>: a row for each target word, a column for each source word.
+    """Returns α as an HTML <table>: a row for each target word, a column for each source word. A larger α is
+    darker.
 
-    A cell is darker where α is larger.
-
-    weights: (target, source), each in [0, 1]; each cell names its value. title: a line above the table. What
-    the words hold is escaped.
+    weights: (target, source), each in [0, 1], shown as a tooltip. title: a line above the table. Words are
+    escaped.
     """
     source, target = [printable(word) for word in source_tokens], [printable(word) for word in target_tokens]
     shades = np.clip(np.nan_to_num(weights), 0.0, 1.0)
@@ -120,8 +117,8 @@ def _downwards(token: str) -> list[str]:
 
 
 def _spans(count: int, largest: int) -> list[tuple[int, int]]:
-    """Cuts `count` columns into the fewest pieces of at most `largest`, about equally long; one empty piece
-    for no columns."""
+    """Cuts `count` columns into the fewest pieces of at most `largest` columns, about equally long. No
+    columns are one empty piece."""
     pieces = max(math.ceil(count / largest), 1)
     return list(pairwise(count * piece // pieces for piece in range(pieces + 1)))
 
@@ -139,8 +136,8 @@ def _heading_lines(headings: Sequence[Sequence[str]], label_width: int, cell: in
 def _rows(
     labels: Sequence[str], matrix: NDArray[np.float64], cells: Sequence[Sequence[str]], start: int, end: int
 ) -> list[str]:
-    """Returns the rows of the columns start … end − 1 that have a shade there or their largest weight, and
-    `⋮` for each run of the others."""
+    """Returns the rows of one piece, the columns start … end − 1. Rows without a shade or their largest
+    weight there become one `⋮` for each run of them."""
     lines: list[str] = []
     for label, row, drawn in zip(labels, matrix, cells, strict=True):
         shown = "".join(drawn[start:end])

@@ -1,5 +1,5 @@
 "use strict";
-// Words reach the page as text alone (textContent and attributes), never as markup.
+// Words are inserted as text only (textContent and attributes), never as markup.
 const data = JSON.parse(document.getElementById("data").textContent);
 const entries = data.sentences, names = data.measures;
 const $ = id => document.getElementById(id);

@@ -1,4 +1,4 @@
-"""Text for a terminal: nothing in it moves the cursor, and it is measured in columns (`rich.cells`)."""
+"""Text for a terminal: without characters that move the cursor, and measured in columns (`rich.cells`)."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from itertools import pairwise
 from rich.cells import cell_len, set_cell_size
 
 MOST_MARKS = 30
-"""Combining marks shown on one letter, as in Unicode's stream-safe text: ordering n of them takes n²
+"""Combining marks shown on one letter, as in Unicode's stream-safe text format: normalising n marks takes n²
 steps."""
 
 
 def printable(text: str) -> str:
-    """Composes the text (NFC) and removes what would move a cursor: control characters become �, format
-    characters vanish.
+    """Composes the text (NFC) and makes it safe for a terminal: control characters become �, format
+    characters are removed.
 
-    A combining mark at its beginning gets a dotted circle to stand on. A letter keeps MOST_MARKS marks.
+    A combining mark at the beginning is put on a dotted circle. A letter keeps at most MOST_MARKS marks.
     """
     shown = "".join(_printable(character) for character in unicodedata.normalize("NFC", _few_marks(text)))
     return "◌" + shown if shown and not cell_len(shown[0]) else shown
 
 
 def graphemes(text: str) -> list[str]:
-    """Splits printable text into letters, each with the marks that combine with it."""
+    """Splits printable text into letters, each with its combining marks."""
     starts = [place for place, character in enumerate(text) if place == 0 or cell_len(character)]
     return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
@@ -34,12 +34,12 @@ def shorten(text: str, width: int) -> str:
 
 
 def pad_left(text: str, width: int) -> str:
-    """Moves the text right, to end at column `width`."""
+    """Puts spaces before the text, up to `width` columns."""
     return " " * (width - cell_len(text)) + text
 
 
 def pad_right(text: str, width: int) -> str:
-    """Appends spaces up to column `width`."""
+    """Puts spaces after the text, up to `width` columns."""
     return text + " " * (width - cell_len(text))
 
 

@@ -20,17 +20,17 @@ DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 WIDTH, HEIGHT = 5.2, 3.6
-"""Inches: as wide as a telephone, so that letters stay legible there; side by side on a screen."""
+"""In inches: the width of a telephone, where letters stay legible; a screen shows several side by side."""
 FONT = 11.0
 _LONGEST_NAME = 22
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A system's values; None where it has none. low, high: the band around them.
+    """A system's curve; y is None where it has no value. low, high: the band around it.
 
-    place: of the system, which decides its colour. few: of each point, whether it rests on so little that it
-    is drawn hollow, outside the line and the band.
+    place: position of the system, which decides its colour. few: for each point, whether it is based on too
+    few sentences; it is then drawn hollow, outside the line and the band.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Curve:
     few: Sequence[bool] = ()
 
     def points(self, few: bool) -> list[tuple[float, float]]:
-        """Returns the points that have a value and rest on few, or those that do not."""
+        """Returns the points with a value whose `few` is the given one."""
         resting = self.few or [False] * len(self.x)
         return [
             (x, y) for x, y, one in zip(self.x, self.y, resting, strict=True) if y is not None and one == few
@@ -57,7 +57,8 @@ def curve_figure(
     ticks: Sequence[tuple[float, str, str]] = (),
     level: float | None = None,
 ) -> Figure:
-    """Draws the curves. ticks: (x, text, text below it), if not numbers. level: a value ruled across."""
+    """Draws the curves. ticks: (x, text, text below it), in place of numbers. level: y of a horizontal
+    line."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
 
@@ -76,7 +77,7 @@ def curve_figure(
         if ticks:
             axes.set_xticks([x for x, *_ in ticks], [f"{text}\n{below}" for _, text, below in ticks])
         axes.set_xlabel(x_label)
-        axes.set_title(y_label, loc="left", fontsize=FONT, color=DIM)  # read without turning the head
+        axes.set_title(y_label, loc="left", fontsize=FONT, color=DIM)  # horizontal text is easier to read
         legend = figure.legend(
             lines,
             [""] * len(curves),
@@ -93,7 +94,7 @@ def curve_figure(
 
 @contextmanager
 def drawn_plainly(size: float) -> Iterator[None]:
-    """Sets letters of this size, in points, and the palette's colours."""
+    """Sets the font size, in points, and the palette's colours for what is drawn meanwhile."""
     from matplotlib import rc_context
 
     with rc_context({"font.size": size, "axes.edgecolor": DIM, "text.color": TEXT, "axes.labelcolor": DIM}):
@@ -101,7 +102,7 @@ def drawn_plainly(size: float) -> Iterator[None]:
 
 
 def plain_axes(axes: Axes) -> None:
-    """Leaves hairlines across and an axis below; nothing else."""
+    """Leaves only horizontal hairlines and the lower axis."""
     from matplotlib import rcParams
 
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -112,7 +113,7 @@ def plain_axes(axes: Axes) -> None:
 
 
 def _draw(axes: Axes, curve: Curve) -> Line2D:
-    """Draws line, markers and band, without the points that rest on few; returns the line."""
+    """Draws line, markers and band, without the points that are `few`. Returns the line."""
     solid = ~np.array(curve.few or [False] * len(curve.x), dtype=bool)
     y, low, high = (
         np.where(solid, np.array(values or [None] * len(curve.x), dtype=np.float64), np.nan)
@@ -129,9 +130,9 @@ def _draw(axes: Axes, curve: Curve) -> Line2D:
 
 
 def _draw_few(axes: Axes, curves: Sequence[Curve]) -> None:
-    """Draws the points that rest on few: hollow, or an arrow at the edge with the value where one is far off.
+    """Draws the points that are `few`: hollow, or as an arrow with its value at the edge if one is far off.
 
-    The y axis grows for them by half at most; without other points it fits them.
+    The y axis grows for them by half at most; if there are no other points, it fits them.
     """
     points = [(curve.place, x, y) for curve in curves for x, y in curve.points(few=True)]
     heights = [y for *_, y in points]

@@ -1,5 +1,5 @@
-"""matplotlib's pictures as files, and for the inside of a page: real text, colours that follow light and
-dark, words for the blind."""
+"""matplotlib's pictures as files and as elements of a page: with real text, colours for light and dark, and
+descriptions for screen readers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SALT = "rnnsearch"
-"""Without one the names inside an SVG file are drawn at random."""
+"""A fixed salt: without one the ids in an SVG file are random."""
 VARIABLES = {
     LIGHT[name]: f"--{name}"
     for name in ("text", "dim", "rule", *(f"series-{place}" for place in range(len(SERIES))))
 }
-"""The page's custom property for each colour that charts are drawn in."""
+"""Colour of a chart → the page's custom property."""
 
 _ATTRIBUTE = re.compile(r'((?:xlink:)?href="#|url\(#|\bid=")')
 _FONT = re.compile(r"font(?:-family)?: *[^;\"]*(?:;|(?=\"))")
@@ -30,7 +30,7 @@ _SIZE = re.compile(r"([0-9.]+)px")
 
 
 def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
-    """Draws the figure as an <svg> element for the inside of a page, as `inline` makes it of a file."""
+    """Draws the figure as an <svg> element of a page (see `inline`)."""
     from matplotlib import rc_context
 
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": SALT}):
@@ -45,16 +45,16 @@ def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
 
 
 def inline(drawn: str, name: str, title: str, description: str) -> str:
-    """Returns matplotlib's SVG as an element of a page, with the page's colours and letters.
+    """Turns matplotlib's SVG file into an element of a page, with the page's colours and font.
 
-    name: put before every id, since a page holds several pictures. title, description: for screen readers.
+    name: prefix of every id, because a page holds several pictures. title, description: for screen readers.
     """
     body = drawn[drawn.index(">", drawn.index("<svg")) + 1 :]
     box = re.search(r'viewBox="([0-9. -]+)"', drawn)
     assert box is not None
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r"<!--.*?-->\n?", "", body, flags=re.DOTALL)
-    body = re.sub(r"<style.*?</style>", "", body, flags=re.DOTALL)  # it would hold for the whole page
+    body = re.sub(r"<style.*?</style>", "", body, flags=re.DOTALL)  # it would style the whole page
     body = _ATTRIBUTE.sub(lambda match: match[1] + name + "-", body)
     for colour, variable in VARIABLES.items():
         body = body.replace(colour, f"var({variable})")
@@ -78,28 +78,29 @@ def _only_size(match: re.Match[str]) -> str:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Writes a picture as its suffix says. The same figure makes the same bytes: no date, no random names.
+    """Writes a picture in the format of its suffix. The same figure gives the same bytes: no date, no random
+    ids.
 
     Raises InputError if the file cannot be written.
     """
     from matplotlib import rc_context
 
-    # Letters as outlines in SVG, which has no fonts; Type 42 fonts in PDF, since many conferences refuse Type
-    # 3.
+    # SVG embeds no fonts, so letters are outlines. PDF has Type 42 fonts: many conferences refuse Type 3.
     dates = {".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None}}
     with rc_context({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}), writing(path):
         figure.savefig(path, metadata=dates.get(path.suffix.lower(), {}))
 
 
 class Album:
-    """The pictures of a page: each becomes two files in a folder, for other papers, and a part of the
-    page."""
+    """The pictures of a page. Each becomes an element of the page, and two files in a folder, for use
+    elsewhere."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def add(self, figure: Figure, name: str, caption: str, alt: str) -> Picture:
-        """Writes a picture. name: of its files and ids; caption: below it; alt: what it shows, in words."""
+        """Writes a picture. name: of its files and ids. caption: the text below it. alt: describes it in
+        words."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for suffix in (".svg", ".pdf"):
             save_figure(figure, self.folder / f"{name}{suffix}")

@@ -1,9 +1,8 @@
-"""A page as data: sections of paragraphs, tables, pictures and sentences. HTML, Markdown, JSON and CSV are
-each made from it.
+"""A page as data: sections of paragraphs, tables, pictures and sentences, with its HTML, Markdown, JSON and
+CSV forms.
 
-HTML and Markdown come from templates: one environment, one style sheet, one palette. A page is a single file
-that works offline. The templates extend `base.html`, which holds the style sheet and a
-Content-Security-Policy. Whatever comes from text is escaped.
+HTML and Markdown come from templates. An HTML page is a single file that works offline. HTML templates extend
+`base.html`, which holds the style sheet and a Content-Security-Policy. All text is escaped.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ if TYPE_CHECKING:
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#$])")
 _BLANK_LINES = re.compile(r"\n{3,}")
 Value = str | int | float | None
-"""A cell as it was computed; None where there is nothing to say."""
+"""A cell as it was computed; None if it is empty."""
 
 MISSING = "–"
 
 
 @dataclass(frozen=True)
 class Column:
-    """form: how its numbers are written, as in Python's format(); best: which of them is shown in bold.
+    """A column of a table. form: format specification of its numbers. best: which of them is in bold.
 
-    numeric: whether its texts are numbers, such as "20.1 ± 0.3", and stand at the right.
+    numeric: whether its texts are numbers, such as "20.1 ± 0.3", which are aligned right.
     """
 
     name: str
@@ -48,8 +47,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """name: of its CSV file, and its anchor. The first column names the row. notes: how to read it; made:
-    signatures and the like."""
+    """A table, whose first column names the rows. name: of its CSV file and its anchor. notes: how to read
+    it. made: how it was made, such as signatures."""
 
     name: str
     caption: str
@@ -68,26 +67,26 @@ class Table:
         }
 
     def shown(self, row: Sequence[Value]) -> list[TableCell]:
-        """Returns the cells of a row as they are written."""
+        """Returns the formatted cells of a row."""
         numeric, cells = self.numeric, []
         for place, (column, value) in enumerate(zip(self.columns, row, strict=True)):
             if isinstance(value, int | float):
                 best = bool(column.best) and value == self._best(place)
                 cells.append(TableCell(format(value, column.form).replace("-", "−"), True, best))
-            else:  # a text stands under the heading of its numbers
+            else:  # texts of numeric columns are aligned as numbers
                 cells.append(TableCell(MISSING if value is None else value, place in numeric))
         return cells
 
     def _best(self, place: int) -> float | None:
         numbers = [value for row in self.rows if isinstance(value := row[place], int | float)]
-        if len(numbers) < 2:  # the only one is no winner
+        if len(numbers) < 2:  # a single number is not marked as best
             return None
         return max(numbers) if self.columns[place].best == "highest" else min(numbers)
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """A cell as it is written."""
+    """A formatted cell."""
 
     text: str
     numeric: bool = False
@@ -96,8 +95,8 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Picture:
-    """name: of its files, and its anchor. svg: for the inside of the page. alt: what it shows, for those who
-    cannot see it."""
+    """A picture. name: of its files and its anchor. alt: describes it to those who cannot see it. svg: the
+    element for the page."""
 
     name: str
     caption: str
@@ -107,8 +106,8 @@ class Picture:
 
 @dataclass(frozen=True)
 class Pictures:
-    """Pictures of one figure, beside each other where there is room. wide: kept at their size, scrolled where
-    a screen is narrower."""
+    """The pictures of one figure, side by side where there is room. wide: whether they keep their size and
+    are scrolled on a narrow screen."""
 
     name: str
     caption: str
@@ -125,8 +124,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a sentence. kind: what the reader should see in it. note: more about it. space: whether one
-    follows."""
+    """A word of a sentence. kind: how it is marked. note: a remark on it. space: whether a space follows."""
 
     text: str
     kind: Literal["", "differs", "unknown", "left-out"] = ""
@@ -136,8 +134,8 @@ class Word:
 
 @dataclass(frozen=True)
 class SentenceText:
-    """One text of a sentence's group: who wrote it, what, its score, and what is odd about it. role: empty
-    for a translation."""
+    """One text of a sentence. name: who wrote it. remarks: what is odd about it. role: empty for a
+    translation."""
 
     name: str
     words: Sequence[Word]
@@ -148,8 +146,8 @@ class SentenceText:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence in several texts: source, reference, translations. title: which sentence it is; detail: more
-    about it."""
+    """A sentence in several texts: source, reference, translations. title: names the sentence. detail: a
+    further fact."""
 
     title: str
     detail: str
@@ -158,7 +156,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Sentences:
-    """Sentences chosen by one rule. open: shown at once, not only when asked for."""
+    """Sentences chosen by one rule. open: whether they are unfolded at first."""
 
     name: str
     caption: str
@@ -172,7 +170,7 @@ Block = Table | Pictures | Paragraph | Sentences
 
 @dataclass(frozen=True)
 class Section:
-    """name: its anchor. Sections of a section follow its blocks."""
+    """A section: its blocks, then its subsections. name: its anchor."""
 
     name: str
     title: str
@@ -182,9 +180,9 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """lead: the first paragraph. made: how it was made (versions, files, settings …), as (what, value).
+    """A page. lead: the first paragraph. made: versions, files, settings and so on, as (name, value).
 
-    beside: files and pages that belong to it, as (path from the page, what is there).
+    beside: files and pages that belong to it, as (path from the page, description).
     """
 
     title: str
@@ -197,11 +195,11 @@ class Document:
     target_language: str = ""
     beside: Sequence[tuple[str, str]] = ()
     files: Sequence[Table] = ()
-    """Tables that are too long for a page: written as files only."""
+    """Tables that are too long for the page and are written as files only."""
 
 
 def every_table(document: Document) -> list[Table]:
-    """Returns the tables of all sections, in their order, and those that are files only."""
+    """Returns the tables of all sections, in order, and those that are written as files only."""
     return [*(block for block in _blocks(document.sections) if isinstance(block, Table)), *document.files]
 
 
@@ -220,7 +218,7 @@ def _blocks(sections: Sequence[Section]) -> list[Block]:
 
 
 def csv_text(rows: Iterable[Sequence[Value]]) -> str:
-    """Returns rows as CSV, numbers unrounded, empty where there is none."""
+    """Returns rows as CSV, with unrounded numbers; None becomes an empty cell."""
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows(rows)
     return file.getvalue()
@@ -232,8 +230,8 @@ def as_csv(table: Table) -> str:
 
 
 def as_json(document: Document) -> str:
-    """Returns all tables, numbers unrounded: name → caption, rows as objects, how it was made; and the
-    figures: name → caption."""
+    """Returns one JSON object. tables: name → caption, rows as objects with unrounded numbers, and how it was
+    made. figures: name → caption."""
     tables = {
         table.name: {
             "caption": table.caption,
@@ -253,26 +251,26 @@ def as_json(document: Document) -> str:
 def render(template: str, **values: Any) -> str:
     """Fills in a template of this package.
 
-    Raises jinja2's UndefinedError for a value that it needs and does not get.
+    Raises jinja2's UndefinedError if a value is missing.
     """
     text = _environment().get_template(template).render(values) + "\n"
     return text.encode("utf-8", "backslashreplace").decode(
         "utf-8"
-    )  # the name of a file may hold bytes that are no text
+    )  # a file's name may hold bytes that are not UTF-8
 
 
 def as_html(document: Document, made_everywhere: bool = False) -> str:
     """Returns the document as a page.
 
-    made_everywhere: say under every table and figure how it was made: they may be copied one by one.
+    made_everywhere: whether every table and figure says how it was made, because it may be copied alone.
     """
     return render("document.html", document=document, made_everywhere=made_everywhere)
 
 
 def as_markdown(document: Document, tables: str = "") -> str:
-    """Returns the document in Markdown, with its pictures in figures/ beside it.
+    """Returns the document in Markdown; its pictures are in figures/ beside it.
 
-    tables: the folder beside it where each table is a CSV file.
+    tables: the folder beside it that holds the CSV files.
     """
     return _BLANK_LINES.sub("\n\n", render("document.md", document=document, tables=tables)).strip() + "\n"
 
@@ -292,7 +290,7 @@ def _environment() -> Environment:
     )
     environment.globals["palette"] = Markup(properties())
     environment.filters |= {"md": _markdown, "script_hash": _script_hash}
-    # For `tojson`, which also escapes what could end a script element.
+    # Options of `tojson`, which also escapes what could end a script element.
     environment.policies["json.dumps_kwargs"] = {
         "ensure_ascii": False,
         "allow_nan": False,
@@ -302,10 +300,10 @@ def _environment() -> Environment:
 
 
 def _markdown(text: str) -> str:
-    """Returns text that Markdown shows as it is, on one line."""
+    """Escapes Markdown's characters, and joins the lines."""
     return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
 
 
 def _script_hash(script: str) -> str:
-    """Returns what a Content-Security-Policy calls a script that it allows."""
+    """Returns the hash by which a Content-Security-Policy allows a script."""
     return f"sha256-{b64encode(sha256(str(script).encode()).digest()).decode()}"

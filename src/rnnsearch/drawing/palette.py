@@ -1,5 +1,4 @@
-"""The one palette: figures, charts and style sheets take their colours from here, so that all pages and
-pictures look alike."""
+"""The palette of all figures, charts and style sheets."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ DARK = {
     "bad": "#ff9a94",
     **{f"series-{place}": colour for place, colour in enumerate(_DARK_SERIES)},
 }
-"""By the name of the style sheet's custom property. Figures are drawn in LIGHT; on a page their colours
+"""Name of the style sheet's custom property → colour. Figures are drawn in LIGHT; on a page their colours
 become the properties."""
 
 FONTS = {
@@ -42,21 +41,19 @@ FONTS = {
     "serif": 'Charter, "Bitstream Charter", "Iowan Old Style", Georgia, "DejaVu Serif", serif',
     "mono": 'ui-monospace, "SF Mono", "Noto Sans Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace',
 }
-"""Of all pages: text, headings, code. Every system has one of each, so no page loads any."""
+"""Fonts of all pages: for text, headings, code. Every system has one of each, so no page loads a font."""
 
 ON_GREY = {"gold": "#e66100", "link": "#1a85ff"}
-"""Gold links and links on an alignment matrix: far from black, white and every grey, so the same in light and
-dark."""
+"""Gold links and links on an alignment matrix: visible on black, white and every grey, so the same in light
+and dark."""
 
 TEXT, DIM, RULE, GROUND, GOLD = LIGHT["text"], LIGHT["dim"], LIGHT["rule"], LIGHT["ground"], ON_GREY["gold"]
 SERIES = _LIGHT_SERIES
-"""Of systems, runs, variants or sides, in their order. Any two can be told apart with normal and with
-colour-blind eyes."""
+"""Colours of systems, runs, variants or sides, in their order. The colour-blind can distinguish them, too."""
 
 
 def properties() -> str:
-    """Returns palette and fonts as CSS custom properties. On paper the light palette holds, whatever the
-    screen shows."""
+    """Returns palette and fonts as CSS custom properties. Paper always has the light palette."""
     light, dark = (
         " ".join(f"--{name}: {colour};" for name, colour in colours.items())
         for colours in (LIGHT | ON_GREY | FONTS, DARK)

@@ -1,5 +1,5 @@
-"""How an alignment behaves, whatever the truth: entropy, coverage, monotone jumps, agreement of two
-directions; no gold links needed."""
+"""Measures of an alignment that need no gold links: entropy, coverage, monotone jumps, agreement of two
+directions."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from rnnsearch.evaluation.alignment_error import entropy
 from rnnsearch.word_links import Link
 
 LEFT_OUT, TOO_OFTEN = 0.2, 2.5
-"""A source word whose `coverage` is below the first counts as left out (under-translated): hardly any target
-word looked at it. One whose coverage is above the second was attended to too often (over-translated). Two
-words that became one have 0.5 each, and one that became two has 2: neither is a fault."""
+"""A source word with `coverage` below the first is left out (under-translated); one with coverage above the
+second is attended to too often (over-translated). If two words are translated by one, each has 0.5; if one is
+translated by two, it has 2: neither is a fault."""
 
 Behaviour = dict[str, tuple[float, float]]
-"""Measure → what was counted, and among how many; in one sentence or the sums over many."""
+"""Measure → (count, total), of one sentence or summed over several."""
 
 
 def coverage(weights: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Returns how much each source word was attended to in all, Σ_i α_ij (Tu et al. 2016; GNMT's penalty):
-    about 1 if it was translated once.
+    """Returns the sum of the attention on each source word, Σ_i α_ij (Tu et al. 2016; GNMT's penalty): about
+    1 if it was translated once.
 
-    weights: (target, source), rows sum to 1 (Eq. 6). Returns (source,); the end of sentence counts as the
-    word that it is here.
+    weights: (target, source), rows sum to 1 (Eq. 6). Returns (source,). The end of sentence is a word if
+    `weights` has its column.
     """
     total: NDArray[np.float64] = np.asarray(weights, dtype=np.float64).sum(axis=0)
     return total
@@ -44,8 +44,8 @@ def too_often(weights: NDArray[np.floating]) -> list[int]:
 
 
 def jumps(links: Collection[Link]) -> list[float]:
-    """Returns how far the source position moves from each linked target word to the next one; several links
-    of a word stand at their mean."""
+    """Returns how far the source position moves from each linked target word to the next. A word with several
+    links is at their mean."""
     sources: dict[int, list[int]] = {}
     for source, target in set(links):
         sources.setdefault(target, []).append(source)
@@ -54,24 +54,24 @@ def jumps(links: Collection[Link]) -> list[float]:
 
 
 def monotone(links: Collection[Link]) -> tuple[int, int]:
-    """Counts the jumps that do not go back, and all of them."""
+    """Returns (number of jumps that do not go back, number of all jumps)."""
     moves = jumps(links)
     return sum(move >= 0 for move in moves), len(moves)
 
 
 def agreement(one: Collection[Link], other: Collection[Link]) -> tuple[int, int]:
-    """Counts the links that both have, twice, and all links."""
+    """Returns (2 |A∩B|, |A| + |B|)."""
     return 2 * len(set(one) & set(other)), len(set(one)) + len(set(other))
 
 
 def behaviour(
     weights: NDArray[np.floating], links: Collection[Link], reverse: Collection[Link] | None = None
 ) -> Behaviour:
-    """Counts one sentence: the entropy of its target words, in nats; source words under- and over-translated;
-    monotone jumps; links that two directions share.
+    """Returns the counts of one sentence: entropy of target words in nats, under- and over-translated source
+    words, monotone jumps, links that both directions share.
 
-    weights: (target, source) with the end of the source sentence as the last column. links: made of them.
-    reverse: the links (source, target) of the other direction.
+    weights: (target, source) with the end of the source sentence as the last column. links: those made from
+    the weights. reverse: links (source, target) of the reverse run.
     """
     of_words = weights[:, :-1]
     counts: Behaviour = {
@@ -84,7 +84,7 @@ def behaviour(
 
 
 def whole(sentences: Sequence[Behaviour]) -> Behaviour:
-    """Adds all sentences up: a long one weighs more than a short one."""
+    """Sums the counts of all sentences; long ones weigh more."""
     total: Behaviour = {}
     for sentence in sentences:
         for name, (part, of) in sentence.items():
@@ -94,8 +94,8 @@ def whole(sentences: Sequence[Behaviour]) -> Behaviour:
 
 
 def shares(counts: Behaviour) -> dict[str, float]:
-    """Returns what was counted as shares. Where there was nothing to count: a share of monotone jumps is 1,
-    the others are 0, and there is no agreement."""
+    """Returns measure → count / total. If a total is 0, the share of monotone jumps is 1, agreement is left
+    out, and the others are 0."""
     return {
         name: part / of if of else float(name == "monotone")
         for name, (part, of) in counts.items()

@@ -1,4 +1,4 @@
-"""How good word links are (alignment error rate against gold links) and how sharp soft alignments are
+"""Quality of word links (alignment error rate against gold links) and sharpness of soft alignments
 (entropy)."""
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ class AlignmentScore:
 
     def f_measure(self, alpha: float = 0.5) -> float:
         """Returns F_α = 1 / (α / precision + (1 − α) / recall) (Fraser & Marcu 2007, Eq. 4): 0.5 is balanced,
-        less weighs recall more.
+        a smaller α weighs recall more.
 
-        Precision and recall are those above, of possible and of sure links, unless the gold links have no
-        possible ones. 0 if either is 0.
+        Precision is that of possible links, recall that of sure links. 0 if either is 0.
         """
         if not self.precision * self.recall:
             return 0.0
@@ -53,9 +52,9 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
 
     precision = |A∩P| / |A|,  recall = |A∩S| / |S|,  AER = 1 − (|A∩S| + |A∩P|) / (|A| + |S|).
 
-    Where a denominator is 0 nothing can be wrong: no links have precision 1, no sure links have recall 1, and
-    with neither AER is 0. A link that occurs twice in a sentence counts once.
-    Raises InputError if there are not as many sentences of links as of gold links, or none.
+    If a denominator is 0, nothing can be wrong: without links precision is 1, without sure links recall is 1,
+    without both AER is 0. A link that occurs twice in a sentence counts once.
+    Raises InputError if links and gold links have different numbers of sentences, or none.
     """
     if len(links) != len(gold):
         raise InputError(
@@ -78,7 +77,7 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
 def alignment_statistics(
     links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
 ) -> dict[str, SufficientStatistics]:
-    """Returns aer, precision and recall as `alignment_error` has them, sentence by sentence, for tests of
+    """Returns the statistics of aer, precision and recall, defined as in `alignment_error`, for tests of
     significance."""
     found, in_sure, in_possible, sure, _ = _counts(links, gold).T
     errors = found + sure - in_sure - in_possible
@@ -101,10 +100,10 @@ def _counts(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]) -> NDA
 def counted_links(
     test: TestSet, links: Sequence[Sequence[Link]], tokenisers: tuple[Tokeniser, Tokeniser]
 ) -> tuple[list[set[Link]], list[GoldLinks]]:
-    """Returns the links in the words that the gold links count, and the gold links.
+    """Returns (links in the positions that the gold links use, gold links).
 
-    links: (source, target) positions among the tokenisers' words. Gold links count what stands between
-    spaces, or the tokenisers' words, told apart as for `prepare`.
+    links: (source, target) positions of the tokenisers' words. Gold links count words between spaces, or the
+    tokenisers' words; which of the two is recognised as by `prepare`.
     Raises InputError for gold links outside their sentences.
     """
     assert test.gold is not None
@@ -137,8 +136,8 @@ def counted_links(
 
 
 def _given_positions(test: TestSet, given: list[str], words: list[str]) -> list[int]:
-    """Returns for each of the tokeniser's words the place of the given word, or first of several, that it is
-    a part of."""
+    """Returns the position of each tokeniser word's given word, the one that it is a part of; of several, the
+    first."""
     ranges = tokeniser_ranges(given, words)
     if ranges is None:
         what = (
@@ -157,12 +156,12 @@ def entropy(weights: NDArray[np.floating]) -> float:
     """Returns the mean over the rows of −Σ_j α_ij ln α_ij, in nats: 0 for hard alignments, ln J for uniform
     ones over J source words.
 
-    weights: (target, source), rows sum to 1 (Eq. 6); 0 ln 0 is 0. Without rows the mean is taken as 0.
+    weights: (target, source), rows sum to 1 (Eq. 6); 0 ln 0 is 0. Without rows the mean is 0.
     """
     if weights.size == 0:
         return 0.0
     α = weights.astype(np.float64)
-    # Where α is 0 the logarithm is taken of 1, so the product is the limit, 0. The sum with 0.0 turns −0.0
+    # Where α is 0, ln 1 makes the product 0, which is the limit. Adding 0.0 turns −0.0
     # into 0.0.
     return float(-(α * np.log(np.where(α > 0, α, 1.0))).sum(axis=1).mean()) + 0.0
 

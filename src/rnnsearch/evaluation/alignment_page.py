@@ -40,7 +40,7 @@ MEASURES = {
     "recall": Measure("recall", "Share of the sure gold links that were found."),
     "entropy": Measure(
         "entropy",
-        "Of the weights of a target word, in nats, on average; 0 if every word attends to one source word "
+        "Mean entropy of the weights of a target word, in nats; 0 if every word attends to one source word "
         "alone.",
     ),
     "under_translated": Measure(
@@ -58,12 +58,11 @@ MEASURES = {
         "2 |A∩B| / (|A| + |B|) of the links A and B of the two directions; 1 if they are the same.",
     ),
 }
-"""What the page shows and sorts by, if a sentence has it."""
+"""Measures that the page shows and sorts by, if the sentences have them."""
 
 
 class BrowsedRun(NamedTuple):
-    """One run's alignment of a sentence. links: those made of it. measures: values of MEASURES, by their
-    names there."""
+    """One run's alignment of a sentence. links: made from its weights. measures: key of MEASURES → value."""
 
     panel: Panel
     links: Sequence[Link]
@@ -71,7 +70,7 @@ class BrowsedRun(NamedTuple):
 
 
 class BrowsedSentence(NamedTuple):
-    """number: of the pair, from 1. runs: the first is the one that sorting goes by."""
+    """A sentence of the page. number: that of the pair, from 1. runs: the page sorts by the first one."""
 
     number: int
     runs: Sequence[BrowsedRun]
@@ -79,9 +78,10 @@ class BrowsedSentence(NamedTuple):
 
 
 def alignment_page(sentences: Sequence[BrowsedSentence], title: str, note: str = "") -> str:
-    """Returns the page: a list of the sentences, to sort and to search, and the matrices of one of them.
+    """Returns the page: a list of sentences that can be sorted and searched, and the matrices of one
+    sentence.
 
-    A weight takes one byte, so a thousand sentences of 25 words make a page of about a megabyte.
+    A page of a thousand sentences of 25 words has about a megabyte.
     Raises InputError as `alignment_figure` does.
     """
     used = {name for sentence in sentences for run in sentence.runs for name in run.measures}

@@ -1,5 +1,5 @@
-"""Corpus scores of translations, by sacreBLEU; every score carries the signature that says how it was
-made."""
+"""Corpus scores of translations, by sacreBLEU; every score has the signature that says how it was
+computed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 """Called with the sentences done and the sentences in all."""
 
-# White space to str.split(), by which sacreBLEU finds words, but letters to multi-bleu.perl, which reads
+# White space to str.split(), which sacreBLEU uses, but letters to multi-bleu.perl, which reads
 # bytes.
 _LETTERS_TO_PERL = {
     code: chr(0xF0000 + code)
@@ -47,8 +47,8 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
 def bleu_statistics(
     hypotheses: Sequence[str], references: Sequence[str], *, tokenise: str = "13a"
 ) -> SufficientStatistics:
-    """Returns the statistics of `bleu`: words of the hypothesis and of the reference, matching n-grams,
-    n-grams (1 to 4); in that order."""
+    """Returns the statistics of `bleu`. The numbers of a row are words of the hypothesis, words of the
+    reference, matching n-grams and n-grams (1 to 4)."""
     return _statistics("BLEU", _bleu_metric(tokenise), hypotheses, references)
 
 
@@ -56,7 +56,7 @@ def chrf_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> Suf
     """Returns the statistics of corpus chrF2 (Popović 2015), over character 6-grams, cased, spaces ignored; 0
     to 100.
 
-    A sentence's row has, for each n, the character n-grams of the hypothesis, of the reference, and of both.
+    A row has, for each n, the numbers of character n-grams of the hypothesis, of the reference, and of both.
     Raises InputError for different numbers of lines or no line at all.
     """
     from sacrebleu.metrics.chrf import CHRF
@@ -73,9 +73,9 @@ def ter_statistics(
     """Returns the translation edit rate (Snover et al. 2006) in percent, 0 for identity; lowercased and split
     at spaces, as Tercom does.
 
-    A sentence's row has edits and words of the reference. The search over shifts of phrases takes seconds for
-    short sentences, minutes for thousands of long ones. progress: called now and then. found: the `values` of
-    an earlier call with these texts.
+    A row has the numbers of edits and of words of the reference. The search over shifts of phrases takes
+    seconds for short sentences, minutes for thousands of long ones. progress: called during the search.
+    found: the `values` of an earlier call with these texts.
     Raises InputError as `chrf_statistics` does.
     """
     from sacrebleu.metrics.ter import TER
@@ -91,9 +91,9 @@ def multi_bleu_statistics(
     """Returns BLEU of tokenised text as Moses's multi-bleu.perl computes it, with which the paper was
     measured (Sec. 5.1): not smoothed.
 
-    tokeniser: makes words of the lines, cased unless it says otherwise; without one they are tokenised
-    already. The script fails where all hypotheses are empty; this is 0. Scores depend on the tokeniser:
-    compare within one only. Rows are as in `bleu_statistics`.
+    tokeniser: splits the lines into words; None if they are tokenised already. It also decides whether case
+    counts. If all hypotheses are empty, the score is 0, while the script fails. Compare only scores with the
+    same tokeniser. Rows are as in `bleu_statistics`.
     Raises InputError as `chrf_statistics` does.
     """
     from sacrebleu.metrics.bleu import BLEU
@@ -148,7 +148,7 @@ def _statistics(
 ) -> SufficientStatistics:
     _require_pairs(hypotheses, references)
     step = 20 if progress else len(hypotheses)
-    rows = [list(row) for row in (found or ())[:-1]]  # the last again: sacreBLEU signs only what it has seen
+    rows = [list(row) for row in (found or ())[:-1]]  # sacreBLEU needs a line for its signature
     for begin in range(len(rows), len(hypotheses), step):
         part = slice(begin, begin + step)
         rows += metric._extract_corpus_statistics(hypotheses[part], [references[part]])
@@ -165,7 +165,7 @@ def _of_sums(metric: Any) -> Callable[[Sequence[float]], float]:
 
 
 def _words(lines: Sequence[str], tokeniser: Tokeniser | None) -> list[str]:
-    """Writes the lines with one space between words as multi-bleu.perl finds them."""
+    """Returns the lines with one space between the words that multi-bleu.perl finds."""
     if tokeniser is not None and tokeniser.kind == "moses":
         lines = [" ".join(tokeniser.moses_words(line)) for line in lines]
     return [line.translate(_LETTERS_TO_PERL) for line in lines]

@@ -1,8 +1,7 @@
 """The confidence of a word: its probability, mapped to the share of such words that are right.
 
-A network's probabilities are too low or too high as a rule. A logistic map with two parameters, fitted on a
-development set, mends that (Platt 1999): c = σ(slope · logit p + bias). It never changes the order of two
-words.
+The probabilities of a network are usually too low or too high. A logistic map with two parameters, fitted on
+a development set, corrects them (Platt 1999): c = σ(slope · logit p + bias). It keeps the order of words.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ def word_confidence(
 ) -> list[float]:
     """Returns the confidence of each word.
 
-    log_p: of each subword, whose word is `word_of`; a word's probability is the product of its subwords'.
-    calibration: slope and bias.
+    log_p: log-probability of each subword. word_of: index of each subword's word; a word's probability is the
+    product over its subwords. calibration: slope and bias.
     """
     sums = np.zeros(words)
     np.add.at(sums, np.asarray(word_of, dtype=np.intp), np.asarray(log_p[: len(word_of)], dtype=np.float64))
@@ -47,7 +46,8 @@ def calibrated(probability: Numbers, calibration: tuple[float, float]) -> Number
 def words_of_translations(
     translations: Sequence[Translation], references: Sequence[Sequence[str]]
 ) -> tuple[Numbers, NDArray[np.bool_]]:
-    """Returns the confidence of all words, and whether each is right. references: in words, one for each."""
+    """Returns the confidence of all words, and whether each is right. references: one for each translation,
+    in words."""
     confidence = [value for one in translations for value in one.confidence]
     pairs = zip(translations, references, strict=True)
     right = [each for one, reference in pairs for each in right_words(one.tokens, reference)]
@@ -55,7 +55,8 @@ def words_of_translations(
 
 
 def right_words(words: Sequence[str], reference: Sequence[str]) -> list[bool]:
-    """Tells of each word whether the reference has it, as many times as it is written so far."""
+    """Tells whether each word is right: whether the reference has it at least as often as the words so
+    far."""
     left = Counter(reference)
     right = []
     for word in words:
@@ -65,9 +66,10 @@ def right_words(words: Sequence[str], reference: Sequence[str]) -> list[bool]:
 
 
 def fit(probability: Numbers, right: NDArray[np.bool_]) -> tuple[float, float]:
-    """Returns the slope and bias under which the given words are most likely as right as they are.
+    """Returns the slope and bias of maximum likelihood for these words.
 
-    probability: of each word, as `word_confidence` gives it without a calibration. The slope is above 0.
+    probability: of each word, from `word_confidence` without calibration. right: whether it is right. The
+    slope is above 0.
     """
     x = np.stack([_logit(probability), np.ones(len(probability))])
     parameters = np.array(IDENTITY)
@@ -80,7 +82,7 @@ def fit(probability: Numbers, right: NDArray[np.bool_]) -> tuple[float, float]:
 
 
 class Bin(NamedTuple):
-    """Words of similar confidence. right: the share of them that is right."""
+    """Words of similar confidence. confidence: their mean. right: the share of right words."""
 
     lowest: float
     words: int
@@ -89,7 +91,7 @@ class Bin(NamedTuple):
 
 
 def reliability(confidence: Numbers, right: NDArray[np.bool_], bins: int = 10) -> list[Bin]:
-    """Returns the bins of equal width that have words, lowest first."""
+    """Returns the bins (all of the same width) that have words, lowest first."""
     number = np.minimum((confidence * bins).astype(int), bins - 1)
     found = []
     for k in np.unique(number).tolist():
@@ -99,13 +101,13 @@ def reliability(confidence: Numbers, right: NDArray[np.bool_], bins: int = 10) -
 
 
 def calibration_error(bins: Sequence[Bin]) -> float:
-    """Returns the mean distance of confidence and share of right words, over all words."""
+    """Returns the expected calibration error: the mean of |confidence − right| over all words."""
     distances = [abs(each.confidence - each.right) for each in bins]
     return float(np.average(distances, weights=[each.words for each in bins]))
 
 
 def reliability_table(bins: Sequence[Bin]) -> Iterator[str]:
-    """Yields lines of text: a row for each bin, and the calibration error."""
+    """Yields the lines of a text table: a row for each bin, and the calibration error."""
     yield "confidence   words   mean   right"
     for each in bins:
         yield f"from {each.lowest:.1f} {each.words:10,} {each.confidence:6.2f} {each.right:7.2f}"

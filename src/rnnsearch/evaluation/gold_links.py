@@ -18,7 +18,7 @@ def read_pharaoh(path: str | Path) -> list[set[Link]]:
     """Reads the links of a Pharaoh file, one sentence per line: `i-j`, source-target, 0-based. An empty line
     is a sentence without links. JSON lines and TMX are read as well (`read_link_lines`, `parse_links`).
 
-    Possible links, written `i?j` or `ipj` in gold files, count as links here; `read_gold` tells them apart.
+    Possible links, written `i?j` or `ipj` in gold files, count as links here; `read_gold` keeps them apart.
     Raises InputError with file and line for anything else.
     """
     lines = enumerate(read_link_lines(path), 1)
@@ -30,7 +30,7 @@ def read_gold(path: str | Path) -> list[GoldLinks]:
     line) or a file that `read_pharaoh` reads.
 
     A NAACL line is `sentence source_position target_position [S|P] [confidence]`, 1-based; without a letter
-    the link is sure. Position 0 is the empty word: such a line adds no link, but its sentence exists. Blank
+    the link is sure. Position 0 is the empty word: such a line adds no link, but its sentence counts. Blank
     lines are skipped.
     Raises InputError with file and line for a malformed link, and for a NAACL file that leaves out a
     sentence: the n-th entry must belong to the n-th line of the text.

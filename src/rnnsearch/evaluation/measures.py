@@ -1,4 +1,4 @@
-"""All that is measured of systems on a test set: made once, and read by every table, figure and page."""
+"""Measures of systems on a test set: computed once, and read by every table, figure and page."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from rnnsearch.word_links import Link
 BLEU, CHRF, MULTI_BLEU, TER, LENGTH_RATIO = "BLEU", "chrF2", "multi-BLEU", "TER", "length ratio"
 NLL_PER_SENTENCE, NLL_PER_WORD, PERPLEXITY, AER = "NLL per sentence", "NLL per word", "perplexity", "AER"
 OF_TEXTS = (BLEU, CHRF, MULTI_BLEU, TER)
-"""Metrics that compare texts with the references; the others are of a run's network, or follow from these."""
+"""Metrics that compare texts with the references. The others need a run's network, or follow from these."""
 ALL, KNOWN = "all", "without unknown words"
-"""Pairs that a score is of: all of them, or those whose words all runs know (Table 1's second column)."""
+"""Pairs on which a score is computed: all, or those whose words all runs know (Table 1's second column)."""
 
 Statistics = dict[str, SufficientStatistics]
 """Metric → statistics of one system."""
@@ -47,12 +47,13 @@ def _silent(what: str, done: int, total: int | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Choice of measures beside BLEU, chrF2 and, of runs, likelihood and alignment error.
+    """Choice of further measures. BLEU and chrF2 are always computed, likelihood and alignment error for
+    runs.
 
-    tokenise: sacreBLEU's tokenisation for BLEU. multi_bleu: the tokeniser for multi-BLEU. by_length: scores
-    of the paper's length buckets. window: (width, step) of a sliding window of lengths. significance: metrics
-    by which every two systems are tested. samples, seed: of the bootstrap intervals. ter_folder: keeps the
-    edits of TER, which take minutes to find.
+    tokenise: sacreBLEU's tokenisation for BLEU. multi_bleu: the tokeniser for multi-BLEU. by_length: whether
+    to score the paper's length buckets. window: (width, step) of a sliding window of lengths. significance:
+    metrics by which each pair of systems is tested. samples, seed: of the bootstrap intervals. ter_folder:
+    folder that keeps the edits of TER, which take minutes to find.
     """
 
     tokenise: str = "13a"
@@ -68,10 +69,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Measures:
-    """The record of a test set.
+    """All measures on one test set.
 
-    statistics: of every system, by metric. known: numbers of the pairs without unknown words, from 0; None
-    without a run that says which they are. lengths: source words, as sacreBLEU counts them. buckets: the
+    statistics: system → metric → statistics. known: indices of the pairs without unknown words; None if no
+    run says which they are. lengths: source words of each pair, as sacreBLEU counts them. buckets: the
     stretches of `by_length` that have sentences.
     """
 
@@ -101,9 +102,10 @@ class Measures:
 def measure(
     test: TestSet, systems: Sequence[System], wanted: Wanted | None = None, progress: Progress = _silent
 ) -> Measures:
-    """Measures every system on all pairs, and on those without unknown words if a run says which they are.
+    """Measures every system on all pairs, and on the pairs without unknown words if a run says which they
+    are.
 
-    Raises InputError for no system, two of one name, and as the metrics do.
+    Raises InputError if there is no system, if two have the same name, and as the metrics do.
     """
     wanted = wanted or Wanted()
     if not systems:
@@ -145,8 +147,8 @@ def measure(
 def system_statistics(
     test: TestSet, system: System, wanted: Wanted | None = None, progress: Progress = _silent
 ) -> Statistics:
-    """Compares one system's texts with the references, once a metric; for a run, adds its likelihood of the
-    references and, with gold links, the alignment error of its links."""
+    """Compares one system's texts with the references by every metric. For a run, adds its likelihood of the
+    references and, if there are gold links, its alignment error."""
     wanted, run = wanted or Wanted(), system.run
     found = _of_texts(system.texts, test.reference, wanted) if system.texts else {}
     if wanted.ter and system.texts:
@@ -161,8 +163,8 @@ def system_statistics(
 
 
 def _links(system: System) -> Iterator[tuple[str, Sequence[Sequence[Link]]]]:
-    """Yields the links of a run, by α and by the posterior, and these symmetrised with those of the other
-    direction, whose source is our target; each with the form of its metrics' names."""
+    """Yields (template of the metrics' names, links) of a run: links by α, links by the posterior, and both
+    symmetrised with those of the reverse run, whose source is our target."""
     forms = {"{}": "by_attention", "posterior {}": "posterior"}
     found = {form: getattr(system.run, kind) for form, kind in forms.items()}
     yield from ((form, links) for form, links in found.items() if links is not None)
@@ -174,11 +176,10 @@ def _links(system: System) -> Iterator[tuple[str, Sequence[Sequence[Link]]]]:
 
 
 def likelihood(references: Sequence[Translation]) -> Statistics:
-    """Returns −log p(reference | source) per sentence and per word, in nats; a reference's end counts as a
-    word, subwords do not.
+    """Returns −log p(reference | source) per sentence and per word, in nats; words are counted, not subwords,
+    and the end of sentence is one.
 
-    Two models can be compared only if both have the same target words: a short shortlist makes its one UNK
-    probable.
+    Models can be compared only if they have the same target vocabulary: a short shortlist makes UNK probable.
     """
     nll = [-result.score for result in references]
     counts = {
@@ -189,7 +190,7 @@ def likelihood(references: Sequence[Translation]) -> Statistics:
 
 
 def perplexity(nll_per_word: float) -> float:
-    """Returns exp of the negative log-likelihood per word; infinite where that is too large a number."""
+    """Returns exp of the negative log-likelihood per word; infinity if that overflows."""
     try:
         return math.exp(nll_per_word)
     except OverflowError:
@@ -210,7 +211,8 @@ def _of_texts(texts: Sequence[str], references: Sequence[str], wanted: Wanted) -
 def _saved_ter(
     test: TestSet, system: System, folder: Path | None, progress: Progress
 ) -> SufficientStatistics:
-    """Computes TER, or takes the edits that the file in `folder`, named after these texts, holds."""
+    """Computes TER. The edits are read from a file in `folder`, whose name depends on the texts, or written
+    there."""
     key = checksum("TER", *system.texts, *test.reference)[:12]
     path = folder and folder / file_name(system.name) / f"{file_name(test.name)}.ter.{key}.json"
     try:
@@ -229,8 +231,7 @@ def _saved_ter(
 
 
 def _known(systems: Sequence[System]) -> list[int] | None:
-    """Returns the numbers of the pairs whose words all runs know, so that all are measured on the same
-    sentences."""
+    """Returns the indices of the pairs whose words all runs know; all systems are measured on these."""
     of_runs = [set(one.run.without_unk) for one in systems if one.run and one.run.without_unk is not None]
     return sorted(set.intersection(*of_runs)) if of_runs else None
 
@@ -238,9 +239,9 @@ def _known(systems: Sequence[System]) -> list[int] | None:
 def _on_known_pairs(
     test: TestSet, system: System, whole: Statistics, known: list[int], wanted: Wanted
 ) -> Statistics:
-    """Returns the statistics of the known pairs, on which a run may not write UNK.
+    """Returns the statistics on the known pairs; there a run may not write UNK.
 
-    A sentence's row depends on its texts alone, so only sentences with another text are compared again.
+    Only sentences whose translation without UNK differs are compared again.
     """
     part = {metric: replace(found, values=found.values[known]) for metric, found in whole.items()}
     texts = system.run.without_unk if system.run else None
@@ -254,7 +255,7 @@ def _on_known_pairs(
 
 
 def _metrics(statistics: dict[str, Statistics]) -> list[str]:
-    """Returns all metrics, in the order in which they are shown."""
+    """Returns all metrics in the order of display."""
     found = {metric for metrics in statistics.values() for metric in metrics}
     first = [BLEU, CHRF, MULTI_BLEU, TER, LENGTH_RATIO, NLL_PER_SENTENCE, NLL_PER_WORD]
     return [metric for metric in first if metric in found] + sorted(found.difference(first))
@@ -263,8 +264,8 @@ def _metrics(statistics: dict[str, Statistics]) -> list[str]:
 def _scores(
     statistics: dict[str, Statistics], words: Sequence[Stretch | None], wanted: Wanted, pairs: str = ""
 ) -> list[SystemScore]:
-    """Returns the scores of all systems on these lengths; without `pairs`, only of metrics that do not grow
-    with the length by themselves."""
+    """Returns the scores of all systems on these lengths. Without `pairs`, NLL per sentence is left out: it
+    grows with the length anyway."""
     scores = []
     for metric in _metrics(statistics):
         for system, found in statistics.items():

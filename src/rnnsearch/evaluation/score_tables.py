@@ -1,5 +1,5 @@
-"""Measures for a terminal, for spreadsheets and for programs: those of a test set, which `evaluate` prints,
-and those of link files, which `aer` prints."""
+"""Measures as text, TSV and JSON: those of a test set, which `evaluate` prints, and those of link files,
+which `aer` prints."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ COLUMNS = (
     *("table", "system", "other", "metric", "pairs", "shortest", "longest", "sentences"),
     *("value", "low", "high", "p_bootstrap", "p_randomisation", "share_better"),
 )
-"""Of the TSV form: one row per number. table: scores, lengths, windows or significance."""
+"""Columns of the TSV form, which has one row per number. table: scores, lengths, windows or significance."""
 
 
 def as_text(measures: Measures) -> str:
-    """Returns tables for a terminal. One system without anything else is a line per metric."""
+    """Returns tables for a terminal; for a single system, one line per metric."""
     several = len(measures.systems) > 1
     parts = [_scores(measures, ALL) if several else _lines(measures)]
     if measures.known is not None:
@@ -63,8 +63,8 @@ def as_tsv(measures: Measures) -> str:
 
 
 def as_json(measures: Measures, about: dict[str, Any]) -> str:
-    """Returns one object with everything; values that are no finite numbers are null. about: how it was
-    made."""
+    """Returns one JSON object with all measures; values that are not finite are null. about: further keys,
+    which say how it was made."""
     known = None if measures.known is None else [number + 1 for number in measures.known]
     whole = about | {
         "sentences": len(measures.test.reference),
@@ -86,7 +86,7 @@ def as_json(measures: Measures, about: dict[str, Any]) -> str:
 
 
 def number_rows(measures: Measures) -> Iterator[dict[str, Any]]:
-    """Yields a row for every number, with its COLUMNS."""
+    """Yields a row for every number: column → value."""
     tables = {"scores": measures.scores, "lengths": measures.by_length, "windows": measures.windows}
     for table, scores in tables.items():
         for score in scores:
@@ -167,8 +167,8 @@ def _banded(score: SystemScore) -> str:
 
 
 def text_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Writes columns two spaces apart, numbers to the right: a column of words is one whose first cell begins
-    with a letter."""
+    """Returns a table with two spaces between columns. Numbers are aligned right; a column whose first cell
+    begins with a letter holds words."""
     columns = []
     for place, column in enumerate(zip(heading, *rows, strict=True)):
         pad = pad_right if place == 0 or rows[0][place][:1].isalpha() else pad_left
@@ -188,7 +188,7 @@ def _finite(value: Any) -> Any:
 
 
 class ScoredLinks(NamedTuple):
-    """A link file by its name."""
+    """A link file: its name, its links and their score."""
 
     name: str
     links: list[set[Link]]
@@ -196,8 +196,8 @@ class ScoredLinks(NamedTuple):
 
 
 def read_links(names: Sequence[str], gold: Sequence[GoldLinks], swapped: bool = False) -> list[ScoredLinks]:
-    """Reads and scores link files. swapped: they say target-source. Raises InputError as `read_pharaoh` and
-    `alignment_error` do."""
+    """Reads and scores link files. swapped: whether the files have target-source. Raises InputError as
+    `read_pharaoh` and `alignment_error` do."""
     if len(set(names)) < len(names):
         raise InputError("the same link file is given twice", remedy="give each file once")
     systems = []
@@ -212,16 +212,16 @@ def read_links(names: Sequence[str], gold: Sequence[GoldLinks], swapped: bool = 
 
 
 def link_differences(systems: Sequence[ScoredLinks], gold: Sequence[GoldLinks]) -> list[Comparison]:
-    """Compares the alignment error rates of each two systems, by sentence; none without sure links, where a
-    system may have no error rate."""
+    """Compares the alignment error rates of each pair of systems. Returns none if there are no sure links,
+    because a system may then have no error rate."""
     if not any(reference.sure for reference in gold):
         return []
     return comparisons({system.name: alignment_statistics(system.links, gold)["aer"] for system in systems})
 
 
 def links_as_text(systems: Sequence[ScoredLinks], differences: Sequence[Comparison], alpha: float) -> str:
-    """Returns one line for a system by itself; for several a table, how far each two agree, and whether
-    chance makes such differences."""
+    """Returns one line for a single system; for several, a table, the agreement of each pair, and their
+    differences with p-values."""
     score = systems[0].score
     if len(systems) == 1 and alpha == 0.5:
         return str(score)
@@ -246,8 +246,8 @@ def links_as_text(systems: Sequence[ScoredLinks], differences: Sequence[Comparis
 def links_as_json(
     systems: Sequence[ScoredLinks], differences: Sequence[Comparison], gold: str, alpha: float
 ) -> str:
-    """Returns rates from 0 to 1, counts, the share of jumps that do not go back, the agreement of each two
-    systems and their difference in AER."""
+    """Returns one JSON object: rates from 0 to 1, counts, the share of jumps that do not go back, and for
+    each pair of systems their agreement and difference in AER."""
     whole = {
         "gold": gold,
         "sentences": len(systems[0].links),
@@ -271,8 +271,8 @@ def links_as_json(
 
 
 def links_by_sentence(systems: Sequence[ScoredLinks], gold: Sequence[GoldLinks]) -> Iterator[str]:
-    """Yields lines of TSV, one for each sentence of each system; a rate that nothing could miss is 1, an
-    error rate 0."""
+    """Yields lines of TSV, one for each sentence of each system. A rate whose denominator is 0 is 1, an error
+    rate 0."""
     rows = [
         (name, number, _rates(alignment_error([found], [reference]), 0.5))
         for name, links, _ in systems

@@ -1,8 +1,8 @@
 """Sufficient statistics: a row of numbers for each sentence, whose sums over any set of sentences give the
 corpus score of that set.
 
-Intervals, scores by length and significance all follow from them: whatever is asked of a system, its text is
-compared with the references only once.
+Intervals, scores by length and significance are all computed from them, so a system's text is compared with
+the references only once.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from numpy.typing import ArrayLike, NDArray
 from rnnsearch.errors import InputError
 
 DRAWN_AT_ONCE = 4_000_000
-"""Sentences drawn at once by the bootstrap: some 100 MB."""
+"""Sentences drawn at once by the bootstrap: about 100 MB."""
 BOUNDS = (0, 10, 20, 30, 40, 50, 60)
-"""Lengths between buckets: 1–10, 11–20, …, 51–60, and longer."""
+"""Bounds of the length buckets: 1–10, 11–20, …, 51–60, and longer."""
 FEWEST = 20
 """With fewer sentences than this a score is noise."""
 RESAMPLES, TRIALS, SEED = 1000, 10_000, 12345
-"""sacreBLEU's own, so that the p-values are those which `sacrebleu --paired-bs` and `--paired-ar` print."""
+"""sacreBLEU's values: p-values equal those of `sacrebleu --paired-bs` and `--paired-ar`."""
 SMALLEST = 0.001
-"""p-values below it are not written as numbers: so many trials say no more."""
+"""Smaller p-values are shown as `< 0.001`: the number of trials allows no more."""
 
 Subset = NDArray[np.bool_] | NDArray[np.intp]
-"""Sentences of a test set: one truth value for each of them, or positions."""
+"""Sentences of a test set: one boolean for each, or positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Score:
 class SufficientStatistics:
     """One metric of one system on one test set.
 
-    values: (sentences, numbers), for BLEU for example lengths, matching n-grams and n-grams. of_sums: their
-    sums → the score. lower_is_better: as for TER and the negative log-likelihood.
+    values: (sentences, numbers); for BLEU the numbers are lengths, matching n-grams and n-grams. of_sums:
+    maps the sums of `values` to the score. lower_is_better: True for TER and negative log-likelihood.
     """
 
     name: str
@@ -63,11 +63,11 @@ class SufficientStatistics:
         return len(self.values)
 
     def score(self, subset: Subset | None = None) -> Score:
-        """Returns the score of all sentences or of some. Raises InputError if there is none."""
+        """Returns the score of all sentences or of a subset. Raises InputError if there is no sentence."""
         return Score(self.name, self.of_sums(self._some(subset).sum(axis=0).tolist()), self.signature)
 
     def by_sentence(self) -> list[float]:
-        """Returns the score of every sentence by itself."""
+        """Returns the score of every single sentence."""
         return [self.of_sums(row) for row in self.values.tolist()]
 
     def bootstrap(
@@ -76,8 +76,8 @@ class SufficientStatistics:
         """Returns the scores of `samples` resamples of the sentences, drawn with replacement (Efron 1979;
         Koehn 2004): (samples,).
 
-        Systems of one test set get the same resamples from the same seed: their scores are paired.
-        Raises InputError for no sentence.
+        The same seed gives all systems of a test set the same resamples, so their scores are paired.
+        Raises InputError if there is no sentence.
         """
         sums = resampled_sums(self._some(subset), samples, seed)
         return np.array([self.of_sums(row) for row in sums.tolist()])
@@ -99,8 +99,8 @@ class SufficientStatistics:
 
 
 def resampled_sums(values: NDArray[np.float64], samples: int, seed: int) -> NDArray[np.float64]:
-    """Sums the rows of resamples of as many sentences, drawn with replacement: (sentences, numbers) →
-    (samples, numbers)."""
+    """Sums the rows of each resample. A resample has as many sentences as there are, drawn with replacement:
+    (sentences, numbers) → (samples, numbers)."""
     sentences = len(values)
     random = np.random.default_rng(seed)
     block = max(1, DRAWN_AT_ONCE // sentences)
@@ -121,8 +121,8 @@ def ratio(
     *,
     lower_is_better: bool = False,
 ) -> SufficientStatistics:
-    """Returns the statistics of Σ numerators / Σ denominators, one of each per sentence; not a number where
-    the latter sum to 0."""
+    """Returns the statistics of Σ numerators / Σ denominators, with one of each per sentence; NaN if the
+    denominators sum to 0."""
     values = np.stack([np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)], axis=1)
     return SufficientStatistics(
         name, signature, values, lambda sums: sums[0] / sums[1] if sums[1] else float("nan"), lower_is_better
@@ -131,8 +131,8 @@ def ratio(
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Sentences of some lengths. shortest, longest: in words, both included, None for no limit. chosen: one
-    truth value per sentence."""
+    """Sentences in a range of lengths. shortest, longest: in words, both included; None for no limit. chosen:
+    one boolean per sentence."""
 
     shortest: int
     longest: int | None
@@ -148,8 +148,8 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class SystemScore:
-    """One number of a table or point of a curve, with its bootstrap interval; None where no sentence has such
-    a length. pairs: which pairs it is of. words: their lengths; None for all lengths."""
+    """A number of a table or a point of a curve, with its bootstrap interval. value: None if no sentence has
+    such a length. pairs: ALL or KNOWN. words: range of lengths; None for all."""
 
     metric: str
     words: Stretch | None
@@ -162,11 +162,11 @@ class SystemScore:
 
 
 def buckets(lengths: Sequence[int], bounds: Sequence[int] = BOUNDS) -> list[Stretch]:
-    """Returns stretches that follow each other: from above one bound to the next one, and above the last. A
-    length of 0 counts as 1.
+    """Returns adjacent stretches: from above one bound to the next one, and above the last. A length of 0
+    counts as 1.
 
     lengths: of every source sentence, in words.
-    Raises InputError for bounds that do not rise.
+    Raises InputError for bounds that do not increase.
     """
     if not bounds or any(low >= high for low, high in pairwise(bounds)) or bounds[0] < 0:
         raise InputError(
@@ -176,8 +176,8 @@ def buckets(lengths: Sequence[int], bounds: Sequence[int] = BOUNDS) -> list[Stre
 
 
 def windows(lengths: Sequence[int], width: int = 10, step: int = 1, fewest: int = FEWEST) -> list[Stretch]:
-    """Returns a window of `width` lengths that slides over them in steps. Those with fewer than `fewest`
-    sentences are left out: they are noise."""
+    """Returns the windows of `width` lengths, each `step` after the one before. Windows with fewer than
+    `fewest` sentences are left out: they are noise."""
     if width < 1 or step < 1:
         what = f"a window of width {width} cannot slide by {step}"
         raise InputError(what, remedy="both must be at least 1")
@@ -201,7 +201,7 @@ def by_length(
 ) -> list[SystemScore]:
     """Returns the score of one system on every stretch, with the 95 % interval of the bootstrap.
 
-    stretches: None among them is all sentences. samples: 0 leaves the intervals out.
+    stretches: None stands for all sentences. samples: 0 leaves the intervals out.
     """
     scores = []
     for words in stretches:
@@ -217,26 +217,26 @@ def by_length(
 
 
 def p_number(p: float) -> str:
-    """Writes a p-value for a person: `0.042`, or `< 0.001`; never 0.000."""
+    """Formats a p-value: `0.042`, or `< 0.001`; never 0.000."""
     return f"< {SMALLEST}" if p < SMALLEST else f"{p:.3f}"
 
 
 def p_statement(p: float) -> str:
-    """Writes `p = 0.042`, or `p < 0.001`."""
+    """Formats a p-value: `p = 0.042`, or `p < 0.001`."""
     return f"p {p_number(p)}" if p < SMALLEST else f"p = {p_number(p)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two systems by one metric, on the same sentences.
+    """A comparison of two systems by one metric, on the same sentences.
 
     difference: the score of `other` minus that of `system`. p_randomisation: approximate randomisation
     (Riezler & Maxwell 2005), two-sided: how often the systems differ by more after their translations were
-    exchanged, sentence by sentence, at random. It asks what the null hypothesis asks: the one to quote.
+    exchanged at random, sentence by sentence. Quote this one: it tests the null hypothesis itself.
     p_bootstrap: paired bootstrap (Koehn 2004), two-sided: how often the difference on resampled sentences
-    exceeds its mean by more than the systems differ. Riezler & Maxwell find that it takes luck for a
-    difference more often. share_better: the share of the resamples in which `other` is better, ties counted
-    half: the figure that Koehn gives.
+    exceeds its mean by more than the observed difference. According to Riezler & Maxwell it has more false
+    positives. share_better: the share of resamples in which `other` is better, ties counted half (Koehn's
+    figure).
     """
 
     metric: str
@@ -251,8 +251,8 @@ class Comparison:
 def comparisons(
     systems: Mapping[str, SufficientStatistics], *, resamples: int = RESAMPLES, trials: int = TRIALS
 ) -> list[Comparison]:
-    """Compares every two systems, in their order. systems: name → statistics of one metric. Raises InputError
-    as `compare` does."""
+    """Compares each pair of systems, in their order. systems: name → statistics of one metric. Raises
+    InputError as `compare` does."""
     pairs = combinations(systems.items(), 2)
     return [compare(first, second, resamples=resamples, trials=trials) for first, second in pairs]
 
@@ -298,7 +298,7 @@ def exchanged_differences(
     random = np.random.default_rng(seed)
     sentences = len(ours)
     both, gain = ours.values.sum(axis=0) + theirs.values.sum(axis=0), ours.values - theirs.values
-    # numpy draws truth values by 32: so their order is that of a single draw
+    # numpy draws booleans by 32: a multiple of 32 keeps the order of a single draw
     block = max(32, DRAWN_AT_ONCE // sentences // 32 * 32)
     differences: list[float] = []
     for begin in range(0, trials, block):
@@ -310,11 +310,10 @@ def exchanged_differences(
 
 
 def _share_beyond(chance: NDArray[np.float64], difference: float) -> float:
-    """Returns the p-value: the share of chance's differences that are larger, the observed one counted among
-    them.
+    """Returns the p-value: the share of random differences that are larger; the observed one counts as
+    larger.
 
-    Where there is no difference there is nothing to explain: 1, though a strict inequality alone would call
-    equal systems different.
+    It is 1 if there is no difference: the strict inequality alone would call equal systems different.
     """
     if difference == 0:
         return 1.0

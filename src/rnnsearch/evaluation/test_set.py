@@ -1,5 +1,5 @@
-"""A test set, and what systems make of it: our runs, and any file of translations, whoever made it; also as
-words of the command line, each with the name that tables show."""
+"""Test sets, and the outputs of systems for them: our runs, and files of translations. All are also read from
+arguments of the command line, with the names that tables show."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from rnnsearch.text.nbest import is_nbest, parse_nbest
 from rnnsearch.word_links import GoldLinks, Link
 
 ABSENT = "-"
-"""Stands for the file of another system that has not translated a test set."""
+"""Takes the place of the file of a system that has not translated a test set."""
 
 
 @dataclass(frozen=True)
 class TestSet:
-    """source, reference: line n of one translates line n of the other. gold: links of every pair. files,
-    gold_file: where they are from."""
+    """A test set. source, reference: line n of one translates line n of the other. gold: the gold links of
+    every pair. files, gold_file: the files of these."""
 
     name: str
     source: list[str]
@@ -41,13 +41,13 @@ class TestSet:
         return list(zip(self.source, self.reference, strict=True))
 
     def first(self, pairs: int) -> TestSet:
-        """Returns its first pairs."""
+        """Returns the test set of the first `pairs` pairs."""
         gold = None if self.gold is None else self.gold[:pairs]
         return replace(self, source=self.source[:pairs], reference=self.reference[:pairs], gold=gold)
 
     def with_gold(self, file: str | Path) -> TestSet:
-        """Adds the links of a Pharaoh or NAACL file. Raises InputError if they are not of as many
-        sentences."""
+        """Returns the test set with the gold links of a file. Raises InputError if their number of sentences
+        differs."""
         links = read_gold(file)
         require_lines(file, len(links), self)
         return replace(self, gold=links, gold_file=str(file))
@@ -56,7 +56,7 @@ class TestSet:
 def read_test_set(
     name: str, source: str | Path | None, reference: str | Path, gold: str | Path | None = None
 ) -> TestSet:
-    """Reads a test set. source: None if nobody will look at it; its lines are then empty.
+    """Reads a test set. source: None if it is not needed; its lines are then empty.
 
     Raises InputError for files that cannot be read, are not parallel or hold no line, and for gold links that
     do not fit.
@@ -75,10 +75,10 @@ def read_test_set(
 def read_test_sets(files: Sequence[str], gold: Sequence[str] = ()) -> list[TestSet]:
     """Reads test sets of `[NAME=]SRC REF [NAME=]SRC REF …`, and gold links of `[NAME=]FILE …`.
 
-    Without a name a test set is called by its source file up to the first dot, and gold links belong to the
-    only test set.
-    Raises InputError for an odd number of files, two sets of one name, a set without lines, and gold links
-    that do not fit.
+    A test set without a name is named after its source file, up to the first dot. Gold links without a name
+    belong to the only test set.
+    Raises InputError for an odd number of files, two sets with the same name, a set without lines, and gold
+    links that do not fit.
     """
     if not files or len(files) % 2:
         raise InputError("a test set is two files, source and reference", remedy="--test [NAME=]SRC REF")
@@ -109,10 +109,10 @@ def _named(word: str) -> tuple[str, str]:
 
 
 def sacrebleu_files(name: str, languages: str) -> tuple[str, str]:
-    """Returns source and reference of one of sacreBLEU's test sets, which it downloads at the first use.
+    """Returns the source and reference files of a test set of sacreBLEU, which downloads it at the first use.
 
-    languages: a pair such as en-fr. Of several references the first is taken.
-    Raises InputError for a set or a pair that sacreBLEU does not have, and with its reason if it cannot get
+    languages: a pair such as en-fr. If there are several references, the first is returned.
+    Raises InputError for a set or a language pair that sacreBLEU does not have, and if it cannot download
     them.
     """
     from sacrebleu import utils
@@ -134,12 +134,12 @@ def sacrebleu_files(name: str, languages: str) -> tuple[str, str]:
 
 
 def require_lines(file: str | Path, lines: int, test: TestSet) -> None:
-    """Raises InputError for a file that has not one line, or one sentence's links, for each pair of the test
+    """Raises InputError unless a file has one line, or the links of one sentence, for each pair of the test
     set."""
     if lines != len(test.source):
         remedy = "line n must belong to line n of the test set"
         raise InputError(
-            f"has {lines:,} sentences, and test set {test.name} has {len(test.source):,}",
+            f"has {lines:,} sentences, but test set {test.name} has {len(test.source):,}",
             file=file,
             remedy=remedy,
         )
@@ -147,12 +147,12 @@ def require_lines(file: str | Path, lines: int, test: TestSet) -> None:
 
 @dataclass(frozen=True)
 class RunAnswers:
-    """Everything that a run says of a test set; `translation/outputs.py` makes it, once.
+    """All outputs of a run for a test set, made by `translation/outputs.py`.
 
-    source, target: how the run turns text into ids. attends: false where α says nothing (RNNencdec).
-    references: the references in forced decoding. posterior: their links by the alignment posterior.
-    translations, seconds: of every source line. without_unk: number of a pair whose words the run knows, from
-    0 → its translation without UNK; None if nobody asked.
+    source, target: turn text into token ids. attends: False if α says nothing (RNNencdec). references:
+    results of forced decoding of the references. posterior: links of the references by the alignment
+    posterior. translations, seconds: of every source line. without_unk: index of a pair whose words the run
+    knows → its translation without UNK; None if it was not asked for.
     """
 
     path: Path
@@ -183,8 +183,9 @@ class RunAnswers:
 class System:
     """A system's translations of a test set: one detokenised line per sentence.
 
-    candidates: lines of the n-best list that they were read from. run: for one of our runs, what it says.
-    reverse: what the run of the other direction says; symmetrisation: how the links of both become one.
+    candidates: number of lines of the n-best list that the texts are from, if any. run: outputs of the run,
+    for one of our runs. reverse: outputs of the reverse run. symmetrisation: heuristic that combines the
+    links of both.
     """
 
     name: str
@@ -196,17 +197,17 @@ class System:
 
 
 class NamedRun(NamedTuple):
-    """A trained run, under the name that tables give it."""
+    """A trained run, with its name in tables."""
 
     name: str
     path: Path
 
 
 def name_runs(words: Sequence[str]) -> list[NamedRun]:
-    """Names the runs of `[NAME=]RUN …`: without a name a run is called by its folder, or by its path where
-    folders of one name meet.
+    """Names the runs of `[NAME=]RUN …`. A run without a name is named after its folder, or its path if two
+    folders have the same name.
 
-    Raises InputError where that leaves two of one name.
+    Raises InputError if two runs still have the same name.
     """
     split = [_named(word) for word in words]
     folders = [Path(path).resolve().name for _, path in split]
@@ -220,9 +221,9 @@ def name_runs(words: Sequence[str]) -> list[NamedRun]:
 
 def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dict[str, Sequence[str]]]:
     """Reads the hypotheses of outside systems, `NAME=HYP HYP … NAME=HYP …`: name → test set → lines. There is
-    one HYP per test set, in their order; `-` for none.
+    one HYP for each test set, in order; `-` stands for none.
 
-    Raises InputError for a system without a name, or without its number of files, and for a file that does
+    Raises InputError for a system without a name or with a wrong number of files, and for a file that does
     not fit its test set.
     """
     files: dict[str, list[str]] = {}
@@ -230,7 +231,7 @@ def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dic
     for word in words:
         name, path = _named(word)
         if name and name in files:
-            remedy = "--system NAME=HYP, with a name of its own for each"
+            remedy = "--system NAME=HYP, with a different name for each"
             raise InputError(f"two systems are called {name}", remedy=remedy)
         current = name or current
         if not current:
@@ -254,8 +255,8 @@ def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dic
 def read_system(argument: str, lines: int) -> System:
     """Reads `NAME=FILE`: translations of `lines` sentences, as plain lines or as a Moses n-best list.
 
-    Raises InputError for a missing name or file, another number of lines, an empty file, or sentences that an
-    n-best list leaves out.
+    Raises InputError for a missing name or file, a wrong number of lines, an empty file, or an n-best list
+    without some of the sentences.
     """
     name, separator, file = argument.partition("=")
     if not (separator and name.strip() and file):
@@ -264,7 +265,7 @@ def read_system(argument: str, lines: int) -> System:
 
 
 def read_hypotheses(file: str | Path, lines: int, name: str = "") -> System:
-    """Reads a file as `read_system` does; without a name, the system is called as the file, without
+    """Reads a file as `read_system` does. A system without a name is named after the file, without
     suffixes."""
     text, candidates = list(read_lines(file)), None
     if text and is_nbest(text[0]):
@@ -282,7 +283,7 @@ def read_hypotheses(file: str | Path, lines: int, name: str = "") -> System:
 
 
 def require_different(names: Sequence[str], what: str, remedy: str) -> None:
-    """Raises InputError if two names are the same, or would name the same file."""
+    """Raises InputError if two names are the same, or become the same file name."""
     twice = next((name for name, count in Counter(map(file_name, names)).items() if count > 1), None)
     if twice is not None:
         raise InputError(f"two {what} are called {twice}", remedy=remedy)

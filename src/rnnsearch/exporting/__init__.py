@@ -12,12 +12,12 @@ PARTS = {
     "readout": ("maxout",),
     "decoder": ("forward",),
 }
-"""Parts of a network that the other engines have, by setting; any decoder variant and sizes."""
+"""Setting → the parts that other engines support. They support all decoder variants and sizes."""
 
 
 def check_parts(run: Run, engine: str) -> None:
-    """Raises InputError for a network with another part, naming the first setting that `engine` does not
-    know."""
+    """Raises InputError for a network with another part; it names the first setting that `engine` does not
+    support."""
     for setting, known in PARTS.items():
         value = getattr(run.settings.model, setting)
         if value not in known:

@@ -1,9 +1,9 @@
-"""A run as two ONNX graphs, the encoder and one step of the decoder, for whoever deploys without Python or
+"""A run as two ONNX graphs, the encoder and one step of the decoder, for deployment without Python or
 PyTorch.
 
-`torch.onnx.export` writes both from the network itself; only the encoder's recurrence is ONNX's operator GRU.
-Values keep the names that they have in src/rnnsearch/model. B: sentences; k: hypotheses of each; J: source
-positions, the end of sentence included; K: target words.
+`torch.onnx.export` makes both from the network; only the encoder's recurrence is replaced, by ONNX's operator
+GRU. Values are named as in src/rnnsearch/model. B: sentences; k: hypotheses of each; J: source positions, the
+end of sentence included; K: target words.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rnnsearch.system.twins import kernels_used
 
 ENCODER, STEP = "encoder.onnx", "step.onnx"
 OPSET = 18
-"""ONNX's operators of 2022."""
+"""Version of ONNX's operators, of 2022."""
 AXES = {
     "source": "BJ",
     "lengths": "B",
@@ -45,15 +45,15 @@ AXES = {
     "keys": "BJ",
     "mask": "BJ",
 }
-"""The axes of each input that may have any size, from the first on."""
+"""Input → its dynamic axes, from the first on."""
 
 
 def export_onnx(run: str | Path, out: str | Path) -> dict[str, int]:
-    """Writes a folder, whole or not at all: both graphs, settings, vocabularies, and a README that says how
-    they are used.
+    """Writes a folder, whole or not at all: both graphs, settings, vocabularies, and a README that explains
+    their use.
 
-    Returns the bytes of each graph. Raises InputError for a run that cannot be opened or has other parts than
-    PARTS, for a folder that is there and was not made by this function, and without the extra `onnx`.
+    Returns file name → bytes. Raises InputError for a run that cannot be opened or has other parts than
+    PARTS, for an existing folder that this function did not make, and without the extra `onnx`.
     """
     try:
         import onnxscript  # noqa: F401
@@ -88,7 +88,7 @@ def export_onnx(run: str | Path, out: str | Path) -> dict[str, int]:
 
 
 def readme(settings: Settings, step: Any) -> str:
-    """Returns the README.md of an export. step: the graph of the decoder's step."""
+    """Returns the README.md of an export. step: graph of the decoder's step."""
     return markdown_of(
         resources.files("rnnsearch.exporting") / "onnx_readme.md.jinja",
         source=settings.data.source_language,
@@ -100,7 +100,7 @@ def readme(settings: Settings, step: Any) -> str:
 
 
 def made_here(folder: Path) -> bool:
-    """Tells whether the folder holds such an export, which a new one may replace."""
+    """Tells whether the folder holds such an export; a new one may then replace it."""
     return (folder / ENCODER).is_file() and (folder / STEP).is_file()
 
 
@@ -123,7 +123,7 @@ class EncoderGraph(nn.Module):
         states, last = torch.onnx.ops.symbolic_multi_out(
             "GRU",
             (words, *self.matrices, lengths.int()),
-            # The reset acts before U, as in the paper; in PyTorch's own GRU it acts behind.
+            # The reset gate acts before U, as in the paper; in PyTorch's own GRU it acts after U.
             {"direction": "bidirectional", "hidden_size": self.size, "linear_before_reset": 0},
             dtypes=(torch.float32, torch.float32),
             shapes=((positions, 2, batch, self.size), (2, batch, self.size)),
@@ -138,7 +138,7 @@ def gru_matrices(*cells: GatedCell) -> tuple[Tensor, Tensor, Tensor]:
     """Returns W, R and B of ONNX's operator GRU, one cell per direction: (2, 3n, m), (2, 3n, n), (2, 6n),
     rows in the order z, r, candidate.
 
-    There z weighs the old state, here the candidate: σ(−x) = 1 − σ(x), so its rows change their sign.
+    ONNX's z weighs the old state, ours the candidate. σ(−x) = 1 − σ(x), so the rows of z change their sign.
     """
 
     def stacked(candidate: Tensor, gates: Tensor) -> Tensor:
@@ -154,10 +154,10 @@ def gru_matrices(*cells: GatedCell) -> tuple[Tensor, Tensor, Tensor]:
 
 
 class StepGraph(nn.Module):
-    """One step of the decoder variant.
+    """One step of the decoder, in its variant.
 
-    Its inputs are y_{i−1}, −1 for none, the state of every hypothesis and the sentences; its outputs are
-    log p(y_i | y_<i, x), the α of the context that it was read from, and the state for the next step.
+    Inputs: y_{i−1} (−1 at the first step), the state of every hypothesis, and the encoded sentences. Outputs:
+    log p(y_i | y_<i, x), the α of its context, and the next state.
     """
 
     def __init__(self, network: TranslationNetwork) -> None:
@@ -195,12 +195,12 @@ class StepGraph(nn.Module):
 def _exported(
     module: nn.Module, inputs: dict[str, Tensor], outputs: tuple[str, ...], settings: Settings
 ) -> Any:
-    """Returns a graph in whose inputs the AXES may have any size."""
+    """Returns a graph whose AXES are dynamic."""
     sizes = {name: torch.export.Dim(name) for name in "BkJ"}
     axes = {name: {axis: sizes[size] for axis, size in enumerate(AXES[name])} for name in inputs}
     logger = logging.getLogger("torch.onnx")
     level = logger.level
-    logger.setLevel(logging.ERROR)  # else it names packages that it does not need
+    logger.setLevel(logging.ERROR)  # else it warns of missing packages that are not needed
     try:
         with warnings.catch_warnings(action="ignore"):
             made = torch.onnx.export(

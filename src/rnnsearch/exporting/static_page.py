@@ -29,14 +29,14 @@ SEARCH = (
     *("min_length_ratio", "max_length_ratio", "max_source_length", "faithful"),
     "confidence",
 )
-"""The settings of a search that the engine reads."""
+"""The search settings that the engine reads."""
 NO_DETOKENISER = ("cs", "fi", "ko", "zh", "ja", "cjk")
-"""Target languages whose rules for joining words the engine does not have."""
+"""Target languages for which the engine has no detokeniser."""
 
 
 @dataclass(frozen=True)
 class StaticPage:
-    """folder: what can be put on any static host. bytes: of the page, and of each model by name."""
+    """An exported page. folder: for any static host. page_bytes: of the page. model_bytes: model → bytes."""
 
     folder: Path
     page_bytes: int
@@ -47,8 +47,8 @@ def export_page(runs: Sequence[str | Path], out: str | Path) -> StaticPage:
     """Writes the folder, whole or not at all. The models appear in the page in the order of `runs`; the first
     is chosen.
 
-    Raises InputError for a run that cannot be opened or that the page's engine cannot run, and for a folder
-    that is there and was not made by this function.
+    Raises InputError for a run that cannot be opened or that the page's engine cannot run, and for an
+    existing folder that this function did not make.
     """
     out = Path(out)
     opened = [Run.open(run) for run in runs]
@@ -84,13 +84,13 @@ def export_page(runs: Sequence[str | Path], out: str | Path) -> StaticPage:
 
 
 def made_here(folder: Path) -> bool:
-    """Tells whether the folder is such a page, which a new one may replace."""
+    """Tells whether the folder is such a page; a new one may then replace it."""
     return (folder / CONFIG).is_file() and (folder / "engine" / "worker.js").is_file()
 
 
 def check_exportable(run: Run) -> None:
-    """Raises InputError for a model that the engine of the page cannot run, naming the first setting that it
-    does not know."""
+    """Raises InputError for a model that the page's engine cannot run; it names the first unsupported
+    setting."""
     check_parts(run, "the engine of the page")
     data = run.settings.data
     if data.subwords == "unigram":
@@ -107,8 +107,8 @@ def check_exportable(run: Run) -> None:
 
 
 def write_browser_model(run: Run, folder: Path) -> int:
-    """Writes a run as the engine reads it (page/engine) into `folder`, which it makes: `text.json`, and
-    `model.safetensors` with int8 matrices. Returns their bytes."""
+    """Writes a run in the format of the engine (page/engine) into a new `folder`: `text.json`, and
+    `model.safetensors` with int8 matrices. Returns their size in bytes."""
     network = run.load_network()
     search = run.settings.search.model_dump(include=set(SEARCH))
     text = {
@@ -133,14 +133,14 @@ def _side(codec: Codec, side: Side) -> dict[str, Any]:
         result["known"] = base64.b64encode(codec.known.bits.tobytes()).decode()
     if codec.subwords is not None:
         pieces = codec.subwords.vocabulary()
-        # They are the vocabulary itself, unless a subword is spelt like one of its specials.
+        # The subwords are the vocabulary itself, unless one is spelt like a special token.
         result |= {"subwords": "bpe", "pieces": None if pieces == words[len(SPECIALS) :] else pieces}
     return result if tokeniser.kind == "space" else result | moses_rules(tokeniser.language, side)
 
 
 def moses_rules(language: str, side: Side) -> dict[str, Any]:
-    """Returns the lists that Moses's rules read: sets of characters as [first, last, …], and words whose full
-    stop ends no sentence."""
+    """Returns the data of Moses's rules: sets of characters as [first, last, …], and words whose full stop
+    does not end a sentence."""
     from sacremoses import MosesDetokenizer, MosesTokenizer
     from sacremoses.util import CJKChars
 

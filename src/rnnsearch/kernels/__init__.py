@@ -1,7 +1,7 @@
-"""Faster equals of parts of the model, the loss and the search. Their plain twins say what is computed.
+"""Faster equivalents of functions of the model, the loss and the search, which are called their plain twins.
 
-`system/twins.py` puts them in place. Without this package, or with `training.kernels` and `search.kernels`
-off, the program is slower and gives the same values.
+`system/twins.py` substitutes them. Without this package, or with `training.kernels` and `search.kernels` off,
+the program is slower, with the same results.
 """
 
 TWINS = {
@@ -24,4 +24,4 @@ TWINS = {
     "training.loss:negative_log_likelihood": "output_loss:negative_log_likelihood",
     "translation.beam:best_sums": "topk:best_sums",
 }
-"""Plain function → its faster twin, both as `module:function`: of rnnsearch, and of rnnsearch.kernels."""
+"""Plain function of rnnsearch → its faster twin in rnnsearch.kernels, both as `module:function`."""

@@ -1,10 +1,10 @@
-"""e_ij = v_aᵀ tanh(q_i + k_j) on a CPU: a few sentences at a time, in a core's own cache, and nothing kept
-for backward. q_i is W_a s_{i−1}, k_j is U_a h_j.
+"""e_ij = v_aᵀ tanh(q_i + k_j) on a CPU: for a few sentences at a time, which fit a core's cache, and without
+saving intermediate results for backward. q_i is W_a s_{i−1}, k_j is U_a h_j.
 
-The terms within are a hundred times the energies. With σ = σ(2 (q_i + k_j)) an energy is 2 vᵀσ − Σ v and its
-derivative 4 v∘(σ − σ²), so that backward finds σ again in two passes, and v_a leaves the sums over time. What
-all steps of training add to the gradients of the keys and of v_a is summed in one place, as in
-`deferred_gradients`: exact, first order only.
+The intermediate tensor is a hundred times as large as the energies, so backward recomputes it. With σ = σ(2
+(q_i + k_j)), an energy is 2 vᵀσ − Σ v and its derivative 4 v∘(σ − σ²): two passes suffice, and the factor v_a
+is applied once after the sum over time. The gradients of the keys and of v_a are summed over all steps in
+place, as in `deferred_gradients`: exact, first order only.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from rnnsearch.model.alignment.base import Energies, Keys, Memory, State
 from rnnsearch.system.twins import as_written
 
 CHUNK_ELEMENTS = 1 << 18
-"""Numbers worked on at a time."""
+"""Elements worked on at a time."""
 
 
 def energies(
     scorer: AdditiveAlignment, state: State, keys: Keys, memory: Memory | None
 ) -> tuple[Energies, Memory | None]:
-    """Does as its plain twin `AdditiveAlignment.energies`."""
+    """Computes the same as its plain twin `AdditiveAlignment.energies`."""
     cache = open_cache()
     if keys.device.type == "cpu" and not torch.is_grad_enabled():
         return additive_energies(scorer.W_a(state), keys, scorer.v_a.weight), memory
@@ -44,10 +44,10 @@ def additive_energies(
     keys: Float[Tensor, "batch source key"],
     v: Float[Tensor, "1 key"],
 ) -> Float[Tensor, "batch hypotheses source"]:
-    """Returns the energies of one step without gradients: for search. query: W_a s_{i−1}. keys: U_a h_j.
+    """Returns the energies of one step, without gradients, for search. query: W_a s_{i−1}. keys: U_a h_j.
 
-    Σ 2 v (σ − 1/2), added up row by row and not by a product: so that the last bits of an energy do not
-    depend on the sentences beside it.
+    They are Σ 2 v (σ − 1/2), summed per row and not by a matrix product, so that the other sentences of the
+    batch do not change their last bits.
     """
     energies = query.new_empty(*query.shape[:2], keys.shape[1])
     twice_query, twice_v = 2.0 * query.unsqueeze(2), 2.0 * v[0]
@@ -72,7 +72,7 @@ class AdditiveEnergies:
 
 
 class _Sums:
-    """Over the steps of one backward pass. keys: Σ_i g_ij (σ_ij − σ_ij²), g being the gradient of the
+    """Sums over the steps of one backward pass. keys: Σ_i g_ij (σ_ij − σ_ij²), g being the gradient of the
     energies. v: Σ_ij g_ij tanh(…)."""
 
     def __init__(self) -> None:
@@ -81,7 +81,8 @@ class _Sums:
         self.v: Tensor | None = None
 
     def of_this_pass(self, like: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns (keys, v); a pass that stopped short of the keys is forgotten. like: keys. v: v_a."""
+        """Returns (keys, v), set to 0 at the first use in a backward pass. like: has the shape of keys. v:
+        v_a."""
         assert backward_pass is not None
         if self.keys is None or self.v is None or self.backward_pass != backward_pass():
             self.backward_pass = backward_pass()
@@ -146,8 +147,8 @@ def add_gradients(
     of_keys: Float[Tensor, "batch source key"],
     of_v: Float[Tensor, "1 key"],
 ) -> Float[Tensor, "batch hypotheses key"]:
-    """Returns the gradient of W_a s_{i−1}, given that of the energies; adds to that of v, and to that of the
-    keys without its factor 4 v."""
+    """Returns the gradient of W_a s_{i−1}, given that of the energies. Adds to `of_v` the gradient of v, and
+    to `of_keys` that of the keys without its factor 4 v."""
     of_query = torch.empty_like(twice_query)
     for rows, sigmoid in _sigmoids(twice_query, twice_keys):
         g = gradient[rows].unsqueeze(-1)  # (rows, hypotheses, source, 1)
@@ -163,7 +164,7 @@ def add_gradients(
 def _sigmoids(
     twice_query: Tensor, twice_keys: Tensor
 ) -> Iterator[tuple[slice, Float[Tensor, "rows hypotheses source key"]]]:
-    """Yields σ(2 (q + k)) of a few sentences at a time, always in the same memory."""
+    """Yields σ(2 (q + k)) of a few sentences at a time, in a reused buffer."""
     buffer = twice_query.new_empty(0)
     for rows in _chunks(twice_query, twice_keys):
         keys = twice_keys[rows].unsqueeze(1)

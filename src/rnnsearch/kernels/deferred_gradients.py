@@ -1,12 +1,12 @@
-"""Matrices that are used at every step of a sequence and form their gradient once, at its end.
+"""Matrices that are used at every step of a sequence, with gradients computed once, at its end.
 
-Inside a recurrence autograd gives a matrix one small gradient product per time step and adds each to a
-full-size sum: memory traffic, no arithmetic density. Here the backward of a *use* returns the gradient of its
-input only, and keeps (input, output gradient) aside. Autograd reaches the matrix's own node after the last of
-its uses, and that node forms the gradient in one product over all time steps; where thousands of rows wait,
-they are multiplied sooner, for the sake of memory.
+In a recurrence, autograd computes one small product per time step for the gradient of a matrix and adds each
+to a full-size sum, which is slow memory traffic. Here the backward of a *use* returns only the gradient of
+its input, and stores (input, output gradient). Autograd reaches the matrix's own node after all of its uses.
+That node computes the gradient in one product over all time steps. If thousands of rows are stored, they are
+multiplied earlier, to save memory.
 
-Gradients are exact, first order only. Backward may run twice, partly, or never.
+Gradients are exact, and of first order only. Backward may run twice, partly, or never.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from torch.autograd.function import once_differentiable
 from rnnsearch.model.layers import Product
 
 ROWS_AT_ONCE = 4096
-"""As many rows may wait for the end of the sequence. More are multiplied and let go: a product of so many is
-as dense."""
+"""Largest number of stored rows. When there are more, they are multiplied and freed; a larger product would
+be no more efficient."""
 
 ROWS_TOGETHER = 1024
-"""Rows of one product of a gradient."""
+"""Rows of one product in `weight_gradient`."""
 
 backward_pass: Callable[[], int] | None = getattr(torch._C, "_current_graph_task_id", None)
-"""Returns the number of the backward pass under way. It is private, though torch's own checkpointing and
-hooks rest on it: there is no public way to learn that a pass stopped short of the matrix, and left rows
-behind. Without it gradients are plain autograd's."""
+"""Returns the number of the running backward pass. This private function of torch, on which its checkpointing
+depends, is the only way to find rows left by a pass that did not reach the matrix. Without it gradients are
+plain autograd's."""
 
 if backward_pass is None:
     warnings.warn(
@@ -44,11 +44,11 @@ if backward_pass is None:
 
 
 def linear_product(matrix: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None) -> Product:
-    """Returns y = M x (+ b) for the length of one sequence. matrix: (out, in), or (batch, out, in): one per
-    sentence, and x (batch, rows, in).
+    """Returns the layer y = M x (+ b) for one sequence. matrix: (out, in), or one per sentence, (batch, out,
+    in), with x (batch, rows, in).
 
-    dtype: of the product, to which the matrix is converted here, once; y has x's. Gradients are deferred
-    wherever torch allows it.
+    dtype: of the product; the matrix is converted to it once. y has the dtype of x. Gradients are deferred if
+    torch allows it.
     """
     dtype = dtype or matrix.dtype
     if backward_pass is None:
@@ -57,27 +57,28 @@ def linear_product(matrix: Tensor, bias: Tensor | None = None, dtype: torch.dtyp
 
 
 class DeferredProduct:
-    """One gradient of the matrix for all uses, formed after the last of them in a backward pass."""
+    """A layer whose matrix has one gradient for all uses, computed after the last of them in a backward
+    pass."""
 
     def __init__(self, matrix: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
         self.uses = _Uses(matrix, bias)
         self.matrix, self.bias = _Matrix.apply(matrix, bias, self.uses, dtype)  # type: ignore[no-untyped-call]
 
     def __call__(self, x: Tensor) -> Tensor:
-        if not torch.is_grad_enabled():  # a search, which need not pay for a node
+        if not torch.is_grad_enabled():  # search needs no autograd node
             return _product(x, self.matrix, self.bias)
         return _Use.apply(x, self.matrix, self.bias, self.uses)  # type: ignore[no-untyped-call,no-any-return]
 
 
 def refuse_second_order() -> None:
-    """Raises RuntimeError in a backward pass that is recorded, for nodes that `once_differentiable` cannot
-    guard."""
+    """Raises RuntimeError if the backward pass is itself recorded, for nodes that cannot use
+    `once_differentiable`."""
     if torch.is_grad_enabled():
         raise RuntimeError("deferred gradients are of first order only: differentiate without create_graph")
 
 
 def _product(x: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:
-    """Returns y in x's dtype; the product is in the matrix's."""
+    """Returns y in the dtype of x; the product has the dtype of the matrix."""
     if matrix.dim() > 2:
         return _forward(x.to(matrix.dtype), matrix, bias).to(x.dtype)
     return (
@@ -96,7 +97,7 @@ def _forward(x: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:
 def weight_gradient(
     deltas: Float[Tensor, "rows out"], inputs: Float[Tensor, "rows in"], dtype: torch.dtype
 ) -> Float[Tensor, "out in"]:
-    """Returns deltasᵀ inputs, multiplied so many rows at a time that a core's cache holds them."""
+    """Returns deltasᵀ inputs, computed in blocks of rows that fit a core's cache."""
     whole = len(deltas) // ROWS_TOGETHER * ROWS_TOGETHER
     left, right = (rows[:whole].unflatten(0, (-1, ROWS_TOGETHER)) for rows in (deltas, inputs))
     gradient = (deltas[whole:].t() @ inputs[whole:]).to(dtype)
@@ -106,8 +107,8 @@ def weight_gradient(
 
 
 class _Uses:
-    """Rows of inputs and of output gradients that the uses of one matrix leave behind in a backward pass, or
-    already their product."""
+    """The inputs and output gradients of all uses of one matrix in a backward pass, and the sum of products
+    computed so far."""
 
     def __init__(self, matrix: Tensor, bias: Tensor | None) -> None:
         self.wants = (matrix.requires_grad, bias is not None and bias.requires_grad)
@@ -125,7 +126,7 @@ class _Uses:
         if not any(self.wants):
             return
         assert backward_pass is not None
-        # Rows that a pass left behind, because it stopped short of the matrix, must not leak into the next.
+        # Rows of an earlier pass that did not reach the matrix must not enter this one.
         current = backward_pass()
         if current != self.backward_pass:
             self._forget()
@@ -151,7 +152,7 @@ class _Uses:
         self.inputs, self.deltas = [], []
 
     def take(self) -> tuple[Tensor | None, Tensor | None]:
-        """Returns the gradients of the matrix and of its bias, and forgets them."""
+        """Returns the gradients of the matrix and of its bias, and clears them."""
         if self.inputs:
             self._multiply()
         gradients = self.gradient, self.bias_gradient

@@ -1,10 +1,11 @@
-"""The gated cell over a whole sequence as one node of autograd: a direction of the encoder, and the decoder
-with the paper's alignment model.
+"""The gated cell over a whole sequence as one autograd function: for one direction of the encoder, and for
+the decoder with the paper's alignment model.
 
-Forward and backward are written out, step by step as in `model/cells.py` and `model/decoder.py`. What a step
-multiplies lies side by side, [r∘s | c | e | s]: one product with [U | C | W] makes the candidate's sum, and
-one with [C | W | U] those of both gates. The matrices form their gradients once, of all steps. States, gates
-and energies are in the dtype of the network, products in that of the open cache. First order only.
+Forward and backward compute the steps of `model/cells.py` and `model/decoder.py`. The inputs of a step are
+adjacent in memory, [r∘s | c | e | s]: one product with [U | C | W] gives the candidate's pre-activation, and
+one with [C | W | U] those of both gates. The gradients of the matrices are computed once for all steps.
+States, gates and energies have the network's dtype, products that of the open cache. Gradients are of first
+order only.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def read(
     dropout: float = 0.0,
     reverse: bool = False,
 ) -> Float[Tensor, "batch source hidden"]:
-    """Does as its plain twin `model.encoder:read`."""
+    """Computes the same as its plain twin `model.encoder:read`."""
     if type(cell) is not GatedCell or embedded.device.type != "cpu" or not torch.is_grad_enabled():
         return as_written(encoder.read)(cell, embedded, mask, dropout, reverse)
     first = embedded.new_zeros(len(embedded), cell.state_size)
@@ -52,10 +53,10 @@ def follow(
     source: Source,
     known: Float[Tensor, "batch target source"] | None,
 ) -> DecoderState:
-    """Does as its plain twin `model.decoder:Decoder.follow`.
+    """Computes the same as its plain twin `model.decoder:Decoder.follow`.
 
-    All variants of the decoder take the same steps, c from s and then s from y, c and s. They differ in the
-    first word and in the state that p(y_i) is read from.
+    All decoder variants have the same steps: c from s, then s from y, c and s. They differ in the first word
+    and in the state from which p(y_i) is read.
     """
     cell, alignment = decoder.cell, decoder.alignment
     if (
@@ -102,7 +103,8 @@ def _matrices(cell: GatedCell) -> tuple[Tensor, Tensor, Tensor | None]:
 
 
 class _Cell:
-    """The steps of a gated cell, forward and back. words: e, (batch, steps, m). keep: dropout mask of s."""
+    """The steps of a gated cell, forward and backward. words: e, (batch, steps, m). keep: dropout mask of
+    s."""
 
     def __init__(
         self,
@@ -125,7 +127,7 @@ class _Cell:
     def advance(
         self, k: int, state: Tensor, context: Tensor | None, out: Tensor, real: Tensor | None = None
     ) -> None:
-        """Writes f(e_k, s, c). real: 0 for a sentence whose state stays, (batch, 1)."""
+        """Writes f(e_k, s, c) to `out`. real: (batch, 1), 0 for padding, where the state stays."""
         rows, zr, candidate = self.rows[k], self.zr[k], self.candidates[k]
         seen = state if self.keep is None else state * self.keep
         rows[:, -self.n :] = seen
@@ -147,7 +149,7 @@ class _Cell:
         self.of_bias = self.zr.new_zeros(self.n)
 
     def retreat(self, k: int, gradient: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the gradients of (s, c) of step k, given that of the new state."""
+        """Returns the gradients of s and c at step k, given that of the new state."""
         n, deltas, candidate = self.n, self.deltas[k], self.candidates[k]
         z, r = self.zr[k].chunk(2, -1)
         seen = state if self.keep is None else state * self.keep
@@ -167,7 +169,7 @@ class _Cell:
         return of_state, of_rest[:, : self.context]
 
     def gradients(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns those of [U | C | W], [C | W | U] and b."""
+        """Returns the gradients of [U | C | W], [C | W | U] and b."""
         deltas, rows, n = self.deltas.flatten(0, 1), self.rows.flatten(0, 1), self.n
         dtype = self.zr.dtype
         return (
@@ -232,7 +234,7 @@ class _Follow(torch.autograd.Function):
         batch, steps, _ = words.shape
         keep = None if source.keep is None else source.keep.squeeze(1)
         ctx.cell = cell = _Cell(words, annotations.shape[2], keep, dtype, *matrices)
-        # With products of fewer bits the keys have no more bits than those.
+        # The keys have the dtype of the products.
         low, padding, twice_keys = W_a.to(dtype), ~source.mask, (keys + keys).to(dtype)
         states = first.new_empty(steps + 1, *first.shape)
         context = first.new_empty(contexts, batch, annotations.shape[2])

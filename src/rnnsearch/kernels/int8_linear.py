@@ -1,4 +1,4 @@
-"""Linear layers in int8: the matrix is quantised once, the input as it comes."""
+"""Linear layers in int8: the matrix is quantised once, the input at every call."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from rnnsearch.system.tensors import quantised, scales_of
 
 
 class Int8Linear:
-    """y ≈ W x + b, quantised to 8 bits: W once, with a scale for each row, and every x as it comes, with a
-    scale of its own.
+    """y ≈ W x + b in int8: W is quantised once, with a scale for each row, and every x when it is multiplied,
+    with its own scale.
 
-    A row of W becomes the nearest multiples of its largest absolute weight over 127, each x those of its own
-    largest absolute number over 127. Sums of integers are exact, y is float32, and no x knows of the others.
-    Raises InputError where torch has no such products.
+    The scale of a row of W is its largest absolute weight / 127, that of an x its largest absolute element /
+    `input_limit()`. Integer sums are exact, and the result for one x does not depend on the others. Raises
+    InputError if torch has no int8 products.
     """
 
     def __init__(self, matrix: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
@@ -37,7 +37,7 @@ class Int8Linear:
         """Returns y in x's dtype."""
         rows = x.reshape(-1, x.shape[-1]).float()
         scales, zero = scales_of(rows, self.limit), self.limit + 1
-        integers = (rows / scales).round_().add_(zero).to(torch.uint8)  # of either sign, above 0
+        integers = (rows / scales).round_().add_(zero).to(torch.uint8)  # shifted, so that none is negative
         y = torch.ops.onednn.qlinear_pointwise(
             integers,
             1.0,
@@ -58,17 +58,17 @@ class Int8Linear:
 
 
 def has_int8(device: torch.device) -> bool:
-    """Does as its plain twin `model.layers:has_int8`. oneDNN's int8 products are no public part of torch."""
+    """Tells whether torch has oneDNN's int8 products, which are not public, on this device."""
     onednn = torch.backends.mkldnn.is_available() and hasattr(torch.ops.onednn, "qlinear_pointwise")
     return device.type == "cpu" and onednn
 
 
 def fastest_precision(device: torch.device) -> str:
-    """Does as its plain twin `model.layers:fastest_precision`: bfloat16 where its products are faster.
+    """Returns bfloat16 if its products are faster on this device, else float32.
 
-    A CPU with AMX or one of AMD's with AVX-512 BF16 multiplies twice as many numbers in bfloat16. Intel's
-    AVX-512 BF16 without AMX, as in many virtual machines, is slower than float32. Where torch does not say
-    what the CPU has, it is float32.
+    CPUs with AMX, and AMD's with AVX-512 BF16, are twice as fast in bfloat16. Intel's AVX-512 BF16 without
+    AMX, as in many virtual machines, is slower than float32. If torch does not know the CPU's features, the
+    result is float32.
     """
     if device.type != "cpu":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
@@ -78,10 +78,10 @@ def fastest_precision(device: torch.device) -> str:
 
 
 def input_limit() -> int:
-    """Returns the largest absolute value of a quantised input: 127, or 63 where there is no VNNI, or where
-    torch does not say.
+    """Returns the largest absolute value of a quantised input: 127, or 63 if the CPU has no VNNI or torch
+    does not know.
 
-    Without it pairs of products are summed in 16 bits, which 8 bits of x could overflow.
+    Without VNNI pairs of products are summed in 16 bits, which 8-bit inputs could overflow.
     """
     has_vnni = getattr(torch.cpu, "_is_vnni_supported", None)
     return 127 if has_vnni is not None and has_vnni() else 63

@@ -1,9 +1,9 @@
-"""The twins of `model/layers.py`: above all, the weights of linear layers are converted once for all steps of
-a sequence, or of a search for all its sentences.
+"""The twins of `model/layers.py`. Their main gain: weights of linear layers are converted once for all steps
+of a sequence, in search once for all sentences.
 
-A search multiplies few rows, a dozen for one sentence, so that most of a product's time goes into reading the
-matrix. Bytes are read four times as fast as float32, and CPUs that multiply them do so about twice as fast as
-bfloat16. In training the cache lives for one batch, and its layers form their gradients once
+Search multiplies few rows, a dozen for one sentence, so most of a product's time is spent on reading the
+matrix. int8 is read four times as fast as float32, and CPUs with int8 products compute them about twice as
+fast as bfloat16. In training a cache lasts for one batch, and its layers compute their gradients once
 (`deferred_gradients`).
 """
 
@@ -31,8 +31,8 @@ T = TypeVar("T")
 
 
 class LinearCache:
-    """The twin of `model.layers:linear_cache`. dtype: of the products of float32 layers, int8 included;
-    inputs, outputs and gradients stay float32, and other layers keep their dtype."""
+    """The twin of `model.layers:linear_cache`. dtype: of the products of float32 layers; may be int8. Inputs,
+    outputs and gradients stay float32; layers of other dtypes are unchanged."""
 
     def __init__(self, dtype: torch.dtype = torch.float32) -> None:
         self.int8 = dtype == torch.int8
@@ -68,30 +68,32 @@ _open: ContextVar[LinearCache | None] = ContextVar("linear cache", default=None)
 
 
 def open_cache() -> LinearCache | None:
-    """Returns the cache of the sequence that is being computed; None outside."""
+    """Returns the open cache; None if there is none."""
     return _open.get()
 
 
 def linear(module: HasWeight, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
-    """Does as its plain twin `model.layers:linear`."""
+    """Computes the same as its plain twin `model.layers:linear`."""
     cache = _open.get()
     return F.linear(x, module.weight, module.bias) if cache is None else cache.of(module)(x)
 
 
 def linear_of_rows(module: HasWeight, rows: Int[Tensor, " chosen"]) -> Product:
-    """Does as its plain twin `model.layers:linear_of_rows`, in the precision of the open cache."""
+    """Computes the same as its plain twin `model.layers:linear_of_rows`, in the precision of the open
+    cache."""
     cache = _open.get() or LinearCache(module.weight.dtype)
     return cache.make(module.weight[rows], None if module.bias is None else module.bias[rows])
 
 
 def once(tensor: Tensor, make: Callable[[], T]) -> T:
-    """Does as its plain twin `model.layers:once`: makes it at its first use in the open cache."""
+    """Computes the same as its plain twin `model.layers:once`, only once for each open cache."""
     cache = _open.get()
     return make() if cache is None else cache.once(tensor, make)
 
 
 def product_dtype(weight: Tensor) -> torch.dtype:
-    """Does as its plain twin `model.layers:product_dtype`."""
+    """Returns the dtype of the open cache for float32 weights (see the plain twin
+    `model.layers:product_dtype`)."""
     cache = _open.get()
     return weight.dtype if cache is None or weight.dtype != torch.float32 else cache.dtype
 
@@ -99,8 +101,8 @@ def product_dtype(weight: Tensor) -> torch.dtype:
 def context(
     source: Source, weights: Float[Tensor, "batch hypotheses source"]
 ) -> Float[Tensor, "batch hypotheses annotation"]:
-    """Does as its plain twin `model.decoder:Source.context`: the gradient of the annotations is formed once,
-    after all steps."""
+    """Computes the same as its plain twin `model.decoder:Source.context`. The gradient of the annotations is
+    computed once, after all steps."""
     cache = _open.get()
     if cache is None or not torch.is_grad_enabled():
         return weights @ source.annotations
@@ -108,11 +110,10 @@ def context(
 
 
 def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Computes tanh x = 2 σ(2x) − 1. On a CPU torch's σ is so much faster than its tanh that the detour takes
-    a quarter of the time.
+    """Computes tanh x = 2 σ(2x) − 1. On a CPU this takes a quarter of the time of torch's tanh.
 
-    The error is absolute, one unit in the last place of 1 (6e-8 in float32), so it is relatively large only
-    where tanh x is next to 0.
+    The absolute error is one unit in the last place of 1 (6e-8 in float32), so the relative error is large
+    only near 0.
     """
     if x.device.type != "cpu":
         return torch.tanh(x)
@@ -140,8 +141,8 @@ class _Tanh(torch.autograd.Function):
 def where_real(
     real: Bool[Tensor, " batch"], new: Float[Tensor, "batch state"], old: Float[Tensor, "batch state"]
 ) -> Float[Tensor, "batch state"]:
-    """Returns the new state itself where no sentence is padded, as at most positions. Elsewhere than on the
-    CPU to ask would be to wait."""
+    """Computes the same as its plain twin `model.layers:where_real`. If no sentence is padded, as at most
+    positions, it returns `new` itself. On a GPU this check would wait for the device."""
     if real.device.type == "cpu" and bool(real.all()):
         return new
     return as_written(layers.where_real)(real, new, old)

@@ -1,9 +1,9 @@
-"""The loss of the output layer, with logits, softmax and gradient formed a few rows at a time.
+"""The loss of the output layer, with logits, softmax and gradient computed a few rows at a time.
 
-Half of the arithmetic of training is here, and all logits of a batch at once would be gigabytes (80 × 50
-positions × 30,000 words). Only those of a group of rows exist at any time: enough rows for dense products
-with W_o. Within a group the softmax takes a chunk of rows at a time, few enough for a core's own cache. On a
-GPU a chunk is a whole group: it has no such cache, and every chunk costs a dozen launches.
+This is half of the arithmetic of training, and all logits of a batch would take gigabytes (80 × 50 positions
+× 30,000 words). The logits are computed for a group of rows at a time, enough rows for efficient products
+with W_o. Within a group the softmax works on a chunk of rows, few enough for a core's cache. On a GPU a chunk
+is a whole group, because every chunk costs a dozen kernel launches.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from torch.autograd.function import once_differentiable
 CHUNK_ELEMENTS = 200_000
 """Logits that a core works on at once, in float32."""
 GROUP_ELEMENTS = 32_000_000
-"""Logits, and then their gradients, held at once in the dtype of the products."""
+"""Logits, later their gradients, in memory at once, in the dtype of the products."""
 GROUP_ROWS = 512
-"""Rows of a group on a CPU, at most: products of more are no denser, and of fewer words all would leave its
-shared cache."""
+"""Largest number of rows in a group on a CPU. More rows make products no more efficient, and with few words
+they would not fit its shared cache."""
 
 
 def negative_log_likelihood(
@@ -34,9 +34,9 @@ def negative_log_likelihood(
     dtype: torch.dtype = torch.float32,
     real: Bool[Tensor, " rows"] | None = None,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Does as its plain twin `training.loss:negative_log_likelihood`."""
+    """Computes the same as its plain twin `training.loss:negative_log_likelihood`."""
     low = dtype if features.dtype == torch.float32 else features.dtype
-    if not torch.is_grad_enabled():  # inside the function below it always is off
+    if not torch.is_grad_enabled():  # inside an autograd function gradients are always off
         features, weight, bias = features.detach(), weight.detach(), bias.detach()
     loss, nll = _OutputLoss.apply(features, weight, bias, targets, smoothing, low, real)  # type: ignore[no-untyped-call]
     return loss, nll
@@ -58,7 +58,7 @@ class _OutputLoss(torch.autograd.Function):
         group = max(1, min(GROUP_ELEMENTS // words, GROUP_ROWS) if on_cpu else GROUP_ELEMENTS // words)
         chunk = max(1, CHUNK_ELEMENTS // words) if on_cpu else group
         low, low_weight = features.to(dtype), weight.to(dtype)
-        # (feature, K): products with it are two to three times as fast
+        # (feature, K): products with this layout are two to three times as fast
         by_feature = low_weight.t().contiguous()
         wanted = any(ctx.needs_input_grad[:3])
         gradients = [torch.zeros_like(each) for each in (features, weight, bias)] if wanted else []
@@ -66,8 +66,8 @@ class _OutputLoss(torch.autograd.Function):
             features.new_ones(len(features), 1) if real is None else real.unsqueeze(1).to(features.dtype)
         )
         log_sum, of_target = torch.empty_like(counted), torch.empty_like(counted)
-        # One buffer for all groups: (rows of a group, K). Fresh pages would cost a third of the product's
-        # time.
+        # One buffer for all groups: (rows of a group, K). New pages of memory would cost a third of the
+        # product's time.
         buffer = low.new_empty(min(group, len(targets)), words)
         for rows in _slices(len(targets), group):
             deltas = buffer[: rows.stop - rows.start]  # the logits without b, then their gradients
@@ -119,7 +119,7 @@ def _slices(length: int, size: int) -> Iterator[slice]:
 def _softmax(
     logits: Float[Tensor, "rows words"], counted: Float[Tensor, "rows 1"]
 ) -> Float[Tensor, "rows 1"]:
-    """Returns log Σ_k exp of each row. The logits become p, in place, or 0 in a row that is not counted."""
+    """Returns log Σ_k exp of each row. In place, the logits become p, times `counted`, which is 0 or 1."""
     highest = logits.amax(1, keepdim=True)
     total = logits.sub_(highest).exp_().sum(1, keepdim=True)
     logits.mul_(counted / total)

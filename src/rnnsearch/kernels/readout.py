@@ -14,14 +14,14 @@ from rnnsearch.model import readout as model
 from rnnsearch.system.twins import as_written
 
 ROWS_AT_ONCE = 128
-"""Hypotheses whose logits a CPU holds at once: with some ten thousand words they stay in its cache."""
+"""Hypotheses whose logits are computed at once on a CPU; with about ten thousand words they fit its cache."""
 
 
 def log_probabilities(
     output: Callable[[Tensor], Tensor], readout: Float[Tensor, "*rest readout"]
 ) -> Float[Tensor, "*rest words"]:
-    """Does as its plain twin `model.readout:log_probabilities`: on a CPU without a tensor of all logits
-    beside the result."""
+    """Computes the same as its plain twin `model.readout:log_probabilities`, on a CPU without a second tensor
+    of all logits."""
     rows = readout.flatten(0, -2)
     if len(rows) <= ROWS_AT_ONCE or rows.device.type != "cpu" or torch.is_grad_enabled():
         return as_written(model.log_probabilities)(output, readout)
@@ -64,8 +64,8 @@ class _Maxout(torch.autograd.Function):
 def rows_of(
     matrix: Float[Tensor, "rows ..."], chosen: Int[Tensor, " chosen"], sparse: bool
 ) -> Float[Tensor, "chosen ..."]:
-    """Does as its plain twin `model.readout:rows_of`: a sparse gradient holds these rows, another one zeros
-    in all others."""
+    """Computes the same as its plain twin `model.readout:rows_of`. A sparse gradient holds only these
+    rows."""
     if sparse:
         rows: Tensor = _SparseRows.apply(matrix, chosen)  # type: ignore[no-untyped-call]
         return rows
@@ -73,7 +73,8 @@ def rows_of(
 
 
 class _SparseRows(torch.autograd.Function):
-    """Unlike `F.embedding(sparse=True)` it takes a vector too: a bias has rows of one number."""
+    """Selects rows, with a sparse gradient. Unlike `F.embedding(sparse=True)` it accepts a vector, such as a
+    bias."""
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, chosen: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The largest sums of each row by blocks, equal ones in the order of their indices."""
+"""The largest sums of each row, found by blocks; equal sums are in the order of their indices."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rnnsearch.system.twins import as_written
 from rnnsearch.translation import beam
 
 BLOCK = 256
-"""Scores of which only the highest is compared at first."""
+"""Size of a block of scores, of which only the highest is compared at first."""
 
 
 def best_sums(
     before: Float[Tensor, "batch hypotheses"], after: Float[Tensor, "batch hypotheses words"], count: int
 ) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:
-    """Does as its plain twin `translation.beam:best_sums`: most of the sums need not be formed.
+    """Computes the same as its plain twin `translation.beam:best_sums`, but without forming most of the sums.
 
-    torch.topk leaves open which of several equal scores it returns; one more than asked for shows whether
-    that matters. On a GPU to ask is to wait, and the plain form is used.
+    torch.topk does not specify which of several equal scores it returns; one score more than needed shows
+    whether that matters. On a GPU this check would wait for the device, so the plain twin is used.
     """
     if after.device.type != "cpu":
         return as_written(beam.best_sums)(before, after, count)
@@ -42,19 +42,19 @@ def _sums(
     after: Float[Tensor, "batch hypotheses words"],
     indices: Int[Tensor, "batch some"],
 ) -> Float[Tensor, "batch some"]:
-    """Returns the sums at these places among all sums of the row."""
+    """Returns the sums at these indices of the flattened sums."""
     return before.gather(1, indices // after.shape[2]) + after.flatten(1).gather(1, indices)
 
 
 def _highest_sums(
     before: Float[Tensor, "batch hypotheses"], after: Float[Tensor, "batch hypotheses words"], count: int
 ) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:
-    """Returns torch.topk of all sums of each row: they lie in the blocks with the highest maxima."""
+    """Returns torch.topk of all sums of each row. They are in the blocks with the highest maxima."""
     hypotheses, words = after.shape[1:]
     blocks = words // BLOCK
     if hypotheses * blocks <= count:
         return (before.unsqueeze(2) + after).flatten(1).topk(count, dim=1)
-    # Rounding keeps the order: the maximum's sum is the maximum of the sums.
+    # Rounding is monotone: the sum of the maximum is the maximum of the sums.
     maxima = before.unsqueeze(2) + _blocks(after).amax(3)  # (batch, hypotheses, blocks)
     chosen = maxima.flatten(1).topk(count, dim=1).indices
     inside, left = _places(chosen, blocks, hypotheses, words)
@@ -66,9 +66,9 @@ def _highest_sums(
 def _at_least(
     before: Float[Tensor, " hypotheses"], after: Float[Tensor, "hypotheses words"], cut: Float[Tensor, 1]
 ) -> tuple[Int[Tensor, " enough"], Float[Tensor, " enough"]]:
-    """Returns (places, sums) of the sums that are not below the cut, in the order of their places.
+    """Returns (indices, sums) of the sums that are not below the cut, in the order of their indices.
 
-    NaN counts as above, as in topk. Most blocks are below the cut whole.
+    NaN counts as above, as in topk. Most blocks are skipped: their maxima are below the cut.
     """
     hypotheses, words = after.shape
     blocks = words // BLOCK
@@ -82,7 +82,7 @@ def _at_least(
 
 
 def _blocks(after: Real[Tensor, "*rest words"]) -> Real[Tensor, "*rest blocks block"]:
-    """Splits the words into blocks, and leaves out what fills none."""
+    """Splits the words into whole blocks; leaves out the rest."""
     blocks = after.shape[-1] // BLOCK
     whole: Tensor = after[..., : blocks * BLOCK].unflatten(-1, (blocks, BLOCK))
     return whole
@@ -91,7 +91,7 @@ def _blocks(after: Real[Tensor, "*rest words"]) -> Real[Tensor, "*rest blocks bl
 def _places(
     chosen: Int[Tensor, "*rest chosen"], blocks: int, hypotheses: int, words: int
 ) -> tuple[Int[Tensor, "*rest chosen block"], Int[Tensor, " left"]]:
-    """Returns the places, among all sums of a row, of those of the chosen blocks, and of those in no whole
+    """Returns the indices, among all sums of a row, of the sums in the chosen blocks and of those in no whole
     block."""
     inside = chosen // max(1, blocks) * words + chosen % max(1, blocks) * BLOCK
     left = torch.arange(hypotheses).unsqueeze(1) * words + torch.arange(blocks * BLOCK, words)

@@ -1,1 +1,1 @@
-"""The network: integers and tensors in, log-probabilities and alignments out. It knows nothing of words."""
+"""The network: from token ids to log-probabilities and alignments. It does not depend on text."""

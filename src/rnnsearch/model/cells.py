@@ -1,7 +1,7 @@
 """The activation f of a recurrent network (Sec. 3.1; A.1.1): (input, state, context) → state.
 
-A cell's state is one tensor (..., state_size). What depends on the input word alone leaves the time loop:
-`project` maps the words of a whole sentence at once, and the cell takes one projected word per step.
+A cell's state is one tensor (..., state_size). Computation that depends on the input word alone is outside
+the time loop: `project` maps the words of a whole sentence at once, and each step takes one projected word.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rnnsearch.model.layers import Linear, tanh
 
 
 class Cell(nn.Module):
-    """The interface of a cell. context_size 0: no context, as in the encoder (footnote 8)."""
+    """The interface of a cell. context_size: 0 for no context, as in the encoder (footnote 8)."""
 
     input_size: int
     hidden_size: int
@@ -27,7 +27,7 @@ class Cell(nn.Module):
         self.input_size, self.hidden_size, self.context_size = input_size, hidden_size, context_size
 
     def project(self, inputs: Float[Tensor, "*rest input"]) -> Float[Tensor, "*rest projected"]:
-        """Returns the part of the pre-activations that the input word alone decides, its bias included."""
+        """Returns the part of the pre-activations that depends on the input word alone, with the bias."""
         raise NotImplementedError
 
     def forward(
@@ -37,8 +37,8 @@ class Cell(nn.Module):
         context: Float[Tensor, "*rest context"] | None = None,
         keep: Float[Tensor, "*#rest hidden"] | None = None,
     ) -> Float[Tensor, "*rest state"]:
-        """Computes one step. keep: a dropout mask of the previous state as the recurrent matrices see it, the
-        same for a whole sequence."""
+        """Computes one step. keep: dropout mask of the previous state in the recurrent products, the same for
+        a whole sequence."""
         raise NotImplementedError
 
     def begin(self, hidden: Float[Tensor, "*rest hidden"]) -> Float[Tensor, "*rest state"]:
@@ -46,12 +46,12 @@ class Cell(nn.Module):
         return hidden
 
     def hidden(self, state: Float[Tensor, "*rest state"]) -> Float[Tensor, "*rest hidden"]:
-        """Returns the part of the state that the rest of the network sees."""
+        """Returns the part of the state that the rest of the network reads."""
         return state
 
 
 class GatedCell(Cell):
-    """The gated hidden unit (A.1.1, A.2.2). z weighs the candidate, and the reset acts before U."""
+    """The gated hidden unit (A.1.1, A.2.2). z weighs the candidate, and the reset gate acts before U."""
 
     def __init__(self, input_size: int, hidden_size: int, context_size: int = 0) -> None:
         super().__init__(input_size, hidden_size, context_size)

@@ -1,8 +1,8 @@
-"""The decoder: one step, from s_{i−1} and y_{i−1} to what p(y_i) is read from (Sec. 3.1; A.2.2).
+"""The decoder: one step, from s_{i−1} and y_{i−1} to the state and context for p(y_i) (Sec. 3.1; A.2.2).
 
-Training and search call the same `step`: teacher forcing loops over it, the beam asks it once per word.
-Hypotheses of one sentence share its annotations: states are (batch, hypotheses, …), annotations (batch,
-source, …); training has one hypothesis per sentence.
+Training and search call the same `step`: teacher forcing in a loop, beam search once per word. Hypotheses of
+one sentence share its annotations: states are (batch, hypotheses, …), annotations (batch, source, …);
+training has one hypothesis per sentence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rnnsearch.system.twins import plain
 
 @dataclass(frozen=True)
 class Source:
-    """The sentences of a batch as every step reads them."""
+    """The encoded sentences of a batch, which every step reads."""
 
     annotations: Float[Tensor, "batch source annotation"]
     keys: Float[Tensor, "batch source key"]
@@ -33,7 +33,7 @@ class Source:
     """The decoder's recurrent dropout mask."""
 
     def select(self, sentences: Int[Tensor, " kept"]) -> Source:
-        """Returns the rows of the sentences that stay in the search."""
+        """Returns the rows of the given sentences."""
         return Source(self.annotations[sentences], self.keys[sentences], self.mask[sentences])
 
     @plain
@@ -51,15 +51,15 @@ class DecoderState:
     cell: Float[Tensor, "batch hypotheses state"]
     context: Float[Tensor, "batch hypotheses annotation"]
     weights: Float[Tensor, "batch hypotheses source"]
-    """α_i of the alignment model, also where the context was made of a known alignment instead; zeros while
-    no context has been made."""
+    """α_i of the alignment model, even if the context is that of a known alignment; zeros before the first
+    context."""
     memory: Float[Tensor, "batch hypotheses *memory"] | None
-    """The alignment model's own."""
+    """Memory of the alignment model."""
 
     def select(
         self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]
     ) -> DecoderState:
-        """Returns the rows that go on: `hypotheses` of each of the `sentences` (None: of all)."""
+        """Returns the rows of the given `hypotheses` in each of the given `sentences` (None: in all)."""
         rows = torch.arange(hypotheses.shape[0], device=hypotheses.device) if sentences is None else sentences
         chosen = (rows.unsqueeze(1), hypotheses)
         memory = None if self.memory is None else self.memory[chosen]
@@ -67,19 +67,18 @@ class DecoderState:
 
 
 Word = Float[Tensor, "batch hypotheses projected"] | None
-"""E y_{i−1} as the cell's `project` maps it; None at the first step: there is no y_0, and no embedding for
-it."""
+"""E y_{i−1}, projected by the cell's `project`; None at the first step, because there is no y_0."""
 
 Known = Float[Tensor, "batch hypotheses source"] | None
-"""The known alignment of the word whose context a step makes, in teacher forcing: a row of zeros leaves the
-model its own α."""
+"""In teacher forcing, the known alignment of the word whose context a step computes. For a row of zeros, the
+model's own α is used."""
 
 Step = tuple[DecoderState, DecoderState]
-"""(what p(y_i) is read from, the state for the next step)."""
+"""(the state that p(y_i) is read from, the state for the next step)."""
 
 
 class Decoder(nn.Module):
-    """cell: f of the decoder. alignment: a. wiring: the decoder variant, a key of WIRINGS."""
+    """The decoder. cell: f. alignment: a. wiring: the decoder variant, a key of WIRINGS."""
 
     def __init__(self, cell: Cell, alignment: Alignment, summary_size: int, wiring: str) -> None:
         super().__init__()
@@ -93,7 +92,8 @@ class Decoder(nn.Module):
         mask: Bool[Tensor, "batch source"],
         dropout: float = 0.0,
     ) -> tuple[Source, DecoderState]:
-        """Returns s_0 = tanh(W_s ←h_1 + b) (A.2.2), c_0 = 0, and the keys U_a h_j of every sentence."""
+        """Returns the encoded sentences with the alignment model's keys, and the first state: s_0 = tanh(W_s
+        ←h_1 + b) (A.2.2), c_0 = 0."""
         hidden = tanh(self.W_s(encoded.summary)).unsqueeze(1)  # (batch, 1, n)
         keys = self.alignment.keys(encoded.annotations)
         source = Source(encoded.annotations, keys, mask.unsqueeze(1), recurrent_dropout(hidden, dropout))
@@ -107,8 +107,8 @@ class Decoder(nn.Module):
 
     @property
     def first_attended(self) -> int:
-        """Returns 0 if the context of step i is read by p(y_i), 1 if by p(y_{i+1}): p(y_1) then reads none,
-        and its row is 0."""
+        """Returns the index of the first word that has a context: 0 if p(y_i) reads the context of step i, 1
+        if p(y_{i+1}) does. In the latter case α of y_1 is 0."""
         return int(self.wiring == "appendix")
 
     @plain
@@ -119,12 +119,13 @@ class Decoder(nn.Module):
         source: Source,
         known: Float[Tensor, "batch target source"] | None,
     ) -> DecoderState:
-        """Walks along the words of a target and returns what p(y_i) is read from, one row for each i.
+        """Runs the decoder over the words of a target. Returns the states that p(y_i) is read from, one row
+        for each i.
 
         previous: E y_{i−1}, zeros for y_0. known: row i is the known alignment of y_i.
         """
         positions = previous.shape[1]
-        words = self.cell.project(previous[:, 1:]).split(1, 1)  # no state in it, so outside the loop
+        words = self.cell.project(previous[:, 1:]).split(1, 1)  # needs no state, so outside the loop
         rows = [None] * positions if known is None else [*known.split(1, 1), None][self.first_attended :]
         state, seen = start, []
         for i in range(positions):
@@ -139,8 +140,8 @@ class Decoder(nn.Module):
         return WIRINGS[self.wiring](self, word, state, source, known)
 
     def attend(self, state: DecoderState, source: Source, known: Known) -> DecoderState:
-        """Returns α_i and c_i, the query being the state as it stands (Eq. 5, Eq. 6); c_i is that of the
-        known alignment where there is one."""
+        """Computes α_i and c_i with the present state as the query (Eq. 5, Eq. 6). c_i is that of the known
+        alignment if there is one."""
         query, keys = self.cell.hidden(state.cell), source.keys
         energies, memory = self.alignment.energies(query, keys, state.memory)
         weights = torch.softmax(energies.masked_fill(~source.mask, -torch.inf), -1)  # Eq. 6
@@ -149,7 +150,7 @@ class Decoder(nn.Module):
         return DecoderState(state.cell, source.context(read), weights, memory)
 
     def advance(self, word: Word, state: DecoderState, source: Source) -> DecoderState:
-        """Computes f(s, y, c): the cell's new state from the word and the context as they stand."""
+        """Computes f(s, y, c): the cell's new state from the word and the present context."""
         if word is None:
             word = self.cell.project(state.cell.new_zeros(*state.cell.shape[:2], self.cell.input_size))
         cell = self.cell(word, state.cell, state.context, source.keep)
@@ -167,10 +168,10 @@ def eq4(decoder: Decoder, word: Word, state: DecoderState, source: Source, known
 
 
 def appendix(decoder: Decoder, word: Word, state: DecoderState, source: Source, known: Known) -> Step:
-    """Computes c_i and s_i as `eq4`, after p(y_i) is read from s_{i−1}, y_{i−1}, c_{i−1}.
+    """Computes c_i and s_i as `eq4` does, but p(y_i) is read from s_{i−1}, y_{i−1}, c_{i−1}.
 
-    That is A.2.2 read literally, with c_0 = 0. The alignment of y_i is therefore α_{i−1}, the weights of the
-    context that it was read from; y_1 has none, and a row of zeros.
+    This is A.2.2 taken literally, with c_0 = 0. The alignment of y_i is therefore α_{i−1}, that of its
+    context; y_1 has none, so its row is 0.
     """
     seen = state
     state = decoder.attend(state, source, known)
@@ -179,7 +180,7 @@ def appendix(decoder: Decoder, word: Word, state: DecoderState, source: Source, 
 
 
 def released(decoder: Decoder, word: Word, state: DecoderState, source: Source, known: Known) -> Step:
-    """Computes s_{i−1} = f(s_{i−2}, y_{i−1}, c_{i−1}) and c_i from s_{i−1}.
+    """Computes s_{i−1} = f(s_{i−2}, y_{i−1}, c_{i−1}), and then c_i from s_{i−1}.
 
     p(y_i) is read from s_{i−1}, y_{i−1}, c_i, as in the authors' implementation.
     """

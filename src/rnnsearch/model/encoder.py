@@ -17,8 +17,8 @@ from rnnsearch.system.twins import plain
 
 
 class Encoded(NamedTuple):
-    """annotations: h_j, one per source position, the end of sentence included. summary: what s_0 is made
-    of."""
+    """The encoder's output. annotations: h_j, one per source position, the end of sentence included. summary:
+    the vector from which s_0 is computed."""
 
     annotations: Float[Tensor, "batch source annotation"]
     summary: Float[Tensor, "batch summary"]
@@ -39,14 +39,13 @@ class Encoder(nn.Module):
         mask: Bool[Tensor, "batch source"],
         dropout: float = 0.0,
     ) -> Encoded:
-        """Encodes the words. mask: True on real positions. dropout: of the states inside the recurrence, one
-        mask for the whole sentence."""
+        """Encodes the words. mask: True on real positions. dropout: probability for recurrent states, with
+        one mask per sentence."""
         raise NotImplementedError
 
 
 class BidirectionalEncoder(Encoder):
-    """h_j = [→h_j; ←h_j] (Eq. 7); the two directions share the embeddings and nothing else. The summary is
-    ←h_1."""
+    """h_j = [→h_j; ←h_j] (Eq. 7). The two directions share only the embeddings. The summary is ←h_1."""
 
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
         super().__init__(embedding_size, encoder_size, cell)
@@ -66,8 +65,8 @@ class BidirectionalEncoder(Encoder):
 
 
 class ForwardEncoder(Encoder):
-    """h_j = →h_j: the encoder of RNNencdec. The summary is →h_Tx, which is also every context of the `fixed`
-    alignment."""
+    """h_j = →h_j: the encoder of RNNencdec. The summary is →h_Tx, as are all contexts of the alignment
+    `fixed`."""
 
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
         super().__init__(embedding_size, encoder_size, cell)
@@ -85,7 +84,7 @@ class ForwardEncoder(Encoder):
 
 
 class EmbeddingEncoder(Encoder):
-    """No hidden units: h_j = E x_j (the proposal, part 4). The summary is the mean of the real
+    """h_j = E x_j, without hidden units (the proposal, part 4). The summary is the mean of the real
     annotations."""
 
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
@@ -103,8 +102,8 @@ class EmbeddingEncoder(Encoder):
 
 
 class PositionedEmbeddingEncoder(EmbeddingEncoder):
-    """h_j = E x_j + λ p_j with the sinusoids p_j of Vaswani et al. 2017; λ is learned, and begins at an
-    embedding's standard deviation."""
+    """h_j = E x_j + λ p_j with the sinusoids p_j of Vaswani et al. 2017; λ is learned, and initialised with
+    an embedding's standard deviation."""
 
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
         super().__init__(embedding_size, encoder_size, cell)
@@ -138,8 +137,8 @@ def read(
     dropout: float = 0.0,
     reverse: bool = False,
 ) -> Float[Tensor, "batch source hidden"]:
-    """Runs a cell over a sentence, from the zero state, left to right or right to left; the state passes
-    unchanged over padding."""
+    """Runs a cell over a sentence, from a zero state, left to right or in reverse. Padding leaves the state
+    unchanged."""
     words = cell.project(embedded).unbind(1)
     batch, positions, _ = embedded.shape
     state = embedded.new_zeros(batch, cell.state_size)

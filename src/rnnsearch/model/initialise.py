@@ -1,5 +1,5 @@
-"""Initial weights: as appendix B.1 says, or with the variances of Glorot & Bengio 2010, from which small
-networks learn sooner."""
+"""Initial weights: those of appendix B.1, or of Glorot & Bengio 2010, with which small networks learn
+faster."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _initialising: ContextVar[bool] = ContextVar("initialising", default=True)
 
 @contextmanager
 def skip_initialisation() -> Iterator[None]:
-    """Lets parameters made meanwhile hold anything: for those that are read from a file next. At the paper's
-    size drawing them takes seconds."""
+    """Leaves parameters created meanwhile uninitialised, for loading from a file. At the paper's size
+    initialising takes seconds."""
     token = _initialising.set(False)
     try:
         yield
@@ -40,8 +40,8 @@ def zeros(parameter: Tensor) -> None:
 
 
 def gaussian(deviation: float) -> Initialiser:
-    """Returns what draws from N(0, deviation²): 0.001 for W_a and U_a, 0.01 for every other matrix that is
-    not recurrent."""
+    """Returns an initialiser of N(0, deviation²). deviation: 0.001 for W_a and U_a, 0.01 for other matrices
+    that are not recurrent."""
     return partial(_gaussian, deviation=deviation)
 
 
@@ -51,8 +51,7 @@ def _gaussian(parameter: Tensor, deviation: float) -> None:
 
 
 def orthogonal(parameter: Tensor) -> None:
-    """Draws recurrent matrices: every square block of (blocks · n, n) is a random orthogonal matrix of its
-    own."""
+    """Initialises a recurrent matrix, (blocks · n, n): every square block is a random orthogonal matrix."""
     if not initialising():
         return
     size = parameter.shape[1]

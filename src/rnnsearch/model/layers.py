@@ -1,12 +1,11 @@
-"""Layers and functions of single numbers, as the equations use them; and what the steps of a sequence may
-share.
+"""Layers and elementwise functions, as in the equations, and a cache for the steps of a sequence.
 
 cache = linear_cache(torch.bfloat16)
-with cache():                      # opened by whoever drives the steps
+with cache():                      # opened by the loop over the steps
     for i in range(steps):
         state = step(state)        # calls `Linear` modules like any other
 
-In plain torch they share nothing: `rnnsearch.kernels` makes something of the cache.
+In plain torch the cache does nothing; `rnnsearch.kernels` implements it.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 def where_real(
     real: Bool[Tensor, " batch"], new: Float[Tensor, "batch state"], old: Float[Tensor, "batch state"]
 ) -> Float[Tensor, "batch state"]:
-    """Returns the new state of the sentences that have a word at this position, the old one of the others."""
+    """Returns the new state for sentences with a word at this position, the old one for padding."""
     return torch.where(real.unsqueeze(-1), new, old)
 
 
@@ -62,20 +61,21 @@ def linear(module: HasWeight, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*r
 
 @plain
 def linear_of_rows(module: HasWeight, rows: Int[Tensor, " chosen"]) -> Product:
-    """Returns the layer (..., in) → (..., chosen) of some rows of W and b."""
+    """Returns the layer with some rows of W and b: (..., in) → (..., chosen)."""
     weight, bias = module.weight[rows], None if module.bias is None else module.bias[rows]
     return lambda x: F.linear(x, weight, bias)
 
 
 @plain
 def linear_cache(dtype: torch.dtype = torch.float32) -> Cache:
-    """Returns what to open around the steps of a sequence. dtype: wanted for float32 layers."""
+    """Returns a function whose context is entered around the steps of a sequence. dtype: of the products of
+    float32 layers."""
     return nullcontext
 
 
 @plain
 def once(tensor: Tensor, make: Callable[[], T]) -> T:
-    """Returns what `make` makes of a tensor that stays the same for all steps."""
+    """Returns `make()`, a value that depends only on `tensor`, which stays the same for all steps."""
     return make()
 
 
@@ -98,7 +98,7 @@ def has_int8(device: torch.device) -> bool:
 
 
 class Linear(nn.Module):
-    """y = W x (+ b) on the last dimension. init: of W, N(0, 0.01²) by default; b is 0 at first."""
+    """y = W x (+ b) on the last dimension. init: initialises W, default N(0, 0.01²). b begins at 0."""
 
     weight: nn.Parameter
     bias: nn.Parameter | None
@@ -128,8 +128,8 @@ class WordEmbedding(nn.Module):
         self.weight = nn.Parameter(torch.empty(words, embedding_size))
         self.bias = nn.Parameter(torch.empty(embedding_size))
         self.sparse_gradient = False
-        """Whether E's gradient holds only the rows of the batch's words, for optimisers that know what to do
-        with that."""
+        """Whether the gradient of E is sparse, with the rows of the batch's words, for optimisers that
+        support this."""
         gaussian(0.01)(self.weight)
         zeros(self.bias)
 

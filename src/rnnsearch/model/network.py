@@ -1,4 +1,4 @@
-"""RNNsearch and RNNencdec: the parts wired together (appendix A)."""
+"""RNNsearch and RNNencdec: the whole network (appendix A)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from rnnsearch.model.resolve import resolve
 
 
 class Direction(NamedTuple):
-    """The parts that one reading order of the target has for itself. backward: y_{Ty−1} … y_1 and then the
-    end of sentence, not y_1 … y_Ty."""
+    """The parts for one reading order of the target. backward: whether the order is y_{Ty−1} … y_1 and then
+    the end of sentence, not y_1 … y_Ty."""
 
     decoder: Decoder
     readout: Readout
@@ -33,15 +33,13 @@ class Direction(NamedTuple):
 
 
 class TeacherForced(NamedTuple):
-    """features: what W_o multiplies, for every target position. Row i belongs to y_i whatever the direction
-    that the decoder reads in.
+    """Results of teacher forcing; row i belongs to y_i in any reading order. features: the input of W_o.
 
-    weights: row i is the α (Eq. 6) of the context that p(y_i) was read from, whichever step of the decoder
-    variant made it.
-    attended: False where it was read from none (the first word read, in the variant `appendix`); its row is
-    then 0, no alignment.
-    hidden, previous: the state and E y_{i−1} (0 for the first word read) that `features` were read from,
-    beside the context.
+    weights: row i is the α (Eq. 6) of the context that p(y_i) was read from.
+    attended: False if p(y_i) was read from no context (the first word in the variant `appendix`); row i of
+    weights is then 0.
+    hidden, previous: the state and E y_{i−1} (0 for the first word) from which `features` were computed, with
+    the context.
     """
 
     features: Float[Tensor, "batch target feature"]
@@ -52,12 +50,11 @@ class TeacherForced(NamedTuple):
 
 
 class TranslationNetwork(nn.Module):
-    """p(y | x) of RNNsearch, or of a relative that `settings` names. source_words, target_words: K_x, K_y.
+    """p(y | x) of RNNsearch, or of another model in `settings`. source_words, target_words: K_x, K_y.
 
-    `directions` are its decoders: one, or one from each end of the target over the same annotations, which
-    share its embeddings too.
-    product_dtype: of the matrix products in training; bfloat16 halves their cost where the CPU has it, and
-    parameters, states, softmax and gradients stay float32.
+    `directions` are its decoders: one, or two, which read the target from either end and share annotations
+    and embeddings. product_dtype: dtype of matrix products in training. bfloat16 halves their cost on a CPU
+    that supports it; parameters, states, softmax and gradients stay float32.
     """
 
     def __init__(
@@ -102,8 +99,8 @@ class TranslationNetwork(nn.Module):
 
     @property
     def directions(self) -> list[Direction]:
-        """Returns the decoder that `model.decoder` names; of a bidirectional one the left-to-right half, then
-        the other."""
+        """Returns the decoders that `model.decoder` names; if there are two, the left-to-right one is the
+        first."""
         first = Direction(self.decoder, self.readout, self.output, self.reading == "backward")
         if self.reading != "bidirectional":
             return [first]
@@ -115,8 +112,7 @@ class TranslationNetwork(nn.Module):
         lengths: Int[Tensor, " batch"],
         dropout: Dropout | None = None,
     ) -> list[tuple[Source, DecoderState]]:
-        """Returns each direction's source and s_0 for a batch of sentences; the annotations are computed
-        once.
+        """Returns (encoded sentences, first state) for each direction; the annotations are computed once.
 
         lengths: real positions of each sentence, the end of sentence included.
         """
@@ -135,7 +131,7 @@ class TranslationNetwork(nn.Module):
         lengths: Int[Tensor, " batch"],
         dropout: Dropout | None = None,
     ) -> tuple[Source, DecoderState]:
-        """Does as `begin`, for the first direction."""
+        """Does the same as `begin` for the first direction."""
         return self.begin(source, lengths, dropout)[0]
 
     def teacher_forced(
@@ -147,13 +143,13 @@ class TranslationNetwork(nn.Module):
         known: Float[Tensor, "batch target source"] | None = None,
         target_lengths: Int[Tensor, " batch"] | None = None,
     ) -> list[TeacherForced]:
-        """Reads the source, then walks every decoder along the given target words (teacher forcing).
+        """Encodes the source, and runs every decoder over the given target words (teacher forcing).
 
-        target: y_1 … y_Ty, the end of sentence last; step i sees y_{i−1}. Positions after a sentence's own
-        length are computed too: whoever sums over them masks them.
-        known: row i replaces α in the context that p(y_i) is read from, unless it is zero; `weights` are the
-        model's own all the same.
-        target_lengths: the end of sentence included; a decoder that reads from there must be told.
+        target: y_1 … y_Ty, the end of sentence last; step i sees y_{i−1}. Positions after a sentence's end
+        are computed, too; the caller must mask them.
+        known: row i replaces α in the context for p(y_i), unless it is zero; the returned `weights` are
+        always the model's own.
+        target_lengths: with the end of sentence; needed by a decoder that reads from right to left.
         """
         dropout = dropout or Dropout()
         with linear_cache(self.product_dtype)():
@@ -188,10 +184,10 @@ class TranslationNetwork(nn.Module):
         dropout: Dropout,
         known: Float[Tensor, "batch target source"] | None,
     ) -> TeacherForced:
-        """Walks one decoder along the target words as it reads them."""
+        """Runs one decoder over the target words, in its reading order."""
         decoder = direction.decoder
         embedded = dropped(self.target_embedding(target[:, :-1]), dropout.embedding)  # E y_1 … E y_{Ty−1}
-        no_word = embedded.new_zeros(embedded.shape[0], 1, embedded.shape[2])  # at i = 1 the y_0 term is zero
+        no_word = embedded.new_zeros(embedded.shape[0], 1, embedded.shape[2])  # there is no y_0
         previous = torch.cat((no_word, embedded), 1)  # (batch, target, m)
         seen = decoder.follow(previous, state, encoded, known)
         hidden = decoder.cell.hidden(seen.cell)  # (batch, target, n)
@@ -211,13 +207,13 @@ class TranslationNetwork(nn.Module):
         direction: int = 0,
         known: Known = None,
     ) -> tuple[Float[Tensor, "batch hypotheses words"], DecoderState, DecoderState]:
-        """Does one word of search: returns (log p(y_i | y_<i, x), the state it was read from, the state for
-        the next step).
+        """Does one step of search. Returns (log p(y_i | y_<i, x), the state from which it was read, the next
+        state).
 
-        previous: y_{i−1} of every hypothesis; None at the first step. output: `output.of_words(…)`, where p
-        shall be over those words only.
-        direction: which of `directions`; y_<i are the words that it has read, which stand after y_i if it
-        reads backward. known: weights that make the context in place of α.
+        previous: y_{i−1} of every hypothesis; None at the first step. output: `output.of_words(…)`, for p
+        over those words only.
+        direction: index in `directions`; y_<i are the words that it has read, which are to the right of y_i
+        if it reads backward. known: weights that replace α in the context.
         """
         decoder, readout, whole_output, _ = self.directions[direction]
         embedded = None if previous is None else self.target_embedding(previous)
@@ -228,7 +224,7 @@ class TranslationNetwork(nn.Module):
 
 
 def initialise_glorot(network: TranslationNetwork) -> None:
-    """Draws every matrix that is not recurrent anew, v_a included: layers from U(±√(6/(in + out))),
+    """Initialises every matrix that is not recurrent, v_a included: layers from U(±√(6/(in + out))),
     embeddings from N(0, 1/m)."""
     for module in network.modules():
         if isinstance(module, OutputLayer) or (isinstance(module, Linear) and module.init is not orthogonal):
@@ -236,20 +232,20 @@ def initialise_glorot(network: TranslationNetwork) -> None:
     for embedding in (
         network.source_embedding,
         network.target_embedding,
-    ):  # after the output layer, which may share one
+    ):  # after the output layer, which may share an embedding
         nn.init.normal_(embedding.weight, 0.0, embedding.weight.shape[1] ** -0.5)
     if isinstance(network.encoder, PositionedEmbeddingEncoder):
         nn.init.constant_(network.encoder.scale, network.encoder.annotation_size**-0.5)
 
 
 def source_mask(lengths: Int[Tensor, " batch"], positions: int) -> Bool[Tensor, "batch positions"]:
-    """Returns True on the real positions of each sentence."""
+    """Returns a mask: True on the real positions of each sentence."""
     return torch.arange(positions, device=lengths.device) < lengths.unsqueeze(1)
 
 
 def right_to_left(lengths: Int[Tensor, " batch"], positions: int) -> Int[Tensor, "batch positions"]:
-    """Returns the position that comes at each place when the words are read from their end; the end of
-    sentence and padding stay in place.
+    """Returns the permutation that reverses the words of each sentence; the end of sentence and padding keep
+    their places.
 
     It is its own inverse.
     """
@@ -260,6 +256,6 @@ def right_to_left(lengths: Int[Tensor, " batch"], positions: int) -> Int[Tensor,
 def reordered(
     rows: Float[Tensor, "batch target width"], order: Int[Tensor, "batch target"]
 ) -> Float[Tensor, "batch target width"]:
-    """Returns each sentence's rows in this order."""
+    """Returns the rows of each sentence in its given order."""
     sentence = torch.arange(len(rows), device=rows.device).unsqueeze(1)
     return rows.flatten(0, 1).index_select(0, (sentence * rows.shape[1] + order).flatten()).view(rows.shape)

@@ -1,5 +1,5 @@
-"""From state, previous word and context to the distribution over words (Eq. 4; A.2.2): a deep output with one
-hidden layer."""
+"""The deep output, with one hidden layer: from state, previous word and context to the distribution over
+words (Eq. 4; A.2.2)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from rnnsearch.system.twins import plain
 
 
 class Readout(nn.Module):
-    """t_i, the hidden layer of the output. Its layers do not depend on later states: training calls it once
-    for all steps."""
+    """The hidden layer t_i of the output. It is outside the recurrence, so training computes it once for all
+    steps."""
 
     layer_size: int
     """Units of t̃ for each unit of t."""
@@ -37,8 +37,8 @@ class Readout(nn.Module):
         previous: Float[Tensor, "batch rows embedding"] | None,
         context: Float[Tensor, "batch rows context"],
     ) -> Float[Tensor, "batch rows readout"]:
-        """Computes t_i. rows: target positions in training, hypotheses in search. previous: E y_{i−1}, None
-        where there is no y_0."""
+        """Computes t_i. rows: target positions in training, hypotheses in search. previous: E y_{i−1}; None
+        at the first step."""
         layer = self.U_o(hidden) + self.C_o(context)
         return self.activation(layer if previous is None else layer + self.V_o(previous))
 
@@ -69,10 +69,8 @@ READOUTS: dict[str, type[Readout]] = {"maxout": MaxoutReadout, "tanh": TanhReado
 
 
 class OutputLayer(nn.Module):
-    """p(y_i) ∝ exp(y_iᵀ W_o t_i) (A.2.2): W_o is (K, l); factored, as released, it is (K, m) after a map l →
-    m.
-
-    `tied` is the target embedding matrix (K, m), if W_o shall be that one.
+    """p(y_i) ∝ exp(y_iᵀ W_o t_i) (A.2.2): W_o is (K, l); factored, as in the released implementation, it is
+    (K, m) after a layer l → m. tied: the target embedding matrix (K, m), to be used as W_o.
     """
 
     def __init__(
@@ -87,30 +85,31 @@ class OutputLayer(nn.Module):
         )
         self.bias = nn.Parameter(torch.empty(words))
         self.sparse_gradient = False
-        """Whether the gradients of W_o and b hold only the rows that `parameters_of_words` has given."""
+        """Whether the gradients of W_o and b are sparse, with the rows that `parameters_of_words`
+        returned."""
         if tied is None:
             gaussian(0.01)(self.weight)
         zeros(self.bias)
 
     def features(self, readout: Float[Tensor, "*rest readout"]) -> Float[Tensor, "*rest feature"]:
-        """Returns what W_o multiplies: t_i itself, or its l → m factor."""
+        """Returns the input of W_o: t_i itself, or the output of the layer l → m."""
         return readout if self.factor is None else self.factor(readout)
 
     def forward(self, readout: Float[Tensor, "*rest readout"]) -> Float[Tensor, "*rest words"]:
-        """Returns the logits, all K of them: for search and for tests. Training's loss takes `features` and
-        never holds all logits at once."""
+        """Returns all K logits, for search and tests. The training loss takes `features`, and never holds all
+        logits at once."""
         return linear(self, self.features(readout))
 
     def of_words(self, ids: Int[Tensor, " shortlist"]) -> Callable[[Tensor], Tensor]:
-        """Returns the layer for some words only: (*rest, readout) → (*rest, shortlist). Their rows of W_o are
-        selected here, once."""
+        """Returns the layer for some words only: (*rest, readout) → (*rest, shortlist). It selects their rows
+        of W_o once."""
         rows = linear_of_rows(self, ids)
         return lambda readout: rows(self.features(readout))
 
     def parameters_of_words(
         self, ids: Int[Tensor, " subset"]
     ) -> tuple[Float[Tensor, "subset feature"], Float[Tensor, " subset"]]:
-        """Returns the rows of W_o and b of different words: for a loss over these words only."""
+        """Returns the rows of W_o and b for distinct words, for a loss over these words only."""
         sparse = self.sparse_gradient
         return rows_of(self.weight, ids, sparse), rows_of(self.bias, ids, sparse)
 
@@ -119,7 +118,7 @@ class OutputLayer(nn.Module):
 def rows_of(
     matrix: Float[Tensor, "rows ..."], chosen: Int[Tensor, " chosen"], sparse: bool
 ) -> Float[Tensor, "chosen ..."]:
-    """Returns different rows of a matrix. sparse: the gradient may hold these rows alone."""
+    """Returns distinct rows of a matrix. sparse: whether the gradient may be sparse, with these rows."""
     return matrix[chosen]
 
 

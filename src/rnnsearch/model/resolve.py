@@ -1,4 +1,4 @@
-"""From the name of a part in a recipe to its class: a built-in name, or the user's own
+"""The class of a network's part from its name in a recipe: a built-in name, or the user's own
 `package.module:Class`."""
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ def resolve(
 ) -> type[Part]:
     """Returns the class that `setting` names.
 
-    Code of the user's own is imported only with `trust_code`; it is looked for in the current directory as
-    well. Raises InputError for a name that is neither built in nor importable, and for foreign code without
-    consent.
+    A user's own code is imported only with `trust_code`, also from the current directory. Raises InputError
+    for a name that is neither built in nor importable, and for a user's own code without `trust_code`.
     """
     if name in built_in:
         return built_in[name]
@@ -44,7 +43,7 @@ def resolve(
         part = getattr(importlib.import_module(module_name), class_name)
     except (ImportError, AttributeError) as error:
         raise InputError(f"{setting} = {name!r} cannot be imported: {error}") from error
-    except (Exception, SystemExit) as error:  # it is not our code: anything may happen
+    except (Exception, SystemExit) as error:  # foreign code may raise anything
         raise InputError(
             f"{setting} = {name!r} cannot be imported: it raised {type(error).__name__}: {error}"
         ) from error

@@ -1,1 +1,1 @@
-"""Trained models as folders that are shared: what is in them, how they are written and found."""
+"""Trained models as folders for sharing: writing, finding, downloading, and their cards."""

@@ -1,5 +1,5 @@
-"""The card of a model, kept in its config.toml and shown by its README.md, and the installed models by their
-cards. Neither torch nor any weight is loaded."""
+"""Model cards, which are stored in config.toml and shown in README.md, and the list of installed models. This
+module loads neither torch nor weights."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from rnnsearch.installed import installed_models
 from rnnsearch.system.parsing import read_json, read_toml
 
 EXAMPLES = "log/examples.json"
-"""Sentences of the development text in a run's folder."""
+"""File in a run's folder with sentences of the development text."""
 LONGEST_EXAMPLE = 300
-"""Characters of an example: a longer one is left out."""
+"""Largest number of characters of an example; longer ones are left out."""
 _MARKUP = re.compile(r"([\\`<>\[\]|])")
 
 
 class CardScore(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
-    """One figure: `CardScore(test="newstest2013", metric="BLEU", value=24.1,
+    """One score: `CardScore(test="newstest2013", metric="BLEU", value=24.1,
     signature="nrefs:1|case:mixed|…")`."""
 
     test: str
@@ -38,8 +38,8 @@ class CardScore(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
 class ModelCard(BaseModel, extra="forbid", frozen=True):
     """The description of a model by its makers.
 
-    licence: an SPDX name in lowercase, as the hub spells it. data: corpora it was trained on. limits: uses
-    that it is not fit for. examples: sentences of its development text, which a page offers.
+    licence: an SPDX identifier in lowercase, as on the hub. data: training corpora. limits: uses for which it
+    is unsuitable. examples: source sentences that a page offers.
     """
 
     name: str = Field("", pattern=r"^[\w.-]{0,80}$")
@@ -53,7 +53,7 @@ class ModelCard(BaseModel, extra="forbid", frozen=True):
 
 
 def checked_card(table: dict[str, Any], file: Path | str) -> ModelCard:
-    """Returns the card of a table. Raises InputError, naming `file`, for unknown keys and wrong values."""
+    """Returns the card in a table. Raises InputError, naming `file`, for unknown keys and wrong values."""
     try:
         return ModelCard.model_validate(table)
     except ValidationError as error:
@@ -61,14 +61,14 @@ def checked_card(table: dict[str, Any], file: Path | str) -> ModelCard:
 
 
 def card_of(model: Path) -> ModelCard:
-    """Returns the card of a model's folder. Raises InputError if it has a fault, OSError or ValueError if its
-    config.toml cannot be read."""
+    """Returns the card in a model's folder. Raises InputError if the card is invalid, OSError or ValueError
+    if config.toml cannot be read."""
     file = model / "config.toml"
     return checked_card(read_toml(file).get("run", {}).get("card", {}), file)
 
 
 def examples_of(model: Path) -> list[str]:
-    """Returns sentences that a page may offer: those of its card, or those that its training showed last."""
+    """Returns up to three example sentences: from the model's card, or else from its training log."""
     try:
         found = card_of(model).examples or read_json(model / EXAMPLES)
     except (OSError, ValueError):
@@ -78,8 +78,8 @@ def examples_of(model: Path) -> list[str]:
 
 
 def read_card(path: str | Path) -> ModelCard:
-    """Reads a card from a TOML file, for `save_pretrained`. Raises InputError if it cannot be read or has a
-    fault."""
+    """Reads a card from a TOML file, for `save_pretrained`. Raises InputError if it cannot be read or is
+    invalid."""
     try:
         return checked_card(read_toml(Path(path)), path)
     except OSError as error:
@@ -89,15 +89,14 @@ def read_card(path: str | Path) -> ModelCard:
 
 
 def card_markdown(card: ModelCard, settings: Settings, size: int) -> str:
-    """Returns README.md of a model's folder: the hub's metadata in front, then prose. size: bytes of the
-    weights."""
+    """Returns README.md of a model's folder: the hub's metadata, then prose. size: bytes of the weights."""
     values = {"card": card, "data": settings.data, "model": settings.model, "megabytes": f"{size / 1e6:.1f}"}
     return markdown_of(resources.files("rnnsearch.pretrained") / "card.md.jinja", **values)
 
 
 def markdown_of(template: Traversable, **values: Any) -> str:
-    """Fills in a template of Markdown. Its filter `yaml` quotes what needs it; `line` makes a text one line
-    that is no table, HTML, code or link."""
+    """Fills in a Markdown template. The filter `yaml` quotes a value for YAML; `line` joins the lines of a
+    text and escapes its markup."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
@@ -115,7 +114,7 @@ def markdown_of(template: Traversable, **values: Any) -> str:
 
 @dataclass(frozen=True)
 class ListedModel:
-    """size: bytes of the whole folder. fault: what is wrong with it, or nothing."""
+    """An installed model. size: bytes of its files. fault: an error message, or empty."""
 
     name: str
     folder: Path
@@ -127,13 +126,12 @@ class ListedModel:
 
 
 def listed_models() -> list[ListedModel]:
-    """Returns the installed models by name; one that is damaged is listed with its fault."""
+    """Returns the installed models; a damaged one has its fault."""
     return [_listed(name, folder) for name, folder in installed_models().items()]
 
 
 def opposite_model(data: DataSettings) -> str:
-    """Returns the name of an installed model from the target language of these settings to their source
-    language, or the empty string."""
+    """Returns the name of an installed model for the opposite direction of these settings, or ""."""
     wanted = data.target_language, data.source_language
     names = (one.name for one in listed_models() if (one.source, one.target) == wanted and not one.fault)
     return next(names, "")

@@ -1,5 +1,5 @@
-"""The folder of a model: what a run needs for use, without checkpoints and logs, and a README.md that
-describes it."""
+"""The folder of a model: the files of a run that are needed for use (no checkpoints, no logs), and a
+README.md."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def save_model(
     int8: bool,
     card: ModelCard | None,
 ) -> None:
-    """Writes the folder, whole or not at all. int8: with 8-bit weights, a quarter of the size; it is then
-    searched in int8, too.
+    """Writes the folder, whole or not at all. int8: quantise the weights, to a quarter of the size; searches
+    then use int8, too.
 
-    Raises InputError if the folder is there and is no model that this function made.
+    Raises InputError if the folder exists and this function did not make it.
     """
     card = card or ModelCard()
     if not card.name:
@@ -49,8 +49,7 @@ def save_model(
 
 
 def is_model(folder: Path) -> bool:
-    """Tells whether `save_model` made the folder: a run that was trained has checkpoints, and is never
-    replaced."""
+    """Tells whether `save_model` made the folder. A trained run has checkpoints, and is never replaced."""
     return (
         (folder / "config.toml").is_file()
         and (folder / "README.md").is_file()

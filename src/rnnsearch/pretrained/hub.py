@@ -1,5 +1,5 @@
-"""Models from a hub of Hugging Face's kind, by `huggingface_hub` (the extra `hub`): `owner/name` becomes a
-folder in its cache."""
+"""Models from the Hugging Face Hub or one like it, by `huggingface_hub` (extra `hub`): `owner/name` becomes a
+folder in the cache."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from rnnsearch.system.files import make_parents
 from rnnsearch.system.folders import whole_folder
 
 SECONDS = 60
-"""After so long without a byte a download is given up."""
+"""Seconds without a byte after which a download is given up."""
 FILES = re.compile(
     r"config\.toml|model\.safetensors|vocabulary\.(source|target)\.txt|subwords\.\w+\.model"
     r"|words\.\w+\.bloom|README\.md"
 )
-"""All that is fetched: whatever else lies in the repository stays there."""
+"""The names of the files that are downloaded; all others in a repository are ignored."""
 COMMIT = re.compile("[0-9a-f]{40,64}")
-"""A commit as a hub names it. It becomes a folder's name, so nothing else is accepted for one."""
+"""A commit's hash. It becomes a folder's name, so it is checked."""
 ENDPOINT: str | None = None
 CACHE: str | None = None
-"""Address of the hub and folder of the cache; None: as $HF_ENDPOINT and $HF_HOME say."""
+"""Address of the hub and folder of the cache; None: $HF_ENDPOINT and $HF_HOME decide."""
 
 
 def is_hub_name(word: str | Path) -> bool:
-    """Tells whether the word is `owner/name`, and no folder is called so."""
+    """Tells whether the word is `owner/name`, and no such path exists."""
     return (
         isinstance(word, str)
         and re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", word) is not None
@@ -35,14 +35,14 @@ def is_hub_name(word: str | Path) -> bool:
 
 
 def fetched(name: str, revision: str | None = None) -> Path:
-    """Returns the folder of a model of the hub, which is fetched unless it is in the cache already.
+    """Returns the folder of a model of the hub; downloads it unless it is in the cache.
 
-    Nothing that the hub says becomes part of a path but a checked commit and the names in `FILES`:
-    huggingface_hub's own downloads name files by headers of the answers. If the hub cannot be reached, the
-    commit that the revision last stood for is taken.
+    Paths contain nothing from the hub's answers except a checked commit and names in `FILES`;
+    huggingface_hub's own downloads name files after headers. If the hub cannot be reached, the last known
+    commit of the revision is used.
 
-    Raises InputError without the extra, for a name that the hub does not know, for an answer that is no
-    hub's, and if the hub cannot be reached.
+    Raises InputError without the extra, for an unknown name, for an invalid answer, and if the hub cannot be
+    reached and nothing is cached.
     """
     try:
         from huggingface_hub import HfApi, constants
@@ -55,7 +55,7 @@ def fetched(name: str, revision: str | None = None) -> Path:
     try:
         about = HfApi(endpoint=ENDPOINT).model_info(name, revision=revision)
         commit, files = str(about.sha), sorted(file.rfilename for file in about.siblings or [])
-    except Exception as error:  # the library's own, its HTTP client's, and the system's
+    except Exception as error:  # of the library, its HTTP client, or the system
         commit = latest.read_text() if latest.is_file() else ""
         folder = cache / "snapshots" / commit
         if COMMIT.fullmatch(commit) and (folder / "config.toml").is_file():
@@ -80,7 +80,7 @@ def fetched(name: str, revision: str | None = None) -> Path:
 
 
 def _download(name: str, commit: str, place: Path) -> None:
-    """Writes the hub's file of the same name to `place`."""
+    """Downloads the hub's file of the same name to `place`."""
     from huggingface_hub import get_session, hf_hub_url, hf_raise_for_status
     from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 

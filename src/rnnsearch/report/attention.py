@@ -1,5 +1,5 @@
-"""What the attention says of translations: Figure 3, soft alignments of a few sentences; alignment error;
-source words left out or attended to too often, words written twice, and what became of unknown words."""
+"""Evidence from the attention: Figure 3 (soft alignments), alignment error, source words left out, target
+words written twice, and the translations of unknown words."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from rnnsearch.text.vocabulary import SPECIALS, UNK
 
 UNKNOWN = SPECIALS[UNK]
 SHOWN = 12
-"""Unknown words listed of each run."""
+"""Unknown words listed for each run."""
 MET, AS_UNK, AS_WORDS, LEFT_OUT, WRITTEN = COUNTS = (
     *("Unknown in the source", "Became UNK", "Became other words", "Left out"),
     "UNK written in total",
 )
 LENGTHS = (10, 20, 30, 45)
-"""Source words: a sentence of about each of these lengths is drawn."""
+"""Lengths in source words: one sentence of about each is drawn."""
 
 
 class Faults(NamedTuple):
     """Findings of the attention in one translation.
 
-    left_out, too_often: positions of source words (`evaluation/alignment_behaviour.py`); punctuation is not
-    missed. again: positions of target words, punctuation aside, that were written before with the attention
-    on the same source word. unknown: for every UNK the source word with the largest weight, the end of
-    sentence left aside.
+    left_out, too_often: positions of source words (`evaluation/alignment_behaviour.py`); left_out excludes
+    punctuation. again: positions of target words, without punctuation, that were written before with most
+    attention on the same source word. unknown: for every UNK, the source word with the largest weight, the
+    end of sentence excluded.
     """
 
     left_out: list[int]
@@ -46,7 +46,7 @@ class Faults(NamedTuple):
 
 
 def faults(translation: Translation) -> Faults:
-    """Returns the faults of a translation of a run that attends."""
+    """Returns the faults of a translation whose run has an attention."""
     source, weights = translation.source_tokens, translation.alignment
     seen: set[tuple[str, int]] = set()
     again, unknown = [], []
@@ -68,16 +68,16 @@ def _is_word(token: str) -> bool:
 
 
 def longest_gap(positions: list[int]) -> int:
-    """Returns how many positions follow one another without a break, at most: a phrase left out, not an
-    article here and there."""
+    """Returns the length of the longest run of consecutive positions: a phrase, not scattered articles."""
     runs = Counter(position - place for place, position in enumerate(positions))
     return max(runs.values(), default=0)
 
 
 def outcomes(run: RunAnswers) -> tuple[Counter[str], dict[str, Counter[str]]]:
-    """Follows every unknown source word to the target words that attend to it more than to any other.
+    """Counts the translations of unknown source words: the target words that attend to each more than to any
+    other.
 
-    Returns COUNTS, and by source word what was written for it.
+    Returns (COUNTS → number, source word → counts of its translations).
     """
     counts: Counter[str] = Counter()
     of_word: dict[str, Counter[str]] = {}
@@ -93,14 +93,14 @@ def outcomes(run: RunAnswers) -> tuple[Counter[str], dict[str, Counter[str]]]:
 
 
 def unknown_positions(codec: Codec, words: Sequence[str]) -> list[int]:
-    """Returns the positions of the words outside the shortlist; with subwords, of those that need a subword
-    which the vocabulary lacks."""
+    """Returns the positions of the words outside the shortlist; with subwords, of words with a subword
+    outside the vocabulary."""
     encoded = codec.encode_words(words)
     return sorted({word for number, word in zip(encoded.ids, encoded.word_of, strict=True) if number == UNK})
 
 
 def unknown_section(part: Part) -> Section | None:
-    """Returns the tables; None where no run met or wrote an unknown word."""
+    """Returns the tables of unknown words; None if no run met or wrote one."""
     rows: list[list[Value]] = []
     words: list[list[Value]] = []
     for name, run in part.runs:
@@ -134,8 +134,8 @@ def _shown(counter: Counter[str]) -> str:
 
 
 def alignments(part: Part) -> Section | None:
-    """Returns the pictures of Figure 3, each run beside the others, and the alignment error where there are
-    gold links; None where no run has an attention."""
+    """Returns the pictures of Figure 3, runs side by side, and the alignment error if there are gold links;
+    None if no run has an attention."""
     if not part.attending:
         return None
     test, lengths = part.measures.test, part.measures.lengths
@@ -184,8 +184,8 @@ def _gold_scores(part: Part) -> Table:
 
 
 def _chosen(part: Part) -> list[int]:
-    """Returns a sentence of each of LENGTHS, as far as there are any: the first of the nearest length that
-    every run translated."""
+    """Returns the number of one sentence for each of LENGTHS: the first of the nearest length with a
+    translation by every run. Lengths without a sentence near them are skipped."""
     lengths = part.measures.lengths
     usable = [n for n in range(len(lengths)) if all(run.translations[n].tokens for _, run in part.attending)]
     found: list[int] = []

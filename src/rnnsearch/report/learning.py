@@ -1,4 +1,4 @@
-"""Table 2, learning statistics, and how the development scores came about."""
+"""Table 2 (learning statistics) and the curves of the development scores."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ COLUMNS = {
 
 
 def learning(runs: Sequence[tuple[str, RunAnswers]], album: Album) -> Section:
-    """Returns the table and the curves of every run, from its log. Where a run has no log, its row is
-    empty."""
+    """Returns the table and the learning curves of all runs. The row of a run without a log is empty."""
     logs = {name: _log(run.path) for name, run in runs}
     known = {name: logs[name] | {"parameters": run.parameters} for name, run in runs}
     table = Table(
@@ -67,7 +66,7 @@ def learning(runs: Sequence[tuple[str, RunAnswers]], album: Album) -> Section:
 
 
 def _log(run: Path) -> dict[str, Any]:
-    """Reads what the training of a run wrote down; empty if it wrote nothing."""
+    """Reads the learning statistics of a run; empty if there are none."""
     try:
         return read_statistics(run)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""`make_report`: translations of every run, measured; then the page and all that lies beside it."""
+"""`make_report`: translates test sets with every run, measures all systems, and writes the report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BESIDE = (
     ("translations/", "the translations"),
 )
 SHOWN = ("beam", "normalise", "no_unk", "replace_unk", "precision")
-"""Search settings that the page names."""
+"""Search settings listed on the page."""
 
 Systems = Mapping[str, Mapping[str, Sequence[str]]]
 """Other systems: name → test set → hypotheses, one per line of the source."""
@@ -64,11 +64,11 @@ def make_report(
     """Writes index.html, report.md, report.json, tables/, figures/ and translations/ into `out`; returns the
     page.
 
-    systems: other systems. search: settings changed from each run's own. command: shown as what made the
-    report. Outputs in out/translations that are of the same weights, settings and text are used again. Tables
-    and figures of an earlier report go.
-    Raises InputError for two systems of one name, for a folder that holds something else, and for runs and
-    settings that `Translator` refuses.
+    systems: hypotheses of other systems. search: settings that replace each run's own. command: the command
+    line shown in the report. Outputs in out/translations are reused if weights, settings and text are the
+    same. Tables and figures of an earlier report are removed.
+    Raises InputError for two systems with the same name, for a folder that holds other files, and for runs
+    and settings that `Translator` refuses.
     """
     systems = systems or {}
     names = [*(run.name for run in runs), *systems]
@@ -98,7 +98,7 @@ def make_report(
         title=title or "Translations compared",
         lead=f"{listed} on {sets}, measured as in Section 5 of Bahdanau, Cho and Bengio (2015).",
         sections=sections,
-        made=[*_made(opened, tests), ("Metrics", "; ".join(part.signatures(OF_TEXTS)))],
+        made=[*_provenance(opened, tests), ("Metrics", "; ".join(part.signatures(OF_TEXTS)))],
         files=files,
         beside=BESIDE,
         command=command,
@@ -116,8 +116,8 @@ def _measured(
     folder: Path,
     progress: Progress,
 ) -> Measures:
-    """Translates a test set with every run and measures all systems, our runs first; writes our translations
-    as text, too."""
+    """Translates a test set with every run, writes the translations as text, and measures all systems, our
+    runs first."""
     compared = []
     for run in runs:
         answers = run_answers(run, test, folder, progress)
@@ -136,7 +136,7 @@ def _measured(
 
 
 def _section(part: Part) -> tuple[Section, list[Table]]:
-    """Returns everything about one test set, and tables that are too long for the page."""
+    """Returns the section of one test set, and its tables that are too long for the page."""
     side_by_side, sentences = browsing(part)
     others = (side_by_side, unknown_section(part), alignments(part), timing(part))
     sections = [scores(part), by_length(part), *(section for section in others if section is not None)]
@@ -146,17 +146,17 @@ def _section(part: Part) -> tuple[Section, list[Table]]:
 
 
 def _make_folders(out: Path) -> None:
-    """Raises InputError if the folder holds anything that no report made."""
+    """Makes the folders of a report. Raises InputError if `out` holds files that no report made."""
     ours = {PAGE, MARKDOWN, NUMBERS, *FOLDERS}
     with writing(out):
         if out.is_dir() and any(entry.name not in ours and entry.name[0] != "." for entry in out.iterdir()):
-            what, remedy = "exists and holds other things than a report", "name another folder with --out"
+            what, remedy = "exists and holds files that are not a report's", "name another folder with --out"
             raise InputError(what, file=out, remedy=remedy)
         for name in FOLDERS:
             (out / name).mkdir(parents=True, exist_ok=True)
 
 
-def _made(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tuple[str, str]]:
+def _provenance(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tuple[str, str]]:
     facts = [("rnnsearch", package_version())]
     for run in runs:
         settings = ", ".join(f"{key} {run.search[key]}" for key in SHOWN)
@@ -181,7 +181,7 @@ def _write(document: Document, out: Path) -> Path:
 
 
 def _files_of(out: Path) -> set[str]:
-    """Returns the tables and figures that the report in the folder says are its own, relative to it; none if
+    """Returns the tables and figures listed in the folder's report.json, as relative paths; the empty set if
     it cannot be read."""
     try:
         numbers = json.loads((out / NUMBERS).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What every table and picture of a test set is made from: its measures, an album, and names."""
+"""`Part`: the measures, names and album from which the tables and pictures of one test set are made."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Part:
     """A test set's part of the report.
 
-    prefix: of all names in it, so that those of several test sets differ. places: of every system of the
-    report, which decide its colour.
+    prefix: begins all names in it, so that those of several test sets differ. places: system → its position
+    in the report, which decides its colour.
     """
 
     measures: Measures
@@ -35,11 +35,11 @@ class Part:
 
     @property
     def attending(self) -> list[tuple[str, RunAnswers]]:
-        """Our runs whose α say something."""
+        """Our runs with a real attention: not RNNencdec, whose α say nothing."""
         return [(name, run) for name, run in self.runs if run.attends]
 
     def signatures(self, metrics: Sequence[str]) -> list[str]:
-        """Returns how each of these metrics was computed."""
+        """Returns `metric: signature` for each of these metrics that has a signature."""
         signed = self.measures.signatures
         return [f"{metric}: {signed[metric]}" for metric in metrics if metric in signed]
 
@@ -52,7 +52,7 @@ class Part:
         notes: Sequence[str] = (),
         made: Sequence[str] = (),
     ) -> Table:
-        """Returns a table of this part. columns: a text is the name of a plain one."""
+        """Returns a table of this part. columns: a string stands for a column with default options."""
         plain = [Column(column) if isinstance(column, str) else column for column in columns]
         return Table(f"{self.prefix}{name}", caption, plain, rows, notes, made)
 

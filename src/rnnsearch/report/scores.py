@@ -1,5 +1,5 @@
-"""Table 1, and which of its differences are significant; Figure 2, scores over the length of the source; how
-fast each run translated."""
+"""Table 1 with tests of significance, Figure 2 (scores over the length of the source), and the speed of each
+run."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ COLUMNS = (
     (Column(NLL_PER_WORD, ".3f", best="lowest"), NLL_PER_WORD, ALL),
     (Column("Perplexity", ".2f", best="lowest"), PERPLEXITY, ALL),
 )
-"""Each with its metric and pairs."""
+"""(column, metric, pairs)"""
 SIGNIFICANT = 0.05
 WINDOW = (10, 2)
 """Width and step of the sliding window, in words."""
 DRAWN = {BLEU: BLEU, CHRF: CHRF, NLL_PER_WORD: "NLL per word, in nats", LENGTH_RATIO: "Length ratio"}
-"""Metrics of the pictures, with the names of their axes."""
+"""Metric → label of the axis, for the pictures."""
 BELOW = "source words; below: sentences"
 
 Points = dict[str, list[SystemScore]]
@@ -73,7 +73,7 @@ def scores(part: Part) -> Section:
 
 
 def measures_file(part: Part) -> Table:
-    """Returns every number that was measured, as `evaluate --tsv` prints them."""
+    """Returns all measured numbers, with the columns of `evaluate --tsv`."""
     rows = [[row.get(column) for column in NUMBER_COLUMNS] for row in number_rows(part.measures)]
     return part.table("measures", "All measures, with 95 % bootstrap intervals", NUMBER_COLUMNS, rows)
 
@@ -105,7 +105,7 @@ def _notes(part: Part) -> Iterator[str]:
 
 
 def _significance(part: Part, names: Sequence[str]) -> Table:
-    """Returns BLEU of the row's system minus that of the column's, with p of approximate randomisation."""
+    """Returns the differences in BLEU, row minus column, with the p-values of approximate randomisation."""
     found = [each for each in part.measures.comparisons if each.metric == BLEU]
     cells = {(each.other, each.system): _difference(each.difference, each) for each in found}
     cells |= {(each.system, each.other): _difference(-each.difference, each) for each in found}
@@ -132,7 +132,7 @@ def _difference(difference: float, comparison: Comparison) -> str:
 
 
 def by_length(part: Part) -> Section:
-    """Returns the scores of each length, as pictures and a table."""
+    """Returns the scores by source length, as pictures and a table."""
     measures, prefix = part.measures, part.prefix
     points = {metric: _points(measures.by_length, metric) for metric in DRAWN}
     sliding = _points(measures.windows, BLEU)
@@ -193,7 +193,7 @@ def _over_buckets(part: Part, metric: str, points: Points) -> Picture:
 
 
 def _over_windows(part: Part, points: Points) -> Picture:
-    """Draws a curve over a window that slides."""
+    """Draws BLEU over a sliding window of lengths."""
     width = WINDOW[0]
     middles = [
         [one.words.shortest + (width - 1) / 2 for one in found if one.words] for found in points.values()
@@ -227,8 +227,8 @@ def _curves(part: Part, points: Points, x: Sequence[Sequence[float]]) -> list[Cu
 
 
 def timing(part: Part) -> Section | None:
-    """Returns the speed of our runs, measured while they translated, by the length of the source; None
-    without any."""
+    """Returns the speed of our runs, measured while they translated, by source length; None if there are
+    none."""
     if not part.runs:
         return None
     buckets, lengths = part.measures.buckets, np.asarray(part.measures.lengths)
@@ -258,7 +258,7 @@ def timing(part: Part) -> Section | None:
     machines = "; ".join(sorted({run.hardware for _, run in part.runs}))
     note = (
         "The last columns are source words per second for sentences of that length. Wall-clock time of "
-        f"search in batches of similar length, on {machines}; other work of that machine is included. "
+        f"search in batches of similar length, on {machines}; other programs of the machine slow it down. "
         "Outside systems are not timed."
     )
     table = part.table("timing", "Time of translation", columns, rows, [note], made)

@@ -26,15 +26,15 @@ from rnnsearch.report.attention import UNKNOWN, Faults, faults, longest_gap
 from rnnsearch.report.part import Part
 
 SHOWN = 3
-"""Sentences of each kind."""
+"""Sentences shown of each kind."""
 SHORTEST = 10
-"""Words of a source sentence that may be among the best and the worst: among shorter ones, both are plenty
-and say little."""
+"""Source words of a best or worst sentence, at least: many shorter ones score very high or very low, which
+says little."""
 ATTENDED: tuple[tuple[str, str, Callable[[Faults], int]], ...] = (
     ("left-out", "phrases left out", lambda each: longest_gap(each.left_out)),
     ("repeated", "repeated words", lambda each: len(each.again)),
 )
-"""Faults that the attention shows: stem of the block's name, title, how bad a sentence is."""
+"""Faults that the attention shows, as (stem of the block's name, title, badness of a sentence)."""
 
 LEGEND = (
     "Marked words of a translation are not in the reference, or not at this place. Framed words are UNKs "
@@ -60,7 +60,8 @@ def words(text: str) -> list[Word]:
 
 
 def marked(text: str, reference: str) -> list[Word]:
-    """Splits a translation into words; those in no common run with the reference differ. Case counts."""
+    """Splits a translation into words, and marks those outside the blocks that match the reference. Case
+    counts."""
     ours, theirs = words(text), words(reference)
     matcher = SequenceMatcher(
         None, [word.text for word in ours], [word.text for word in theirs], autojunk=False
@@ -73,20 +74,19 @@ def marked(text: str, reference: str) -> list[Word]:
 
 
 class Compared:
-    """The sentences of a test set with every system's translation; the faults and chrF2 of each are found
-    once."""
+    """The sentences of a test set with every system's translation, its faults and its chrF2."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
         self.faults = {name: [faults(each) for each in run.translations] for name, run in part.attending}
         self.chrf = {name: found[CHRF].by_sentence() for name, found in part.measures.statistics.items()}
-        """Of the usual metrics the one that stays steady in single sentences."""
+        """chrF2, because BLEU and TER are noisy on single sentences."""
 
     def block(
         self, name: str, caption: str, numbers: Sequence[int], source_of: str = "", *, open: bool = False
     ) -> Sentences:
-        """Returns sentences with every text. source_of: the run whose left-out source words are struck
-        through."""
+        """Returns these sentences with the texts of all systems. source_of: the run whose left-out source
+        words are struck through."""
         found = [self._sentence(number, source_of) for number in numbers]
         return Sentences(f"{self.part.prefix}{name}", caption, found, open=open)
 
@@ -123,8 +123,9 @@ class Compared:
 
 
 def browsing(part: Part) -> tuple[Section, Table]:
-    """Returns sentences to look at: the longest; the best and the worst of each system; where a run left
-    words out, or wrote them twice. And a table of all sentences, for a spreadsheet."""
+    """Returns a section of sentences to look at, and a table of all sentences. The section has the longest
+    sentences, the best and the worst of each system, and those in which a run left words out or wrote them
+    twice."""
     compared, lengths = Compared(part), part.measures.lengths
     numbers = range(len(lengths))
     longest = sorted(numbers, key=lambda n: (-lengths[n], n))[:SHOWN]

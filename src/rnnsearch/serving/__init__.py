@@ -1,2 +1,2 @@
-"""The HTTP service: requests are checked, split into sentences, translated in batches by one thread, and put
-together again."""
+"""The HTTP service: it checks requests, splits their texts into sentences, translates these in batches in one
+thread, and joins the translations."""

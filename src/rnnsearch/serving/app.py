@@ -1,4 +1,4 @@
-"""The application: all routes, refusals in one voice, and the guard around them."""
+"""The ASGI application: all routes, their errors, and the guard around them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _STYLE = re.compile("<style>(.*?)</style>", re.DOTALL)
 
 @dataclass(frozen=True)
 class Options:
-    """The settings of the service; they can be pickled.
+    """The settings of the service; picklable.
 
-    places: of the models. threads: CPU threads of each process, 0 = all cores over `workers`. keys: without
-    any, everybody may ask. origins: of other sites whose pages may ask (CORS). hosts: names in the Host
-    header that are answered; empty for any. log_text: whether the log holds texts. page: files of the page
-    at `/`; without any, the API is described there.
+    places: of the models. threads: CPU threads of each process; 0: all cores, divided by `workers`. keys:
+    valid API keys; without any, everybody may use the service. origins: other sites whose pages may use it
+    (CORS). hosts: accepted names in the Host header; empty for any. log_text: whether the log holds texts.
+    page: files of the page at `/`; without any, `/` shows the API's page.
     """
 
     places: tuple[ModelPlace, ...] = ()
@@ -55,7 +55,7 @@ class Options:
 
 
 def make_app(service: Service, options: Options) -> Guard:
-    """Returns the ASGI application. Its queue begins with it and ends with it."""
+    """Returns the ASGI application. The service's queue begins and ends with it."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -68,7 +68,7 @@ def make_app(service: Service, options: Options) -> Guard:
         version=package_version(),
         description="Translation, word alignment and scores of RNNsearch models.",
         lifespan=lifespan,
-        docs_url=None,  # its pages load scripts from elsewhere
+        docs_url=None,  # its pages load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,
     )
@@ -78,7 +78,7 @@ def make_app(service: Service, options: Options) -> Guard:
     app.include_router(_pages(app, service, options))
     examples = resources.files("rnnsearch.serving").joinpath("examples.json").read_text(encoding="utf-8")
     for path, example in json.loads(examples).items():
-        for operation in app.openapi()["paths"][path].values():  # which the application keeps
+        for operation in app.openapi()["paths"][path].values():  # the application keeps this object
             content = {"application/json": {"schema": {}, "example": example}}
             operation["responses"]["200"] = {"description": "The answer", "content": content}
     for kind in (RefusalError, RequestValidationError, HTTPException, Exception):
@@ -96,7 +96,7 @@ def make_app(service: Service, options: Options) -> Guard:
 
 
 def _operations(service: Service) -> APIRouter:
-    """Returns the routes for whoever runs the service."""
+    """Returns the routes for operating the service."""
     router = APIRouter(tags=["operation"])
     queue = service.queue
 
@@ -104,11 +104,11 @@ def _operations(service: Service) -> APIRouter:
     async def health() -> Response:
         return json_response({"status": "ok", "version": package_version()})
 
-    @router.get("/ready", summary="Whether it can take work now")
+    @router.get("/ready", summary="Whether the service can take work now")
     async def ready() -> Response:
         """503 while the models are loaded, when the queue is full, and when the service is ending."""
         if not queue.alive:
-            raise busy("the models are not at work", 5)
+            raise busy("the models are not ready", 5)
         if len(queue) >= queue.capacity:
             raise busy("the queue is full", 2)
         return json_response({"status": "ready", "queue": len(queue)})
@@ -121,7 +121,7 @@ def _operations(service: Service) -> APIRouter:
 
 
 def _pages(app: FastAPI, service: Service, options: Options) -> APIRouter:
-    """Returns the routes of the page at `/`, which asks this service, and of the API's page at `/docs`."""
+    """Returns the routes of the translation page at `/` and of the API's page at `/docs`."""
     router = APIRouter(include_in_schema=False)
 
     @router.get("/docs")
@@ -135,7 +135,7 @@ def _pages(app: FastAPI, service: Service, options: Options) -> APIRouter:
         keys = options.keys.needed
         return json_response({"engine": "http", "keys": keys, "models": models, "examples": examples})
 
-    for name, content in options.page.items():  # no path leads elsewhere
+    for name, content in options.page.items():  # only these files can be read
         router.get(f"/{name}")(_file(content, KINDS[name[name.rindex(".") :]]))
     index = options.page.get("index.html")
     router.get("/")(docs if index is None else _file(index, KINDS[".html"]))
@@ -152,7 +152,7 @@ def _file(content: bytes, kind: str) -> Callable[[], Coroutine[Any, Any, Respons
 def _api_page(app: FastAPI, service: Service, base: str) -> HTMLResponse:
     """Returns the OpenAPI description as a page without scripts, with examples for the address `base`.
 
-    The page's style sheet is in it; the policy names it by its hash, and allows nothing else.
+    The Content-Security-Policy allows only its style sheet, by a hash.
     """
     listed = ", ".join(f"{model.name} ({model.source} to {model.target})" for model in service.models)
     html = render("api.html", described=app.openapi(), models=listed, base=base.rstrip("/"), dumps=json.dumps)
@@ -163,7 +163,7 @@ def _api_page(app: FastAPI, service: Service, base: str) -> HTMLResponse:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """Answers for an error that a route raised; what was sent is not repeated."""
+    """Returns the answer for an error of a route; it never repeats the client's text."""
     refusal = RefusalError(500, "internal error: the service's log has more")
     if isinstance(error, RefusalError):
         refusal = error
@@ -179,7 +179,7 @@ async def _refused(request: Request, error: Exception) -> Response:
         if what == "There was an error parsing the body":
             what = "the body is not JSON in UTF-8, is nested too deeply, or holds a number of too many digits"
         elif error.status_code == 404:
-            what = "there is nothing at this path; / and /docs show what there is"
+            what = "there is nothing at this path; see / and /docs"
         elif error.status_code == 405:
             what = "this path does not take this method"
         refusal = RefusalError(error.status_code, what)

@@ -1,6 +1,6 @@
-"""The guard around the application: it bounds every request, notices clients that go, and logs one line.
+"""The guard around the application: it limits every request, notices disconnected clients, and logs one line.
 
-The log holds paths, and no texts unless it is asked to.
+The log holds paths; it holds texts only if asked to.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-"""Headers of every answer that does not set them itself."""
+"""Default headers of every answer."""
 WITH_KEY = ("/v1/", "/metrics")
-"""Paths that need a key in a header, if keys are needed. LibreTranslate's have it among their fields."""
+"""Paths that need a key in a header, if keys are needed. At LibreTranslate's paths the key may be a field."""
 SHORTEST_KEY = 16
-"""Characters of a key."""
+"""Characters that a key has at least."""
 SLOW_SECONDS = 0.1
-"""A client is watched only if its answer takes longer, because watching costs as much as a small task."""
+"""Seconds of work after which a client is watched: watching costs as much as a small task."""
 LINGER_SECONDS = 1.0
-"""A refused client that sends nothing for so long has read its answer."""
+"""Seconds without data after which a refused client has read its answer."""
 _PORT = re.compile(r":\d*$")
 
 
 class Keys:
-    """The API keys that are valid, of which only digests are kept. Without any, everybody may ask."""
+    """The valid API keys, kept as digests. Without any, everybody may use the service."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._digests = frozenset(map(_digest, keys))
@@ -60,13 +60,12 @@ class Keys:
         return bool(self._digests)
 
     def allows(self, key: str | None) -> bool:
-        """Tells whether the key is valid. Digests are compared, whose time says nothing about keys."""
+        """Tells whether the key is valid. Comparing digests leaks nothing about keys through its time."""
         return not self.needed or _digest(key or "") in self._digests
 
     @classmethod
     def read(cls, path: Path) -> Keys:
-        """Reads one key from each line, without empty lines and those that begin with #. Raises
-        InputError."""
+        """Reads one key per line; empty lines and lines that begin with # are skipped. Raises InputError."""
         try:
             lines = [line.strip() for line in read_text(path).splitlines()]
         except (OSError, ValueError) as error:
@@ -96,8 +95,8 @@ def _digest(key: str) -> bytes:
 class Guard:
     """An application with limits around it.
 
-    app: answers requests. body: bytes at most. hosts: the names in a Host header that are answered; empty for
-    any. log_text: whether the log may hold the bodies of requests.
+    app: answers requests. body: largest number of bytes in a body. hosts: accepted names in the Host header;
+    empty for any. log_text: whether the log may hold the bodies of requests.
     """
 
     def __init__(
@@ -119,7 +118,7 @@ class Guard:
             self._metrics.abandoned.inc()
             answer.status = answer.status or "gone"
         except RefusalError as refusal:
-            # A client that expects to be asked for its body sends none.
+            # A client with `Expect` has not sent its body.
             unread = body is None and "Expect" not in request.headers and refusal.status != 408
             await answer.refuse(refusal, request if unread else None)
         except Exception as error:
@@ -129,7 +128,7 @@ class Guard:
         self._log(request, answer.status, body or b"", time.monotonic() - begun)
 
     def _check_head(self, request: Request) -> None:
-        """Raises RefusalError for a head that is too large, a host that is not ours, or without a key."""
+        """Raises RefusalError for a head that is too large, an unknown host, or a missing or wrong key."""
         scope, headers = request.scope, request.headers
         size = len(scope["raw_path"]) + len(scope["query_string"])
         if size + sum(len(name) + len(value) for name, value in headers.raw) > HEAD_BYTES:
@@ -144,8 +143,7 @@ class Guard:
                 raise RefusalError(401, f"{what}: send it as Authorization: Bearer KEY")
 
     async def _read(self, request: Request) -> bytes:
-        """Returns the whole body. Raises RefusalError if it is too large or too slow, as soon as that is
-        known."""
+        """Returns the whole body. Raises RefusalError as soon as it is known to be too large or too slow."""
         too_large = RefusalError(413, f"the body of the request has more than {self._body:,} bytes")
         length = request.headers.get("Content-Length", "")
         if length.isdecimal() and int(length[:20]) > self._body:
@@ -186,10 +184,11 @@ class _Answer:
         await self._send(message)
 
     async def refuse(self, refusal: RefusalError, unread: Request | None = None) -> None:
-        """Answers in place of the application, unless its answer has begun: then the connection is closed.
+        """Answers in place of the application. If its answer has begun, does nothing; the server then closes
+        the connection.
 
-        unread: its body is read to the end, within bounds, before the connection ends: a client that is cut
-        off while it sends would lose the answer.
+        unread: the request whose body is still being sent. It is read, within limits, before the connection
+        ends: a client that is cut off while sending would lose the answer.
         """
         if self.status:
             return
@@ -209,19 +208,19 @@ class _Answer:
 
 
 def _replay(body: bytes) -> Receive:
-    """Returns what brings the application a body that has been read, and nothing after it."""
+    """Returns a `receive` that gives the application a body that was already read, and nothing after it."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
         if not messages:
-            await asyncio.Event().wait()  # for ever: the guard cancels the work of a client that has gone
+            await asyncio.Event().wait()  # for ever: the guard cancels the work for a disconnected client
         return messages.pop()
 
     return receive
 
 
 async def _while_connected(answering: Awaitable[None], receive: Receive) -> None:
-    """Lets the application answer. If the client goes away first, the work is cancelled: raises
+    """Waits for the application's answer. If the client disconnects first, cancels the work and raises
     ClientDisconnect."""
     work = asyncio.ensure_future(answering)
     watched: set[asyncio.Future[Any]] = {work}

@@ -1,4 +1,4 @@
-"""Languages of a text: their English names, which one it is in, and where its sentences end."""
+"""Languages: their English names, identification, and splitting into sentences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES = """
 """
 NAMES = dict(pair.strip().split(maxsplit=1) for pair in _NAMES.split(","))
 LONGEST = 2_000
-"""Characters from which the language of a text is identified: more would not make it more certain."""
+"""Characters of a text that are used to identify its language: more would not make it more certain."""
 _WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
 
 
@@ -27,7 +27,7 @@ def language_name(code: str) -> str:
 
 
 class Identifier:
-    """A model that tells the served languages apart; it is loaded at once."""
+    """A model that identifies the served languages; it is loaded at once."""
 
     def __init__(self, languages: Sequence[str]) -> None:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
@@ -38,7 +38,7 @@ class Identifier:
             self._model.set_languages(sorted(self._known))
 
     def rank(self, text: str, languages: Sequence[str]) -> list[tuple[str, float]]:
-        """Returns (language, probability) of those of the languages that are known, the most probable first;
+        """Returns (language, probability) for the languages that the model knows, most probable first;
         nothing for an empty text."""
         some = self._known.intersection(languages)
         if not some or not text.strip():
@@ -49,7 +49,7 @@ class Identifier:
 
 
 class Paragraphs(NamedTuple):
-    """A text as its sentences and the white space between them, which is kept as it is.
+    """A text as its sentences and the white space between them.
 
     gaps[k] stands before sentences[k]; the last gap ends the text. A gap is white space, or empty.
     """
@@ -66,8 +66,8 @@ class Paragraphs(NamedTuple):
 def split(text: str, language: str) -> Paragraphs:
     """Splits a text into sentences; a line break always ends one.
 
-    language: its code. Sentences of a language that the splitter does not know are told by their
-    punctuation. `split(text, …).joined(sentences)` is the text.
+    language: its code; if the splitter does not know the language, punctuation decides. `joined` of the
+    sentences gives the text again.
     """
     sentences: list[str] = []
     gaps = [""]
@@ -91,7 +91,7 @@ def _parts(text: str, language: str) -> Iterator[str]:
 def _segment(line: str, language: str) -> list[str]:
     from sentencex import segment
 
-    # One plain space for each wide one: the splitter fails on white space of several bytes.
+    # The splitter fails on white space of several bytes, so each becomes one plain space.
     plain = _WIDE_SPACE.sub(" ", line)
     try:
         parts: list[str] = segment(language or "en", plain)

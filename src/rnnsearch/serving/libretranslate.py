@@ -1,5 +1,5 @@
-"""LibreTranslate's API, so that its clients work unchanged: fields come as JSON, as a form or in the query;
-errors are `{"error": "…"}`."""
+"""LibreTranslate's API, so that its clients work unchanged. Fields are JSON, a form or in the query; errors
+are `{"error": "…"}`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Fields = TypeVar("Fields", bound="DetectFields")
 
 
 class DetectFields(BaseModel):
-    """A text, or several. Fields that clients of LibreTranslate send besides are left alone."""
+    """A text, or several. Other fields of LibreTranslate's clients are ignored."""
 
     q: Text | list[Text] = Field(description="the text, or several", examples=["the house"])
     api_key: str | None = None
@@ -48,7 +48,7 @@ def libretranslate(service: Service, keys: Keys) -> APIRouter:
 
     @router.post(
         "/detect",
-        summary="Which of the served languages a text is in",
+        summary="Identify the language of a text",
         openapi_extra=_body_of(DetectFields),
     )
     async def detect_language(request: Request) -> Response:
@@ -63,7 +63,7 @@ def libretranslate(service: Service, keys: Keys) -> APIRouter:
         return json_response([_language(code) | {"targets": models.targets(code)} for code in known])
 
     @router.post("/frontend/settings", include_in_schema=False)
-    @router.get("/frontend/settings", summary="What LibreTranslate's own page asks for")
+    @router.get("/frontend/settings", summary="Settings for LibreTranslate's own page")
     async def settings() -> Response:
         first = next(iter(models))
         settings = {
@@ -104,7 +104,7 @@ async def _translated(service: Service, fields: TranslateFields) -> dict[str, An
         ranks = range(1 + fields.alternatives)
         begun = service.begin_translation(model, texts, None, len(ranks))
         every = [[one, *one.alternatives] for one in await service.translated(begun)]
-        # Texts of which each sentence is its translation of one rank, or the last that it has.
+        # For each rank, texts made of the sentences' translations of that rank, or of their last one.
         best, *others = [begun.joined([some[: rank + 1][-1].text for some in every]) for rank in ranks]
         answer["translatedText"] = best
         if others:
@@ -121,15 +121,15 @@ def _language(code: str) -> dict[str, Any]:
 
 
 def _body_of(fields: type[BaseModel]) -> dict[str, Any]:
-    """Returns the description of a route whose fields come in any of the usual ways."""
+    """Returns the OpenAPI description of a route that takes its fields as JSON or as a form."""
     content = {"schema": fields.model_json_schema()}
     kinds = ("application/json", "application/x-www-form-urlencoded")
     return {"requestBody": {"content": dict.fromkeys(kinds, content)}}
 
 
 async def _fields(request: Request, kind: type[Fields], keys: Keys) -> Fields:
-    """Returns the fields of the query, and over them those of the body. Raises RefusalError for other bodies,
-    for other fields, and without a key."""
+    """Returns the fields of the query and of the body; the body's take precedence. Raises RefusalError for an
+    invalid body or field, and for a missing or wrong key."""
     fields = _named(request.query_params.multi_items())
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == "application/json":
@@ -153,7 +153,7 @@ async def _fields(request: Request, kind: type[Fields], keys: Keys) -> Fields:
 
 
 def _named(items: list[tuple[str, str]]) -> dict[str, Any]:
-    """Returns fields by name; one that is named several times is a list."""
+    """Returns name → value; the value of a repeated name is a list."""
     lists: dict[str, list[str]] = {}
     for name, value in items:
         lists.setdefault(name, []).append(value)

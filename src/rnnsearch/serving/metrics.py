@@ -1,5 +1,5 @@
-"""Metrics for Prometheus: requests, batches, the queue, words. Those of several processes are summed, those
-that have ended included."""
+"""Metrics for Prometheus: requests, batches, queue, words. They are summed over all processes, including
+those that have ended."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.multiprocess import MultiProcessCollector
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable of prometheus_client that names the folder which several processes share; it is
-read when it is imported."""
+"""The environment variable with the folder that several processes share. prometheus_client reads it when
+imported."""
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 class Metrics:
-    """The metrics of a process; `text` is what /metrics answers. Numbers that cannot be written, as on a full
-    disk, end neither a connection nor a batch."""
+    """The metrics of a process; `text` is the answer of /metrics. If they cannot be written, as on a full
+    disk, requests and batches go on."""
 
     def __init__(self) -> None:
         own: dict[str, Any] = {"registry": CollectorRegistry(), "namespace": "rnnsearch"}
@@ -30,8 +30,8 @@ class Metrics:
         self._registry = own["registry"]
         self._requests = Counter("requests", "Requests that were answered", ["route", "status"], **own)
         self._seconds = Histogram("request_seconds", "Time of a request, its body read", ["route"], **timed)
-        self.abandoned = Counter("abandoned_requests", "Requests whose clients went away", **own)
-        together = "Sentences that were worked on together"
+        self.abandoned = Counter("abandoned_requests", "Requests whose clients disconnected", **own)
+        together = "Sentences in a batch"
         self._batches = Histogram("batch_sentences", together, buckets=SENTENCES, **own)
         self._batch_seconds = Histogram("batch_seconds", "Time of a batch", **timed)
         self._waited = Histogram("queue_seconds", "Time that a sentence waited", **timed)
@@ -61,7 +61,7 @@ class Metrics:
         folder, registry = os.environ.get(SHARED), self._registry
         if folder:
             for file in Path(folder).glob("gauge_live*_*.db"):
-                # The queue of a worker that has ended is no queue; what it counted still counts.
+                # A worker that has ended has no queue; its counters still count.
                 if not Path(f"/proc/{file.stem.rpartition('_')[2]}").exists():
                     file.unlink(missing_ok=True)
             registry = CollectorRegistry()

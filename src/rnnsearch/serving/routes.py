@@ -1,6 +1,6 @@
-"""The routes of `/v1`: translation, whole or as a stream of events, alignment and scores.
+"""The routes of `/v1`: translation (as a whole or as a stream of events), alignment and scores.
 
-Types, sizes, and characters that no text has are checked by the requests' classes, before any work.
+The request classes check types, sizes and invalid characters.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from rnnsearch.serving.service import Begun, Place, Service
 from rnnsearch.word_links import format_links
 
 QUIET_SECONDS = 10.0
-"""After so many seconds without an event a comment is sent, so that no proxy takes the connection for
-dead."""
+"""Seconds without an event after which a comment is sent, so that no proxy closes the connection."""
 _HYPOTHESIS = ("text", "tokens", "score", "log_probabilities", "confidence", "finished")
 _SCORED = ("score", "log_probabilities", "tokens")
 
 
 def _plain(text: str) -> str:
-    """Returns the text. Raises ValueError for what no text holds."""
+    """Returns the text. Raises ValueError for invalid characters."""
     if "\0" in text:
         raise ValueError("the text holds a NUL byte")
     if any("\ud800" <= character <= "\udfff" for character in text):
@@ -46,7 +45,7 @@ def as_list(text: str | list[str]) -> list[str]:
 
 class _Request(BaseModel, extra="forbid", frozen=True):
     model: Name | None = Field(
-        None, description="name of the model; needed only if the languages leave several models"
+        None, description="name of the model; needed only if the languages fit several models"
     )
     source: Name | None = Field(None, description="language code of the text")
     target: Name | None = Field(None, description="language code of the translation")
@@ -59,7 +58,7 @@ _TEXT = {
 
 
 class TranslateRequest(_Request, json_schema_extra={"examples": [_TEXT]}):
-    """One text or several. A text is split into sentences, and its translation has its white space."""
+    """One text or several. Texts are split into sentences; their white space is kept."""
 
     text: Text | list[Text] = Field(description="the text, or several")
     beam: StrictInt | None = Field(None, ge=1, description="beam size; default: that of the model")
@@ -70,7 +69,7 @@ class TranslateRequest(_Request, json_schema_extra={"examples": [_TEXT]}):
     links: bool = Field(False, description="with word links in Pharaoh format, source-target")
 
     def sentence(self, source: str, result: Translation) -> dict[str, Any]:
-        """Returns a sentence and its translations, best first, as they are asked for."""
+        """Returns a sentence and its translations, best first, with the fields that the request asks for."""
         keys = [*_HYPOTHESIS, *["alignment"] * self.alignment, *["links"] * self.links]
         hypotheses = [parts_of(one, keys) for one in (result, *result.alternatives)]
         return {"source": source, "source_tokens": result.source_tokens, "hypotheses": hypotheses}
@@ -78,15 +77,15 @@ class TranslateRequest(_Request, json_schema_extra={"examples": [_TEXT]}):
 
 class _Pairs(_Request):
     source_text: Text | list[Text] = Field(description="the sentence, or several")
-    target_text: Text | list[Text] = Field(description="its translation, or those of all of them")
+    target_text: Text | list[Text] = Field(description="its translation, or one for each sentence")
 
     @model_validator(mode="after")
     def _as_many(self) -> Self:
         if isinstance(self.source_text, str) != isinstance(self.target_text, str):
-            raise ValueError("source_text and target_text are two texts, or two lists")
+            raise ValueError("source_text and target_text must be two texts, or two lists")
         sources, targets = map(len, self.sides)
         if sources != targets:
-            raise ValueError(f"source_text has {sources} sentences, and target_text {targets}")
+            raise ValueError(f"source_text has {sources} sentences, but target_text has {targets}")
         return self
 
     @property
@@ -101,7 +100,8 @@ class AlignRequest(_Pairs, json_schema_extra={"examples": [_PAIR | {"posterior":
     """Sentences with their translations, sentence by sentence."""
 
     posterior: bool = Field(
-        False, description="the alignment of each word once it is known, in place of the attention weights"
+        False,
+        description="the alignment posterior, which knows the aligned word, instead of attention weights",
     )
     alignment: bool = Field(True, description="with the matrices, target × source; without, the links alone")
 
@@ -111,8 +111,8 @@ class ScoreRequest(_Pairs, json_schema_extra={"examples": [_PAIR]}):
 
 
 def parts_of(result: Translation, keys: Sequence[str]) -> dict[str, Any]:
-    """Returns these parts of a translation as JSON has them: plain lists, numbers to five decimals."""
-    seen = result.alignment if "alignment" in keys else result.alignment[:0]  # rounding it takes long
+    """Returns these fields of a translation as plain data for JSON; numbers have five decimals."""
+    seen = result.alignment if "alignment" in keys else result.alignment[:0]  # rounding a matrix takes long
     parts = replace(result, alternatives=[], alignment=seen).to_dict()
     if "links" in keys:
         parts["links"] = format_links(result.links())
@@ -130,12 +130,13 @@ _PLAINER = {
     "bool_parsing": "it is not true or false",
     "model_attributes_type": "the body is not a JSON object",
 }
-"""Words for people, by the kind of a validator's error."""
+"""Type of a validator's error → a plain message."""
 
 
 def first_fault(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Returns one line about a validator's errors: the field, the number in its list, and what is wrong."""
-    # A field of one text or a list has errors of both; that of a member of the list says more.
+    """Describes the first of a validator's errors in a line: the field, the position in its list, and the
+    fault."""
+    # A field that is one text or a list has errors of both; the error of a list's member says more.
     error = next((one for one in errors if any(isinstance(part, int) for part in one["loc"])), errors[0])
     fields = [str(part) for part in error["loc"] if part not in ("body", "query")]
     number = next((f" {part + 1}" for part in error["loc"] if isinstance(part, int)), "")
@@ -157,8 +158,8 @@ def v1(service: Service) -> APIRouter:
     async def translate(request: TranslateRequest, stream: bool = events) -> Response:
         """Each text is split into sentences and put together again with its white space.
 
-        With `stream=true` the answer is a stream of events: `words` for what greedy search (`beam` 1) has
-        written of a sentence so far, `sentence` for a sentence that is done, `done` with the whole answer, or
+        With `stream=true` the answer is a stream of events: `words` (the words of a sentence that greedy
+        search, `beam` 1, has found so far), `sentence` (a finished sentence), `done` (the whole answer) or
         `error`.
         """
         model = models.choose(request.model, request.source, request.target)
@@ -187,7 +188,7 @@ def v1(service: Service) -> APIRouter:
 
 
 async def _forced(service: Service, request: _Pairs, keys: Sequence[str], posterior: bool) -> Response:
-    """Returns these parts of the forced decoding of each pair. Raises RefusalError."""
+    """Returns these fields of the forced decoding of each pair. Raises RefusalError."""
     model = service.models.choose(request.model, request.source, request.target)
     futures = service.begin_forcing(model, *request.sides, posterior=posterior)
     pairs = [parts_of(result, keys) for result in await service.finished(futures)]
@@ -195,15 +196,15 @@ async def _forced(service: Service, request: _Pairs, keys: Sequence[str], poster
 
 
 def _whole(begun: Begun, results: Sequence[Translation], sentences: Sequence[Any]) -> dict[str, Any]:
-    """Returns the answer to a request for translations, whose sentences are made already."""
+    """Returns the answer to a translation request. sentences: the answers for single sentences."""
     each = zip(begun.joined([result.text for result in results]), begun.by_text(sentences), strict=True)
     texts = [{"text": text, "sentences": some} for text, some in each]
     return {"model": begun.model.name, "translations": texts}
 
 
 class Growing:
-    """The latest words of each sentence that is being written. A client that reads slowly misses words in
-    between, and nothing piles up."""
+    """The latest words of each unfinished sentence. A slow client misses intermediate words, and nothing
+    piles up."""
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()
@@ -211,7 +212,7 @@ class Growing:
         self._loop = asyncio.get_running_loop()
 
     def __call__(self, place: Place, so_far: Translation) -> None:
-        """Keeps the words; called by the thread of the models."""
+        """Keeps the words; called in the models' thread."""
         self._loop.call_soon_threadsafe(self._keep, place, so_far)
 
     def _keep(self, place: Place, so_far: Translation) -> None:
@@ -219,7 +220,7 @@ class Growing:
         self.changed.set()
 
     def take(self, done: set[Place]) -> list[tuple[Place, Translation]]:
-        """Returns the news of the sentences that are not done."""
+        """Returns the new words of unfinished sentences. done: the finished ones."""
         taken, self._latest = self._latest, {}
         self.changed.clear()
         return [(place, so_far) for place, so_far in taken.items() if place not in done]
@@ -228,7 +229,7 @@ class Growing:
 async def _stream(
     service: Service, request: TranslateRequest, begun: Begun, growing: Growing
 ) -> AsyncIterator[bytes]:
-    """Yields the events of a translation. Once it has begun, an error is an event."""
+    """Yields the events of a translation. An error becomes an event, too."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + service.limits.deadline
     for future in begun.futures:

@@ -1,4 +1,4 @@
-"""The models of a service: their names and languages, and the choice of one for a request."""
+"""The models of a service: names, languages, and the choice of a model for a request."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _NAME = re.compile(r"[\w.-]{1,80}")
 
 
 class ModelPlace(NamedTuple):
-    """One word of the command line.
+    """A model as named on the command line.
 
-    name: given before `=`, or empty. runs: several are an ensemble. checksum: of the files of the runs as
-    they were when the service began; empty for any.
+    name: the part before `=`, or empty. runs: several form an ensemble. checksum: of the runs' files when the
+    service began; empty: files are not checked.
     """
 
     name: str
@@ -35,7 +35,7 @@ class ModelPlace(NamedTuple):
     checksum: str = ""
 
     def with_checksum(self) -> ModelPlace:
-        """Returns the place with the checksum of the files as they are now."""
+        """Returns a copy with the present checksum of the files."""
         files = [file for run in self.runs for file in sorted(folder_of(run).glob("*"))]
         parts = [file_checksum(file) for file in files if FILES.fullmatch(file.name)]
         return self._replace(checksum=checksum(*parts))
@@ -45,9 +45,9 @@ class ModelPlace(NamedTuple):
 class ServedModel:
     """A model of the service.
 
-    name: unique in the service. source, target: language codes, empty if nobody said them. default: whether
-    requests for its languages mean it. examples: sentences that the page offers. taught_links: whether word
-    links taught the attention of any of its networks.
+    name: unique in the service. source, target: language codes; empty if unknown. default: whether requests
+    that name only its languages use it. examples: sentences that the page offers. taught_links: whether a
+    network of it was trained with word links.
     """
 
     name: str
@@ -74,23 +74,23 @@ class ServedModel:
                 "target_vocabulary": len(self.translator.target.vocabulary),
             },
             "beam": self.translator.search.beam,
-            # Greedy search writes the words in the order of the translation: they can be streamed.
+            # Greedy search finds the words in the order of the translation, so they can be streamed.
             "words_as_they_come": len(decoders) == 1 and not decoders[0].backward,
             "taught_links": self.taught_links,
         }
 
     @property
     def described(self) -> str:
-        """Describes the model in a list for people."""
+        """Name and languages, for messages."""
         languages = f"{self.source or '?'} to {self.target or '?'}"
         return f"{self.name} ({languages}{'' if self.default else ', by its name only'})"
 
 
 def model_place(word: str) -> ModelPlace:
-    """Reads `RUN`, `NAME=RUN` or `SRC-TGT=RUN`; `RUN+RUN` is an ensemble. Raises InputError for a name that
-    cannot be one."""
+    """Reads `RUN`, `NAME=RUN` or `SRC-TGT=RUN`; `RUN+RUN` is an ensemble. Raises InputError for an invalid
+    name."""
     name, equals, runs = word.partition("=")
-    if not equals or Path(word).exists():  # a folder's own name may have the sign
+    if not equals or Path(word).exists():  # a folder's own name may contain `=`
         name, runs = "", word
     elif not _NAME.fullmatch(name):
         raise InputError(
@@ -106,10 +106,10 @@ def model_place(word: str) -> ModelPlace:
 def load_models(
     places: Sequence[ModelPlace], *, device: str = "cpu", precision: str | None = None
 ) -> list[ServedModel]:
-    """Opens the runs; code that one of them names is never executed. Raises InputError for what cannot be
-    served.
+    """Loads the models. Code of a user's own that a run names is never executed. Raises InputError for a run
+    that cannot be served.
 
-    precision: of the products, in place of that of the runs' settings.
+    precision: replaces the runs' `search.precision`.
     """
     settings, languages, given = [], [], []
     for place in places:
@@ -134,18 +134,19 @@ def load_models(
 
 
 class Models(list[ServedModel]):
-    """The models that are served, in the order of the command line."""
+    """The served models, in the order of the command line."""
 
     @property
     def languages(self) -> list[str]:
-        """Codes of all sources and targets, sorted."""
+        """The codes of all source and target languages, sorted."""
         return sorted({code for model in self for code in (model.source, model.target) if code})
 
     def choose(self, name: str | None, source: str | None, target: str | None) -> ServedModel:
-        """Returns the model that a request means.
+        """Returns the model for a request.
 
-        It is the one of that name, or the first of those languages on the command line; `en-fr` is a name of
-        the first one that translates so. One that is alone need not be named. Raises RefusalError.
+        It is the model of that name, or the first one with those languages; `en-fr` also names the first
+        model from en to fr. None stands for anything. Raises RefusalError if no model fits, or models of
+        several language pairs do.
         """
         fitting = [
             model for model in self if source in (None, model.source) and target in (None, model.target)
@@ -161,11 +162,11 @@ class Models(list[ServedModel]):
             what = _shown(name) if name is not None else f"from {_shown(source)} to {_shown(target)}"
             raise RefusalError(404, f"there is no model {what}; there are {_listed(self)}")
         if len({(model.source, model.target) for model in fitting}) > 1:
-            raise RefusalError(400, f"several models would do: name one of {_listed(fitting)}")
+            raise RefusalError(400, f"several models fit: name one of {_listed(fitting)}")
         return fitting[0]
 
     def targets(self, source: str) -> list[str]:
-        """Returns the languages that the source is translated to, each once, in the order of the models."""
+        """Returns the target languages for a source language, in the order of the models."""
         return list(dict.fromkeys(model.target for model in self if model.source == source))
 
 
@@ -174,5 +175,5 @@ def _listed(models: Iterable[ServedModel]) -> str:
 
 
 def _shown(value: str | None) -> str:
-    """Returns a word of a client, as it is quoted back to it."""
+    """Quotes a client's word in a message, shortened."""
     return "any language" if value is None else repr(value if len(value) <= 40 else value[:39] + "…")

@@ -1,7 +1,7 @@
-"""The processes of the service: they load the models, serve a socket, and finish everything at the end.
+"""The processes of the service: they load the models, serve a socket, and finish running requests at the end.
 
-Several are uvicorn's own workers behind one socket: one that dies is replaced, and only its own requests are
-lost.
+Several processes are uvicorn's workers on one socket: a worker that dies is replaced, and only its requests
+are lost.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ from rnnsearch.system.progress import LastingStream, is_quiet
 from rnnsearch.system.workers import end_with_parent
 
 HEALTH_SECONDS = 60
-"""A worker that does not answer its supervisor for so many seconds is replaced."""
+"""Seconds after which a worker that does not answer its supervisor is replaced."""
 SPARE_FILES = 128
-"""File descriptors that are left for models, logs and libraries."""
+"""File descriptors reserved for models, logs and libraries."""
 BACKLOG = 2_048
-"""Connections that the system keeps until they are accepted."""
+"""Connections that the system queues until they are accepted."""
 M_ARENA_MAX = -8
 SWITCH_SECONDS = 0.0005
-"""Seconds after which a thread lets another one run; Python's default is 0.005."""
+"""Seconds after which a thread must let another one run; Python's default is 0.005."""
 
 
 class Connection(H11Protocol):
     """A connection that ends if the head of its request does not arrive in REQUEST_SECONDS.
 
-    uvicorn would wait for ever, and a service may have no proxy in front of it. All other limits are those of
-    uvicorn, h11 and the system.
+    uvicorn would wait for ever, and there may be no proxy in front of it. uvicorn, h11 and the system have
+    all other limits.
     """
 
     _clock: asyncio.TimerHandle | None = None
@@ -81,7 +81,7 @@ class Connection(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
-        else:  # an answer is on its way
+        else:  # an answer is being sent
             self.transport.close()
 
     def _wait_for_head(self, wait: bool) -> None:
@@ -93,9 +93,9 @@ class Connection(H11Protocol):
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """Returns a socket that listens there. Raises InputError if that cannot be.
+    """Returns a socket that listens at this address. Raises InputError if that is impossible.
 
-    The system ends its connections whose clients read nothing of their answers for WRITE_SECONDS.
+    The system closes a connection whose client reads nothing of its answer for WRITE_SECONDS.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
@@ -116,10 +116,10 @@ def address(bound: socket.socket) -> str:
 
 
 def allowed_hosts(bound: socket.socket, host: str, more: Sequence[str]) -> frozenset[str]:
-    """Returns the names in a Host header that are answered; empty for any.
+    """Returns the accepted names in the Host header; empty for any.
 
-    A socket that only this machine reaches answers no other names, unless `more` has them: a page elsewhere
-    whose name is made to stand for this machine could otherwise ask. Elsewhere `more` decides alone.
+    A loopback socket accepts only local names and those in `more`, against DNS rebinding. For other sockets
+    `more` alone decides.
     """
     if not (more or ip_address(bound.getsockname()[0]).is_loopback):
         return frozenset()
@@ -128,17 +128,17 @@ def allowed_hosts(bound: socket.socket, host: str, more: Sequence[str]) -> froze
 
 
 def serve(bound: socket.socket, options: Options, say: Callable[[str], None]) -> None:
-    """Answers until SIGTERM or SIGINT; what is running then is finished.
+    """Serves until SIGTERM or SIGINT; running requests are then finished.
 
-    The models are loaded in this process first, so that an error is one line. say: receives a line about what
-    is served. Raises InputError for what cannot be served, or if a worker cannot begin any more.
+    The models are first loaded in this process, so that an error is one line. say: receives messages. Raises
+    InputError if a model cannot be served, or a worker cannot begin.
     """
     set_up_log(logging.INFO if options.workers > 1 else logging.ERROR)
     options = replace(options, places=tuple(place.with_checksum() for place in options.places))
     service = make_service(options)
     listed = ", ".join(model.described for model in service.models)
     runs = ", ".join("+".join(place.runs) for place in options.places)
-    say(f"loaded {runs}, and the model that tells languages apart")
+    say(f"loaded {runs}, and the model that identifies languages")
     say(f"serving {listed} at {address(bound)} (Ctrl-C to end)")
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn handles them, and raises them again at its end
         signal.signal(number, lambda *_: None)
@@ -157,8 +157,8 @@ def serve(bound: socket.socket, options: Options, say: Callable[[str], None]) ->
 
 
 def worker_app(options: Options) -> Guard:
-    """Makes the application in a process that uvicorn has begun. A worker that cannot begin ends the
-    service: the others could only answer differently, or not for long."""
+    """Makes the application in a worker of uvicorn. If this fails, the whole service ends: the other workers
+    may have other models."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     set_up_log()
     try:
@@ -169,13 +169,12 @@ def worker_app(options: Options) -> Guard:
 
 
 def make_service(options: Options) -> Service:
-    """Loads the models, and sets up this process for them. Raises InputError for what cannot be served."""
+    """Loads the models, and sets up this process for them. Raises InputError if a model cannot be served."""
     if platform.libc_ver()[0] == "glibc":
-        # The thread of the models shares the arena of the main thread: one of its own would keep what it
-        # frees as well, and would give large tensors back to the system after each step.
+        # The models' thread shares the main thread's arena. An arena of its own would keep its freed memory,
+        # too, and return large tensors to the system after each step.
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
-    # While requests are read and written, the models' thread waits for its turn after each product, at most
-    # for this time.
+    # While requests are read and written, the models' thread waits after each product, at most for this time.
     sys.setswitchinterval(SWITCH_SECONDS)
     set_up_cpu(options.threads, options.workers)
     models = Models(load_models(options.places, device=options.device, precision=options.precision))
@@ -185,7 +184,7 @@ def make_service(options: Options) -> Service:
 
 
 def make_config(app: Any, **options: Any) -> uvicorn.Config:
-    """Returns uvicorn's settings: our limits, and nothing that the service does not use."""
+    """Returns uvicorn's settings: our limits, and without features that the service does not use."""
     return uvicorn.Config(
         app,
         http=Connection,
@@ -212,7 +211,7 @@ def make_server(app: Guard) -> uvicorn.Server:
 
 
 def set_up_log(of_uvicorn: int = logging.ERROR) -> None:
-    """Sets up one line on stderr for what happens; a closed or full stderr ends nothing."""
+    """Sets up logging to stderr, one line per event. A closed or full stderr does not end the service."""
     handler = logging.StreamHandler(cast(Any, LastingStream(sys.stderr)))
     handler.setFormatter(_OneLine("%(asctime)s %(process)d %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
     levels = {"rnnsearch.serving": logging.INFO, "uvicorn": of_uvicorn, "asyncio": logging.ERROR}
@@ -231,8 +230,8 @@ class _OneLine(logging.Formatter):
 
 
 def allowed_connections() -> int:
-    """Raises this process's limit of open files to the highest that the system allows. Returns how many
-    connections fit into it beside SPARE_FILES."""
+    """Raises this process's limit of open files to the largest possible. Returns the number of connections
+    that it allows besides SPARE_FILES."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
     if soft < most:

@@ -1,4 +1,4 @@
-"""The work of the service, without HTTP: texts and pairs in, results out, within the limits."""
+"""The service without HTTP: it translates texts and scores pairs, within the limits."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from rnnsearch.text.codec import EncodedSentence
 from rnnsearch.translation.source_lines import joined
 
 LONGEST_PART = 128
-"""Subwords of a part of a sentence, at most: a batch takes as many steps as its longest part, and is not
-interrupted while a client waits for any of it."""
+"""Largest number of subwords in a part of a sentence. A batch takes as many steps as its longest part, and
+goes on while any client waits for it."""
 
 
 class Search(NamedTuple):
@@ -40,7 +40,7 @@ class Forcing(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A sentence of a request: the number of its text, and its own in that text."""
+    """Position of a sentence in a request: index of its text, and its index in that text."""
 
     text: int
     sentence: int
@@ -50,8 +50,8 @@ Listener = Callable[[Place, Translation], None]
 
 
 class Begun:
-    """Texts whose sentences wait in the queue. places, sources: of each sentence. parts: the futures of its
-    parts, mostly one."""
+    """A translation that has begun: texts whose sentences are in the queue. places, sources: of each
+    sentence. parts: the futures of its parts, usually one."""
 
     def __init__(self, model: ServedModel, texts: Sequence[str]) -> None:
         self.model = model
@@ -69,7 +69,7 @@ class Begun:
         return [future for parts in self.parts for future in parts]
 
     def done(self) -> list[int]:
-        """Returns the numbers of the sentences whose parts are all done."""
+        """Returns the indices of the sentences whose parts are all done."""
         return [number for number, parts in enumerate(self.parts) if all(part.done() for part in parts)]
 
     def result(self, number: int) -> Translation:
@@ -77,18 +77,18 @@ class Begun:
         return joined([future.result() for future in self.parts[number]], self.model.translator.target.text)
 
     def by_text(self, values: Sequence[Any]) -> list[list[Any]]:
-        """Returns the values of the sentences of each text."""
+        """Groups one value per sentence by text."""
         rest = iter(values)
         return [[next(rest) for _ in one.sentences] for one in self.paragraphs]
 
     def joined(self, sentences: Sequence[str]) -> list[str]:
-        """Returns each text with these in place of its sentences."""
+        """Returns each text with these translations in place of its sentences."""
         lines = self.by_text(sentences)
         return [one.joined(some) for one, some in zip(self.paragraphs, lines, strict=True)]
 
 
 class Service:
-    """The models behind a queue, which must be begun in the event loop, and ended."""
+    """The models behind a queue. Begin and end `queue` in the event loop."""
 
     def __init__(self, models: Models, limits: Limits, metrics: Metrics) -> None:
         self.models, self.limits, self.metrics = models, limits, metrics
@@ -97,8 +97,8 @@ class Service:
         self.queue = WorkQueue(self._work, metrics, batch=limits.batch, capacity=limits.queue)
 
     def warm_up(self) -> None:
-        """Translates and scores a word with each model, and tells its language: weights are converted and
-        libraries loaded before the first request."""
+        """Translates and scores a word with each model and identifies its language, so that weights are
+        converted and libraries loaded before the first request."""
         split("a.", "en")
         self.identifier.rank("a", self.models.languages)
         for model in self.models:
@@ -114,8 +114,8 @@ class Service:
         nbest: int | None,
         listener: Listener | None = None,
     ) -> Begun:
-        """Puts the sentences into the queue. listener: is told, by another thread, what greedy search has
-        written. Raises RefusalError."""
+        """Puts the sentences into the queue. listener: called in another thread with what greedy search has
+        written so far. Raises RefusalError."""
         check_limit("the request", len(texts), "texts", self.limits.texts)
         check_limit("the request", sum(map(len, texts)), "characters", self.limits.characters)
         search = self._search(model, beam, nbest)
@@ -152,16 +152,15 @@ class Service:
         return [begun.result(number) for number in range(len(begun.places))]
 
     async def finished(self, futures: Sequence[asyncio.Future[Translation]]) -> list[Translation]:
-        """Returns their results. Raises RefusalError where the input cannot be worked on, or the deadline has
-        passed."""
+        """Returns the results of the futures. Raises RefusalError if the input is invalid, or the deadline
+        has passed."""
         with self.places_of(futures):
             async with asyncio.timeout(self.limits.deadline):
                 return list(await asyncio.gather(*futures))
 
     @contextmanager
     def places_of(self, futures: Sequence[asyncio.Future[Translation]]) -> Iterator[None]:
-        """Frees the places of the futures in the queue, however it is left. What went wrong becomes a
-        RefusalError."""
+        """Removes the futures' tasks from the queue at the end. Turns errors inside into a RefusalError."""
         try:
             yield
         except TimeoutError:
@@ -169,7 +168,7 @@ class Service:
         except InputError as error:
             raise RefusalError(422, str(error)) from None
         except MemoryError:
-            raise RefusalError(413, "the request needs more memory than there is") from None
+            raise RefusalError(413, "the request needs more memory than the service has") from None
         finally:
             for future in futures:
                 future.cancel()
@@ -187,7 +186,7 @@ class Service:
     def _parts(
         self, model: ServedModel, sentence: str, place: Place, texts: int
     ) -> Sequence[EncodedSentence]:
-        """Encodes a sentence, so that nothing too long gets into the queue. Raises RefusalError."""
+        """Encodes a sentence in parts. Raises RefusalError if it is too long."""
         where = f"sentence {place.sentence + 1}" + (f" of text {place.text + 1}" if texts > 1 else "")
         try:
             usual = model.translator.search
@@ -203,7 +202,7 @@ class Service:
         return parts
 
     def _work(self, group: Search | Forcing, tasks: Sequence[Task]) -> list[Translation]:
-        """Does a batch, in the thread of the models. Raises SearchStoppedError once nobody waits for it."""
+        """Works on a batch, in the models' thread. Raises SearchStoppedError once no client waits for it."""
         translator = self._by_name[group.model].translator
         items = [task.item for task in tasks]
         if isinstance(group, Forcing):

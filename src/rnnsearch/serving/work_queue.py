@@ -1,4 +1,4 @@
-"""The queue in front of the models: one thread works on the requests that wait together, and never blocks the
+"""The queue in front of the models: one thread works on the waiting tasks in batches, and never blocks the
 event loop."""
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from rnnsearch.serving.limits import busy
 from rnnsearch.serving.metrics import Metrics
 
 FAIR_SECONDS = 0.05
-"""A task counts as if it had come later by so many seconds for every USUAL_WORDS before it in its request, so
-that short requests overtake long ones."""
+"""Seconds by which a task counts as later for every USUAL_WORDS before it in its request, so that short
+requests overtake long ones."""
 USUAL_WORDS = 25
 """Words of a usual sentence. A batch has at most as many words as a full batch of usual sentences, so that
 long sentences do not make others wait longer."""
 COLLECT_SECONDS = 0.005
-"""A batch that follows another directly and is not full waits so many seconds for further tasks. A request to
-an idle service never waits."""
+"""Seconds that a batch which is not full waits for further tasks, if it directly follows another. A request
+to an idle service never waits."""
 
 
 @dataclass(eq=False, slots=True)
 class Task:
-    """A sentence, a part of a long one, or a pair.
+    """A unit of work: a sentence, a part of a long one, or a pair.
 
-    group: only tasks of one group are worked on together. size: its length in words; of a pair that of a
-    sentence which takes as long.
+    group: only tasks of one group share a batch. size: length in words; for a pair, that of a sentence that
+    takes as long. listener: receives partial results. due: when it should be worked on; with `arrived`,
+    seconds of time.monotonic().
     """
 
     group: Hashable
@@ -50,10 +51,9 @@ Work = Callable[[Any, Sequence[Task]], Sequence[Any]]
 
 
 class WorkQueue:
-    """A queue of `capacity` tasks at most.
+    """A queue of at most `capacity` tasks. work: does a batch.
 
-    `begin` and `submit` are called in the event loop that waits for the results. metrics: told by any thread
-    what happens.
+    Call `begin` and `submit` in the event loop that waits for the results.
     """
 
     def __init__(self, work: Work, metrics: Metrics, *, batch: int, capacity: int) -> None:
@@ -70,7 +70,8 @@ class WorkQueue:
         self._thread.start()
 
     async def end(self, seconds: float | None = None) -> None:
-        """Finishes what waits, in so many seconds at most; a batch that takes longer is left to itself."""
+        """Finishes the waiting tasks, within this many seconds; a batch that takes longer is not waited
+        for."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -85,8 +86,8 @@ class WorkQueue:
         return len(self._waiting)
 
     def submit(self, tasks: Sequence[Task]) -> list[asyncio.Future[Any]]:
-        """Returns a future for each task; one that is cancelled gives its place up. Raises RefusalError (503)
-        if there is no room for all."""
+        """Returns a future for each task; cancelling it removes the task from the queue. Raises RefusalError
+        (503) if there is no room for all."""
         now = due = time.monotonic()
         for task in tasks:
             task.arrived, task.due = now, due
@@ -104,8 +105,7 @@ class WorkQueue:
         return [task.future for task in tasks]
 
     def _seconds_to_clear(self) -> float:
-        """Estimates how long half of the queue will take, by the speed of the latest batches: at most half a
-        minute."""
+        """Estimates the seconds for half of the queue from the speed of the latest batches; at most 30."""
         if len(self._finished) < 2:
             return 2.0
         elapsed = time.monotonic() - self._finished[0][0]
@@ -129,7 +129,7 @@ class WorkQueue:
             self._metrics.waiting(len(self._waiting))
 
     def _next(self) -> list[Task]:
-        """Waits for the next batch and returns it; at the end nothing."""
+        """Waits for the next batch and returns it; empty at the end."""
         with self._changed:
             chosen: list[Task] = []
             while not chosen and not (self._ended and not self._waiting):
@@ -139,14 +139,14 @@ class WorkQueue:
                     self._changed.wait_for(
                         lambda: self._ended or len(self._chosen()) >= self._batch, COLLECT_SECONDS
                     )
-                chosen = self._chosen()  # nothing, if all have been given up meanwhile
+                chosen = self._chosen()  # empty if all were cancelled meanwhile
             taken = set(chosen)
             self._waiting = [task for task in self._waiting if task not in taken]
         return chosen
 
     def _chosen(self) -> list[Task]:
-        """Returns the first that is due, and those of its group that are nearest to it in length: they are
-        searched side by side. Together they have the words of a batch of usual sentences."""
+        """Returns the next batch: the task that is due first, and those of its group with the most similar
+        lengths. Together they have at most the words of a full batch of usual sentences."""
         if not self._waiting:
             return []
         first = min(self._waiting, key=lambda task: task.due)
@@ -157,8 +157,7 @@ class WorkQueue:
         return alike[: max(1, fitting)]
 
     def _results(self, tasks: Sequence[Task]) -> list[Any]:
-        """Returns a result for each task, or the exception that it brought: one task's fault does not touch
-        the others."""
+        """Returns a result or an exception for each task: one task's fault does not affect the others."""
         try:
             return list(self._work(tasks[0].group, tasks))
         except Exception as error:
@@ -168,7 +167,7 @@ class WorkQueue:
 
 
 def _deliver(tasks: Sequence[Task], results: Sequence[Any]) -> None:
-    """Hands the results over, in the event loop."""
+    """Sets the results of the futures, in the event loop."""
     for task, result in zip(tasks, results, strict=True):
         if task.future.done():  # nobody waits for it any more
             continue

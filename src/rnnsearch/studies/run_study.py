@@ -35,8 +35,8 @@ from rnnsearch.training.beginning import open_run
 
 @dataclass(frozen=True)
 class Finished:
-    """Outcome of a study. table: as in table.json. markdown, page: for people. failed: name and error of
-    every run that did not come to its end. report: page of the report, if one was wanted."""
+    """Outcome of a study. table: as in table.json. markdown: the text of table.md. page: the path of
+    index.html. failed: run → error. report: page of the report, if one was asked for."""
 
     table: dict[str, Any]
     markdown: str
@@ -57,12 +57,12 @@ def run_study(
     progress: Progress = lambda text, done, total: None,
     look: Callable[[str, str], None] = lambda name, line: None,
 ) -> Finished:
-    """Does what is missing of the study, and writes its tables and pages from all that is done.
+    """Runs the stages that are missing, and writes the tables and pages of all finished runs.
 
-    say: gets lines for a person. side_by_side: runs that are trained at the same time; with more than one
-    each has one thread. only: variants to which the call is confined. report: end with the report on the
-    runs. command: shown as what made the pages. look: told what each command said last. A run that fails is
-    recorded, and tried again by the next call.
+    say: receives messages for a person. side_by_side: runs that are trained at the same time; if there are
+    several, each has one thread. only: variants to run; empty for all. report: whether to write the report on
+    the runs, too. command: the command line shown on the pages. look: called with the name of each running
+    command and the last line of its log. A run that fails is recorded, and the next call tries it again.
     Raises InputError for a study that does not fit its files, or runs that were trained with other settings.
     """
     _check_names(folder, only)
@@ -107,27 +107,27 @@ def run_study(
 
 
 def _prepare(folder: StudyFolder, run_all: Callable[..., None], progress: Progress) -> None:
-    """Makes the stores that are missing, and the links before them. Raises InputError if a command fails."""
+    """Makes missing links and prepared datasets. Raises InputError if a command fails."""
     write_corpus(folder, progress)
     missing = [command for command in prepare_commands(folder) if not command.made.exists()]
     if any(command.name != "links" for command in missing):
-        run_all(missing, ended=_refuse)
+        run_all(missing, ended=_raise_error)
     note_origin(folder)
 
 
-def _refuse(command: Command, error: str) -> None:
+def _raise_error(command: Command, error: str) -> None:
     if error:
         raise InputError(error)
 
 
 def current_states(folder: StudyFolder) -> list[RunState]:
-    """Returns where every run stands; a run counts as measured when its row is in the results."""
+    """Returns the state of every run; a run counts as measured when its row is in the results."""
     results = Results(folder)
     return [run_state(run, folder.settings(run), results.status(run) == "done") for run in folder.runs]
 
 
 def status_lines(folder: StudyFolder) -> Iterator[str]:
-    """Yields a line for each run, and what is left."""
+    """Yields a line about each run, and one about the whole study."""
     states = current_states(folder)
     yield from (state.line(usual_minutes(states)) for state in states)
     done, left = sum(state.measured for state in states), time_left(states, 1)
@@ -136,7 +136,7 @@ def status_lines(folder: StudyFolder) -> Iterator[str]:
 
 
 def _check_names(folder: StudyFolder, only: Sequence[str]) -> None:
-    """Raises InputError for a variant that is none, and for a system that has a run's name: no table could
+    """Raises InputError for an unknown variant, and for a system with the name of a run: tables could not
     tell them apart."""
     study, runs = folder.study, {name for run in folder.runs for name in (run.name, run.variant)}
     for system in (system for test in study.tests.values() for system in test.systems):
@@ -150,8 +150,8 @@ def _check_names(folder: StudyFolder, only: Sequence[str]) -> None:
 
 
 def _check_runs(folder: StudyFolder, runs: Sequence[StudyRun]) -> None:
-    """Raises InputError for a run in the folder whose settings are not the study's: before anything is
-    trained, not after."""
+    """Raises InputError, before anything is trained, for a run in the folder whose settings differ from the
+    study's."""
     corpora: dict[bool, Corpus] = {}
     for run in runs:
         if (run.path / "config.toml").exists():
@@ -161,7 +161,7 @@ def _check_runs(folder: StudyFolder, runs: Sequence[StudyRun]) -> None:
 
 
 def report_command(folder: StudyFolder, runs: Sequence[StudyRun], trust_code: bool = False) -> Command:
-    """Returns the report on these runs, for the test sets that are translated."""
+    """Returns the command that reports on these runs, for the test sets that are translated."""
     tests = {name: test for name, test in folder.tests.items() if test.translate}
     words: list[Any] = ["report", *(f"{run.name}={run.path}" for run in runs), "--test"]
     for name, test in tests.items():
@@ -181,7 +181,7 @@ def report_command(folder: StudyFolder, runs: Sequence[StudyRun], trust_code: bo
 def _report(
     folder: StudyFolder, runs: Sequence[StudyRun], trust_code: bool, run_all: Callable[..., None]
 ) -> Path:
-    """Writes OUT/report from finished runs; returns its page. It reads the study's own translations."""
+    """Writes OUT/report from finished runs; returns its page. The report reuses the study's translations."""
     if not runs:
         raise InputError("no run is finished, so there is nothing to report", file=folder.path)
     translations = folder / "report" / "translations"
@@ -189,12 +189,12 @@ def _report(
         translations.parent.mkdir(exist_ok=True)
         translations.symlink_to(Path("..") / folder.outputs.name)
     command = report_command(folder, runs, trust_code)
-    run_all([command], ended=_refuse)
+    run_all([command], ended=_raise_error)
     return command.made
 
 
 def dry_run(folder: StudyFolder, report: bool = False) -> Iterator[str]:
-    """Yields the commands of the study, and some that measure as it does. report: with that of its report."""
+    """Yields commands that do the same as the study. report: whether to include that of the report."""
     if is_written(folder):
         built_in = folder.study.corpus.builtin
         what = "the built-in corpus" if built_in else "the part of the files that the study uses"

@@ -1,4 +1,4 @@
-"""The commands that a study consists of, each in a process of its own, and where every run stands."""
+"""The commands of a study, each in a process of its own, and the state of every run."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ from rnnsearch.training.loop import reason_to_stop
 POLL = 0.1
 """Seconds between two looks at the processes."""
 PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
-"""Linux's call; looked up here, since a process that was just forked should do as little as it can."""
+"""Linux's prctl. It is looked up here because a process that was just forked should do as little as
+possible."""
 END_WITH_PARENT = 1
 """PR_SET_PDEATHSIG."""
 
 
 class Command(NamedTuple):
-    """A command of rnnsearch. name: of its log. words: behind `rnnsearch`. made: what it writes."""
+    """A command of rnnsearch. name: also that of its log. words: the arguments. made: the file or folder that
+    it writes."""
 
     name: str
     words: list[str]
@@ -40,7 +42,7 @@ class Command(NamedTuple):
 
 
 def train_command(folder: StudyFolder, run: StudyRun, one_thread: bool = False) -> Command:
-    """Returns the training of a run, which goes on where an earlier one ended."""
+    """Returns the command that trains a run, or resumes its training."""
     recipe = folder.recipe(run.variant)
     words = ["train", recipe, "--data", str(folder.store(run.reverse)), "--out", str(run.path), "--resume"]
     words += changes(folder.settings(run), recipe, "model", "training", "search")
@@ -48,7 +50,7 @@ def train_command(folder: StudyFolder, run: StudyRun, one_thread: bool = False) 
 
 
 def changes(wanted: Settings, recipe: str, *sections: str) -> list[str]:
-    """Returns a --set for whatever differs from the recipe."""
+    """Returns `--set` arguments for all settings that differ from the recipe."""
     usual, values = load_config(recipe).model_dump(), wanted.model_dump()
     return [
         word
@@ -69,9 +71,9 @@ def run_commands(
 ) -> None:
     """Runs every command, `side_by_side` at a time; one that fails does not stop the others.
 
-    lock: a descriptor that every process inherits. ended: told of every command and its error, "" if all went
-    well. look: told again and again what each process said last. On Ctrl-C every process saves and ends, and
-    is waited for; a second Ctrl-C kills them.
+    lock: a file descriptor that every process inherits. ended: called with each command and its error, "" if
+    it succeeded. look: called repeatedly with the name of each running command and the last line of its log.
+    On Ctrl-C the call ends after all processes have saved and ended; a second Ctrl-C kills them.
     """
     waiting = list(commands)
     running: list[tuple[Command, subprocess.Popen[bytes]]] = []
@@ -110,13 +112,13 @@ def _start(command: Command, log: Path, lock: int) -> subprocess.Popen[bytes]:
 
 
 def _end_with_parent() -> None:
-    """Has the kernel send SIGTERM, upon which a training saves and ends, when the parent is gone."""
+    """Asks the kernel for SIGTERM when the parent dies; a training then saves and ends."""
     if PRCTL is not None:
         PRCTL(END_WITH_PARENT, signal.SIGTERM)
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:
-    """Asks the processes to save and end, and waits; kills them if the user cannot."""
+    """Asks the processes to save and end, and waits; kills them on a further Ctrl-C."""
     for process in processes:
         process.terminate()
     try:
@@ -136,7 +138,7 @@ def _error(log: Path, code: int) -> str:
 
 
 def last_line(log: Path, size: int = 4096) -> str:
-    """Returns the last line of a log that is not empty and not part of a list; "" if there is none."""
+    """Returns the last line of a log that is neither empty nor indented; "" if there is none."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, os.path.getsize(log) - size))
@@ -147,7 +149,7 @@ def last_line(log: Path, size: int = 4096) -> str:
 
 
 class RunState(NamedTuple):
-    """State of a run. share: of its training that is done. minutes: of training so far."""
+    """State of a run. share: the fraction of its training that is done. minutes: its training time so far."""
 
     run: StudyRun
     updates: int = 0
@@ -158,11 +160,11 @@ class RunState(NamedTuple):
 
     @property
     def whole(self) -> float | None:
-        """Minutes that the whole training takes; None while nobody can know."""
+        """Estimated minutes of the whole training; None if unknown."""
         return self.minutes / self.share if self.share else None
 
     def line(self, usual: float | None) -> str:
-        """Returns it for a person. usual: minutes that a run takes."""
+        """Describes the state in a line. usual: minutes of an average run."""
         if self.trained:
             state, after = ("done", "") if self.measured else ("trained", "; not measured yet")
             return f"{self.run.name}: {state}, {self.updates:,} updates in {duration(self.minutes)}{after}"
@@ -173,7 +175,7 @@ class RunState(NamedTuple):
 
 
 def duration(minutes: float) -> str:
-    """Writes it for a person: `3 min`, `2 h 05 min`."""
+    """Formats a time: `3 min`, `2 h 05 min`."""
     hours, rest = divmod(round(minutes), 60)
     if hours:
         return f"{hours} h {rest:02d} min"
@@ -181,22 +183,22 @@ def duration(minutes: float) -> str:
 
 
 def usual_minutes(states: list[RunState]) -> float | None:
-    """Returns the mean of what the trainings take, as far as one can know."""
+    """Returns the mean of the trainings' estimated minutes; None if none is known."""
     known = [state.whole for state in states if state.whole]
     return sum(known) / len(known) if known else None
 
 
 def time_left(states: list[RunState], side_by_side: int) -> str:
-    """Says what is left of the training; empty if nobody can know yet."""
+    """Describes the remaining training time; empty if it is unknown."""
     usual = usual_minutes(states)
     left = sum((state.whole or usual or 0.0) - state.minutes for state in states)
     return "" if usual is None else f"about {duration(left / side_by_side)} of training left"
 
 
 def run_state(run: StudyRun, settings: Settings, measured: bool = False) -> RunState:
-    """Returns where a run stands. measured: its row is in the results.
+    """Returns the state of a run. measured: whether its row is in the results.
 
-    A run is trained if it has reached what its settings ask for: with more updates than before it is not.
+    A run is trained if it has reached the limits in its settings; if a limit is raised, it is not.
     """
     checkpoint = run.path / "checkpoints" / "last.safetensors"
     if not checkpoint.exists():

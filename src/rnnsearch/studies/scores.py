@@ -1,4 +1,4 @@
-"""What each run is worth, as rows of results.jsonl, and whether two variants differ."""
+"""Scores of the runs, as rows of results.jsonl, and comparisons of variants."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 
 class Metric(NamedTuple):
-    """A column. factor: what the number is multiplied by where it is shown."""
+    """A metric, as a column of tables. factor: multiplies the value where it is shown."""
 
     key: str
     heading: str
@@ -60,11 +60,11 @@ LEARNING = (
     *("updates", "epochs", "hours", "train_nll", "dev_nll", "dev_bleu", "best_update", "ended_because"),
     *("hardware", "rnnsearch"),
 )
-"""What a row takes from the run's learning statistics (Table 2)."""
+"""Keys that a row takes from the run's learning statistics (Table 2)."""
 KEYS = {BLEU: "bleu", CHRF: "chrf", NLL_PER_SENTENCE: "nll"}
-"""Names of metrics in the rows, where they are not the usual ones in lowercase."""
+"""Metric → its key in the rows, where that is not its name in lowercase."""
 FORMAT = "2"
-"""A part of every fingerprint: rows that measure in another way are made anew."""
+"""Part of every fingerprint. A new value makes all rows be computed again."""
 
 
 class Summary(NamedTuple):
@@ -80,17 +80,17 @@ class Summary(NamedTuple):
         return cls(math.fsum(values) / len(values), spread, len(values))
 
     def text(self, metric: Metric) -> str:
-        """Writes it as a cell of a table."""
+        """Formats the summary as a cell of a table."""
         shown = f"{self.mean * metric.factor:,.{metric.digits}f}"
         return shown if self.spread is None else f"{shown} ± {self.spread * metric.factor:,.{metric.digits}f}"
 
 
 class Results:
-    """The runs of a study on its test sets, in results.jsonl: one row for each run, appended as it ends; of
-    several rows of a run the last one counts.
+    """The results of a study's runs, in results.jsonl: one row for each run, appended as it ends. If a run
+    has several rows, the last one counts.
 
-    Whatever ends the process, only the row that was being written can be lost. What a run makes of a test set
-    is made once, and kept in files.
+    If the process is killed, only the row being written can be lost. A run's outputs for a test set are made
+    once, and kept in files.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Results:
                 raise InputError(what, file=self.path, line=number, remedy=remedy) from None
 
     def add(self, row: Row) -> None:
-        """Appends a row, unless it says what the last one of the run says."""
+        """Appends a row, unless it equals the last row of the run."""
         if self.rows.get(row["run"]) == row:
             return
         with self.path.open("a", encoding="utf-8", newline="\n") as file:
@@ -130,7 +130,7 @@ class Results:
         return str(self.rows[run.name]["status"]) if run.name in self.rows else ""
 
     def done(self) -> dict[str, dict[int, StudyRun]]:
-        """Returns the runs that are done, without those of the other direction: variant → seed → run."""
+        """Returns the finished runs, without reverse ones: variant → seed → run."""
         found: dict[str, dict[int, StudyRun]] = {}
         for run in self.folder.runs:
             if not run.reverse and self.status(run) == "done":
@@ -142,8 +142,8 @@ class Results:
         self.add(_about(run) | {"status": "failed", "error": error})
 
     def measure(self, run: StudyRun) -> None:
-        """Adds the row of a trained run, unless the one that is there is from the same files; that of the
-        forward run too, when its reverse is done."""
+        """Adds the row of a trained run, unless its present row was computed from the same files. After a
+        reverse run, its forward run is measured again."""
         if self.rows.get(run.name, {}).get("fingerprint") != self.fingerprint(run):
             self.add(self.row(run))
         forward = self.done().get(run.variant, {}).get(run.seed)
@@ -168,7 +168,7 @@ class Results:
         )
 
     def fingerprint(self, run: StudyRun) -> str:
-        """Returns a checksum of all that a row is computed from: with the same one it would say the same."""
+        """Returns a checksum of all that the run's row is computed from."""
         back = self.other_direction(run)
         parts: list[str | Path] = [FORMAT, self.folder.study.symmetrisation if back else ""]
         for opened in map(self.opened, [run, back] if back else [run]):
@@ -178,7 +178,7 @@ class Results:
         return checksum(*parts)[:16]
 
     def row(self, run: StudyRun) -> Row:
-        """Returns the row of a run that is trained; writes its translations, one per line, too."""
+        """Computes the row of a trained run, and writes its translations, one per line."""
         learned, parameters = read_statistics(run.path), None
         tests: dict[str, dict[str, Any]] = {}
         for name in self.folder.tests:
@@ -202,9 +202,9 @@ class Results:
         }
 
     def statistics(self, run: StudyRun, name: str, answers: RunAnswers | None = None) -> Statistics:
-        """Returns whatever the test set allows to measure of a run: translations, likelihood, links.
+        """Returns the statistics of a run that the test set allows: of translations, likelihood and links.
 
-        answers: what the run says of the test set, if it is at hand.
+        answers: the run's outputs for the test set, if the caller has them.
         """
         back = self.other_direction(run)
         key = run.name, name, back is not None
@@ -221,8 +221,7 @@ class Results:
         return self.found[key]
 
     def measured(self, test: TestSet, system: System) -> Statistics:
-        """Returns the measures by their names in the rows, with BLEU of the long sentences, if there are
-        any."""
+        """Returns (key in the rows → statistics), with BLEU of the long sentences if there are any."""
         measured = system_statistics(test, system)
         found = {KEYS.get(key, key.lower().replace(" ", "_")): value for key, value in measured.items()}
         long = self.long_sentences(test)
@@ -237,8 +236,8 @@ class Results:
         return np.flatnonzero([len(tokeniser.words(line)) > LONG for line in test.source])
 
     def answers(self, run: StudyRun, name: str) -> RunAnswers:
-        """Returns what a run says of a test set; makes what is missing. With gold links, posterior alignments
-        are compared, too."""
+        """Returns a run's outputs for a test set; makes those that are missing. With gold links, they include
+        posterior alignments."""
         files = self.folder.tests[name]
         return run_answers(
             self.opened(run),
@@ -251,9 +250,10 @@ class Results:
         )
 
     def comparisons(self, before: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-        """Compares every variant with the baseline, and the pairs that the study names: test set → findings.
+        """Compares every variant with the baseline, and the pairs that the study names: test set →
+        comparisons.
 
-        before: what an earlier call returned; what was computed from the same files is taken from it.
+        before: the result of an earlier call; comparisons of the same files are taken from it.
         """
         study, baseline, done = self.folder.study, self.folder.baseline, self.done()
         pairs = [(baseline, name) for name in study.variants if name != baseline]
@@ -285,11 +285,11 @@ def _about(run: StudyRun) -> Row:
 
 
 def mean_over_seeds(parts: Sequence[SufficientStatistics]) -> SufficientStatistics:
-    """Returns statistics whose score is the mean of the parts' scores; a resampled or exchanged sentence is
-    so in every one of them.
+    """Returns statistics whose score is the mean of the parts' scores; a sentence is resampled or exchanged
+    in all parts at once.
 
-    A test on them asks whether the difference would hold on other sentences; how it varies with the seed the
-    spread says.
+    A test on them asks whether the difference would hold on other sentences. `Summary.spread` tells how it
+    varies with the seed.
     """
     cuts = np.cumsum([0, *(part.values.shape[1] for part in parts)]).tolist()
 

@@ -1,5 +1,5 @@
-"""A study: its file, with corpus, common settings, variants, seeds, test sets and what is compared, validated
-like a recipe; and its folder, where everything lies and one command at a time is at work."""
+"""A study: its file (corpus, settings, variants, seeds, test sets, comparisons), validated like a recipe, and
+its folder, in which one command works at a time."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from rnnsearch.system.parsing import parse_toml, read_toml
 from rnnsearch.text.codec import side_tokeniser
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
-"""Of a variant, a test set or a system: it names folders and columns."""
+"""Name of a variant, a test set or a system, and of its folders and columns."""
 LONG = 40
-"""Words of the source: sentences with more are scored by themselves, too."""
+"""Sentences with more source words than this are also scored separately."""
 Symmetrisation = Literal[
     "grow-diag-final-and", "grow-diag-final", "grow-diag", "grow", "intersection", "union"
 ]
 Changes = dict[str, dict[str, Any]]
 """section → key → value, as TOML gives them"""
 WAIT = 60.0
-"""Seconds that a second command waits for the first to end: one that was killed is still saving its run."""
+"""Seconds that a command waits for another one to end: after Ctrl-C a training still saves."""
 
 
 class _StudyTable(BaseModel):
@@ -50,7 +50,7 @@ class _StudyTable(BaseModel):
 
 
 class CorpusFiles(_StudyTable):
-    """Origin of the pairs: files, named as `rnnsearch prepare` names them, or the built-in corpus."""
+    """Origin of the pairs: files, given as to `rnnsearch prepare`, or the built-in corpus."""
 
     builtin: bool = Field(
         False, description="the built-in corpus, whose word links are exact; then no files are named"
@@ -62,18 +62,18 @@ class CorpusFiles(_StudyTable):
     )
     links_reversed: bool = Field(False, description="the links are written target-source")
     align: Symmetrisation | None = Field(
-        None, description="make the word links with eflomal (extra `align`), symmetrised so"
+        None, description="make word links with eflomal (extra `align`), symmetrised in this way"
     )
     pairs: Positive | None = Field(
-        None, description="only the first so many pairs; the built-in corpus has 12,000 if not said"
+        None, description="use only the first pairs, as many as this; default of the built-in corpus: 12,000"
     )
     max_words: Positive | None = Field(
-        None, description="only pairs with 1 to so many words on both sides, before `pairs` counts them"
+        None, description="use only pairs with 1 to this many words on both sides; `pairs` counts these"
     )
-    dev_pairs: Positive | None = Field(None, description="only the first so many development pairs")
+    dev_pairs: Positive | None = Field(None, description="use only this many development pairs")
     held_out: Positive = Field(500, description="pairs of each of the built-in development and test set")
     long_pairs: Positive | None = Field(
-        None, description="of the built-in corpus: another test set `long`, of sentences of 41 to 60 words"
+        None, description="pairs of another built-in test set, `long`, with sentences of 41 to 60 words"
     )
 
     @model_validator(mode="after")
@@ -98,7 +98,9 @@ class Test(_StudyTable):
         None,
         description="gold word links, for the alignment error rate of forced decoding",
     )
-    translate: bool = Field(True, description="false: only the references are scored and aligned")
+    translate: bool = Field(
+        True, description="whether the runs translate it; else the references are scored and aligned only"
+    )
     systems: dict[Name, str] = Field({}, description="translations of other systems, line by line")
 
 
@@ -109,17 +111,17 @@ class Variant(_StudyTable):
     model: dict[str, Any] = {}
     training: dict[str, Any] = {}
     search: dict[str, Any] = {}
-    both_directions: bool | None = Field(None, description="as the study's, for this variant alone")
+    both_directions: bool | None = Field(None, description="replaces the study's setting")
 
 
 class Study(_StudyTable):
-    """All of a study's file. Paths are relative to the folder of the file, or to --data."""
+    """The content of a study's file. Paths are relative to the folder of the file, or to --data."""
 
     title: str = ""
-    recipe: str = Field("", description="of every variant that names none, and of the corpus")
+    recipe: str = Field("", description="recipe of the corpus, and of every variant that names none")
     seeds: list[Seed] = Field([1], min_length=1)
     baseline: Name | None = Field(
-        None, description="what the others are compared with; the first variant if not given"
+        None, description="variant with which the others are compared; default: the first one"
     )
     comparisons: list[tuple[Name, Name]] = Field(
         [], description="further pairs of variants to test against each other"
@@ -127,10 +129,12 @@ class Study(_StudyTable):
     both_directions: bool = Field(
         False, description="train each variant from target to source as well, to align in both directions"
     )
-    symmetrisation: Symmetrisation = Field("intersection", description="of the links of both directions")
+    symmetrisation: Symmetrisation = Field(
+        "intersection", description="how the links of both directions are combined"
+    )
     corpus: CorpusFiles
     settings: Changes = Field(
-        {}, description="settings of all variants, by section; those of [data] make the corpus"
+        {}, description="settings of all variants, by section; those of [data] are the corpus's"
     )
     variants: dict[Name, Variant] = Field(min_length=1)
     tests: dict[Name, Test] = {}
@@ -149,8 +153,8 @@ class Study(_StudyTable):
 
 @dataclass(frozen=True)
 class StudyRun:
-    """One training. name: of its folder. reverse: from target to source, for aligning in both directions
-    only."""
+    """One training. name: also that of its folder. reverse: trained from target to source, only to align in
+    both directions."""
 
     name: str
     variant: str
@@ -161,10 +165,10 @@ class StudyRun:
 
 @dataclass(frozen=True)
 class StudyFolder:
-    """A study with everything resolved, and its folder OUT by its parts.
+    """A study with resolved settings, and the paths in its folder OUT.
 
-    name: what messages call the study. config_folder: where its recipes are looked for. base_folder: where
-    its other paths begin. data: settings of the corpus. variants: settings of each.
+    name: the study's name in messages. config_folder: base of its recipes' paths. base_folder: base of its
+    other paths. data: settings of the corpus. variants: name → settings.
     """
 
     path: Path
@@ -197,7 +201,7 @@ class StudyFolder:
         return self.path / ("store.reverse" if reverse else "store")
 
     def log(self, name: str) -> Path:
-        """Returns the file of what a command said."""
+        """Returns the log file of a command."""
         return self.path / "logs" / f"{name}.log"
 
     def given(self, name: str) -> Path:
@@ -205,7 +209,7 @@ class StudyFolder:
         return self.base_folder / name
 
     def recipe(self, variant: str = "") -> str:
-        """Returns the name or file of a variant's recipe, or of the corpus's."""
+        """Returns the name or file of a variant's recipe; without a variant, of the corpus's."""
         return _recipe(self.study, self.config_folder, variant)
 
     def settings(self, run: StudyRun) -> Settings:
@@ -216,8 +220,8 @@ class StudyFolder:
 
     @cached_property
     def runs(self) -> list[StudyRun]:
-        """Every run of the study: variant by variant, seed by seed, those of the other direction after all
-        others. Raises InputError if two would have one name."""
+        """All runs of the study, ordered by variant and seed, reverse ones last. Raises InputError if two
+        would have the same name."""
         runs: list[StudyRun] = []
         for reverse in (False, True):
             for variant, changes in self.study.variants.items():
@@ -235,8 +239,8 @@ class StudyFolder:
         return runs
 
     def _run_name(self, variant: str, seed: int) -> str:
-        """Returns `variant`, or `variant-seed` with several seeds; a run that the folder has under the other
-        name keeps it."""
+        """Returns `variant`, or `variant-seed` with several seeds. A run that already has the other name
+        keeps it."""
         names = [variant, f"{variant}-{seed}"]
         if len(self.study.seeds) > 1:
             names.reverse()
@@ -244,7 +248,7 @@ class StudyFolder:
 
     @cached_property
     def tests(self) -> dict[str, Test]:
-        """The test sets by name, with whole paths; the built-in corpus brings its own."""
+        """The test sets by name, with resolved paths; the built-in corpus brings its own."""
         tests = {}
         if self.study.corpus.builtin:
             for name in ("test", *(["long"] if self.study.corpus.long_pairs else [])):
@@ -261,7 +265,7 @@ class StudyFolder:
         return tests
 
     def read_test(self, name: str, reverse: bool = False) -> TestSet:
-        """Reads a test set. reverse: from target to source; then without gold links.
+        """Reads a test set. reverse: exchange source and reference, and leave out gold links.
 
         Raises InputError if the files do not fit together.
         """
@@ -282,8 +286,8 @@ class StudyFolder:
 
     @contextmanager
     def locked(self, say: Callable[[str], None]) -> Iterator[int]:
-        """Keeps other commands out of the folder; the value is the lock's descriptor, which those who work
-        here must inherit.
+        """Keeps other commands out of the folder. Yields the lock's file descriptor, which the study's
+        processes must inherit.
 
         Raises InputError if another command is still at work after WAIT seconds.
         """
@@ -304,7 +308,7 @@ class StudyFolder:
 
 
 def _seed(run: Path) -> int | None:
-    """Returns the seed that a run was trained with; None if there is none."""
+    """Returns the seed that a run was trained with; None if there is no such run."""
     try:
         return int(read_toml(run / "config.toml")["training"]["seed"])
     except (OSError, KeyError, ValueError, TypeError):
@@ -320,12 +324,11 @@ def study_names() -> list[str]:
 def open_study(
     name: str | Path, out: Path = Path(), data: str | Path | None = None, overrides: Sequence[str] = ()
 ) -> StudyFolder:
-    """Reads a study, by the name of a built-in one or as a TOML file, and resolves the settings of its
-    variants.
+    """Reads a built-in study by name, or a TOML file, and resolves the settings of its variants.
 
-    out: its folder. data: the folder that its paths are relative to; else that of the study file, or the
-    current one for a built-in study. overrides: `section.key=value`, for all variants. Raises InputError for
-    a study that does not exist, is not TOML or does not fit.
+    out: the study's folder. data: base of its paths; default: the folder of the study file, or the current
+    one for a built-in study. overrides: `section.key=value`, for all variants. Raises InputError for a study
+    that does not exist, is not TOML or is invalid.
     """
     where, config_folder, table = _read(str(name))
     study = checked(Study, table, where, "`rnnsearch settings --study alignment` shows an example")
@@ -351,7 +354,7 @@ def open_study(
 
 
 def _read(name: str) -> tuple[str, Path, dict[str, Any]]:
-    """Returns what messages call the study, the folder of its paths, and its table."""
+    """Returns (the study's name in messages, the base of its paths, its table)."""
     path = Path(name)
     try:
         if path.suffix == ".toml" or path.is_file():
@@ -370,15 +373,15 @@ def _read(name: str) -> tuple[str, Path, dict[str, Any]]:
 
 
 def _recipe(study: Study, folder: Path, variant: str = "") -> str:
-    """Returns the recipe of a variant, or of the corpus: built-in ones by name, files as paths from its
-    folder."""
+    """Returns the recipe of a variant, or of the corpus: the name of a built-in one, or the path of a
+    file."""
     own = study.variants[variant].recipe if variant else None
     recipe = study.recipe if own is None else own
     return str(folder / recipe) if recipe.endswith(".toml") else recipe
 
 
 def _resolved(changes: Sequence[Changes], recipe: str, overrides: Sequence[str], where: str) -> Settings:
-    """Applies to the recipe one set of changes after the other, then the overrides."""
+    """Applies the changes to the recipe, in order, and then the overrides."""
     name, table = read_recipe(recipe)
     for change in changes:
         for section, values in change.items():

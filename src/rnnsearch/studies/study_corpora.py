@@ -1,5 +1,4 @@
-"""The corpus of a study: its files, or the part of them that it uses, written out, and the commands that
-prepare it."""
+"""The corpus of a study: the subset of the files that it uses, and the commands that prepare it."""
 
 from __future__ import annotations
 
@@ -29,8 +28,8 @@ _REPORTED = 1000
 
 
 def is_written(folder: StudyFolder) -> bool:
-    """Tells whether OUT/corpus holds the corpus as plain text: a part of the files, what an aligner must see
-    as one, or bilingual files whose sides are needed in both directions."""
+    """Tells whether the corpus is written to OUT/corpus as plain text: if it is built in, a subset or to be
+    aligned, or if bilingual files are needed in both directions."""
     corpus = folder.study.corpus
     if corpus.builtin or corpus.pairs or corpus.max_words or corpus.dev_pairs or corpus.align:
         return True
@@ -40,8 +39,8 @@ def is_written(folder: StudyFolder) -> bool:
 
 
 def _files(folder: StudyFolder) -> tuple[list[str], list[str], list[str]]:
-    """Returns the files of training pairs, development pairs and links that the store is prepared from: the
-    study's own, or those in OUT/corpus."""
+    """Returns (training files, development files, link files) for `prepare`: the study's own, or those in
+    OUT/corpus."""
     corpus, data = folder.study.corpus, folder.data
     if not is_written(folder):
         train, dev, links = (
@@ -56,7 +55,8 @@ def _files(folder: StudyFolder) -> tuple[list[str], list[str], list[str]]:
 
 
 def prepare_commands(folder: StudyFolder) -> list[Command]:
-    """Returns the commands that make the links, if the study wants it, and the store of each direction."""
+    """Returns the commands that make the links, if the study asks for them, and that prepare the dataset of
+    each direction."""
     corpus, recipe, commands = folder.study.corpus, folder.recipe(), []
     train, dev, links = _files(folder)
 
@@ -81,10 +81,10 @@ def prepare_commands(folder: StudyFolder) -> list[Command]:
 
 
 def write_corpus(folder: StudyFolder, progress: Progress) -> None:
-    """Writes OUT/corpus, if it is needed and missing, and checks all that later stages read.
+    """Writes OUT/corpus, if it is needed and missing, and checks prepared datasets and test sets.
 
-    Raises InputError for a store or corpus that differs from what the study says, with the setting, and for
-    test sets that do not fit: before hours of work.
+    Raises InputError for a dataset that was prepared with other settings, and for test sets that cannot be
+    used: before hours of training.
     """
     _check_store(folder)
     missing = not all(folder.store(run.reverse).exists() for run in folder.runs)
@@ -97,12 +97,12 @@ def write_corpus(folder: StudyFolder, progress: Progress) -> None:
 
 
 def note_origin(folder: StudyFolder) -> None:
-    """Writes down what the corpus was made from, which later calls compare."""
+    """Records what the corpus was made from, for the checks of later calls."""
     write_text(folder / "corpus.json", json.dumps(_origin(folder), indent=2) + "\n")
 
 
 def _swapped(settings: DataSettings) -> DataSettings:
-    """Returns the settings of the other direction."""
+    """Returns the settings with the two languages exchanged."""
     languages = {"source_language": settings.target_language, "target_language": settings.source_language}
     return settings.model_copy(update=languages)
 
@@ -120,8 +120,8 @@ def write_subset(folder: StudyFolder, out: Path, progress: Progress) -> None:
     """Writes the first `corpus.pairs` pairs of at most `corpus.max_words` words per side, and the first
     `corpus.dev_pairs` of dev.
 
-    train.<language>, dev.<language> and train.links, as they stand in the files. Raises InputError if there
-    are not so many pairs.
+    The files are train.<language>, dev.<language> and train.links; lines are copied unchanged. Raises
+    InputError if there are fewer pairs.
     """
     corpus, data = folder.study.corpus, folder.data
     sides = [data.source_language, data.target_language]
@@ -129,7 +129,7 @@ def write_subset(folder: StudyFolder, out: Path, progress: Progress) -> None:
     wanted = islice(_short_enough(_rows(folder), folder), corpus.pairs)
     written = _write(out, names, wanted, lambda done: progress("writing the subset", done, corpus.pairs))
     if corpus.pairs and written < corpus.pairs:
-        what = f"corpus.pairs = {corpus.pairs:,}, and only {written:,} pairs of the files fit"
+        what = f"corpus.pairs = {corpus.pairs:,}, but only {written:,} pairs of the files can be used"
         raise InputError(what, file=folder.name, remedy="ask for fewer, or for all by leaving `pairs` out")
     if corpus.dev:
         pairs = chain.from_iterable(text.pairs() for text in _texts(folder, corpus.dev))
@@ -143,7 +143,8 @@ def _texts(folder: StudyFolder, names: Sequence[str]) -> list[ParallelText]:
 
 
 def _rows(folder: StudyFolder) -> Iterator[Row]:
-    """Yields all pairs with their links. Raises InputError if text and links have not equally many."""
+    """Yields all pairs with their links. Raises InputError if the numbers of pairs and of link lines
+    differ."""
     texts, links = _texts(folder, folder.study.corpus.train), folder.study.corpus.links
     if not links:
         yield from chain.from_iterable(text.pairs() for text in texts)
@@ -156,7 +157,7 @@ def _rows(folder: StudyFolder) -> Iterator[Row]:
             for pair, line in zip(text.pairs(), read_link_lines(file), strict=True):
                 yield (*pair, line)
         except ValueError:
-            what = f"has not as many lines as {text.name} has pairs"
+            what = f"has more or fewer lines than {text.name} has pairs"
             raise InputError(what, file=file, remedy="give one line for each pair") from None
 
 
@@ -187,7 +188,7 @@ def _write(folder: Path, names: list[str], rows: Iterator[Row], report: Callable
 
 
 def _origin(folder: StudyFolder) -> dict[str, Any]:
-    """Returns what the corpus is made from, as far as the study says; sizes tell apart files of one name."""
+    """Returns what the corpus is made from: the study's settings, and the sizes of its files."""
     corpus = folder.study.corpus
     origin = {f"corpus.{key}": value for key, value in corpus.model_dump().items()}
     for name in (*corpus.train, *corpus.dev, *corpus.links):
@@ -200,8 +201,8 @@ def _origin(folder: StudyFolder) -> dict[str, Any]:
 
 
 def _check_store(folder: StudyFolder) -> None:
-    """Raises InputError if an earlier call prepared from something else or with other settings, or a store
-    that somebody else prepared is, as far as one can see, not of this study."""
+    """Raises InputError for a dataset that was prepared from other files, with other settings, or from
+    another number of pairs."""
     note, report, wanted = folder / "corpus.json", folder.store() / "report.json", folder.study.corpus.pairs
     _compare(folder.store(), _json(note), _origin(folder))
     for store, data in ((folder.store(), folder.data), (folder.store(True), _swapped(folder.data))):
@@ -209,7 +210,7 @@ def _check_store(folder: StudyFolder) -> None:
         _compare(store, before, data.model_dump(), "data.")
     pairs = _json(report).get("pairs_read")
     if wanted and pairs not in (None, wanted) and not note.exists():
-        what = f"was prepared from {pairs:,} pairs, and corpus.pairs is {wanted:,}"
+        what = f"was prepared from {pairs:,} pairs, but corpus.pairs is {wanted:,}"
         raise InputError(what, file=folder.store(), remedy="name another folder")
 
 
@@ -218,7 +219,7 @@ def _json(file: Path) -> dict[str, Any]:
 
 
 def _compare(store: Path, before: dict[str, Any], now: dict[str, Any], section: str = "") -> None:
-    """Raises InputError if the store was prepared with another value than now."""
+    """Raises InputError if the dataset was prepared with other values than those of now."""
     for key, value in now.items():
         if before.get(key, value) != value:
             what = f"was prepared with {section}{key} = {before[key]!r}, which is now {value!r}"

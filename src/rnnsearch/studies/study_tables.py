@@ -54,13 +54,13 @@ BESIDE = {
 DOT, BASELINE = SERIES[0], SERIES[1]
 FONT = 9.0
 FENCE = 1.5
-"""Of the distance between the quartiles: a mean that is farther from them may be an outlier (Tukey 1977)."""
+"""A mean farther from the quartiles than this multiple of their distance may be an outlier (Tukey 1977)."""
 Summaries = dict[str, dict[str, dict[str, Any]]]
 """Variant or system → metric → its `Summary` as JSON."""
 
 
 def study_table(results: Results) -> dict[str, Any]:
-    """Returns all numbers of the study, from the rows of the runs that are done: what table.json holds."""
+    """Returns the content of table.json: all numbers of the study, from the rows of finished runs."""
     folder, study, done = results.folder, results.folder.study, results.done()
     rows = {variant: [results.rows[run.name] for run in runs.values()] for variant, runs in done.items()}
     try:
@@ -86,7 +86,7 @@ def study_table(results: Results) -> dict[str, Any]:
 
 
 def write_tables(table: dict[str, Any], results: Results) -> None:
-    """Writes the numbers for programs."""
+    """Writes table.json, table.csv and results.csv."""
     folder = results.folder
     write_text(folder / "table.json", json.dumps(table, indent=2, ensure_ascii=False) + "\n")
     numbers = [
@@ -103,7 +103,7 @@ def write_tables(table: dict[str, Any], results: Results) -> None:
 def write_pages(folder: StudyFolder, table: dict[str, Any], command: str = "") -> tuple[str, Path]:
     """Writes the page, its Markdown and its pictures. Returns the Markdown and the path of the page.
 
-    table: as in table.json. command: shown as what made the page.
+    table: as in table.json. command: the command line shown on the page.
     """
     document = study_document(folder, table, Album(folder / "figures"))
     markdown = as_markdown(document)
@@ -157,7 +157,7 @@ def _csv(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def study_document(folder: StudyFolder, table: dict[str, Any], album: Album) -> Document:
-    """Returns the page as data. table: as in table.json. album: gets a picture of each test set."""
+    """Returns the page as data. table: as in table.json. album: receives a picture of each test set."""
     seeds = len(table["seeds"])
     learning: list[Block] = [_summary_table("training-runs", "Training", table["learning"], LEARNING_METRICS)]
     learning += [Paragraph(f"{run} failed: {error}") for run, error in table["failed"].items()]
@@ -225,8 +225,8 @@ def _metric_table(
 
 
 def _differences(name: str, entries: Sequence[dict[str, Any]]) -> list[Block]:
-    """Returns a row for each two variants, a column for each metric: the difference, and how easily chance
-    makes one as large."""
+    """Returns a table of differences with p-values: a row for each pair of variants, a column for each
+    metric."""
     metrics = {metric.key: metric for metric in TEST_METRICS}
     found: dict[str, dict[str, str]] = {}
     for entry in entries:
@@ -241,7 +241,7 @@ def _differences(name: str, entries: Sequence[dict[str, Any]]) -> list[Block]:
 
 
 def _settings(folder: StudyFolder) -> list[Block]:
-    """Returns what the study file says: of each variant, and of all."""
+    """Returns tables of the settings in the study file: those of each variant, and common ones."""
     said = folder.study.model_dump(mode="json", exclude_defaults=True, exclude={"title"})
     own = said.pop("variants")
     variants: list[list[Value]] = [
@@ -264,10 +264,10 @@ def _dotted(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]
 
 
 def study_figure(test: dict[str, Any], baseline: str) -> Figure | None:
-    """Draws one test set as table.json has it; None if nothing was measured.
+    """Draws the scores of one test set, given as in table.json; None if there are none.
 
-    The baseline's mean is ruled through each column. A variant far from all others would press these
-    together: it is an arrow at the edge of its column, with its value.
+    A line marks the baseline's mean in each column. A variant far from all others is an arrow at the edge of
+    its column, with its value, so that the scale suits the others.
     """
     from matplotlib.figure import Figure
 
@@ -295,7 +295,7 @@ def study_figure(test: dict[str, Any], baseline: str) -> Figure | None:
 
 
 def _dots(axes: Axes, metric: Metric, summaries: Sequence[Summary | None]) -> None:
-    """Draws one column."""
+    """Draws the column of one metric."""
     found = [(place, one.mean * metric.factor, one.spread) for place, one in enumerate(summaries) if one]
     low, high = usual([mean for _, mean, _ in found])
     for place, mean, spread in found:
@@ -317,8 +317,8 @@ def _dots(axes: Axes, metric: Metric, summaries: Sequence[Summary | None]) -> No
 
 
 def usual(means: Sequence[float]) -> tuple[float, float]:
-    """Returns the ends of what is drawn to scale: all means, or, if a third of that would be taken by
-    outliers, the others."""
+    """Returns the range that is drawn to scale: of all means, or of those that are no outliers if these would
+    take a third of it."""
     first, third = np.percentile(means, [25, 75])
     reach = FENCE * (third - first)
     inside = [mean for mean in means if first - reach <= mean <= third + reach]

@@ -1,1 +1,1 @@
-"""The machine below everything else: files, folders, worker processes, threads."""
+"""Services of the operating system for all other packages: files, folders, processes, threads."""

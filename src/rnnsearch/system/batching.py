@@ -1,4 +1,4 @@
-"""Work in batches: of items as they come, of similar length, and of what the memory holds."""
+"""Batches: of a stream of items, of items of similar length, and of limited memory."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import TypeVar
 from rnnsearch.errors import InputError
 
 READ_AHEAD = 16
-"""Batches that are sorted by length together; results come back in the order of the input."""
+"""Number of batches whose items are sorted by length together."""
 LARGEST_TENSOR = 1 << 29
-"""Numbers in the largest tensor of one step. At the paper's size a batch has 64 × 12 hypotheses with 30,000
-words each: 23 million."""
+"""Largest number of elements in a tensor of one step. At the paper's size a batch has 64 × 12 hypotheses with
+30,000 words each: 23 million."""
 _PAUSE = 0.002
-"""Seconds without a further item after which a group is passed on: a file or a generator is faster, a person
-or a program is not."""
+"""Seconds without a further item after which a batch is yielded. Files and generators are faster; a person or
+a program at a pipe is slower."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Yields lists of `size` items, and one of what is left. An InputError of the items is raised after those
-    that came before it."""
+    """Yields lists of `size` items; the last may be shorter. If `items` raises InputError, the items before
+    it are yielded first."""
     batch: list[Item] = []
     fault: InputError | None = None
     try:
@@ -59,8 +59,8 @@ def batched_by_length(
 def in_halves(
     items: list[Item], cost: Callable[[list[Item]], int], work: Callable[[list[Item]], list[Result]]
 ) -> list[Result]:
-    """Returns `work(items)`, or the work on each half where that costs more than LARGEST_TENSOR; a single
-    item is always worked on."""
+    """Returns `work(items)`. If its cost is above LARGEST_TENSOR, works on each half instead; a single item
+    is never refused."""
     if len(items) < 2 or cost(items) <= LARGEST_TENSOR:
         return work(items)
     middle = len(items) // 2
@@ -68,16 +68,16 @@ def in_halves(
 
 
 def stream_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Yields lists of the items that are there, at least one and at most `size`, in their order.
+    """Yields lists of 1 to `size` items, as many as are ready, in order.
 
-    The items are read on a thread of their own, at most `size` ahead. What they raise is raised after those
-    that came before it.
+    A thread reads the items, at most `size` ahead. If `items` raises an exception, the items before it are
+    yielded first.
     """
     waiting: queue.Queue[Item | _End] = queue.Queue(size)
     closed = threading.Event()
 
     def put(item: Item | _End) -> bool:
-        """Returns False once nobody wants it any more."""
+        """Adds to the queue. Returns False if the generator was closed."""
         while not closed.is_set():
             try:
                 waiting.put(item, timeout=1)
@@ -119,6 +119,6 @@ def stream_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 class _End:
-    """The mark after the last item. error: what the items ended with, if anything."""
+    """The mark after the last item. error: the exception that ended the items, if any."""
 
     error: BaseException | None = None

@@ -1,5 +1,4 @@
-"""Packages: the version of this one, those that only training, scoring and drawing need, and the extras that
-bring them."""
+"""The version of this package, and its optional dependencies: extras, and packages that are missing."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ EXTRAS = {
     "train": ("tensorboard", "sacrebleu"),
     "all": ("tensorboard", "sacrebleu", "matplotlib"),
 }
-"""Name of an extra → the packages that are imported of it."""
+"""Extra → its packages, by their import names."""
 
 
 def package_version() -> str:
@@ -25,7 +24,7 @@ def package_version() -> str:
 
 
 def need(extra: str) -> None:
-    """Raises InputError, which says what to install, if a package of the extra is missing."""
+    """Raises InputError with an installation command if a package of the extra is missing."""
     for package in EXTRAS[extra]:
         if find_spec(package) is None:
             raise InputError(missing(package, extra))
@@ -37,5 +36,5 @@ def missing(package: str, extra: str) -> str:
 
 
 def extra_of(package: str) -> str | None:
-    """Returns the smallest extra that brings a package; None if no extra does."""
+    """Returns the smallest extra with a package; None if there is none."""
     return next((extra for extra, packages in EXTRAS.items() if package in packages), None)

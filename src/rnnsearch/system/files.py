@@ -1,5 +1,5 @@
-"""Files that are whole or absent: a crash, kill -9 or a full disk leaves the previous version. Checksums, and
-locks that the kernel releases when a process ends, however it ends: what nobody has locked is abandoned."""
+"""Atomic writing of files (a crash, kill -9 or a full disk leaves the previous version), checksums, and
+locks. The kernel releases the locks of a process that ends, so a partial file without a lock is abandoned."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from rnnsearch.errors import InputError
 
 try:
     import fcntl
-except ImportError:  # a system without such locks: nothing counts as abandoned, and nothing is refused
+except ImportError:  # without such locks nothing counts as abandoned, and nothing is refused
     fcntl = None  # type: ignore[assignment]
 
 PARTIAL = ".partial"
 NEW = 60
-"""Seconds for which a new and empty file or folder does not count as abandoned."""
+"""Seconds in which a new, empty file or folder does not count as abandoned."""
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; on success it is flushed to the disk and renamed, on any
-    exception removed.
+    """Yields a temporary path beside `path`. On success its file is flushed to disk and renamed; on an
+    exception it is removed.
 
-    What a process that was killed left of the same file is removed first. Raises InputError if `path` is a
-    device, a pipe or a folder, which must not be replaced, and OSError as the system does.
+    Partial files of killed processes are removed first. Raises InputError if `path` is a device, a pipe or a
+    folder, which must not be replaced, and OSError as the system does.
     """
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         raise InputError("cannot be written: it is not a regular file", file=path, remedy="name another file")
@@ -55,7 +55,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 
 def fsync(path: Path) -> None:
-    """Flushes a file, or the names in a folder, to the disk."""
+    """Flushes a file, or the entries of a folder, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -64,14 +64,14 @@ def fsync(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a small text file whole."""
+    """Writes a small text file atomically."""
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def remove_partial_files(folder: Path, name: str = "") -> None:
-    """Removes what killed processes left in `folder` of the file `name`, or of any file; what a living one
-    writes stays."""
+    """Removes partial files of killed processes in `folder`: of the file `name`, or of any file. Those of
+    running processes stay."""
     for path in folder.glob(f".*{PARTIAL}"):
         of = path.name[1:].rpartition(".")[0].rpartition(".")[0]
         if of and name in ("", of) and path.is_file() and is_abandoned(path):
@@ -90,7 +90,7 @@ def writing(path: Path | None) -> Iterator[None]:
 
 
 def free(file: Path, overwrite: bool) -> None:
-    """Makes the folder of a file to be written. Raises InputError if the file is there already and may not be
+    """Makes the folder of a file to be written. Raises InputError if the file exists and may not be
     replaced."""
     if file.is_dir() or (file.exists() and not overwrite):
         raise InputError("already exists", file=file, remedy="choose another file, or add --overwrite")
@@ -98,7 +98,7 @@ def free(file: Path, overwrite: bool) -> None:
 
 
 def make_parents(path: Path) -> None:
-    """Makes the folders that the path lies in. Raises InputError if one of them is a file."""
+    """Makes the parent folders of the path. Raises InputError if one of them is a file."""
     file = next((parent for parent in path.parents if parent.exists() and not parent.is_dir()), None)
     if file is not None:
         raise InputError(f"{file} is a file, not a folder", file=path, remedy="name another place")
@@ -106,7 +106,7 @@ def make_parents(path: Path) -> None:
 
 
 def file_name(name: str) -> str:
-    """Returns the name with whatever a file's name should not hold turned into hyphens."""
+    """Turns a name into a file name: unsuitable characters become hyphens."""
     return (
         "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip(".")
         or "unnamed"
@@ -120,8 +120,8 @@ def file_checksum(path: Path) -> str:
 
 
 def checksum(*parts: str | bytes | memoryview | Path) -> str:
-    """Returns the SHA-256 of texts, bytes and the content of files, in hexadecimal; a length before each part
-    keeps them apart."""
+    """Returns the SHA-256 of texts, bytes and the contents of files, in hexadecimal. The length of each part
+    counts, too."""
     total = hashlib.sha256()
     for part in parts:
         if isinstance(part, Path):
@@ -133,7 +133,7 @@ def checksum(*parts: str | bytes | memoryview | Path) -> str:
 
 
 def lock(handle: int) -> bool:
-    """Locks an open file or folder for as long as the handle is open. False if another process has locked
+    """Locks an open file or folder while the handle is open. Returns False if another process has locked
     it."""
     if fcntl is None:
         return True
@@ -147,10 +147,10 @@ def lock(handle: int) -> bool:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Returns True if no process has locked the file or folder at `path`, and False where that is unknown.
+    """Tells whether no process has locked the file or folder; False if unknown.
 
-    A new and empty one may be about to be locked: it is left alone for a minute. One that is dated in the
-    future, by a clock that was set back, is not new.
+    A new, empty one may be about to be locked, so it does not count as abandoned for NEW seconds. One with a
+    date in the future is not new.
     """
     if fcntl is None:
         return False
@@ -173,10 +173,9 @@ def is_abandoned(path: Path) -> bool:
 
 @contextmanager
 def only_one(folder: Path, doing: str) -> Iterator[None]:
-    """Keeps every other process from doing the same in `folder`, by a file `.lock` in it, which is there
-    meanwhile; the folder is made.
+    """Keeps other processes from doing the same in `folder`, with a file `.lock` in it. Makes the folder.
 
-    Raises InputError if another process is at it, and OSError if the folder cannot be written.
+    Raises InputError if another process is doing it, and OSError if the folder cannot be written.
     """
     made = _made(folder)
     path = folder / ".lock"
@@ -186,17 +185,18 @@ def only_one(folder: Path, doing: str) -> Iterator[None]:
         os.write(handle, f"{os.getpid()}\n".encode())
         yield
     finally:
-        # First the name, then the lock: a process that waits at the old file then looks for the new one.
+        # The file is removed before the lock is released: a process that gets the old file's lock sees that
+        # it is gone.
         with contextlib.suppress(OSError):
             path.unlink()
         os.close(handle)
-        with contextlib.suppress(OSError):  # a mistake leaves nothing behind
+        with contextlib.suppress(OSError):  # removes new folders that are still empty
             for one in made:
                 one.rmdir()
 
 
 def _made(folder: Path) -> list[Path]:
-    """Makes the folder. Returns the folders that were made, the innermost first."""
+    """Makes the folder and its parents. Returns those that were made, the innermost first."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     return missing

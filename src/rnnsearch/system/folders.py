@@ -1,4 +1,4 @@
-"""Folders that are there whole or not at all."""
+"""Folders that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
 @contextmanager
 def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
-    """Yields a new folder to write into, which becomes `out` at the end, on disk to the last byte; on any
-    exception nothing is left of it.
+    """Yields a new folder to write into. At the end it is flushed to disk and becomes `out`; on an exception
+    it is removed.
 
-    After a kill -9 or a power cut its remains stay beside `out` under a hidden name; the next one that makes
-    `out` removes them.
+    After kill -9 or a power cut its remains are beside `out` under a hidden name; the next call for `out`
+    removes them.
 
-    replaceable: whether an `out` that is there, and not empty, may be replaced. Only the folder that is there
-    at the beginning is ever replaced.
+    replaceable: tells whether an existing `out` that is not empty may be replaced. Only the folder that
+    existed at the beginning is ever replaced.
 
-    Raises InputError if it may not be replaced, and for every fault of the file system, such as a full disk.
-    If something else has taken the place of `out` meanwhile, the finished folder is kept beside it, under the
-    name in the message of the InputError.
+    Raises InputError if `out` may not be replaced, and for every error of the file system, such as a full
+    disk. If something else became `out` meanwhile, the finished folder is kept beside it, and the InputError
+    names it.
     """
     out = out.resolve()
     try:
@@ -43,7 +43,7 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
         folder = out.with_name(f".{out.name}.{unique}{PARTIAL}")
         folder.mkdir()
         handle = os.open(folder, os.O_RDONLY)
-        # While it is open, its number is nobody else's: at the end it tells whether `out` is still the folder
+        # While it is open, its inode is not reused. At the end this shows whether `out` is still the folder
         # that may be replaced.
         before = os.open(out, os.O_RDONLY) if out.exists() else None
         try:
@@ -85,7 +85,7 @@ def _check(out: Path, replaceable: Callable[[Path], bool]) -> None:
 
 
 def _clear_left_behind(out: Path) -> None:
-    """Removes what processes left behind that no longer live: the kernel has taken their locks."""
+    """Removes the remains of processes that have ended; the kernel has released their locks."""
     for aside in _beside(out, ASIDE):
         partial = aside.with_suffix(PARTIAL)
         if not partial.exists() or is_abandoned(partial):
@@ -99,8 +99,7 @@ def _clear_left_behind(out: Path) -> None:
 
 
 def _beside(out: Path, ending: str) -> list[Path]:
-    """Returns the hidden folders `.NAME.UNIQUE` + ending of this `out`, and not of one whose name goes on
-    after NAME."""
+    """Returns the hidden folders `.NAME.UNIQUE` + ending of this `out`, but not those of a longer NAME."""
     form = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]+{re.escape(ending)}")
     return [
         path for path in out.parent.glob(".*") if form.fullmatch(path.name)
@@ -108,13 +107,13 @@ def _beside(out: Path, ending: str) -> list[Path]:
 
 
 def _replace(out: Path, folder: Path, before: int | None, aside: Path, kept: str) -> None:
-    """before: the folder that was `out` at the beginning, open; it goes aside, and is removed once the new
-    one is there."""
+    """Renames `folder` to `out`. before: file descriptor of the `out` at the beginning; that folder is moved
+    to `aside`, and removed afterwards."""
     if (
         before is not None and _is(out, before) and any(out.iterdir())
     ):  # a rename replaces an empty folder only
         out.rename(aside)
-        if not _is(aside, before):  # another process was faster by a moment: what it made goes back
+        if not _is(aside, before):  # another process replaced it: its folder is moved back
             aside.rename(out if not out.exists() else out.with_name(f"{kept}.other"))
     try:
         folder.rename(out)

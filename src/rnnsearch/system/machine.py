@@ -1,4 +1,4 @@
-"""The machine: its threads, its memory allocator, its name, its devices."""
+"""The machine: threads, memory allocator, memory, and devices."""
 
 from __future__ import annotations
 
@@ -15,33 +15,32 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.workers import core_count
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-"""What the settings call the dtypes of products."""
+"""Name in the settings → dtype of products."""
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT_ALLOCATION, KEPT_IN_ALL = 256 << 20, 512 << 20
-"""Bytes. Freed allocations up to the first are kept for the next ones, as long as no more than the second
-lies idle at the heap's end."""
+"""In bytes. Freed allocations up to the first size are kept for reuse, as long as the free end of the heap is
+below the second."""
 SHAPES_KEPT = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64"}
-"""How many shapes of bfloat16 products oneDNN and torch's interface to it (ideep) each keep prepared."""
+"""Numbers of shapes of bfloat16 products in the caches of oneDNN and of torch's interface to it (ideep)."""
 
 
 def set_up_cpu(threads: int, processes: int = 1) -> int:
-    """Sets the number of threads (0: the cores that this process may use, over `processes`), keeps freed
-    memory at hand, and bounds what is kept for every shape of a product, unless the environment says how
-    much.
+    """Sets the number of threads (0: the cores that this process may use, divided by `processes`), keeps
+    freed memory for reuse, and limits oneDNN's caches of shapes, unless the environment sets their sizes.
 
-    Returns the number. Call it before the first product in bfloat16: how many shapes to keep is read then,
-    once.
+    Returns the number of threads. Call it before the first bfloat16 product, which reads the sizes of the
+    caches.
     """
     chosen = threads or max(1, core_count() // processes)
     torch.set_num_threads(chosen)
     for variable, shapes in SHAPES_KEPT.items():
         # Each shape takes half a MiB in the two caches together, and every batch of real sentences has new
-        # shapes. A thousand are kept by default. Few come back: those of the time steps of an update.
+        # shapes. The default is a thousand, but only the shapes of one update's time steps are used again.
         os.environ.setdefault(variable, shapes)
     if platform.libc_ver()[0] == "glibc":
-        # By default the memory of every large tensor goes back to the system when it is freed. Faulting in
-        # the pages of the next one takes a fifth of the time of an update.
+        # By default freed memory of large tensors returns to the system. Page faults for the next tensors
+        # then take a fifth of the time of an update.
         libc = ctypes.CDLL(None)
         libc.mallopt(M_MMAP_THRESHOLD, KEPT_ALLOCATION)
         libc.mallopt(M_TRIM_THRESHOLD, KEPT_IN_ALL)
@@ -75,8 +74,8 @@ def memory() -> int:
 
 
 def check_memory(needed: int, what: str) -> None:
-    """Raises InputError if `needed` bytes are more than the machine has: else the system would end the
-    process without a word."""
+    """Raises InputError if `needed` bytes are more than the machine has; the system would kill the process
+    without a message."""
     there = memory()
     if there and needed > there:
         line = f"{what} need {needed / 1e9:,.1f} GB of memory, and this machine has {there / 1e9:,.1f}"

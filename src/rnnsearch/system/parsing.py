@@ -1,5 +1,5 @@
-"""Small files, TOML and JSON from anywhere: whatever is wrong with them is an OSError or a ValueError, and
-nobody waits for a pipe."""
+"""Reading of untrusted small files, TOML and JSON. Every fault is an OSError or a ValueError, and pipes are
+refused."""
 
 from __future__ import annotations
 
@@ -16,41 +16,39 @@ from typing import Any
 from rnnsearch.errors import InputError
 
 LARGEST = 1 << 28
-"""Bytes. A larger file is none of settings, results or notes."""
+"""Largest size of a small file, in bytes."""
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Returns the table of a text. Raises ValueError with a plain line."""
+    """Parses TOML. Raises ValueError with a plain one-line message."""
     table: dict[str, Any] = _parsed(tomllib.loads, text)
     return table
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Returns the value of a text. Raises ValueError with a plain line."""
+    """Parses JSON. Raises ValueError with a plain one-line message."""
     return _parsed(json.loads, text)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Returns the table in a file. Raises OSError if it cannot be read, and ValueError with a plain line if
-    it is not TOML."""
+    """Reads a TOML file. Raises OSError if it cannot be read, and ValueError if it is not TOML."""
     return parse_toml(read_text(path))
 
 
 def read_json(path: Path) -> Any:
-    """Returns the value in a file. Raises OSError if it cannot be read, and ValueError with a plain line if
-    it is not JSON."""
+    """Reads a JSON file. Raises OSError if it cannot be read, and ValueError if it is not JSON."""
     return parse_json(read_text(path))
 
 
 def read_text(path: Path) -> str:
     """Returns the text of a regular file in UTF-8. Raises OSError if it cannot be read, and ValueError if it
-    is not UTF-8 or far too large."""
+    is not UTF-8 or is larger than LARGEST."""
     return read_bytes(path).decode("utf-8")
 
 
 def read_bytes(path: Path) -> bytes:
-    """Returns the content of a regular file. Raises OSError if it cannot be read, and ValueError if it is far
-    too large."""
+    """Returns the content of a regular file. Raises OSError if it cannot be read, and ValueError if it is
+    larger than LARGEST."""
     check_regular(path)
     with path.open("rb") as file:
         content = file.read(LARGEST + 1)
@@ -61,7 +59,7 @@ def read_bytes(path: Path) -> bytes:
 
 @contextmanager
 def reading(file: Path, remedy: str = "", found: str = "cannot be read") -> Iterator[None]:
-    """Turns the errors of the functions above into an InputError that names the file and what was found."""
+    """Turns OSError and ValueError into an InputError. found: the beginning of its message."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -70,7 +68,7 @@ def reading(file: Path, remedy: str = "", found: str = "cannot be read") -> Iter
 
 
 def check_regular(path: Path) -> None:
-    """Raises OSError if nothing is there, and for a folder, a pipe, a device or a socket: whoever read one
+    """Raises OSError if there is no file, and for a folder, a pipe, a device or a socket, on which reading
     would wait or fail."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
@@ -85,7 +83,7 @@ def _parsed(parse: Callable[[Any], Any], text: str | bytes) -> Any:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except ValueError as error:
-        # Python refuses to convert a number of thousands of digits, and its advice is for programmers.
+        # Python refuses to convert thousands of digits, with a message for programmers.
         if "integer string conversion" in str(error):
             raise ValueError("a number has too many digits") from None
         raise

@@ -1,4 +1,4 @@
-"""The progress of long work, on stderr unless it is unwanted: a callback, a progress bar, and notes."""
+"""Progress of long work: a callback, a progress bar, and notes on stderr, unless `--quiet` is given."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with what is being done, how many are done, and of how many, or None if that is unknown."""
+"""Callback with (what is being done, number done, total or None if it is unknown)."""
 
 QUIET = "RNNSEARCH_QUIET"
 """The environment variable that `--quiet` sets."""
 
 
 class LastingStream:
-    """A text stream whose reader may go and whose disk may fill: what cannot be written is lost, and the
-    writer never learns of it."""
+    """A text stream that ignores errors of writing, such as a closed pipe or a full disk."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -28,7 +27,7 @@ class LastingStream:
     def write(self, text: str) -> int:
         try:
             return self._stream.write(text)
-        except (OSError, ValueError):  # the latter of a closed stream, or of letters that its encoding lacks
+        except (OSError, ValueError):  # ValueError: a closed stream, or characters that its encoding lacks
             return len(text)
 
     def flush(self) -> None:
@@ -42,20 +41,20 @@ class LastingStream:
 
 
 def is_quiet() -> bool:
-    """Tells whether progress, warnings and notes are unwanted. Results and errors are always shown."""
+    """Tells whether `--quiet` suppresses progress, warnings and notes. Results and errors are always
+    shown."""
     return bool(os.environ.get(QUIET))
 
 
 def note(text: str) -> None:
-    """Prints a warning or a note to stderr, unless they are unwanted. If nobody can be told, the work goes
-    on."""
+    """Prints a warning or a note to stderr, unless `--quiet` is given. Errors of writing are ignored."""
     if not is_quiet():
         print(text, file=cast(TextIO, LastingStream(sys.stderr)))
 
 
 class ProgressBar:
-    """Called with (what is being done, how many are done, of how many or None) and a note; shows nothing
-    without a terminal or if unwanted.
+    """A progress bar, called with (what is being done, number done, total or None) and a note. It shows
+    nothing without a terminal or with `--quiet`.
 
     shown: False to show nothing anywhere.
     """

@@ -1,4 +1,5 @@
-"""Tensors and JSON notes in one safetensors file, which is whole or absent, with a checksum of both."""
+"""Tensors and JSON notes in one safetensors file, written atomically and with a checksum, and their int8
+form."""
 
 from __future__ import annotations
 
@@ -28,12 +29,12 @@ DTYPES = {
     torch.uint8: "U8",
     torch.bool: "BOOL",
 }
-"""What the format calls them."""
+"""dtype → its name in the format."""
 
 LARGEST_HEADER = 1 << 24
-"""Bytes of names, shapes and notes before the numbers."""
+"""Largest size of a header (names, shapes and notes), in bytes."""
 MOST_TENSORS = 50_000
-"""More JSON objects than this are no header of a network: it is refused before it is parsed."""
+"""Largest number of tensors; a header with more JSON objects is refused before it is parsed."""
 
 _UNREADABLE = (
     SafetensorError,
@@ -42,17 +43,17 @@ _UNREADABLE = (
     ValueError,
     RuntimeError,
     AttributeError,
-)  # from a header that was made up
+)  # from a forged header
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: dict[str, Any]) -> None:
     """Writes tensors and JSON notes into one safetensors file, whole or not at all. Tensors that share memory
-    are written each.
+    are all written.
 
-    With them goes their SHA-256, which `load_tensors` compares. No second copy of a tensor is made, unless it
-    is on a GPU. Raises OSError if the disk is full.
+    The file also has a SHA-256, which `load_tensors` checks. Tensors are not copied, except from a GPU.
+    Raises OSError if the disk is full.
     """
-    # The format wants large numbers first, so that each lies where its size divides.
+    # The format needs the largest dtypes first, so that each tensor is aligned.
     order = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
     header: dict[str, Any] = {"__metadata__": {"notes": json.dumps(notes)}}
     end = 0
@@ -73,10 +74,9 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: dict[str, Any
 
 
 def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Reads what `save_tensors` wrote. Raises InputError for a file that is missing or damaged: one bit is
-    enough.
+    """Reads a file of `save_tensors`. Raises InputError if it is missing, or damaged by as little as one bit.
 
-    Files of earlier versions have no checksum, and are read as they are.
+    Files without a checksum are read unchecked.
     """
     with _opened(path, remedy) as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -89,19 +89,19 @@ def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, 
 
 
 def load_notes(path: Path, remedy: str = "") -> dict[str, Any]:
-    """Returns the notes of a file that `save_tensors` wrote; no tensor is read. Raises InputError if it is
+    """Returns the notes in a file of `save_tensors`, without reading tensors. Raises InputError if it is
     missing or damaged."""
     with _opened(path, remedy) as file:
         return _notes(file.metadata())
 
 
 def tensor_bytes(tensors: Mapping[str, Tensor]) -> int:
-    """Returns the bytes of memory that the tensors take, or would take."""
+    """Returns the size of the tensors in memory, in bytes; meta tensors count, too."""
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
 
 
 def difference(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str:
-    """Returns the first difference in names, shapes and types, in words; "" if there is none."""
+    """Describes the first difference in names, shapes and dtypes; "" if there is none."""
     for name in [*expected, *found]:
         if name not in found:
             return f"there is no tensor {name}"
@@ -121,7 +121,7 @@ def _opened(path: Path, remedy: str) -> Iterator[Any]:
         check_regular(path)
         with path.open("rb") as named:
             _check_header(named)
-            # The library takes no name that is not UTF-8.
+            # The library accepts only names in UTF-8.
             place = str(path) if str(path).isprintable() else f"/proc/self/fd/{named.fileno()}"
             with safe_open(place, framework="pt") as file:
                 yield file
@@ -134,7 +134,7 @@ def _opened(path: Path, remedy: str) -> Iterator[Any]:
 
 
 def _check_header(file: BinaryIO) -> None:
-    """Raises ValueError for a header that would take long to parse."""
+    """Raises ValueError for a header that would take too long to parse."""
     length = int.from_bytes(file.read(8), "little")
     if length > LARGEST_HEADER:
         raise ValueError(f"its header is longer than {LARGEST_HEADER:,} bytes")
@@ -152,8 +152,7 @@ def _notes(metadata: dict[str, str]) -> dict[str, Any]:
 
 
 def _checksum(tensors: Mapping[str, Tensor], notes: str) -> str:
-    """Returns the checksum of the notes and, in the order of their names, of each tensor's name, type, shape
-    and numbers."""
+    """Returns the checksum of the notes, and of each tensor's name, dtype, shape and data, sorted by name."""
     parts: list[str | memoryview] = [notes]
     for name in sorted(tensors):
         parts += [name, str(tensors[name].dtype), str(list(tensors[name].shape)), _bytes(tensors[name])]
@@ -164,38 +163,36 @@ def _bytes(tensor: Tensor) -> memoryview:
     return tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data
 
 
-# Weights stored in a quarter of the space: every matrix as 8-bit integers with a scale for each row. A search
-# in int8 makes the same integers and scales of a matrix; only the embeddings, which it reads as they are, are
-# rounded too.
+# int8 weights take a quarter of the space: every matrix becomes 8-bit integers with a scale for each row. A
+# search in int8 computes the same integers and scales, but does not round the embeddings.
 
 WEIGHT_LIMIT = 127
-"""Largest absolute value of the 8-bit integers that stand for the weights of a row."""
+"""Largest absolute value of the quantised weights."""
 FEWEST_OUTPUTS = 16
-"""Layers with fewer outputs, such as v_a, stay in float32: there is little to read, and quantising their
-input would take the time."""
+"""Layers with fewer outputs, such as v_a, stay in float32: they are small, and quantising their input would
+take longer."""
 SCALE = ".scale"
-"""Ends the name of the scales of a matrix."""
+"""Suffix of a matrix's name for its scales."""
 OUTPUT, EMBEDDING = "output.weight", "target_embedding.weight"
 
 
 def scales_of(rows: Tensor, limit: int) -> Tensor:
-    """Returns (rows, 1), what one integer step stands for in each row: no quantised value is above the
-    limit."""
+    """Returns the scale of each row, (rows, 1), with which no quantised value is above the limit."""
     return (rows.abs().amax(1, keepdim=True) / limit).clamp_min(torch.finfo(torch.float32).tiny)
 
 
 def quantised(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns (the integers of a matrix (out, in) as int8, their scales (out,))."""
+    """Quantises a matrix (out, in). Returns (its int8 form, its scales (out,))."""
     weights = matrix.detach().float()
     scales = scales_of(weights, WEIGHT_LIMIT)
     return (weights / scales).round_().to(torch.int8), scales.squeeze(1)
 
 
 def quantise(tensors: Mapping[str, Tensor], *, tied: bool) -> dict[str, Tensor]:
-    """Returns float32 tensors as int8 matrices with their scales; vectors and matrices of few rows stay as
-    they are.
+    """Quantises float32 tensors to int8 matrices with scales; vectors and matrices with few rows are
+    unchanged.
 
-    tied: W_o is the target embedding, and `output.weight` is left out.
+    tied: whether W_o is the target embedding; `output.weight` is then left out.
     """
     kept: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
@@ -209,8 +206,8 @@ def quantise(tensors: Mapping[str, Tensor], *, tied: bool) -> dict[str, Tensor]:
 
 
 def dequantise(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Returns float32 tensors from what `quantise` made; without an int8 matrix they stay as they are. Wrong
-    scales raise InputError."""
+    """Returns the float32 tensors of `quantise`'s result. Tensors without an int8 matrix are returned
+    unchanged. Raises InputError for missing or wrong scales."""
     if not any(tensor.dtype == torch.int8 for tensor in tensors.values()):
         return dict(tensors)
     whole: dict[str, Tensor] = {}

@@ -1,7 +1,7 @@
-"""Plain functions and their faster twins: a function is written once as the paper has it, and
-`rnnsearch.kernels` may hold an equal that is faster.
+"""Plain functions and their faster twins. A plain function is written as in the paper; `rnnsearch.kernels`
+may have an equivalent that is faster, its twin.
 
-Without that package, or inside `kernels_used(False)`, every plain function is computed as it is written.
+Without that package, or inside `kernels_used(False)`, the plain functions themselves are called.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOADED: dict[str, Callable[..., Any] | None] = {}
-"""The twins asked for so far, by the names of their plain functions; None: there is none."""
+"""Name of a plain function → its twin, for those called so far; None if it has no twin."""
 
 _used: ContextVar[bool] = ContextVar("kernels used", default=True)
 
 
 def plain(function: Callable[P, T]) -> Callable[P, T]:
-    """Marks the plain form of a computation: a call is answered by its twin in `rnnsearch.kernels`, if it has
-    one."""
+    """Marks a plain function: calls go to its twin in `rnnsearch.kernels`, if it has one."""
     name = f"{function.__module__.removeprefix('rnnsearch.')}:{function.__qualname__}"
 
     @wraps(function)
@@ -39,13 +38,13 @@ def plain(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def as_written(function: Callable[P, T]) -> Callable[P, T]:
-    """Returns the plain form itself, for a twin that cannot be used everywhere."""
+    """Returns the plain function itself, for a twin that cannot handle all inputs."""
     return function.__wrapped__  # type: ignore[attr-defined,no-any-return]
 
 
 @contextmanager
 def kernels_used(used: bool) -> Iterator[None]:
-    """Switches the kernels on or off for what this thread computes meanwhile."""
+    """Switches the kernels on or off in this thread meanwhile."""
     token = _used.set(used)
     try:
         yield

@@ -1,4 +1,4 @@
-"""A map over several processes that keeps the order and never holds more than a few items."""
+"""Processes: an ordered map over several of them that holds few items, and their end with the parent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ordered_map(
     """Yields (item, function(item)) in the order of the items. With more than one worker, function, items and
     results must be picklable.
 
-    At most 2 × workers + 1 items are held. The workers end with this process, however it ends. Raises
+    At most 2 × workers + 1 items are held. The workers end when this process ends, even by kill -9. Raises
     InputError if a worker dies.
     """
     if workers <= 1:
@@ -46,7 +46,7 @@ def ordered_map(
             if len(waiting) > 2 * workers:
                 done, future = waiting.popleft()
                 yield done, future.result()
-        while waiting:  # each is let go as soon as it is done
+        while waiting:  # frees each item as soon as it is done
             done, future = waiting.popleft()
             yield done, future.result()
     except BrokenProcessPool:
@@ -57,15 +57,14 @@ def ordered_map(
 
 
 def _begin_worker() -> None:
-    """Leaves Ctrl-C to the parent, and ends with it: after a kill -9 nobody else would tell the worker that
-    no work will come."""
+    """Leaves Ctrl-C to the parent, and ends the worker when the parent ends, even by kill -9."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def end_with_launcher() -> None:
-    """Ends this process when torchrun, which has started it, is gone: by SIGTERM at first, and 20 seconds
-    later at once. Does nothing without torchrun."""
+    """Ends this process when torchrun, which started it, has ended: first by SIGTERM, after 20 seconds by
+    force. Does nothing without torchrun."""
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         return
     launcher = os.getppid()

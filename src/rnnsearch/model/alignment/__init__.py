@@ -1,4 +1,4 @@
-"""Alignment models a, by name; what every one of them offers stands in `base.py`."""
+"""The alignment models a, by name; `base.py` has their interface."""
 
 from __future__ import annotations
 

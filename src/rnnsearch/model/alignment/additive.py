@@ -12,7 +12,7 @@ from rnnsearch.system.twins import plain
 
 
 class AdditiveAlignment(Alignment):
-    """e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j), U_a h_j once per sentence (A.1.2)."""
+    """e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j), with U_a h_j computed once per sentence (A.1.2)."""
 
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
         super().__init__(state_size, annotation_size, alignment_size)

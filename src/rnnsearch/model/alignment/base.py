@@ -1,9 +1,8 @@
 """The alignment model a: energies e_ij = a(s_{i−1}, h_j) (Sec. 3.1; A.1.2). Masking, softmax (Eq. 6) and
-context (Eq. 5) stay outside.
+context (Eq. 5) are not part of it.
 
-A scorer of one's own is one class with these methods, named `package.module:Class` in `model.alignment`.
-Whatever it must remember between steps goes through `memory`, which training and beam search carry along with
-the hypothesis; nothing is kept on `self`.
+A user's own scorer is a class with these methods; `model.alignment` names it as `package.module:Class`. All
+state between steps is in `memory`, which training and beam search keep for each hypothesis, never on `self`.
 """
 
 from __future__ import annotations
@@ -26,25 +25,24 @@ class Alignment(nn.Module):
         super().__init__()
 
     def keys(self, annotations: Float[Tensor, "batch source annotation"]) -> Keys:
-        """Returns what can be computed of the annotations once per sentence."""
+        """Returns the part of the energies that depends on the annotations only, once per sentence."""
         return annotations
 
     def start(self, keys: Keys, lengths: Tensor) -> Memory | None:
-        """Returns the memory before the first step, for one hypothesis per sentence; None if nothing is
-        remembered.
+        """Returns the memory before the first step, for one hypothesis per sentence; None if there is no
+        memory.
         lengths: (batch,)."""
         return None
 
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
-        """Returns e_ij for every source position j (padding is masked outside), and the memory after this
-        step."""
+        """Returns e_ij for every source position j, and the memory after this step. The caller masks
+        padding."""
         raise NotImplementedError
 
     def attended(self, state: State, keys: Keys, memory: Memory | None, weights: Weights) -> Memory | None:
-        """Returns the memory after this step, once α_i is known; state and keys are those that `energies`
-        had, memory is what it returned.
+        """Returns the memory after this step, given α_i. state, keys: as for `energies`. memory: as
+        `energies` returned it.
 
-        weights: the α_i that the context is made of, 0 on padding. Only a scorer that remembers them needs
-        this.
+        weights: the α_i of the context, 0 on padding. Only a scorer that remembers α needs this method.
         """
         return memory

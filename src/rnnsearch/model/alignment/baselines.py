@@ -1,5 +1,5 @@
-"""Alignment models to compare with: none at all (RNNencdec), the products of Luong et al. 2015, Graves's
-window (Sec. 6.1)."""
+"""Baseline alignment models: none (RNNencdec), the products of Luong et al. 2015, Graves's window (Sec.
+6.1)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rnnsearch.model.layers import Linear
 
 
 class FixedAlignment(Alignment):
-    """All weight on the last annotation. With the forward encoder c_i = →h_Tx for every i, which makes the
-    network RNNencdec (A.2.2)."""
+    """All weight on the last annotation. With the forward encoder, c_i = →h_Tx for every i: the network is
+    RNNencdec (A.2.2)."""
 
     def start(self, keys: Keys, lengths: Tensor) -> Memory | None:
         positions = torch.arange(keys.shape[1], device=keys.device)
@@ -47,7 +47,7 @@ class DotAlignment(Alignment):
 
 
 class GeneralAlignment(Alignment):
-    """e_ij = s_{i−1}ᵀ W h_j, W h_j once per sentence (Luong et al. 2015, "general")."""
+    """e_ij = s_{i−1}ᵀ W h_j, with W h_j computed once per sentence (Luong et al. 2015, "general")."""
 
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
         super().__init__(state_size, annotation_size, alignment_size)
@@ -64,8 +64,8 @@ class WindowAlignment(Alignment):
     """Graves 2013 (Sec. 6.1): a mixture of Gaussians over positions whose centres κ only move to the right.
 
     φ(i, j) = Σ_m α_im exp(−β_im (κ_im − j)²) with κ_i = κ_{i−1} + exp(κ̂_i) and [log α, log β, κ̂]_i = W
-    s_{i−1} + b. The energy is log φ, so that the softmax outside normalises the window over the sentence.
-    Positions count from 1; memory: κ.
+    s_{i−1} + b. The energy is log φ, so that the softmax normalises the window over the sentence. Positions
+    count from 1; memory: κ.
     """
 
     gaussians = 10

@@ -1,5 +1,5 @@
-"""Coverage in the score (Tu et al. 2016, "Modeling Coverage for Neural Machine Translation"): how much each
-position was attended to."""
+"""Scores with coverage, the attention that each position has received so far (Tu et al. 2016, "Modeling
+Coverage for Neural Machine Translation")."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from rnnsearch.model.layers import Linear, tanh
 class _CoverageScore(Alignment):
     """e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j + V_a C_{i−1,j}), C_0j = 0.
 
-    Memory, (batch, hypotheses, source, …): C_ij, and behind it what updates it and does not depend on i. Keys
-    are [U_a h_j; the same].
+    Memory: [C_ij; d_j], (batch, hypotheses, source, …), where d_j is the part of C's update that does not
+    depend on i. Keys: [U_a h_j; d_j].
     """
 
     size: int
-    """Of C_ij."""
+    """Size of C_ij."""
 
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
         super().__init__(state_size, annotation_size, alignment_size)
@@ -42,8 +42,8 @@ class _CoverageScore(Alignment):
 
 
 class LinguisticCoverageAlignment(_CoverageScore):
-    """C_ij = C_{i−1,j} + α_ij / Φ_j with the fertility Φ_j = N σ(U_f h_j), N = 2: how many target words h_j
-    is good for."""
+    """C_ij = C_{i−1,j} + α_ij / Φ_j with the fertility Φ_j = N σ(U_f h_j), N = 2: the expected number of
+    target words for h_j."""
 
     size = 1
     largest_fertility = 2.0
@@ -65,10 +65,10 @@ class LinguisticCoverageAlignment(_CoverageScore):
 
 
 class NeuralCoverageAlignment(_CoverageScore):
-    """C_ij = f(C_{i−1,j}, α_ij, h_j, s_{i−1}), f the gated unit of size 10.
+    """C_ij = f(C_{i−1,j}, α_ij, h_j, s_{i−1}), where f is the gated unit of size 10.
 
-    C̃_ij = tanh(A α_ij + Q h_j + W s_{i−1} + U(r_ij∘C_{i−1,j})), z and r with matrices of their own; A is
-    stored as [A; A_z; A_r], and so are Q and W.
+    C̃_ij = tanh(A α_ij + Q h_j + W s_{i−1} + U(r_ij∘C_{i−1,j})), z and r alike with their own matrices; A is
+    stored as [A; A_z; A_r], and Q and W likewise.
     """
 
     size = 10

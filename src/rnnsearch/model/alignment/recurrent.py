@@ -1,5 +1,5 @@
-"""The recurrent alignment score: a gated unit over the target words for every source position (the proposal,
-part 2)."""
+"""The recurrent alignment score: for every source position, a gated unit runs over the target words (the
+proposal, part 2)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ States = Float[Tensor, "batch hypotheses source size"]
 
 
 class GatedPositions(nn.Module):
-    """The gated unit (A.1.1) with one state per source position, for scorers that remember.
+    """The gated unit (A.1.1) with one state per source position, for scorers with a memory.
 
-    v_ij = (1 − z_ij)∘v_{i−1,j} + z_ij∘v̄_ij for every source position j; the matrices are the same for all of
-    them.
+    v_ij = (1 − z_ij)∘v_{i−1,j} + z_ij∘v̄_ij for every source position j; all positions share the matrices.
     """
 
     def __init__(self, size: int) -> None:
@@ -31,7 +30,7 @@ class GatedPositions(nn.Module):
     def forward(self, sums: Sums, states: States) -> States:
         """Computes (1 − z)∘v + z∘v̄ with v̄ = tanh(sum + U(r∘v)), z = σ(sum_z + U_z v), r = σ(sum_r + U_r v).
 
-        sums: [sum; sum_z; sum_r], all but the U terms.
+        sums: [sum; sum_z; sum_r], the pre-activations without the U terms.
         """
         inner, gates = sums.split((self.size, 2 * self.size), -1)
         z, r = torch.sigmoid(gates + self.U_zr(states)).chunk(2, -1)
@@ -70,8 +69,8 @@ class _RecurrentScore(Alignment):
 
 
 class RecurrentAlignment(_RecurrentScore):
-    """e_ij = v_aᵀ tanh(v_ij) with d = alignment_size: as the additive score, but tanh reads what the position
-    remembers."""
+    """e_ij = v_aᵀ tanh(v_ij) with d = alignment_size: as the additive score, but tanh reads the position's
+    memory."""
 
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
         super().__init__(state_size, annotation_size, alignment_size)
