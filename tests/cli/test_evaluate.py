@@ -91,7 +91,7 @@ def test_sacrebleus_test_sets(command: Command, texts: Path, monkeypatch: pytest
         ),
         (
             "--test-set wmt14/full -l en-xx",
-            "the test set wmt14/full has no language pair 'en-xx' (-l with one of",
+            "the test set wmt14/full has no language pair 'en-xx' (give -l one of",
         ),
         (
             "--test-set wmt14/full -l en-fr",

@@ -71,7 +71,7 @@ def test_every_module_that_a_script_names_is_there() -> None:
         ('cell = "gated"', 'cell = "lstm"', r'model\.cell = "lstm": the engine of the page has only gated'),
         ('decoder = "forward"', 'decoder = "backward"', r'model\.decoder = "backward"'),
         ('alignment = "additive"', 'alignment = "dot"', r'model\.alignment = "dot"'),
-        ('target_language = "fr"', 'target_language = "cs"', "no rules for the words of"),
+        ('target_language = "fr"', 'target_language = "cs"', "no tokeniser for"),
     ],
 )
 def test_what_the_engine_cannot_run_is_refused_before_anything_is_written(

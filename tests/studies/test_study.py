@@ -94,7 +94,7 @@ def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
         ('baseline = "two"' + SMALL, r"there is no variant 'two', only one"),
         (SMALL.replace("one", '"a/b"'), r"variants\.a/b"),
         (SMALL.replace("builtin = true", ""), r"corpus: name the files of `train`, or say `builtin = true`"),
-        (SMALL.replace("builtin = true", 'builtin = true\ndev = ["a"]'), "brings its own development pairs"),
+        (SMALL.replace("builtin = true", 'builtin = true\ndev = ["a"]'), "has its own development pairs"),
         (
             FILES.replace("[tests.news]", "[settings.nosuch]"),
             "unknown setting settings|unknown section|tests: name at least one",

@@ -204,7 +204,7 @@ The line is the mean of one. A triangle at the edge is a variant far from the ot
 |---|---:|
 | two − one | −0.51 (p = 0.031) |
 
-p by approximate randomisation: paired by sentence, two-sided, of the mean over the seeds.
+p is from approximate randomisation of the mean over the seeds, paired by sentence and two-sided.
 
 ## Training
 

@@ -77,7 +77,7 @@ def connected(address: str, workers: Workers) -> Iterator[Any]:
         failed = "Ray cannot start here"
         remedy = "leave --ray out, or look at the logs in /tmp/ray/session_latest/logs"
     with ExitStack() as stack:
-        # Ray prints about its processes to stdout, which is for results.
+        # Ray reports on its processes to stdout, which is for results.
         nowhere = stack.enter_context(open(os.devnull, "w"))
         stack.enter_context(redirect_stdout(nowhere if is_quiet() else sys.stderr))
         stack.callback(ray.shutdown)
@@ -99,14 +99,14 @@ def answered(
     """Yields the outcome of every shard, in order of completion. say: receives a message while workers wait
     for free cores.
 
-    If a worker dies, its shard is tried again, TRIES times in all. Raises InputError if the cluster has no
-    room for a worker, or one of its machines cannot load the models.
+    If a worker dies, its shard is tried again, up to TRIES times in all. Raises InputError if the cluster has
+    no room for a worker, or one of its machines cannot load the models.
     """
     needed = {"num_cpus": workers.threads, "num_gpus": int(workers.gpu)}
     environment = {"env_vars": {"OMP_NUM_THREADS": str(workers.threads)}}
     kind = ray.remote(max_restarts=-1, max_task_retries=TRIES - 1, runtime_env=environment, **needed)(Worker)
     waiting, begun = iter(shards), False
-    count = min(len(shards), workers.number or _room(ray, workers))
+    count = min(len(shards), workers.number or _capacity(ray, workers))
     running = {}
     for shard in islice(waiting, count):
         actor = kind.remote(task, folder, package_version())
@@ -123,7 +123,7 @@ def answered(
             if following:
                 running[actor.answer.remote(following)] = actor, following
             else:
-                ray.kill(actor)  # a restarted actor may be waiting for its core
+                ray.kill(actor)  # a restarted actor may be waiting for this one's core
 
 
 def _outcome(ray: Any, reference: Any, shard: Shard) -> Outcome:
@@ -144,7 +144,7 @@ def _outcome(ray: Any, reference: Any, shard: Shard) -> Outcome:
         return Outcome(shard, None, InputError(what, file=shard.place, remedy=remedy))
 
 
-def _room(ray: Any, workers: Workers) -> int:
+def _capacity(ray: Any, workers: Workers) -> int:
     """Returns the number of workers for which the cluster has room now; a user may ask for more, because some
     clusters grow. Raises InputError if it is 0."""
     there = ray.cluster_resources()

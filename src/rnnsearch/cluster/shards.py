@@ -154,7 +154,8 @@ class Place:
 
     @contextmanager
     def _faults(self, what: str) -> Iterator[None]:
-        """Turns an error of a file system into an InputError. what: the participle in "cannot be read"."""
+        """Turns an error of a file system into an InputError. what: "read", "written" or "removed", for the
+        message."""
         try:
             yield
         except InputError:

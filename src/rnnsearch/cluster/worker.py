@@ -35,12 +35,12 @@ class AnswerFolder:
     form: str
 
     def begin(self, about: Mapping[str, Any], overwrite: bool) -> None:
-        """Writes what the folder is for, or checks that it is for the same.
+        """Writes `about` and the key into the folder, or checks that it has the same key.
 
         Raises InputError for a folder with other files, and for one with answers of other runs or settings,
         unless it may be overwritten.
         """
-        before = _object(self.place / ABOUT)
+        before = _read_object(self.place / ABOUT)
         if before.get("key") == self.key:
             return
         if before and not overwrite:
@@ -50,11 +50,11 @@ class AnswerFolder:
             what = "exists and holds other files"
             raise InputError(what, file=str(self.place), remedy="name another folder")
         content = {"format": FORMAT, "key": self.key, **about, "rnnsearch": package_version()}
-        (self.place / ABOUT).write(_line(content, indent=2))
+        (self.place / ABOUT).write(_json_line(content, indent=2))
 
     def check_seen(self) -> None:
         """Raises InputError on a machine that does not see what `begin` wrote."""
-        if _object(self.place / ABOUT).get("key") != self.key:
+        if _read_object(self.place / ABOUT).get("key") != self.key:
             what = "this machine does not see the folder that the command made"
             remedy = "--out must be a folder that all machines share, or a URL"
             raise InputError(what, file=str(self.place), remedy=remedy)
@@ -62,12 +62,12 @@ class AnswerFolder:
     def record(self, shard: Shard) -> Record | None:
         """Returns the record of a shard's answers, if they are complete and of this shard and task; else
         None."""
-        record = _object(self._record(shard))
+        record = _read_object(self._record(shard))
         return record if record.get("key") == self._shard_key(shard) else None
 
     def write_index(self, entries: Iterable[Record]) -> None:
         """Writes the index. entries: a record, or a shard's name and error, for each shard in order."""
-        (self.place / INDEX).write("".join(_line(entry) for entry in entries))
+        (self.place / INDEX).write("".join(_json_line(entry) for entry in entries))
 
     def write(self, shard: Shard, answers: Iterable[str]) -> Record:
         """Writes the answers of a shard, one for each line. Returns their record. An answer may be an n-best
@@ -83,13 +83,13 @@ class AnswerFolder:
             sha256 = file_checksum(path)
         record = {"shard": shard.name, "answers": name, "lines": lines, "sha256": sha256}
         record["key"] = self._shard_key(shard)
-        self._record(shard).write(_line(record))
+        self._record(shard).write(_json_line(record))
         return record
 
     def _with_origin(self, shard: Shard, number: int, answer: str) -> str:
         name = printed(shard.name)
         if self.form == "json":
-            return _line({"shard": name, "line": number, **json.loads(answer)})
+            return _json_line({"shard": name, "line": number, **json.loads(answer)})
         return "".join(f"{name}\t{number}\t{line}\n" for line in answer.split("\n"))
 
     def _record(self, shard: Shard) -> Place:
@@ -99,11 +99,11 @@ class AnswerFolder:
         return checksum(str(FORMAT), self.key, shard.name, shard.format, shard.fingerprint)
 
 
-def _line(value: Any, indent: int | None = None) -> str:
+def _json_line(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent) + "\n"
 
 
-def _object(place: Place) -> Record:
+def _read_object(place: Place) -> Record:
     """Returns the JSON object of a file; empty if there is no such file or object."""
     try:
         value = json.loads(place.read() or b"{}")

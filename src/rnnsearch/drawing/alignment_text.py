@@ -37,7 +37,7 @@ def alignment_text(
     """Draws α with the shades ` ░▒▓█` (0 … 1): one row per target word, source words written vertically above
     their columns.
 
-    weights: (target, source); NaN is drawn `?`. width: of a line, at most, in terminal columns. A longer
+    weights: (target, source); NaN is drawn `?`. width: of the longest line, in terminal columns. A longer
     sentence is cut into several pieces, one below the other; each piece replaces rows without a shade by `⋮`.
     gold: sure links are in `[]`, possible ones in `()`. Raises InputError for a width below 8 (with gold
     links 10), weights of another shape, and gold links outside the words.
@@ -117,8 +117,8 @@ def _downwards(token: str) -> list[str]:
 
 
 def _spans(count: int, largest: int) -> list[tuple[int, int]]:
-    """Cuts `count` columns into the fewest pieces of at most `largest` columns, about equally long. No
-    columns are one empty piece."""
+    """Cuts `count` columns into the fewest pieces of at most `largest` columns, about equally long. For no
+    columns it returns one empty piece."""
     pieces = max(math.ceil(count / largest), 1)
     return list(pairwise(count * piece // pieces for piece in range(pieces + 1)))
 
@@ -136,8 +136,8 @@ def _heading_lines(headings: Sequence[Sequence[str]], label_width: int, cell: in
 def _rows(
     labels: Sequence[str], matrix: NDArray[np.float64], cells: Sequence[Sequence[str]], start: int, end: int
 ) -> list[str]:
-    """Returns the rows of one piece, the columns start … end − 1. Rows without a shade or their largest
-    weight there become one `⋮` for each run of them."""
+    """Returns the rows of one piece, the columns start … end − 1. Adjacent rows that have neither a shade nor
+    their largest weight there become one `⋮`."""
     lines: list[str] = []
     for label, row, drawn in zip(labels, matrix, cells, strict=True):
         shown = "".join(drawn[start:end])

@@ -18,7 +18,7 @@ def printable(text: str) -> str:
 
     A combining mark at the beginning is put on a dotted circle. A letter keeps at most MOST_MARKS marks.
     """
-    shown = "".join(_printable(character) for character in unicodedata.normalize("NFC", _few_marks(text)))
+    shown = "".join(_printable(character) for character in unicodedata.normalize("NFC", _limit_marks(text)))
     return "◌" + shown if shown and not cell_len(shown[0]) else shown
 
 
@@ -43,7 +43,7 @@ def pad_right(text: str, width: int) -> str:
     return text + " " * (width - cell_len(text))
 
 
-def _few_marks(text: str) -> str:
+def _limit_marks(text: str) -> str:
     if len(text) <= MOST_MARKS or text.isascii():
         return text
     kept, marks = [], 0

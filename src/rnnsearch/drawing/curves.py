@@ -42,7 +42,7 @@ class Curve:
     few: Sequence[bool] = ()
 
     def points(self, few: bool) -> list[tuple[float, float]]:
-        """Returns the points with a value whose `few` is the given one."""
+        """Returns the points that have a value, and this value of `few`."""
         resting = self.few or [False] * len(self.x)
         return [
             (x, y) for x, y, one in zip(self.x, self.y, resting, strict=True) if y is not None and one == few
@@ -106,7 +106,7 @@ def plain_axes(axes: Axes) -> None:
     from matplotlib import rcParams
 
     axes.spines[["top", "right", "left"]].set_visible(False)
-    size = 0.92 * rcParams["font.size"]  # else the labels of seven buckets touch
+    size = 0.92 * rcParams["font.size"]  # smaller, so that the labels of seven buckets do not touch
     axes.tick_params(which="both", colors=DIM, length=0, pad=5, labelsize=size)
     axes.grid(axis="y", color=RULE, linewidth=0.8)
     axes.set_axisbelow(True)

@@ -44,8 +44,8 @@ FONTS = {
 """Fonts of all pages: for text, headings, code. Every system has one of each, so no page loads a font."""
 
 ON_GREY = {"gold": "#e66100", "link": "#1a85ff"}
-"""Gold links and links on an alignment matrix: visible on black, white and every grey, so the same in light
-and dark."""
+"""Colours of gold links and links on an alignment matrix. They are visible on black, white and every grey, so
+the same in light and dark."""
 
 TEXT, DIM, RULE, GROUND, GOLD = LIGHT["text"], LIGHT["dim"], LIGHT["rule"], LIGHT["ground"], ON_GREY["gold"]
 SERIES = _LIGHT_SERIES

@@ -45,7 +45,7 @@ def too_often(weights: NDArray[np.floating]) -> list[int]:
 
 def jumps(links: Collection[Link]) -> list[float]:
     """Returns how far the source position moves from each linked target word to the next. A word with several
-    links is at their mean."""
+    links has their mean position."""
     sources: dict[int, list[int]] = {}
     for source, target in set(links):
         sources.setdefault(target, []).append(source)

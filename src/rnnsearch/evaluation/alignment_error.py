@@ -124,7 +124,7 @@ def counted_links(
                     f"sentence {number}: the gold link {j}-{i} (counted from 0) is outside its {source} "
                     f"source and {target} target words"
                 )
-                remedy = "gold links count what stands between spaces, or the tokeniser's words"
+                remedy = "gold links must count words between spaces, or the tokeniser's words"
                 raise InputError(what, file=test.gold_file, remedy=remedy)
     if tokenised:
         return [set(sentence) for sentence in links], test.gold
@@ -136,8 +136,8 @@ def counted_links(
 
 
 def _given_positions(test: TestSet, given: list[str], words: list[str]) -> list[int]:
-    """Returns the position of each tokeniser word's given word, the one that it is a part of; of several, the
-    first."""
+    """Returns, for each of the tokeniser's words, the index of the given word that contains it; of several,
+    the first."""
     ranges = tokeniser_ranges(given, words)
     if ranges is None:
         what = (

@@ -55,8 +55,8 @@ def words_of_translations(
 
 
 def right_words(words: Sequence[str], reference: Sequence[str]) -> list[bool]:
-    """Tells whether each word is right: whether the reference has it at least as often as the words so
-    far."""
+    """Returns whether each word is right: whether the reference has it at least as often as `words` up to
+    there."""
     left = Counter(reference)
     right = []
     for word in words:

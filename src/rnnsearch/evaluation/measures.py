@@ -112,7 +112,7 @@ def measure(
         raise InputError("there is no system to evaluate", remedy="give a file of translations")
     require_different([system.name for system in systems], "systems", "--system NAME=FILE")
     statistics = {system.name: system_statistics(test, system, wanted, progress) for system in systems}
-    known = _known(systems)
+    known = _known_pairs(systems)
     scores = _scores(statistics, [None], wanted, ALL)
     if known:
         parts = {one.name: _on_known_pairs(test, one, statistics[one.name], known, wanted) for one in systems}
@@ -150,9 +150,9 @@ def system_statistics(
     """Compares one system's texts with the references by every metric. For a run, adds its likelihood of the
     references and, if there are gold links, its alignment error."""
     wanted, run = wanted or Wanted(), system.run
-    found = _of_texts(system.texts, test.reference, wanted) if system.texts else {}
+    found = _text_statistics(system.texts, test.reference, wanted) if system.texts else {}
     if wanted.ter and system.texts:
-        found[TER] = _saved_ter(test, system, wanted.ter_folder, progress)
+        found[TER] = _cached_ter(test, system, wanted.ter_folder, progress)
     if run is not None:
         found |= likelihood(run.references)
         tokenisers = run.source.tokeniser, run.target.tokeniser
@@ -197,7 +197,7 @@ def perplexity(nll_per_word: float) -> float:
         return math.inf
 
 
-def _of_texts(texts: Sequence[str], references: Sequence[str], wanted: Wanted) -> Statistics:
+def _text_statistics(texts: Sequence[str], references: Sequence[str], wanted: Wanted) -> Statistics:
     """Returns all metrics of texts but TER."""
     found = {
         BLEU: bleu.bleu_statistics(texts, references, tokenise=wanted.tokenise),
@@ -208,7 +208,7 @@ def _of_texts(texts: Sequence[str], references: Sequence[str], wanted: Wanted) -
     return found | {LENGTH_RATIO: bleu.length_ratio_statistics(found[BLEU])}
 
 
-def _saved_ter(
+def _cached_ter(
     test: TestSet, system: System, folder: Path | None, progress: Progress
 ) -> SufficientStatistics:
     """Computes TER. The edits are read from a file in `folder`, whose name depends on the texts, or written
@@ -230,7 +230,7 @@ def _saved_ter(
     return found
 
 
-def _known(systems: Sequence[System]) -> list[int] | None:
+def _known_pairs(systems: Sequence[System]) -> list[int] | None:
     """Returns the indices of the pairs whose words all runs know; all systems are measured on these."""
     of_runs = [set(one.run.without_unk) for one in systems if one.run and one.run.without_unk is not None]
     return sorted(set.intersection(*of_runs)) if of_runs else None
@@ -239,7 +239,7 @@ def _known(systems: Sequence[System]) -> list[int] | None:
 def _on_known_pairs(
     test: TestSet, system: System, whole: Statistics, known: list[int], wanted: Wanted
 ) -> Statistics:
-    """Returns the statistics on the known pairs; there a run may not write UNK.
+    """Returns the statistics on the known pairs, with translations in which runs may not write UNK.
 
     Only sentences whose translation without UNK differs are compared again.
     """
@@ -248,7 +248,9 @@ def _on_known_pairs(
     rows = [row for row, number in enumerate(known) if texts and texts[number] != system.texts[number]]
     if texts and rows:
         changed = [texts[known[row]] for row in rows], [test.reference[known[row]] for row in rows]
-        again = _of_texts(*changed, wanted) | ({TER: bleu.ter_statistics(*changed)} if wanted.ter else {})
+        again = _text_statistics(*changed, wanted) | (
+            {TER: bleu.ter_statistics(*changed)} if wanted.ter else {}
+        )
         for metric, found in again.items():
             part[metric].values[rows] = found.values
     return part

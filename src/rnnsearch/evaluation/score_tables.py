@@ -52,7 +52,7 @@ def as_text(measures: Measures) -> str:
     if measures.comparisons:
         parts.append(_significance(measures.comparisons))
     if several:
-        parts.append("\n".join(f"{metric}: {signature}" for metric, signature in _signed(measures)))
+        parts.append("\n".join(f"{metric}: {signature}" for metric, signature in _signatures(measures)))
     return "\n\n".join(parts)
 
 
@@ -101,14 +101,16 @@ def number_rows(measures: Measures) -> Iterator[dict[str, Any]]:
         yield {"table": "significance", "value": fields.pop("difference"), **fields}
 
 
-def _signed(measures: Measures) -> list[tuple[str, str]]:
+def _signatures(measures: Measures) -> list[tuple[str, str]]:
     return [each for each in measures.signatures.items() if each[0] != LENGTH_RATIO]
 
 
 def _lines(measures: Measures) -> str:
     """Returns a line per metric, with its signature: `BLEU 25.75 (nrefs:1|…)`."""
     scores = {score.metric: score for score in measures.scores if score.pairs == ALL}
-    lines = [f"{metric} {scores[metric].value:.2f} ({signature})" for metric, signature in _signed(measures)]
+    lines = [
+        f"{metric} {scores[metric].value:.2f} ({signature})" for metric, signature in _signatures(measures)
+    ]
     of_network = [metric for metric in (NLL_PER_SENTENCE, NLL_PER_WORD, PERPLEXITY) if metric in scores]
     return "\n".join([*lines, *(f"{metric} {_number(scores[metric])}" for metric in of_network)])
 
@@ -124,14 +126,14 @@ def _scores(measures: Measures, pairs: str) -> str:
 
 
 def _length_tables(title: str, points: Sequence[SystemScore]) -> Iterator[str]:
-    """Yields a table per metric: a row for each range of lengths, a column for each system that has it."""
+    """Yields a table per metric: a row for each range of lengths, a column for each system."""
     for metric in dict.fromkeys(point.metric for point in points):
         columns: dict[str, list[SystemScore]] = {}
         for point in points:
             if point.metric == metric:
                 columns.setdefault(point.system, []).append(point)
         rows = [
-            [str(scores[0].words), f"{scores[0].sentences:,}", *map(_banded, scores)]
+            [str(scores[0].words), f"{scores[0].sentences:,}", *map(_with_interval, scores)]
             for scores in zip(*columns.values(), strict=True)
         ]
         table = text_table(["words", "pairs", *columns], rows)
@@ -160,7 +162,7 @@ def _number(score: SystemScore | None) -> str:
     return f"{score.value:.3f}" if score.metric in (LENGTH_RATIO, NLL_PER_WORD) else f"{score.value:.2f}"
 
 
-def _banded(score: SystemScore) -> str:
+def _with_interval(score: SystemScore) -> str:
     if score.value is None:
         return "–"
     return f"{score.value:.2f}" + ("" if score.low is None else f" [{score.low:.2f}, {score.high:.2f}]")

@@ -64,7 +64,7 @@ class SufficientStatistics:
 
     def score(self, subset: Subset | None = None) -> Score:
         """Returns the score of all sentences or of a subset. Raises InputError if there is no sentence."""
-        return Score(self.name, self.of_sums(self._some(subset).sum(axis=0).tolist()), self.signature)
+        return Score(self.name, self.of_sums(self._rows_of(subset).sum(axis=0).tolist()), self.signature)
 
     def by_sentence(self) -> list[float]:
         """Returns the score of every single sentence."""
@@ -79,7 +79,7 @@ class SufficientStatistics:
         The same seed gives all systems of a test set the same resamples, so their scores are paired.
         Raises InputError if there is no sentence.
         """
-        sums = resampled_sums(self._some(subset), samples, seed)
+        sums = resampled_sums(self._rows_of(subset), samples, seed)
         return np.array([self.of_sums(row) for row in sums.tolist()])
 
     def interval(
@@ -91,10 +91,10 @@ class SufficientStatistics:
         low, high = np.percentile(scores, (outside, 100 - outside))
         return float(low), float(high)
 
-    def _some(self, subset: Subset | None) -> NDArray[np.float64]:
+    def _rows_of(self, subset: Subset | None) -> NDArray[np.float64]:
         values = self.values if subset is None else self.values[subset]
         if not len(values):
-            raise InputError(f"no sentence to compute {self.name} of")
+            raise InputError(f"there is no sentence to compute {self.name}")
         return values
 
 

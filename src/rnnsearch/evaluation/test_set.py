@@ -84,7 +84,7 @@ def read_test_sets(files: Sequence[str], gold: Sequence[str] = ()) -> list[TestS
         raise InputError("a test set is two files, source and reference", remedy="--test [NAME=]SRC REF")
     sets = []
     for word, reference in zip(files[::2], files[1::2], strict=True):
-        name, source = _named(word)
+        name, source = _split_name(word)
         name = name or Path(source).name.partition(".")[0] or "test"
         sets.append(read_test_set(name, source, reference))
     require_different([test.name for test in sets], "test sets", "--test NAME=SRC REF")
@@ -92,7 +92,7 @@ def read_test_sets(files: Sequence[str], gold: Sequence[str] = ()) -> list[TestS
 
 
 def _with_gold(sets: list[TestSet], entry: str) -> list[TestSet]:
-    name, path = _named(entry)
+    name, path = _split_name(entry)
     if not name and len(sets) > 1:
         raise InputError(f"which test set do the gold links {path} belong to?", remedy="--gold NAME=FILE")
     name, names = name or sets[0].name, [test.name for test in sets]
@@ -102,7 +102,7 @@ def _with_gold(sets: list[TestSet], entry: str) -> list[TestSet]:
     return [test.with_gold(path) if test.name == name else test for test in sets]
 
 
-def _named(word: str) -> tuple[str, str]:
+def _split_name(word: str) -> tuple[str, str]:
     """Splits NAME=PATH; the name is empty if there is none, or if the whole word is a file."""
     name, equals, path = word.partition("=")
     return ("", word) if not equals or Path(word).exists() else (name, path)
@@ -124,12 +124,12 @@ def sacrebleu_files(name: str, languages: str) -> tuple[str, str]:
         raise InputError(f"sacreBLEU has no test set {name!r}", remedy=remedy)
     pairs = utils.get_langpairs_for_testset(name)
     if languages not in pairs:
-        remedy = f"-l with one of {', '.join(sorted(pairs))}"
+        remedy = f"give -l one of {', '.join(sorted(pairs))}"
         raise InputError(f"the test set {name} has no language pair {languages!r}", remedy=remedy)
     try:
         return utils.get_source_file(name, languages), utils.get_reference_files(name, languages)[0]
     except (Exception, SystemExit) as error:  # it raises, or logs and exits
-        remedy = "it is downloaded once: try again with a connection"
+        remedy = "it must be downloaded once: try again with a network connection"
         raise InputError(f"sacreBLEU cannot get {name}: {one_line(str(error))}", remedy=remedy) from None
 
 
@@ -209,7 +209,7 @@ def name_runs(words: Sequence[str]) -> list[NamedRun]:
 
     Raises InputError if two runs still have the same name.
     """
-    split = [_named(word) for word in words]
+    split = [_split_name(word) for word in words]
     folders = [Path(path).resolve().name for _, path in split]
     runs = []
     for (name, path), folder in zip(split, folders, strict=True):
@@ -229,7 +229,7 @@ def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dic
     files: dict[str, list[str]] = {}
     current = ""
     for word in words:
-        name, path = _named(word)
+        name, path = _split_name(word)
         if name and name in files:
             remedy = "--system NAME=HYP, with a different name for each"
             raise InputError(f"two systems are called {name}", remedy=remedy)

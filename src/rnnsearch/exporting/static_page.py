@@ -36,7 +36,8 @@ NO_DETOKENISER = ("cs", "fi", "ko", "zh", "ja", "cjk")
 
 @dataclass(frozen=True)
 class StaticPage:
-    """An exported page. folder: for any static host. page_bytes: of the page. model_bytes: model → bytes."""
+    """An exported page. folder: for any static host. page_bytes: size of the page. model_bytes: model → its
+    size."""
 
     folder: Path
     page_bytes: int
@@ -100,8 +101,8 @@ def check_exportable(run: Run) -> None:
         data.target_language in NO_DETOKENISER or data.source_language in ("ko", "zh", "ja", "cjk")
     ):
         what = (
-            f"the engine of the page has no rules for the words of {data.source_language} and "
-            f"{data.target_language} together"
+            f"the engine of the page has no tokeniser for {data.source_language} or no detokeniser for "
+            f"{data.target_language}"
         )
         raise InputError(what, file=run.path, remedy="the tokeniser `space` works for every language")
 

@@ -1,4 +1,4 @@
-"""Faster equivalents of functions of the model, the loss and the search, which are called their plain twins.
+"""Faster twins of plain functions of the model, the loss and the search.
 
 `system/twins.py` substitutes them. Without this package, or with `training.kernels` and `search.kernels` off,
 the program is slower, with the same results.

@@ -148,7 +148,7 @@ class _Cell:
         self.of_words = self.zr.new_empty(batch, steps, self.inner.shape[1] - self.n - self.context)
         self.of_bias = self.zr.new_zeros(self.n)
 
-    def retreat(self, k: int, gradient: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    def step_backward(self, k: int, gradient: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the gradients of s and c at step k, given that of the new state."""
         n, deltas, candidate = self.n, self.deltas[k], self.candidates[k]
         z, r = self.zr[k].chunk(2, -1)
@@ -211,7 +211,7 @@ class _Read(torch.autograd.Function):
         of_state = torch.zeros_like(first)
         befores = [first, *(states[j] for j in ctx.order[:-1])]
         for j, before in zip(reversed(ctx.order), reversed(befores), strict=True):
-            of_state, _ = cell.retreat(j, of_state.add_(gradient[j]), before)
+            of_state, _ = cell.step_backward(j, of_state.add_(gradient[j]), before)
         return cell.of_words, None, None, None, None, None, *cell.gradients()
 
 
@@ -277,7 +277,7 @@ class _Follow(torch.autograd.Function):
             if k < steps:
                 if of_states is not None:
                     of_state += of_states[k + 1]
-                of_state, more = cell.retreat(k, of_state, states[k])
+                of_state, more = cell.step_backward(k, of_state, states[k])
                 of_context[k] += more
             of_read = torch.bmm(of_context[k].unsqueeze(1), annotations.mT).squeeze(1)
             if forced is not None:

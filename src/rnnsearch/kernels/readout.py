@@ -37,12 +37,13 @@ def log_probabilities(
 def maxout(
     readout: model.MaxoutReadout, layer: Float[Tensor, "*rest layer"]
 ) -> Float[Tensor, "*rest readout"]:
-    """Does as its plain twin `model.readout:MaxoutReadout.activation`."""
+    """Computes the same as its plain twin `model.readout:MaxoutReadout.activation`."""
     return _Maxout.apply(layer)  # type: ignore[no-untyped-call,no-any-return]
 
 
 class _Maxout(torch.autograd.Function):
-    """Writes both halves of the gradient in one tensor, where autograd would add two of zeros."""
+    """Maxout, with its gradient written into one tensor; autograd would add two tensors, half of each
+    zeros."""
 
     @staticmethod
     def forward(ctx: Any, layer: Tensor) -> Tensor:

@@ -34,8 +34,8 @@ def recurrent_dropout(like: Float[Tensor, "*shape"], probability: float) -> Floa
 
 
 def keep_mask(like: Float[Tensor, "*shape"], probability: float) -> Float[Tensor, "*shape"]:
-    """Returns a mask that is 0 with this probability, and else 1 / (1 − probability). Elements take 16 random
-    bits, so the probability is rounded to multiples of 1/65,536."""
+    """Returns a mask that is 0 with this probability, and else 1 / (1 − probability). Each element uses 16
+    random bits, so the probability is rounded to multiples of 1/65,536."""
     cut = min(round(probability * _LEVELS), _LEVELS - 1)
     draws = torch.empty(-(-like.numel() // 4), dtype=torch.int64, device=like.device).random_(-(2**63), None)
     bits = draws.view(torch.int16)[: like.numel()].view(like.shape)  # one draw of 64 bits for four elements

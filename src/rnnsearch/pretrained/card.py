@@ -126,7 +126,7 @@ class ListedModel:
 
 
 def listed_models() -> list[ListedModel]:
-    """Returns the installed models; a damaged one has its fault."""
+    """Returns the installed models; a damaged one has `fault` set."""
     return [_listed(name, folder) for name, folder in installed_models().items()]
 
 

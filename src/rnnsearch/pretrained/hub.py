@@ -62,10 +62,12 @@ def fetched(name: str, revision: str | None = None) -> Path:
             return folder
         raise _not_fetched(name, error) from None
     if not COMMIT.fullmatch(commit):
-        raise InputError(f"model {name!r} cannot be fetched: the hub calls its commit {commit[:80]!r}")
+        raise InputError(
+            f"model {name!r} cannot be fetched: its commit on the hub, {commit[:80]!r}, is invalid"
+        )
     if "config.toml" not in files:
         what = f"{name!r} is no model of rnnsearch: it has no config.toml"
-        raise InputError(what, remedy="name one whose library is rnnsearch")
+        raise InputError(what, remedy="name a model whose library is rnnsearch")
     folder, wanted = cache / "snapshots" / commit, [file for file in files if FILES.fullmatch(file)]
     if not all((folder / file).is_file() for file in wanted):
         with whole_folder(folder, lambda _: True) as made:

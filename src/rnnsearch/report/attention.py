@@ -68,14 +68,14 @@ def _is_word(token: str) -> bool:
 
 
 def longest_gap(positions: list[int]) -> int:
-    """Returns the length of the longest run of consecutive positions: a phrase, not scattered articles."""
+    """Returns the length of the longest run of consecutive positions, such as those of a phrase left out."""
     runs = Counter(position - place for place, position in enumerate(positions))
     return max(runs.values(), default=0)
 
 
 def outcomes(run: RunAnswers) -> tuple[Counter[str], dict[str, Counter[str]]]:
-    """Counts the translations of unknown source words: the target words that attend to each more than to any
-    other.
+    """Counts the translations of unknown source words. A word's translation is the target words that attend
+    to it more than to any other word.
 
     Returns (COUNTS → number, source word → counts of its translations).
     """
@@ -109,7 +109,9 @@ def unknown_section(part: Part) -> Section | None:
             said = COUNTS if run.attends else (MET, WRITTEN)
             rows.append([name, *(counts[count] if count in said else None for count in COUNTS)])
         frequent = sorted(of_word.items(), key=lambda item: (-item[1].total(), item[0]))[:SHOWN]
-        words += [[name, word, each.total(), _shown(each)] for word, each in frequent if run.attends]
+        words += [
+            [name, word, each.total(), _top_translations(each)] for word, each in frequent if run.attends
+        ]
     if not rows:
         return None
     note = (
@@ -128,7 +130,7 @@ def unknown_section(part: Part) -> Section | None:
     return part.section("unknown-section", "Unknown words", tables)
 
 
-def _shown(counter: Counter[str]) -> str:
+def _top_translations(counter: Counter[str]) -> str:
     common = sorted(counter.items(), key=lambda item: (-item[1], item[0]))[:4]
     return " · ".join(f"{text or '(left out)'}{f' ×{count}' if count > 1 else ''}" for text, count in common)
 
@@ -145,7 +147,7 @@ def alignments(part: Part) -> Section | None:
             "the larger its weight α."
         )
     ]
-    for place, number in enumerate(_chosen(part), 1):
+    for place, number in enumerate(_choose_sentences(part), 1):
         pictures = []
         for name, run in part.attending:
             found = run.translations[number]
@@ -183,9 +185,9 @@ def _gold_scores(part: Part) -> Table:
     return part.table("alignment-error", "Alignment error rate on the references", columns, rows, [note])
 
 
-def _chosen(part: Part) -> list[int]:
-    """Returns the number of one sentence for each of LENGTHS: the first of the nearest length with a
-    translation by every run. Lengths without a sentence near them are skipped."""
+def _choose_sentences(part: Part) -> list[int]:
+    """Returns the number of one sentence for each of LENGTHS: the first one of the nearest length to which
+    every run gave a translation. Lengths without a sentence near them are skipped."""
     lengths = part.measures.lengths
     usable = [n for n in range(len(lengths)) if all(run.translations[n].tokens for _, run in part.attending)]
     found: list[int] = []

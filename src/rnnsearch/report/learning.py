@@ -60,7 +60,7 @@ def learning(runs: Sequence[tuple[str, RunAnswers]], album: Album) -> Section:
         alt = f"Development BLEU of each run over its hours of training. {'; '.join(ends)}"
         figure = curve_figure(curves, "hours of training", "BLEU on the development set")
         picture = album.add(figure, "learning-curves", "Development BLEU while the runs were trained", alt)
-        notes = ["Greedy search or a small beam, as each run validates."]
+        notes = ["Scores are from greedy search or a small beam, as each run's settings say."]
         blocks.append(Pictures("figure-learning", "Learning curves", [picture], notes=notes))
     return Section("learning", "Learning", blocks)
 

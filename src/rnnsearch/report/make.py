@@ -83,7 +83,7 @@ def make_report(
     sections: list[Section] = []
     files: list[Table] = []
     for test in tests:
-        measures = _measured(opened, systems, test, out / "translations", progress)
+        measures = _measure(opened, systems, test, out / "translations", progress)
         prefix = f"{file_name(test.name)}-" if len(tests) > 1 else ""
         part = Part(measures, album, prefix, places)
         section, tables = _section(part)
@@ -109,7 +109,7 @@ def make_report(
     return _write(document, out)
 
 
-def _measured(
+def _measure(
     runs: Sequence[OpenedRun],
     systems: Systems,
     test: TestSet,

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Part:
     """A test set's part of the report.
 
-    prefix: begins all names in it, so that those of several test sets differ. places: system → its position
-    in the report, which decides its colour.
+    prefix: of all names in it, because a report may have several test sets. places: system → its position in
+    the report, which decides its colour.
     """
 
     measures: Measures
@@ -35,7 +35,7 @@ class Part:
 
     @property
     def attending(self) -> list[tuple[str, RunAnswers]]:
-        """Our runs with a real attention: not RNNencdec, whose α say nothing."""
+        """Our runs with an attention; RNNencdec has none."""
         return [(name, run) for name, run in self.runs if run.attends]
 
     def signatures(self, metrics: Sequence[str]) -> list[str]:

@@ -259,7 +259,7 @@ def timing(part: Part) -> Section | None:
     note = (
         "The last columns are source words per second for sentences of that length. Wall-clock time of "
         f"search in batches of similar length, on {machines}; other programs of the machine slow it down. "
-        "Outside systems are not timed."
+        "Other systems are not timed."
     )
     table = part.table("timing", "Time of translation", columns, rows, [note], made)
     spoken = (

@@ -28,7 +28,7 @@ from rnnsearch.report.part import Part
 SHOWN = 3
 """Sentences shown of each kind."""
 SHORTEST = 10
-"""Source words of a best or worst sentence, at least: many shorter ones score very high or very low, which
+"""Fewest source words of a best or worst sentence: many shorter sentences score very high or very low, which
 says little."""
 ATTENDED: tuple[tuple[str, str, Callable[[Faults], int]], ...] = (
     ("left-out", "phrases left out", lambda each: longest_gap(each.left_out)),
@@ -168,7 +168,7 @@ def _remarks(translation: Translation, found: Faults | None) -> Iterator[str]:
 
 
 def _coverage(compared: Compared) -> Table:
-    """Returns how often each run left source words out or wrote words twice."""
+    """Returns a table of the words that each run left out or wrote twice."""
     part = compared.part
     rows: list[list[Value]] = []
     for name, run in part.attending:

@@ -106,7 +106,8 @@ def _operations(service: Service) -> APIRouter:
 
     @router.get("/ready", summary="Whether the service can take work now")
     async def ready() -> Response:
-        """503 while the models are loaded, when the queue is full, and when the service is ending."""
+        """The status is 503 while the models are loaded, when the queue is full, and when the service is
+        ending."""
         if not queue.alive:
             raise busy("the models are not ready", 5)
         if len(queue) >= queue.capacity:
@@ -163,7 +164,7 @@ def _api_page(app: FastAPI, service: Service, base: str) -> HTMLResponse:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """Returns the answer for an error of a route; it never repeats the client's text."""
+    """Returns the answer to an error of a route, without the client's text."""
     refusal = RefusalError(500, "internal error: the service's log has more")
     if isinstance(error, RefusalError):
         refusal = error
@@ -177,7 +178,9 @@ async def _refused(request: Request, error: Exception) -> Response:
     elif isinstance(error, HTTPException):
         what = str(error.detail)
         if what == "There was an error parsing the body":
-            what = "the body is not JSON in UTF-8, is nested too deeply, or holds a number of too many digits"
+            what = (
+                "the body is not JSON in UTF-8, is nested too deeply, or holds a number with too many digits"
+            )
         elif error.status_code == 404:
             what = "there is nothing at this path; see / and /docs"
         elif error.status_code == 405:

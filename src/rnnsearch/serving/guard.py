@@ -1,6 +1,7 @@
-"""The guard around the application: it limits every request, notices disconnected clients, and logs one line.
+"""The guard around the application: it limits every request, notices disconnected clients, and logs each
+request in one line.
 
-The log holds paths; it holds texts only if asked to.
+The log holds paths; texts only if `log_text` is set.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Identifier:
 class Paragraphs(NamedTuple):
     """A text as its sentences and the white space between them.
 
-    gaps[k] stands before sentences[k]; the last gap ends the text. A gap is white space, or empty.
+    gaps[k] is before sentences[k], and the last gap ends the text. A gap is white space, or empty.
     """
 
     sentences: list[str]
@@ -66,8 +66,8 @@ class Paragraphs(NamedTuple):
 def split(text: str, language: str) -> Paragraphs:
     """Splits a text into sentences; a line break always ends one.
 
-    language: its code; if the splitter does not know the language, punctuation decides. `joined` of the
-    sentences gives the text again.
+    language: its code; if the splitter does not know the language, punctuation decides.
+    `split(…).joined(sentences)` restores the text.
     """
     sentences: list[str] = []
     gaps = [""]
@@ -95,7 +95,7 @@ def _segment(line: str, language: str) -> list[str]:
     plain = _WIDE_SPACE.sub(" ", line)
     try:
         parts: list[str] = segment(language or "en", plain)
-    except BaseException as error:  # its faults are no Exception
+    except BaseException as error:  # panics of the splitter's Rust code are not Exceptions
         if type(error).__name__ != "PanicException":
             raise
         return [line]

@@ -130,7 +130,7 @@ def _body_of(fields: type[BaseModel]) -> dict[str, Any]:
 async def _fields(request: Request, kind: type[Fields], keys: Keys) -> Fields:
     """Returns the fields of the query and of the body; the body's take precedence. Raises RefusalError for an
     invalid body or field, and for a missing or wrong key."""
-    fields = _named(request.query_params.multi_items())
+    fields = _by_name(request.query_params.multi_items())
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == "application/json":
         try:
@@ -142,7 +142,9 @@ async def _fields(request: Request, kind: type[Fields], keys: Keys) -> Fields:
         fields |= body
     elif media_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
         async with request.form(max_files=0, max_fields=1_000) as form:
-            fields |= _named([(name, value) for name, value in form.multi_items() if isinstance(value, str)])
+            fields |= _by_name(
+                [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
+            )
     key = fields.get("api_key") or key_of(request.headers)
     if not keys.allows(key if isinstance(key, str) else None):
         raise RefusalError(403, "an API key is needed" if not key else "the API key is not valid")
@@ -152,7 +154,7 @@ async def _fields(request: Request, kind: type[Fields], keys: Keys) -> Fields:
         raise RefusalError(400, first_fault(error.errors())) from None
 
 
-def _named(items: list[tuple[str, str]]) -> dict[str, Any]:
+def _by_name(items: list[tuple[str, str]]) -> dict[str, Any]:
     """Returns name → value; the value of a repeated name is a list."""
     lists: dict[str, list[str]] = {}
     for name, value in items:

@@ -13,7 +13,7 @@ LIBRETRANSLATE = ("/translate", "/detect", "/languages", "/frontend/settings", "
 HEAD_BYTES = 128 * 1024
 """Limit of the request line and the headers together. It is large because a text may be in the query."""
 REQUEST_SECONDS = 20.0
-"""Seconds in which a request's head must arrive, and again seconds for its body."""
+"""Seconds in which a request's head must arrive; its body has as many again."""
 IDLE_SECONDS = 15
 """Seconds after which a connection without a further request is closed."""
 WRITE_SECONDS = 30.0

@@ -26,7 +26,7 @@ _HYPOTHESIS = ("text", "tokens", "score", "log_probabilities", "confidence", "fi
 _SCORED = ("score", "log_probabilities", "tokens")
 
 
-def _plain(text: str) -> str:
+def _checked_text(text: str) -> str:
     """Returns the text. Raises ValueError for invalid characters."""
     if "\0" in text:
         raise ValueError("the text holds a NUL byte")
@@ -35,8 +35,8 @@ def _plain(text: str) -> str:
     return text
 
 
-Text = Annotated[StrictStr, AfterValidator(_plain)]
-Name = Annotated[StrictStr, Field(max_length=100), AfterValidator(_plain)]
+Text = Annotated[StrictStr, AfterValidator(_checked_text)]
+Name = Annotated[StrictStr, Field(max_length=100), AfterValidator(_checked_text)]
 
 
 def as_list(text: str | list[str]) -> list[str]:
@@ -119,7 +119,7 @@ def parts_of(result: Translation, keys: Sequence[str]) -> dict[str, Any]:
     return {key: parts[key] for key in keys}
 
 
-_PLAINER = {
+_MESSAGES = {
     "missing": "it is missing",
     "greater_than_equal": "it is too small",
     "extra_forbidden": "there is no such field",
@@ -140,7 +140,7 @@ def first_fault(errors: Sequence[Mapping[str, Any]]) -> str:
     error = next((one for one in errors if any(isinstance(part, int) for part in one["loc"])), errors[0])
     fields = [str(part) for part in error["loc"] if part not in ("body", "query")]
     number = next((f" {part + 1}" for part in error["loc"] if isinstance(part, int)), "")
-    what = _PLAINER.get(error["type"], str(error["msg"]).removeprefix("Value error, "))
+    what = _MESSAGES.get(error["type"], str(error["msg"]).removeprefix("Value error, "))
     return f"{fields[0]}{number}: {what}" if fields else what
 
 
@@ -170,18 +170,21 @@ def v1(service: Service) -> APIRouter:
             events = _stream(service, request, begun, growing)
             return StreamingResponse(events, media_type="text/event-stream")
         results = await service.translated(begun)
-        return json_response(_whole(begun, results, list(map(request.sentence, begun.sources, results))))
+        return json_response(
+            _translation_answer(begun, results, list(map(request.sentence, begun.sources, results)))
+        )
 
     @router.post("/align", summary="Align sentences with given translations")
     async def align(request: AlignRequest) -> Response:
-        """Forced decoding: links in Pharaoh format, source-target, counted from 0, and the matrix, target ×
-        source."""
+        """The answer has the links of forced decoding in Pharaoh format (source-target, counted from 0), and
+        the matrix, target × source."""
         keys = ["source_tokens", "tokens", "links", *["alignment"] * request.alignment]
         return await _forced(service, request, keys, request.posterior)
 
     @router.post("/score", summary="Score given translations")
     async def score(request: ScoreRequest) -> Response:
-        """log p(translation | source) in nats, and that of each word, the end of sentence last."""
+        """The answer has log p(translation | source) in nats, and that of each word; the last is the end of
+        sentence."""
         return await _forced(service, request, _SCORED, posterior=False)
 
     return router
@@ -195,7 +198,9 @@ async def _forced(service: Service, request: _Pairs, keys: Sequence[str], poster
     return json_response({"model": model.name, "pairs": pairs})
 
 
-def _whole(begun: Begun, results: Sequence[Translation], sentences: Sequence[Any]) -> dict[str, Any]:
+def _translation_answer(
+    begun: Begun, results: Sequence[Translation], sentences: Sequence[Any]
+) -> dict[str, Any]:
     """Returns the answer to a translation request. sentences: the answers for single sentences."""
     each = zip(begun.joined([result.text for result in results]), begun.by_text(sentences), strict=True)
     texts = [{"text": text, "sentences": some} for text, some in each]
@@ -257,7 +262,9 @@ async def _stream(
                     results[number] = begun.result(number)
                     sentences[number] = request.sentence(begun.sources[number], results[number])
                     yield _event("sentence", begun.places[number]._asdict() | sentences[number])
-        yield _event("done", _whole(begun, [results[n] for n in order], [sentences[n] for n in order]))
+        yield _event(
+            "done", _translation_answer(begun, [results[n] for n in order], [sentences[n] for n in order])
+        )
     except RefusalError as refusal:
         yield _event("error", {"message": refusal.message, "status": refusal.status})
 

@@ -106,8 +106,8 @@ def model_place(word: str) -> ModelPlace:
 def load_models(
     places: Sequence[ModelPlace], *, device: str = "cpu", precision: str | None = None
 ) -> list[ServedModel]:
-    """Loads the models. Code of a user's own that a run names is never executed. Raises InputError for a run
-    that cannot be served.
+    """Loads the models. A user's own code is never executed. Raises InputError for a run that cannot be
+    served.
 
     precision: replaces the runs' `search.precision`.
     """
@@ -115,7 +115,9 @@ def load_models(
     for place in places:
         if place.checksum not in ("", place.with_checksum().checksum):
             what = "has changed since the service began"
-            raise InputError(what, file=place.runs[0], remedy="restart the service: all workers load it then")
+            raise InputError(
+                what, file=place.runs[0], remedy="restart the service, so that all workers load it"
+            )
         settings.append([Run.open(run).settings for run in place.runs])
         data, pair = settings[-1][0].data, _PAIR.fullmatch(place.name)
         languages.append((pair[1], pair[2]) if pair else (data.source_language, data.target_language))
@@ -145,7 +147,7 @@ class Models(list[ServedModel]):
         """Returns the model for a request.
 
         It is the model of that name, or the first one with those languages; `en-fr` also names the first
-        model from en to fr. None stands for anything. Raises RefusalError if no model fits, or models of
+        model from en to fr. None stands for any value. Raises RefusalError if no model fits, or models of
         several language pairs do.
         """
         fitting = [
@@ -155,14 +157,16 @@ class Models(list[ServedModel]):
             pair = [model for model in self if f"{model.source}-{model.target}" == name]
             named = [model for model in self if model.name == name] or pair[:1]
             if named and named[0] not in fitting:
-                what = f"model {name} translates from {_shown(named[0].source)} to {_shown(named[0].target)}"
-                raise RefusalError(404, f"{what}, not from {_shown(source)} to {_shown(target)}")
+                what = (
+                    f"model {name} translates from {_quoted(named[0].source)} to {_quoted(named[0].target)}"
+                )
+                raise RefusalError(404, f"{what}, not from {_quoted(source)} to {_quoted(target)}")
             fitting = named
         if not fitting:
-            what = _shown(name) if name is not None else f"from {_shown(source)} to {_shown(target)}"
-            raise RefusalError(404, f"there is no model {what}; there are {_listed(self)}")
+            what = _quoted(name) if name is not None else f"from {_quoted(source)} to {_quoted(target)}"
+            raise RefusalError(404, f"there is no model {what}; there are {_list_models(self)}")
         if len({(model.source, model.target) for model in fitting}) > 1:
-            raise RefusalError(400, f"several models fit: name one of {_listed(fitting)}")
+            raise RefusalError(400, f"several models fit: name one of {_list_models(fitting)}")
         return fitting[0]
 
     def targets(self, source: str) -> list[str]:
@@ -170,10 +174,10 @@ class Models(list[ServedModel]):
         return list(dict.fromkeys(model.target for model in self if model.source == source))
 
 
-def _listed(models: Iterable[ServedModel]) -> str:
+def _list_models(models: Iterable[ServedModel]) -> str:
     return ", ".join(model.described for model in models)
 
 
-def _shown(value: str | None) -> str:
+def _quoted(value: str | None) -> str:
     """Quotes a client's word in a message, shortened."""
     return "any language" if value is None else repr(value if len(value) <= 40 else value[:39] + "…")

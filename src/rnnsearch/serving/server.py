@@ -58,7 +58,7 @@ SWITCH_SECONDS = 0.0005
 
 
 class Connection(H11Protocol):
-    """A connection that ends if the head of its request does not arrive in REQUEST_SECONDS.
+    """A connection that is closed if the head of its request does not arrive in REQUEST_SECONDS.
 
     uvicorn would wait for ever, and there may be no proxy in front of it. uvicorn, h11 and the system have
     all other limits.

@@ -77,7 +77,7 @@ class Begun:
         return joined([future.result() for future in self.parts[number]], self.model.translator.target.text)
 
     def by_text(self, values: Sequence[Any]) -> list[list[Any]]:
-        """Groups one value per sentence by text."""
+        """Groups values, one for each sentence, by text."""
         rest = iter(values)
         return [[next(rest) for _ in one.sentences] for one in self.paragraphs]
 
@@ -160,7 +160,8 @@ class Service:
 
     @contextmanager
     def places_of(self, futures: Sequence[asyncio.Future[Translation]]) -> Iterator[None]:
-        """Removes the futures' tasks from the queue at the end. Turns errors inside into a RefusalError."""
+        """Removes the futures' tasks from the queue at the end. Turns errors of the block into a
+        RefusalError."""
         try:
             yield
         except TimeoutError:

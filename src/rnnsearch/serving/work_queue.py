@@ -93,7 +93,7 @@ class WorkQueue:
             task.arrived, task.due = now, due
             due += FAIR_SECONDS * task.size / USUAL_WORDS
             task.future = asyncio.get_running_loop().create_future()
-            task.future.add_done_callback(self._given_up)
+            task.future.add_done_callback(self._drop_cancelled)
         with self._changed:
             if self._ended:
                 raise busy("the service is ending", 5)
@@ -112,23 +112,23 @@ class WorkQueue:
         done = sum(tasks for _, tasks in self._finished)
         return min(30.0, len(self._waiting) / 2 * elapsed / done)
 
-    def _given_up(self, future: asyncio.Future[Any]) -> None:
+    def _drop_cancelled(self, future: asyncio.Future[Any]) -> None:
         if future.cancelled():
             with self._changed:
                 self._waiting = [task for task in self._waiting if task.future is not future]
             self._metrics.waiting(len(self._waiting))
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        while tasks := self._next():
+        while tasks := self._wait_for_batch():
             begun = time.monotonic()
             results = self._results(tasks)
             self._finished.append((time.monotonic(), len(tasks)))
-            with contextlib.suppress(RuntimeError):  # the loop is closed: the service did not wait any longer
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the service has ended
                 loop.call_soon_threadsafe(_deliver, tasks, results)
             self._metrics.batch([begun - task.arrived for task in tasks], time.monotonic() - begun)
             self._metrics.waiting(len(self._waiting))
 
-    def _next(self) -> list[Task]:
+    def _wait_for_batch(self) -> list[Task]:
         """Waits for the next batch and returns it; empty at the end."""
         with self._changed:
             chosen: list[Task] = []
@@ -137,14 +137,14 @@ class WorkQueue:
                 self._changed.wait_for(lambda: self._waiting or self._ended)
                 if follows:
                     self._changed.wait_for(
-                        lambda: self._ended or len(self._chosen()) >= self._batch, COLLECT_SECONDS
+                        lambda: self._ended or len(self._next_tasks()) >= self._batch, COLLECT_SECONDS
                     )
-                chosen = self._chosen()  # empty if all were cancelled meanwhile
+                chosen = self._next_tasks()  # empty if all were cancelled meanwhile
             taken = set(chosen)
             self._waiting = [task for task in self._waiting if task not in taken]
         return chosen
 
-    def _chosen(self) -> list[Task]:
+    def _next_tasks(self) -> list[Task]:
         """Returns the next batch: the task that is due first, and those of its group with the most similar
         lengths. Together they have at most the words of a full batch of usual sentences."""
         if not self._waiting:
@@ -169,7 +169,7 @@ class WorkQueue:
 def _deliver(tasks: Sequence[Task], results: Sequence[Any]) -> None:
     """Sets the results of the futures, in the event loop."""
     for task, result in zip(tasks, results, strict=True):
-        if task.future.done():  # nobody waits for it any more
+        if task.future.done():  # cancelled
             continue
         if isinstance(result, Exception):
             task.future.set_exception(result)

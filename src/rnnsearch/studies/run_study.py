@@ -1,8 +1,7 @@
 """A study from its file to its tables: prepare, train every variant with every seed, translate, score,
 compare, and report.
 
-Every stage looks at what is there and does what is missing, so the same command goes on after Ctrl-C, kill -9
-or a failure.
+Every stage does only what is missing, so the same command continues after Ctrl-C, kill -9 or a failure.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def run_study(
                 if not error:
                     set_up_cpu(1 if side_by_side > 1 else folder.settings(run).training.threads)
                     results.measure(run)
-            except (InputError, OSError, RuntimeError, MemoryError) as found:  # the other runs go on
+            except (InputError, OSError, RuntimeError, MemoryError) as found:  # the other runs continue
                 error = str(found) or type(found).__name__
             if error:
                 failed[run.name] = error
@@ -194,7 +193,7 @@ def _report(
 
 
 def dry_run(folder: StudyFolder, report: bool = False) -> Iterator[str]:
-    """Yields commands that do the same as the study. report: whether to include that of the report."""
+    """Yields commands that do the same as the study. report: whether to include the report's command."""
     if is_written(folder):
         built_in = folder.study.corpus.builtin
         what = "the built-in corpus" if built_in else "the part of the files that the study uses"

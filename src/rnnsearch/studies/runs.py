@@ -21,7 +21,7 @@ from rnnsearch.training.checkpoint import read_progress
 from rnnsearch.training.loop import reason_to_stop
 
 POLL = 0.1
-"""Seconds between two looks at the processes."""
+"""Seconds between two checks of the processes."""
 PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
 """Linux's prctl. It is looked up here because a process that was just forked should do as little as
 possible."""
@@ -107,7 +107,7 @@ def _start(command: Command, log: Path, lock: int) -> subprocess.Popen[bytes]:
             start_new_session=True,
             pass_fds=(lock,),
             preexec_fn=_end_with_parent,
-            env=os.environ | {QUIET: ""},  # a log holds everything
+            env=os.environ | {QUIET: ""},  # logs are never quiet
         )
 
 

@@ -139,7 +139,7 @@ class Results:
 
     def failed(self, run: StudyRun, error: str) -> None:
         """Adds the row of a run that failed."""
-        self.add(_about(run) | {"status": "failed", "error": error})
+        self.add(_identity(run) | {"status": "failed", "error": error})
 
     def measure(self, run: StudyRun) -> None:
         """Adds the row of a trained run, unless its present row was computed from the same files. After a
@@ -193,7 +193,7 @@ class Results:
                 scores["seconds"] = sum(answers.seconds)
                 scores |= {f"{metric}_signature": found[metric].signature for metric in ("bleu", "chrf")}
         return {
-            **_about(run),
+            **_identity(run),
             "status": "done",
             "parameters": parameters,
             **{key: learned.get(key) for key in LEARNING},
@@ -280,7 +280,7 @@ class Results:
         return result
 
 
-def _about(run: StudyRun) -> Row:
+def _identity(run: StudyRun) -> Row:
     return {"run": run.name, "variant": run.variant, "seed": run.seed, "reverse": run.reverse}
 
 

@@ -83,7 +83,7 @@ class CorpusFiles(_StudyTable):
         if self.links and self.align:
             raise ValueError("name the files of `links`, or say how to `align`, not both")
         if self.builtin and (self.dev or self.links or self.align or self.dev_pairs or self.max_words):
-            raise ValueError("the built-in corpus brings its own development pairs and links")
+            raise ValueError("the built-in corpus has its own development pairs and links")
         if not self.builtin and self.long_pairs:
             raise ValueError("long_pairs is for the built-in corpus")
         return self
@@ -248,7 +248,7 @@ class StudyFolder:
 
     @cached_property
     def tests(self) -> dict[str, Test]:
-        """The test sets by name, with resolved paths; the built-in corpus brings its own."""
+        """The test sets by name, with resolved paths; the built-in corpus has its own."""
         tests = {}
         if self.study.corpus.builtin:
             for name in ("test", *(["long"] if self.study.corpus.long_pairs else [])):

@@ -194,7 +194,7 @@ def _origin(folder: StudyFolder) -> dict[str, Any]:
     for name in (*corpus.train, *corpus.dev, *corpus.links):
         path = folder.given(name)
         if not path.exists():
-            remedy = "check the path; --data names the folder that paths begin in"
+            remedy = "check the path; paths are relative to the folder of --data"
             raise InputError("no such file", file=path, remedy=remedy)
         origin[f"bytes of {name}"] = path.stat().st_size
     return origin
@@ -204,22 +204,22 @@ def _check_store(folder: StudyFolder) -> None:
     """Raises InputError for a dataset that was prepared from other files, with other settings, or from
     another number of pairs."""
     note, report, wanted = folder / "corpus.json", folder.store() / "report.json", folder.study.corpus.pairs
-    _compare(folder.store(), _json(note), _origin(folder))
+    _compare(folder.store(), _read_json(note), _origin(folder))
     for store, data in ((folder.store(), folder.data), (folder.store(True), _swapped(folder.data))):
         before = read_contents(store).data.model_dump() if (store / "data.toml").exists() else {}
         _compare(store, before, data.model_dump(), "data.")
-    pairs = _json(report).get("pairs_read")
+    pairs = _read_json(report).get("pairs_read")
     if wanted and pairs not in (None, wanted) and not note.exists():
         what = f"was prepared from {pairs:,} pairs, but corpus.pairs is {wanted:,}"
         raise InputError(what, file=folder.store(), remedy="name another folder")
 
 
-def _json(file: Path) -> dict[str, Any]:
+def _read_json(file: Path) -> dict[str, Any]:
     return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else {}
 
 
 def _compare(store: Path, before: dict[str, Any], now: dict[str, Any], section: str = "") -> None:
-    """Raises InputError if the dataset was prepared with other values than those of now."""
+    """Raises InputError if the dataset was prepared with a different value."""
     for key, value in now.items():
         if before.get(key, value) != value:
             what = f"was prepared with {section}{key} = {before[key]!r}, which is now {value!r}"

@@ -235,7 +235,7 @@ def _differences(name: str, entries: Sequence[dict[str, Any]]) -> list[Block]:
         found.setdefault(f"{entry['other']} − {entry['system']}", {})[metric.key] = f"{difference} ({p})"
     if not found:
         return []
-    note = "p by approximate randomisation: paired by sentence, two-sided, of the mean over the seeds."
+    note = "p is from approximate randomisation of the mean over the seeds, paired by sentence and two-sided."
     caption = "Differences between variants"
     return [_metric_table(f"differences-{name}", caption, "Difference", found, TEST_METRICS, notes=[note])]
 
@@ -317,8 +317,8 @@ def _dots(axes: Axes, metric: Metric, summaries: Sequence[Summary | None]) -> No
 
 
 def usual(means: Sequence[float]) -> tuple[float, float]:
-    """Returns the range that is drawn to scale: of all means, or of those that are no outliers if these would
-    take a third of it."""
+    """Returns the range that is drawn to scale: that of all means, or without outliers if these would take
+    more than a third of it."""
     first, third = np.percentile(means, [25, 75])
     reach = FENCE * (third - first)
     inside = [mean for mean in means if first - reach <= mean <= third + reach]

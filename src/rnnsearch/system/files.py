@@ -177,9 +177,9 @@ def only_one(folder: Path, doing: str) -> Iterator[None]:
 
     Raises InputError if another process is doing it, and OSError if the folder cannot be written.
     """
-    made = _made(folder)
+    made = _make_folder(folder)
     path = folder / ".lock"
-    handle = _locked(path, folder, doing)
+    handle = _open_locked(path, folder, doing)
     try:
         os.truncate(handle, 0)
         os.write(handle, f"{os.getpid()}\n".encode())
@@ -195,14 +195,14 @@ def only_one(folder: Path, doing: str) -> Iterator[None]:
                 one.rmdir()
 
 
-def _made(folder: Path) -> list[Path]:
+def _make_folder(folder: Path) -> list[Path]:
     """Makes the folder and its parents. Returns those that were made, the innermost first."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     return missing
 
 
-def _locked(path: Path, folder: Path, doing: str) -> int:
+def _open_locked(path: Path, folder: Path, doing: str) -> int:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         if not lock(handle):
@@ -215,5 +215,5 @@ def _locked(path: Path, folder: Path, doing: str) -> int:
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 return handle
-        os.close(handle)  # its owner has removed it meanwhile
+        os.close(handle)  # its owner has removed the file meanwhile
         time.sleep(0.01)

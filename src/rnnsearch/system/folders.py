@@ -86,20 +86,21 @@ def _check(out: Path, replaceable: Callable[[Path], bool]) -> None:
 
 def _clear_left_behind(out: Path) -> None:
     """Removes the remains of processes that have ended; the kernel has released their locks."""
-    for aside in _beside(out, ASIDE):
+    for aside in _hidden_folders(out, ASIDE):
         partial = aside.with_suffix(PARTIAL)
         if not partial.exists() or is_abandoned(partial):
             if out.exists():
                 shutil.rmtree(aside, ignore_errors=True)
             else:  # it ended between the two renames: the old folder is the only whole one
                 aside.rename(out)
-    for folder in _beside(out, PARTIAL):
+    for folder in _hidden_folders(out, PARTIAL):
         if folder.is_dir() and is_abandoned(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _beside(out: Path, ending: str) -> list[Path]:
-    """Returns the hidden folders `.NAME.UNIQUE` + ending of this `out`, but not those of a longer NAME."""
+def _hidden_folders(out: Path, ending: str) -> list[Path]:
+    """Returns the hidden folders `.NAME.UNIQUE` + ending of this `out`, not those of a folder whose name only
+    begins with NAME."""
     form = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]+{re.escape(ending)}")
     return [
         path for path in out.parent.glob(".*") if form.fullmatch(path.name)
@@ -110,10 +111,10 @@ def _replace(out: Path, folder: Path, before: int | None, aside: Path, kept: str
     """Renames `folder` to `out`. before: file descriptor of the `out` at the beginning; that folder is moved
     to `aside`, and removed afterwards."""
     if (
-        before is not None and _is(out, before) and any(out.iterdir())
+        before is not None and _is_same(out, before) and any(out.iterdir())
     ):  # a rename replaces an empty folder only
         out.rename(aside)
-        if not _is(aside, before):  # another process replaced it: its folder is moved back
+        if not _is_same(aside, before):  # another process replaced it: its folder is moved back
             aside.rename(out if not out.exists() else out.with_name(f"{kept}.other"))
     try:
         folder.rename(out)
@@ -134,7 +135,7 @@ def _replace(out: Path, folder: Path, before: int | None, aside: Path, kept: str
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def _is(path: Path, handle: int) -> bool:
+def _is_same(path: Path, handle: int) -> bool:
     with suppress(FileNotFoundError):
         return os.path.samestat(os.stat(path), os.fstat(handle))
     return False

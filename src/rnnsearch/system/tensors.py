@@ -106,7 +106,7 @@ def difference(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> s
         if name not in found:
             return f"there is no tensor {name}"
         if name not in expected:
-            return f"there is a tensor {name}, which does not belong to it"
+            return f"there is an unexpected tensor {name}"
         for what in ("shape", "dtype"):
             one, other = getattr(found[name], what), getattr(expected[name], what)
             if one != other:

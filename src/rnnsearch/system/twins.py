@@ -44,7 +44,7 @@ def as_written(function: Callable[P, T]) -> Callable[P, T]:
 
 @contextmanager
 def kernels_used(used: bool) -> Iterator[None]:
-    """Switches the kernels on or off in this thread meanwhile."""
+    """Switches the kernels on or off in this thread, as a context manager."""
     token = _used.set(used)
     try:
         yield

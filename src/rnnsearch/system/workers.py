@@ -50,7 +50,7 @@ def ordered_map(
             done, future = waiting.popleft()
             yield done, future.result()
     except BrokenProcessPool:
-        remedy = 'use one; a script that asks for more needs `if __name__ == "__main__":`'
+        remedy = 'use one worker; a script with several needs `if __name__ == "__main__":`'
         raise InputError("a worker process ended before its work was done", remedy=remedy) from None
     finally:
         executor.shutdown(cancel_futures=True)
@@ -80,6 +80,7 @@ def end_with_launcher() -> None:
 
 
 def end_with_parent() -> None:
+    """Waits for the end of the parent process, and then ends this one."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -67,8 +67,8 @@ class LinguisticCoverageAlignment(_CoverageScore):
 class NeuralCoverageAlignment(_CoverageScore):
     """C_ij = f(C_{i−1,j}, α_ij, h_j, s_{i−1}), where f is the gated unit of size 10.
 
-    C̃_ij = tanh(A α_ij + Q h_j + W s_{i−1} + U(r_ij∘C_{i−1,j})), z and r alike with their own matrices; A is
-    stored as [A; A_z; A_r], and Q and W likewise.
+    C̃_ij = tanh(A α_ij + Q h_j + W s_{i−1} + U(r_ij∘C_{i−1,j})), z and r likewise with their own matrices; A
+    is stored as [A; A_z; A_r], and Q and W likewise.
     """
 
     size = 10
