@@ -95,7 +95,7 @@ def test_sacrebleus_test_sets(command: Command, texts: Path, monkeypatch: pytest
         ),
         (
             "--test-set wmt14/full -l en-fr",
-            "sacreBLEU cannot get wmt14/full: no connection (it is downloaded",
+            "sacreBLEU cannot get wmt14/full: no connection (it must be downloaded",
         ),
         (
             "--test-set wmt14/full -l en-fr --ref x",

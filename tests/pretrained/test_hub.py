@@ -107,7 +107,7 @@ def test_a_hostile_hub_writes_nothing_outside_the_cache(
     if commit == COMMIT:  # an ETag names nothing
         Translator.from_pretrained("someone/en-fr")
     else:
-        with pytest.raises(InputError, match="its commit on the hub, '.*', is invalid"):
+        with pytest.raises(InputError, match=r"its commit on the hub, '.*', is invalid"):
             Translator.from_pretrained("someone/en-fr")
         assert not (tmp_path / "cache").exists()
     assert names_in(tmp_path) == before

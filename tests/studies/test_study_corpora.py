@@ -145,7 +145,7 @@ def test_test_sets_that_do_not_fit_are_refused_first(
 
 def test_a_missing_file_is_named(files: Path, prepared: Callable[[str], Path]) -> None:
     (files / "all.fr").unlink()
-    with pytest.raises(InputError, match=r"all\.fr: no such file \(check the path; --data names the folder"):
+    with pytest.raises(InputError, match=r"all\.fr: no such file \(check the path; paths are relative"):
         prepared(FILES)
 
 
