@@ -4,11 +4,11 @@
     python benchmarks/growth.py --source a.en.gz b.en --target a.fr.gz b.fr --run en-fr
     python benchmarks/growth.py --source a.en.gz --target a.fr.gz --sizes 10000 100000 --of train
 
-Several files are concatenated. The operating system counts CPU seconds and memory of each command, which has
-one thread. `prepare` and `train` are measured as a whole; `train` needs `prepare`. `translate` and `align`
-read a file of the full size. They are stopped after at most --sentences of it; their CPU seconds count from
-the beginning of the journal. The journal is then filled up with copies of the first answers, and the same
-command continues to the finished file: this is the row "from its journal".
+Several files per side are concatenated. The operating system counts CPU seconds and memory of each command,
+which has one thread. `prepare` and `train` are measured as a whole; `train` needs `prepare`. `translate` and
+`align` read a file of the full size. They are stopped after at most --sentences of it; their CPU seconds
+count from the beginning of the journal. The journal is then filled up with copies of the first answers, and
+the same command continues to the finished file: this is the row "from its journal".
 """
 
 from __future__ import annotations

@@ -354,7 +354,7 @@ def run_whole(work: Work, out: Path, log: Path) -> float:
 
 
 def measured(work: Work, kills: int) -> Counts:
-    """Kills a command `kills` times."""
+    """Runs a command, again and again, until it was killed `kills` times. Returns the counts."""
     counts, begun = Counts(work.name), time.monotonic()
     place = work.base / re.sub(r"\W+", "-", work.name)
     shutil.rmtree(place, ignore_errors=True)

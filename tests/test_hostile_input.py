@@ -292,7 +292,7 @@ def test_stores(
     prepare(*dev, made, dev=dev, links=tiny_corpus / "dev.links", settings=load_config("").data)
     folder = Folder(made, tmp_path / "store")
     if not compared:
-        monkeypatch.setattr(corpus_module, "QUICKLY", 0)
+        monkeypatch.setattr(corpus_module, "CHECKED_BYTES", 0)
 
     def check(file: Path, damage: Damage) -> None:
         if folder.damaged(file, damage):

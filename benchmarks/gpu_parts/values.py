@@ -111,7 +111,7 @@ def training(options: Options, write: Write) -> None:
 
 
 def _updated(device: str, changes: str, dtype: torch.dtype) -> dict[str, Tensor]:
-    """Returns losses, parameters and averages after two updates, the first of which has two batches."""
+    """Returns losses, parameters and averages after two updates. The first update has two batches."""
     settings, network, batch = small(device, changes, dtype)
     trainer = Trainer(network, settings.training, 0)
     batches = [batch, small(device, changes, dtype, seed=2)[2]]

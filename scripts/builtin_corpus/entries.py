@@ -22,7 +22,7 @@ Forms = Sequence[str]
 
 @cache
 def kinds(names: str) -> Kinds:
-    """Returns the kinds of nouns that these names stand for."""
+    """Returns the kinds of nouns with these names."""
     several = WORDS["kinds"]
     return sum((kinds(several[name]) if name in several else (name,) for name in names.split()), ())
 

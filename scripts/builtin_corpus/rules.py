@@ -269,11 +269,11 @@ ASPIRATED = frozenset({"hall", "halls", "héros"})
 """Words of the lexicon whose h blocks elision; every other h is mute."""
 
 BEFORE_VOWEL = {"le": "l'", "la": "l'", "de": "d'", "ne": "n'", "que": "qu'", "ce": "cet", "sa": "son"}
-"""What a word becomes before a vowel or a mute h. In this grammar "ce" is always a determiner and "sa" always
-a possessive."""
+"""Word → its form before a vowel or a mute h. In this grammar "ce" is always a determiner and "sa" always a
+possessive."""
 
 CONTRACTIONS = {("de", "le"): "du", ("de", "les"): "des", ("à", "le"): "au", ("à", "les"): "aux"}
-"""In this grammar no preposition stands before an object pronoun, so "le" and "les" after one are
+"""In this grammar, no preposition precedes an object pronoun, so "le" and "les" after a preposition are
 articles."""
 
 

@@ -130,7 +130,7 @@ class TrainingSettings(_Section):
     batch_tokens: Positive | None = None
     """limit batches by tokens instead: at most this many source or target positions, padding included"""
     length_multiple: int = Field(1, gt=0, le=1_024)
-    """pad sentences to a multiple of this length, so that a GPU meets fewer shapes; padding costs time"""
+    """pad sentences to a multiple of this length, so that a GPU gets fewer shapes; padding costs time"""
     pool_batches: Size = 20
     """batches that are sorted by length together (B.2)"""
     reshuffle: bool = False
@@ -270,7 +270,7 @@ class SearchSettings(_Section):
 
 
 class Settings(_Section):
-    """Everything that decides what a run becomes: the sections of a recipe."""
+    """All settings of a run: the sections of a recipe."""
 
     data: DataSettings = DataSettings()
     model: ModelSettings = ModelSettings()

@@ -25,7 +25,7 @@ def installed_models() -> dict[str, Path]:
     """Returns name → folder, sorted by name. $RNNSEARCH_MODELS takes precedence if two models have the same
     name."""
     found: dict[str, Path] = {}
-    for home in _homes():
+    for home in _base_folders():
         if home.is_dir():
             found |= {folder.name: folder for folder in home.iterdir() if (folder / "config.toml").is_file()}
     return dict(sorted(found.items()))
@@ -76,7 +76,7 @@ def model_names(given: Sequence[str], pairs: Sequence[str], folders: Sequence[Pa
     return names
 
 
-def _homes() -> list[Path]:
+def _base_folders() -> list[Path]:
     packages = []
     for entry in entry_points(group=GROUP):
         try:

@@ -123,20 +123,20 @@ def _lines_alike(path: Path, language: str, lines: int | None = None) -> int:
 
 
 def test_a_full_memory_changes_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moses, "_REMEMBERED", 3)
+    monkeypatch.setattr(moses, "_CACHE_SIZE", 3)
     tokeniser = FastMoses("en")
     line = "Mr. Smith's dogs' bones, and (so on). No. 5 isn't it... It's no. Yes, 'it' is, Mr."
     for _ in range(3):
         assert tokeniser.words(line) == reference("en").tokenize(line, escape=False)
-        assert len(tokeniser._memory) <= 3
+        assert len(tokeniser._cache) <= 3
 
 
 def test_long_chunks_are_not_remembered() -> None:
     tokeniser = FastMoses("en")
     for length in range(30, 300):
         tokeniser.words("x" * length)
-    assert all(len(key) <= moses._LONGEST for key in tokeniser._memory)
-    assert len(tokeniser._memory) < 20
+    assert all(len(key) <= moses._LONGEST for key in tokeniser._cache)
+    assert len(tokeniser._cache) < 20
 
 
 JOINED_LANGUAGES = ["en", "fr", "it", "de", "ga", "cs", "fi", "zh", "xx"]

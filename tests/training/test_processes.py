@@ -26,7 +26,7 @@ from rnnsearch.text.store.order import BatchOrder, Position
 from rnnsearch.text.store.store import CHECKSUMS
 from rnnsearch.training import launch
 from rnnsearch.training import processes as module
-from rnnsearch.training.launch import Interrupt, Launch, check_agreement, launched, met
+from rnnsearch.training.launch import Interrupt, Launch, check_agreement, launched, rendezvous
 from rnnsearch.training.processes import (
     Processes,
     RankLostError,
@@ -180,7 +180,7 @@ def test_rank_0_is_waited_for_as_long_as_it_shows_signs_of_life() -> None:
     waiting.store, waiting.timeout = torch.distributed.HashStore(), 0.4
     with pytest.raises(torch.distributed.DistStoreError, match="timed out"):
         waiting._wait(Work(math.inf))
-    with waiting._signs_of_life():
+    with waiting._heartbeats():
         waiting._wait(Work(4))
 
 
@@ -191,7 +191,7 @@ def test_a_launcher_that_has_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(launch.distributed, "rendezvous", lambda *_, **__: pytest.fail("waits"))
     with pytest.raises(RankLostError, match=r"no meeting point of the ranks at 127\.0\.0\.1:1: .*refused"):
-        met(Launch(rank=1, world=2, local_rank=1, on_host=2, restarts=0), 500.0, Interrupt())
+        rendezvous(Launch(rank=1, world=2, local_rank=1, on_host=2, restarts=0), 500.0, Interrupt())
 
 
 def test_a_store_that_goes_while_the_ranks_meet_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,4 +202,4 @@ def test_a_store_that_goes_while_the_ranks_meet_is_one_clear_line(monkeypatch: p
     monkeypatch.delenv(launch.LAUNCHERS_STORE, raising=False)
     monkeypatch.setattr(launch.distributed, "rendezvous", lambda url, timeout: iter([(store, 0, 2)]))
     with pytest.raises(RankLostError, match=r"^rank 0 has ended"):
-        met(Launch(rank=0, world=2, local_rank=0, on_host=2, restarts=0), 500.0, Interrupt())
+        rendezvous(Launch(rank=0, world=2, local_rank=0, on_host=2, restarts=0), 500.0, Interrupt())

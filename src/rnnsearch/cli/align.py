@@ -236,7 +236,7 @@ class Corpus:
 
 
 class Shown(NamedTuple):
-    """Forms of output that are shown instead of lines, or written beside them."""
+    """Outputs other than lines: shown instead of them, or written in addition."""
 
     picture: bool
     measures: Path | None
@@ -303,7 +303,7 @@ def _answer(
 
 
 def _tmx_parts(form: str, aligner: WordAligner) -> tuple[tuple[str, str], str, str]:
-    """Returns the languages of a run, and what stands before and after all units of TMX."""
+    """Returns the languages of a run, and the head and the end of a TMX file."""
     from rnnsearch.text.formats.tmx import TMX_END, tmx_head
 
     data = aligner.translator.settings.data  # type: ignore[union-attr]  # a loaded run has settings
@@ -314,7 +314,7 @@ def _tmx_parts(form: str, aligner: WordAligner) -> tuple[tuple[str, str], str, s
 def _show(
     aligner: WordAligner, corpus: Corpus, form: str, shown: Shown, titles: list[str], run: Path
 ) -> None:
-    """Prints a line or a picture of each pair, and writes the files beside it."""
+    """Prints a line or a picture of each pair, and writes the other files."""
     from rnnsearch.drawing.alignment_figure import comparison_figure
     from rnnsearch.drawing.alignment_text import comparison_text
     from rnnsearch.evaluation.alignment_page import alignment_page

@@ -63,7 +63,7 @@ def score(
     )
     run, source, target = runs_and_texts(runs)
     translator = load(run, device, threads, trust_code)
-    # What comes through a pipe can be read only once, so there is no looking ahead.
+    # A pipe can be read only once, so its first line cannot be examined.
     if is_on_disk(target) and is_nbest(next(read_lines(target), "")):
         if json:
             raise InputError("--json cannot be used with an n-best list", file=target, remedy="remove --json")

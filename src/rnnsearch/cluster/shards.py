@@ -18,7 +18,7 @@ from fsspec.implementations.local import LocalFileSystem
 from rnnsearch.errors import InputError, printed
 from rnnsearch.system.files import PARTIAL, written_whole
 from rnnsearch.text.formats.arrow import read_tables
-from rnnsearch.text.formats.lines import UNHEARD, read_lines, read_pairs
+from rnnsearch.text.formats.lines import IGNORED, read_lines, read_pairs
 from rnnsearch.text.formats.opening import COMPRESSIONS
 from rnnsearch.text.formats.records import Layout, LinePair, OneSide, read_json_lines
 
@@ -285,6 +285,6 @@ def _items(files: list[Path], shard: Shard, layout: Layout) -> Iterator[Item]:
     if shard.format == "lines":
         return read_lines(files[0])
     pairs = (read_json_lines if shard.format == "jsonl" else read_tables)(
-        files[0], layout, (UNHEARD, UNHEARD)
+        files[0], layout, (IGNORED, IGNORED)
     )
     return (text for text, _ in pairs) if isinstance(layout, OneSide) else pairs

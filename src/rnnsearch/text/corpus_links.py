@@ -77,7 +77,7 @@ def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path) -> Non
 NONE = "none"
 """Used instead of a method: the two directions are written separately, to <out>.forward and <out>.reverse."""
 
-_EVERY = 1000  # pairs between two progress reports
+_PROGRESS_EVERY = 1000  # pairs between two progress reports
 
 
 _FILES = ("source", "target", "given.source", "given.target")
@@ -191,7 +191,7 @@ def _tokenise(
                     words += len(found)
                     print(" ".join(found), file=files[place])
                     print(line, file=files[place + 2])
-                if number % _EVERY == 0:
+                if number % _PROGRESS_EVERY == 0:
                     progress("tokenising", sum(sizes) + number, None)
             sizes.append(number)
     names = ", ".join(text.name for text in texts)
@@ -277,7 +277,7 @@ def _write(
                         links = project_back(links, *ranges)
                     report.written += len(links)
                     print(format_links(links), file=file)
-                if report.pairs % _EVERY == 0:
+                if report.pairs % _PROGRESS_EVERY == 0:
                     progress("symmetrising", report.pairs, total)
             for file in files:
                 file.flush()

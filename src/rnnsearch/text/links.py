@@ -108,7 +108,7 @@ class PairWordCounts(NamedTuple):
 def recognise(pairs: Iterable[PairWordCounts]) -> LinkWords:
     """Returns the words that these links refer to.
 
-    They are the tokeniser's words only if all links fit these, and some link does not fit the given words. A
+    They are the tokeniser's words only if all links fit these, and some links do not fit the given words. A
     few pairs of ordinary text are enough: the final full stop, a word only to the tokeniser, is nearly always
     linked.
     """

@@ -1,16 +1,16 @@
 """Moses's tokeniser: the same words as sacremoses, several times faster.
 
 sacremoses has the rules. It tokenises one space-separated chunk at a time, and its result is cached, because
-most chunks of a corpus occur again. Latin words with punctuation around them are cut without it: importing it
-takes half a second, a fifth of the time until a command's first translation. The result depends on the
-surroundings of a chunk in only four ways, which are part of the cache key:
+most chunks of a corpus occur again. Words in Latin letters with punctuation around them are cut without
+sacremoses: importing it takes half a second, a fifth of the time until a command's first translation. The
+result depends on the surroundings of a chunk in only four ways, which are part of the cache key:
 
 - a comma or an apostrophe at its beginning: whether the line begins there;
 - an apostrophe at its end: whether the line ends there;
 - a full stop at its end: whether the next chunk begins with a lowercase letter, a digit, or neither, which is
   the same as no next chunk;
 - an apostrophe at its end and one at the beginning of the next: once a rule has used the space between them
-for the first, it cannot use it for the second. sacremoses tokenises such lines, which are rare, as a whole.
+  for the first, it cannot use it for the second. sacremoses tokenises such lines, which are rare, as a whole.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class SimpleChunks:
         )
 
     def words(self, key: str) -> tuple[str, ...]:
-        """Returns the words of a chunk, given as a key of `_Memory`; none for a chunk of another form."""
+        """Returns the words of a chunk, given as a key of `_ChunkCache`; none for a chunk of another form."""
         if SIGNS.issuperset(key):
             return tuple(key)
         found = self._form.fullmatch(key)
@@ -145,7 +145,7 @@ def as_ranges(characters: str) -> str:
     return "".join(f"{first}-{last}" for first, last in zip(ends, ends, strict=True))
 
 
-_REMEMBERED = 1 << 17  # chunks; some 25 MB
+_CACHE_SIZE = 1 << 17  # chunks; some 25 MB
 _LONGEST = 40  # characters of a cached chunk
 # Stands for the neighbouring chunks. It is a capital, so that a full stop before it ends a sentence.
 _BESIDE = "A"
@@ -157,7 +157,7 @@ class FastMoses:
 
     def __init__(self, language: str) -> None:
         self.language, self.latin = language, SimpleChunks.latin(language)
-        self._memory, self._following = _Memory(self), _Following(self)
+        self._cache, self._following = _ChunkCache(self), _Following(self)
 
     @cached_property
     def reference(self) -> MosesReference:
@@ -180,10 +180,10 @@ class FastMoses:
             chunks[-1] += " "
         if chunks[0][0] in ",'":
             chunks[0] = " " + chunks[0]
-        return list(chain.from_iterable(map(self._memory.__getitem__, chunks)))
+        return list(chain.from_iterable(map(self._cache.__getitem__, chunks)))
 
 
-class _Memory(dict[str, tuple[str, ...]]):
+class _ChunkCache(dict[str, tuple[str, ...]]):
     """Cache: chunk → its words. A key is a chunk and the relevant surroundings.
 
     A space before the chunk: the line begins with it. A space after it: the line ends with it. A space and
@@ -199,7 +199,7 @@ class _Memory(dict[str, tuple[str, ...]]):
         rules = self._rules
         words = rules.latin.words(key) or rules.reference.simple.words(key) or self._surrounded(key)
         if len(key) <= _LONGEST:
-            if len(self) >= _REMEMBERED:
+            if len(self) >= _CACHE_SIZE:
                 self.clear()
             self[key] = words
         return words

@@ -37,7 +37,7 @@ MAY_CHANGE = {
 ends, and what is shown or saved. Those in the second row change the rounding of updates; the number of
 processes and the device also change dropout masks.
 """
-OF_IDS = ("source_language", "target_language", "tokeniser", "lowercase", "subwords")
+ID_SETTINGS = ("source_language", "target_language", "tokeniser", "lowercase", "subwords")
 """Data settings that, with the vocabularies, determine the ids of a line."""
 
 
@@ -152,7 +152,7 @@ def weights_of(name: str, run: Run) -> dict[str, Tensor]:
             "has another network than these settings describe", file=base.path, remedy=f"add {sets}"
         )
     fitting = f"prepare the text with rnnsearch prepare --vocabulary {name}"
-    for key in OF_IDS:
+    for key in ID_SETTINGS:
         old, new = (getattr(one.settings.data, key) for one in (base, run))
         if old != new:
             what = f"was trained with data.{key} = {old!r}, and this dataset has {new!r}"

@@ -20,7 +20,7 @@ PLAIN_INTERVAL = 30.0
 WIDE = 100
 """Minimum terminal width for a progress bar next to the numbers."""
 BAR = 20
-LEFT_OVER = 600.0
+ESTIMATE_SECONDS = 600.0
 """The time left is estimated from the speed in the last so many seconds, because other programs change it."""
 
 
@@ -44,7 +44,7 @@ class Display:
             console=self.console,
             transient=True,
             disable=not self.console.is_terminal,
-            speed_estimate_period=LEFT_OVER,
+            speed_estimate_period=ESTIMATE_SECONDS,
             get_time=lambda: time.monotonic(),
         )
         self.task = self.live.add_task("training begins", total=None)

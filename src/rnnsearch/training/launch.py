@@ -42,10 +42,10 @@ CONNECTING = 30.0
 MAY_DIFFER = {"training.threads", "training.processes"}
 """Settings that may differ between machines."""
 LAUNCHERS_STORE = "TORCHELASTIC_USE_AGENT_STORE"
-ENDED: list[Any] = []
+UNUSED_GROUPS: list[Any] = []
 """Process groups that are no longer used, kept until the process ends. A group's destructor holds the GIL
 while it waits for its threads, and a thread that frees its last tensor needs the GIL: a deadlock."""
-LETTING_GO = 0.5
+RELEASE_SECONDS = 0.5
 """Seconds before the interpreter exits in which the threads of groups can free their last tensors. A thread
 that requests the GIL during exit is terminated inside C++, which aborts the process."""
 
@@ -96,7 +96,7 @@ def joined(launch: Launch | None, training: TrainingSettings, interrupt: Interru
         yield Processes()
         return
     use_device(training.device, launch)
-    store = met(launch, training.exchange_timeout, interrupt)
+    store = rendezvous(launch, training.exchange_timeout, interrupt)
     timeout, device = training.exchange_timeout, training.device
     processes = DistributedProcesses(launch.rank, launch.world, store, timeout, device)
     try:
@@ -104,13 +104,13 @@ def joined(launch: Launch | None, training: TrainingSettings, interrupt: Interru
             yield processes
     except Exception:
         if (
-            multiprocessing.parent_process() or processes.speaks()
+            multiprocessing.parent_process() or processes.reports_errors()
         ):  # `launched` reads the errors of all its ranks
             raise
         sys.exit(2)
     finally:
-        ENDED.extend((processes.group, distributed.group.WORLD))
-        atexit.register(time.sleep, LETTING_GO)
+        UNUSED_GROUPS.extend((processes.group, distributed.group.WORLD))
+        atexit.register(time.sleep, RELEASE_SECONDS)
         distributed.destroy_process_group()
 
 
@@ -129,7 +129,7 @@ def use_device(name: str, launch: Launch) -> None:
     torch.cuda.set_device(launch.local_rank)
 
 
-def met(launch: Launch, timeout: float, interrupt: Interrupt) -> distributed.Store:
+def rendezvous(launch: Launch, timeout: float, interrupt: Interrupt) -> distributed.Store:
     """Waits for all ranks, and returns a part of the launcher's store that only this training uses.
 
     Raises RankLostError if the store cannot be reached, and KeyboardInterrupt after a signal, since there is
@@ -150,16 +150,18 @@ def met(launch: Launch, timeout: float, interrupt: Interrupt) -> distributed.Sto
         ) from None
     try:
         store.set_timeout(timedelta(seconds=patience))
-        name = _meet(distributed.PrefixStore("rnnsearch", store), rank, world, patience, interrupt)
+        name = _unique_name(distributed.PrefixStore("rnnsearch", store), rank, world, patience, interrupt)
     except RuntimeError:
         who = "the launcher of rank 0" if of_launcher else "rank 0"
         raise RankLostError(f"{who} has ended", remedy="go on with --resume") from None
     return distributed.PrefixStore(name, store)
 
 
-def _meet(store: distributed.Store, rank: int, world: int, patience: float, interrupt: Interrupt) -> str:
-    """Returns a unique name for this training. A launcher's store outlives its ranks, so entries of earlier
-    ranks must not be taken for new ones.
+def _unique_name(
+    store: distributed.Store, rank: int, world: int, patience: float, interrupt: Interrupt
+) -> str:
+    """Agrees with the other ranks on a unique name for this training, and returns it. A launcher's store
+    outlives its ranks, so that it may have entries of earlier ranks.
 
     Rank 0 chooses the name. Every other rank that reads it writes a new token, and continues when rank 0 has
     confirmed that token.

@@ -33,9 +33,9 @@ from rnnsearch.training.alignment_loss import needs_links
 
 Value = TypeVar("Value")
 
-PATIENT = timedelta(days=30)
+NO_LIMIT = timedelta(days=30)
 """Timeout of exchanges that wait for rank 0 while it validates or saves, which may take any time."""
-SIGNS_PER_TIMEOUT = 4
+HEARTBEATS_PER_TIMEOUT = 4
 """Number of heartbeats of rank 0 within an exchange's timeout, while the others wait for it."""
 GRACE = 5.0
 """Seconds after a failed exchange in which the other ranks can report that it failed for them too."""
@@ -91,7 +91,7 @@ class DistributedProcesses(Processes):
         self.rank, self.world, self.store, self.timeout = rank, world, store, timeout
         backend = "gloo" if device == "cpu" else "cpu:gloo,cuda:nccl"
         # Two groups: in the first, processes wait for rank 0; in the second, no longer than the timeout.
-        distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=PATIENT)
+        distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=NO_LIMIT)
         self.group = distributed.new_group(timeout=timedelta(seconds=timeout), backend=backend)
         self.places = self.gather((socket.gethostname(), os.getpid()))
         self.lost: list[int] = []
@@ -116,21 +116,21 @@ class DistributedProcesses(Processes):
     def from_first(self, value: Callable[[], Value]) -> Value:
         box: list[Any] = [None]
         if self.is_first:
-            with self._signs_of_life():
+            with self._heartbeats():
                 box = [value()]
         self._wait(distributed.broadcast(torch.zeros(1), 0, async_op=True))
         distributed.broadcast_object_list(box, group=self.group, device=torch.device("cpu"))
         return cast(Value, box[0])
 
     @contextmanager
-    def _signs_of_life(self) -> Iterator[None]:
+    def _heartbeats(self) -> Iterator[None]:
         """Sends heartbeats: a thread increments a counter in the store while the others wait for this
         process."""
         ended = threading.Event()
 
         def count() -> None:
             with contextlib.suppress(RuntimeError):  # the store is gone: the main thread reports it
-                while not ended.wait(self.timeout / SIGNS_PER_TIMEOUT):
+                while not ended.wait(self.timeout / HEARTBEATS_PER_TIMEOUT):
                     self.store.add("signs", 1)
 
         thread = threading.Thread(target=count, daemon=True)
@@ -177,7 +177,7 @@ class DistributedProcesses(Processes):
             self._tell_fault(error)
             raise
 
-    def speaks(self) -> bool:
+    def reports_errors(self) -> bool:
         """Tells whether this process reports errors that all have: it is the first of its host that is not
         lost."""
         host = self.places[self.rank][0]

@@ -17,7 +17,7 @@ MEASURED_EVERY = 300.0
 """Minimum seconds between two measurements; they are repeated because other programs start and end."""
 SECONDS_EACH = 0.1
 """Seconds of each of the two measurements of a number of threads."""
-CLEARLY = 1.5
+MINIMUM_SPEEDUP = 1.5
 """Fewer threads are chosen only if they are at least this many times as fast, because the number of threads
 changes the rounding."""
 COLLAPSED = 0.5
@@ -93,7 +93,7 @@ def measured_fastest(settings: Settings, most: int) -> int:
 def fastest(seconds: dict[int, float], most: int) -> int:
     """Returns the number of threads with the least time; `most` unless another is clearly faster."""
     best = min(seconds, key=seconds.__getitem__)
-    return best if seconds[most] > CLEARLY * seconds[best] else most
+    return best if seconds[most] > MINIMUM_SPEEDUP * seconds[best] else most
 
 
 def seconds_by_threads(settings: Settings, numbers: list[int]) -> dict[int, float]:

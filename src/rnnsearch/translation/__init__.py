@@ -1,2 +1,2 @@
-"""From source text to translations: the search, which knows only a step function, and what turns its ids into
-text."""
+"""From source text to translations: the search, which sees only a step function, and the conversion of its
+ids to text."""

@@ -64,11 +64,11 @@ class AlignedPair:
         }
 
     def target_span(self, first: int, end: int) -> Range | None:
-        """Returns the target words [first, end) of the phrase of the source words [first, end).
+        """Returns the target words [first, end) that translate the source words [first, end).
 
-        The result is the run of target words with the largest sum of link probabilities inside the phrase,
-        minus the sum outside it; None if the phrase has no such links. Raises InputError if the sentence does
-        not have these words.
+        They are the run of target words for which the probabilities of links into the phrase, minus those of
+        links to words outside it, have the largest sum. Returns None if the phrase has no links. Raises
+        InputError if the sentence does not have these words.
         """
         return _span(self._linked, first, end)
 
@@ -80,7 +80,7 @@ class AlignedPair:
         """Returns the characters [begin, end) of `target` that translate the characters [begin, end) of
         `source`: whole words, found by `target_span`.
 
-        Raises InputError if there is no source word.
+        Raises InputError if no source word is there.
         """
         ranges, others = self.source_ranges, self.target_ranges
         touched = [word for word, (one, last) in enumerate(ranges) if one < end and begin < last]
@@ -92,12 +92,12 @@ class AlignedPair:
 
     @cached_property
     def source_ranges(self) -> list[Range]:
-        """Returns where each source word stands in `source`, as characters [begin, end)."""
+        """Returns the characters [begin, end) of each source word in `source`."""
         return _places(self.source, self.source_words)
 
     @cached_property
     def target_ranges(self) -> list[Range]:
-        """Returns where each target word stands in `target`, as characters [begin, end)."""
+        """Returns the characters [begin, end) of each target word in `target`."""
         return _places(self.target, self.target_words)
 
     @cached_property
@@ -182,8 +182,8 @@ class Aligner:
 
 
 def _span(linked: NDArray[np.float32], first: int, end: int) -> Range | None:
-    """Returns the run of columns with the largest sum inside the rows [first, end), minus the sum outside
-    them."""
+    """Returns the run of columns for which the sum inside the rows [first, end), minus the sum outside them,
+    is largest."""
     if not 0 <= first < end <= len(linked):
         what = f"there are no words {first} to {end} in a sentence of {len(linked)} words"
         raise InputError(what, remedy="count words from 0; the second number is one after the last")
@@ -198,7 +198,7 @@ def _span(linked: NDArray[np.float32], first: int, end: int) -> Range | None:
 
 
 def _places(text: str, words: list[str]) -> list[Range]:
-    """Returns where the words stand in the text. Raises InputError if the tokeniser has changed
+    """Returns the characters of each word in the text. Raises InputError if the tokeniser has changed
     characters."""
     found = character_ranges(text, words)
     if found is None:

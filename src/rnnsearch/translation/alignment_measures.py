@@ -1,5 +1,5 @@
-"""Measures of the alignments of a test set, of each pair and of all together: the columns of `align
---measures` and of the page."""
+"""Alignment measures of each pair of a test set, and of all pairs together: the columns of `align --measures`
+and of the page."""
 
 from __future__ import annotations
 

@@ -75,11 +75,11 @@ class Beam:
 
     @property
     def filled(self) -> NDArray[np.bool_]:
-        """Returns (B, k): false for an empty slot, and for a NaN that a broken model made."""
+        """Returns a mask (B, k): false for empty slots and for NaN scores of a broken model."""
         return self.scores > IMPOSSIBLE
 
     def select(self, rows: NDArray[np.int64], slots: NDArray[np.int64]) -> Beam:
-        """Returns sentence `rows[b]` with its hypotheses `slots[b]`: (B',) and (B', k')."""
+        """Returns the beam of the sentences `rows` (B',), each with its hypotheses `slots` (B', k')."""
         at = (rows[:, None], slots)
         return Beam(
             self.sentences[rows],
@@ -265,7 +265,7 @@ def candidates(
 
 
 def forbid(scores: Tensor, early: NDArray[np.bool_], no_unk: bool) -> None:
-    """Gives the ids that must not come next a score (B, k, K) of −∞, in place."""
+    """Sets the scores (B, k, K) of ids that must not come next to −∞, in place."""
     if no_unk:
         scores[:, :, UNK] = IMPOSSIBLE
     if early.any():

@@ -1,4 +1,4 @@
-"""Forced decoding: the probability, the alignment and the steps of a translation that is already there.
+"""Forced decoding: the probability, the alignment and the steps of a given translation.
 
 α_ij says where the network attends before it knows y_i. Take α_i as the prior of a hidden alignment a_i, and
 the word distribution that the network computes from the single annotation h_j as its likelihood. Once y_i is
@@ -144,7 +144,7 @@ def log_p(
 
 
 class Step(NamedTuple):
-    """One step: the word or subword `written`.
+    """One step of the decoder, which writes the word or subword `written`.
 
     energies, weights: (source ids,) e_ij and α_ij of the context that p(y_i) was read from; energies are None
     if it read no context.

@@ -56,7 +56,7 @@ Pair = tuple[int, str, str]
 
 @dataclass(frozen=True)
 class OpenedRun:
-    """A run whose outputs are wanted; its network is loaded when one of them is missing.
+    """A run for which outputs are made. Its network is loaded only if an output is missing.
 
     name: its name in tables. search: the search settings to use. checksum: that of weights and vocabularies.
     """
@@ -134,7 +134,7 @@ def run_answers(
     without_unk: bool = True,
     posterior: bool = False,
 ) -> RunAnswers:
-    """Returns all outputs of a run for a test set. Those that `folder` holds are not made again.
+    """Returns all outputs of a run for a test set. Outputs that are already in `folder` are not made again.
 
     translate: translate its source. without_unk: translate the pairs in which it knows every word without
     UNK. posterior: also link the references by the posterior.
@@ -174,8 +174,8 @@ def run_checksum(run: Run) -> str:
 
 
 def known_pairs(run: OpenedRun, test: TestSet) -> list[int]:
-    """Returns the numbers of the pairs in which the run meets no unknown word, neither in the source nor in
-    the reference: those of Table 1's second column.
+    """Returns the numbers of the pairs without words unknown to the run, in source and reference (Table 1,
+    second column).
     """
 
     def known(codec: Codec, line: str) -> bool:
@@ -186,13 +186,13 @@ def known_pairs(run: OpenedRun, test: TestSet) -> list[int]:
 
 
 def outputs(run: OpenedRun, test: TestSet, kind: Kind, folder: Path, progress: Progress) -> list[OutputLine]:
-    """Returns the outputs of one kind, in the order of the test set; those that the file in `folder` holds
-    already are not made again.
+    """Returns the outputs of one kind, in the order of the test set; those already in the file in `folder`
+    are not made again.
 
     Raises InputError for a file that is damaged or cannot be written.
     """
     pairs, path = run.pairs(test, kind), run.path(folder, test, kind)
-    if pairs and count_outputs(path) == len(pairs):  # no network need be loaded
+    if pairs and count_outputs(path) == len(pairs):  # do not load the network
         return list(read_outputs(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     forced = kind in (Kind.REFERENCES, Kind.POSTERIOR)

@@ -30,7 +30,8 @@ from rnnsearch.system.parsing import parse_json
 FORMAT = 1
 """A part of every key: outputs in another format are made again."""
 SMALLEST_WEIGHT = 5e-4
-"""Smaller weights are not written, except the largest of each row: in a long sentence only a few count."""
+"""Smaller weights are not written, except the largest of each row. In a long sentence, only a few weights
+matter."""
 PLAIN = ("text", "tokens", "source_tokens", "score", "finished", "parts")
 """Fields of a translation that are written as they are."""
 REMEDY = "remove it; its sentences are then translated again"
@@ -48,7 +49,7 @@ class OutputLine:
     number: the sentence's number in the input, from 0. seconds: its share of its batch's time, in proportion
     to source words.
     posterior: (target, source) float32, the alignment posterior of a reference (translation/forced.py).
-    answer: what `translate --out` prints for it.
+    answer: the line that `translate --out` writes for it.
     """
 
     number: int
@@ -59,8 +60,8 @@ class OutputLine:
 
 
 def as_line(output: OutputLine) -> str:
-    """Returns one line of JSON, without its line feed. alignment, posterior: for each target word the (source
-    position, weight in millionths)."""
+    """Returns one line of JSON, without its line feed. alignment, posterior: a list of (source position,
+    weight in millionths) for each target word."""
     translation = output.translation
     fields: dict[str, Any] = {"number": output.number, **{name: getattr(translation, name) for name in PLAIN}}
     fields["log_probabilities"] = [round(value, 5) for value in translation.log_probabilities]

@@ -65,7 +65,8 @@ class _Begun(NamedTuple):
 
 
 class SentenceSearch:
-    """One model, or an ensemble, with what turns its ids into words. The arguments are `Translator`'s."""
+    """One model, or an ensemble, with the codecs that convert its ids to words. The arguments are
+    `Translator`'s."""
 
     def __init__(
         self,

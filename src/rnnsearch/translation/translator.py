@@ -195,7 +195,7 @@ class Translator:
         seed: int = 1,
         **search: Any,
     ) -> Iterator[Translation]:
-        """Draws translations from p(y | x) instead of searching the best; further samples are the
+        """Draws translations from p(y | x) instead of searching for the best. Further samples are the
         `alternatives` of the first.
 
         With a bidirectional decoder, its left-to-right half draws and scores.

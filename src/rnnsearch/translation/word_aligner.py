@@ -63,8 +63,8 @@ class WordAligner:
 
     threshold: smallest weight of a link; a word may then have several links or none. If None, each word is
     linked at its largest weight.
-    method: one of WAYS; `product` links what has √(w→ w←) ≥ threshold, w→ and w← being the weights of the two
-    directions.
+    method: one of WAYS. `product` links words with √(w→ w←) ≥ threshold, where w→ and w← are the weights of
+    the two directions.
     words: whether links refer to the tokeniser's words or to the given ones. posterior, exact, scored: as in
     `Translator.force`.
     """

@@ -85,7 +85,7 @@ def test_a_large_store_is_compared_when_asked(store: Path, monkeypatch: pytest.M
     path = store / "train.source.0000.ids.npy"
     content = path.read_bytes()
     path.write_bytes(content[:-1] + b"\1")
-    monkeypatch.setattr(corpus, "QUICKLY", path.stat().st_size - 1)
+    monkeypatch.setattr(corpus, "CHECKED_BYTES", path.stat().st_size - 1)
     assert len(Corpus.open(store).train) == 2
     with pytest.raises(InputError, match=r"ids.npy: is not what was written: its checksum differs"):
         Corpus.open(store, check=True)
@@ -119,7 +119,7 @@ def test_what_is_not_compared_is_checked_where_it_is_used(
         (tmp_path / name).write_text(text)
     store = tmp_path / "store"
     prepare(tmp_path / "s", tmp_path / "t", store, links=tmp_path / "links", settings=SETTINGS)
-    monkeypatch.setattr(corpus, "QUICKLY", 0)
+    monkeypatch.setattr(corpus, "CHECKED_BYTES", 0)
     name, place, value, said = DAMAGE[what]
     assert len(collate(Corpus.open(store).train, [0, 1], linked=True).source) == 2
     change(store / f"train.{name}.npy", place, value)
@@ -185,7 +185,7 @@ def test_a_missing_or_damaged_file_is_refused(store: Path) -> None:
 
 
 def test_ids_that_do_not_fit_their_offsets_are_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus, "QUICKLY", 0)
+    monkeypatch.setattr(corpus, "CHECKED_BYTES", 0)
     change(store / "train.source.0000.offsets.npy", -1, 6)
     with pytest.raises(InputError, match="does not fit its offsets"):
         Corpus.open(store)

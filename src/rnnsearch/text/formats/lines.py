@@ -65,11 +65,11 @@ class RawInputWarnings(InputWarnings):
 SideWarnings = tuple[InputWarnings, InputWarnings]
 """The warnings about the source and about the target."""
 
-UNHEARD = InputWarnings()
+IGNORED = InputWarnings()
 """Collects warnings that are not reported."""
 
 
-def read_lines(path: str | Path, warnings: InputWarnings = UNHEARD) -> Iterator[str]:
+def read_lines(path: str | Path, warnings: InputWarnings = IGNORED) -> Iterator[str]:
     """Yields the lines of a UTF-8 text, one by one: a plain file, a .gz, .xz or .zst file, or standard input
     for `-`.
 
@@ -102,7 +102,7 @@ def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
 
 
 def read_pairs(
-    source: str | Path, target: str | Path, warnings: SideWarnings = (UNHEARD, UNHEARD)
+    source: str | Path, target: str | Path, warnings: SideWarnings = (IGNORED, IGNORED)
 ) -> Iterator[tuple[str, str]]:
     """Yields the lines of two files side by side. Raises InputError as `read_lines` does, and, at the end, if
     one file has more lines."""
@@ -176,7 +176,7 @@ def _decoded(raw: bytes, path: str | Path, number: int) -> str:
     raise InputError(what, file=path, line=number, remedy=remedy)
 
 
-def plain_field(text: str, number: int, warnings: InputWarnings = UNHEARD) -> str:
+def plain_field(text: str, number: int, warnings: InputWarnings = IGNORED) -> str:
     """Does as `plain` for a text that is not a line: its line breaks become spaces as well."""
     if "\n" in text or "\r" in text:
         warnings.note("line break inside the text", number)
@@ -184,7 +184,7 @@ def plain_field(text: str, number: int, warnings: InputWarnings = UNHEARD) -> st
     return plain(text, number, warnings)
 
 
-def plain(line: str, number: int = 0, warnings: InputWarnings = UNHEARD) -> str:
+def plain(line: str, number: int = 0, warnings: InputWarnings = IGNORED) -> str:
     """Returns the line with its carriage return dropped and its control characters turned into spaces."""
     kept = line.removesuffix("\r")
     if kept != line:

@@ -11,7 +11,7 @@ from xml.parsers import expat
 
 from rnnsearch.errors import InputError
 from rnnsearch.system.extras import package_version
-from rnnsearch.text.formats.lines import LONGEST_LINE, UNHEARD, SideWarnings, plain_field
+from rnnsearch.text.formats.lines import IGNORED, LONGEST_LINE, SideWarnings, plain_field
 from rnnsearch.text.formats.opening import opened
 from rnnsearch.text.formats.records import NO_TEXT, Layout, LinePair
 from rnnsearch.word_links import Link, format_links, parse_gold_links
@@ -75,7 +75,7 @@ def read_tmx_links(path: str | Path) -> Iterator[str]:
     Raises InputError as `read_tmx` does, except for languages, and for an invalid link, and at the end if no
     unit had links.
     """
-    units = _Units(path, Layout(), (UNHEARD, UNHEARD))
+    units = _Units(path, Layout(), (IGNORED, IGNORED))
     for _, _, links, line in units.read():
         parse_gold_links(links, path, line)
         yield links
@@ -93,7 +93,7 @@ class _Units:
         self.wanted = [_code(code) for code in codes]
         self.count, self.found = 0, [0, 0, 0]
         self.languages: set[str] = set()
-        self._path, self._warnings = path, (*warnings, UNHEARD)
+        self._path, self._warnings = path, (*warnings, IGNORED)
         self._finished: list[tuple[str, str, str, int]] = []
         self._fed = 0  # bytes
         self._open: list[str] = []  # open elements, outermost first

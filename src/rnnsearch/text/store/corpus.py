@@ -21,7 +21,7 @@ from rnnsearch.text.codec import SIDES, Codec, Side
 from rnnsearch.text.store.blocks import offsets_of
 from rnnsearch.text.store.store import (
     AGAIN,
-    QUICKLY,
+    CHECKED_BYTES,
     TrainContents,
     check_store,
     damaged,
@@ -165,12 +165,12 @@ class Corpus:
         open it.
 
         All file sizes are verified, and the checksums of smaller files; with `check`, those of all files.
-        Damage in other files is reported when it is met, if it is visible. Raises InputError if the store is
-        missing, damaged or of another format.
+        Damage in other files is reported when they are read, if it is visible. Raises InputError if the store
+        is missing, damaged or of another format.
         """
         folder = Path(path)
         contents = read_contents(folder)
-        check_store(folder, None if check else QUICKLY)
+        check_store(folder, None if check else CHECKED_BYTES)
         source, target = (Codec.load(folder, side, contents.data) for side in SIDES)
         kinds = (*SIDES, "links") if contents.train.links else SIDES
         words = len(source.vocabulary), len(target.vocabulary)

@@ -24,7 +24,7 @@ reverse."""
 
 CHECKSUMS, SETTINGS = "checksums.sha256", "data.toml"
 
-QUICKLY = 1 << 28
+CHECKED_BYTES = 1 << 28
 """Bytes whose checksums are verified whenever a store is opened, small files first. This takes a fraction of
 a second."""
 
