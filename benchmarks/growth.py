@@ -71,10 +71,9 @@ def fill(journal: Path, sentences: int, network: str, *texts: Path) -> None:
     with journal.open("w", encoding="utf-8") as file:
         print(header, file=file)
         for number, (line, *target) in enumerate(zip(*map(read_lines, texts), strict=True)):
-            words = [line] if target else [word for part in translator.parts(line) for word in part.words]
-            fields = json.loads(answers[number % sentences])
-            own = {"number": number, "source_tokens": [*words, END], "text": (target or [fields["text"]])[0]}
-            print(json.dumps(fields | own, ensure_ascii=False), file=file)
+            words = [word for part in translator.parts(line) for word in part.words]
+            own = {"number": number, "source_tokens": [*([line, *target] if target else words), END]}
+            print(json.dumps(json.loads(answers[number % sentences]) | own, ensure_ascii=False), file=file)
 
 
 def first_pairs(size: int, options: argparse.Namespace) -> Iterator[tuple[str, str]]:
