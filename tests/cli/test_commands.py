@@ -240,14 +240,18 @@ def test_foreign_code_needs_consent(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     scorer = "from rnnsearch.model.alignment import AdditiveAlignment as Scorer"
-    write(Path("theirs.py"), ["from pathlib import Path", scorer, "Path('ran').touch()"])
+    write(Path("own_scorer.py"), ["from pathlib import Path", scorer, "Path('ran').touch()"])
     limits = [f"training.{limit}" for limit in ("max_updates=1", "validate_bleu=false", "samples=0")]
-    settings = sets(*sizes(8), *limits, "model.alignment=theirs:Scorer")
+    settings = sets(*sizes(8), *limits, "model.alignment=own_scorer:Scorer")
     done = command(f"train demo --data {tiny_store} --out run {settings}")
     assert done.code == 0  # whoever trains has named the code himself
     Path("ran").unlink()
-    said = "model.alignment = 'theirs:Scorer' names code outside rnnsearch (add --trust-code"
-    for line in ("translate run -", "score run theirs.py theirs.py", "align run theirs.py theirs.py"):
+    said = "model.alignment = 'own_scorer:Scorer' names code outside rnnsearch (add --trust-code"
+    for line in (
+        "translate run -",
+        "score run own_scorer.py own_scorer.py",
+        "align run own_scorer.py own_scorer.py",
+    ):
         assert_refused(command(line, stdin=b"The man.\n"), said)
         assert not Path("ran").exists()
     assert len(command("translate run --trust-code --max-length-ratio 1", stdin=b"The man.\n").lines) == 1

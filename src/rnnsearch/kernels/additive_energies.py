@@ -152,7 +152,7 @@ def add_gradients(
     of_query = torch.empty_like(twice_query)
     for rows, sigmoid in _sigmoids(twice_query, twice_keys):
         g = gradient[rows].unsqueeze(-1)  # (rows, hypotheses, source, 1)
-        of_v.addmm_(g.reshape(1, -1), sigmoid.flatten(0, -2), alpha=2.0)
+        torch.addmm(of_v, g.reshape(1, -1), sigmoid.flatten(0, -2), alpha=2.0, out=of_v)
         slope = sigmoid.addcmul_(sigmoid, sigmoid, value=-1.0)
         torch.matmul(g.mT, slope, out=of_query[rows].unsqueeze(2))
         for hypothesis in range(gradient.shape[1]):

@@ -86,7 +86,7 @@ class _OutputLoss(torch.autograd.Function):
             if gradients:
                 gradients[0][rows] = deltas @ low_weight
                 if deltas.dtype == features.dtype:
-                    gradients[1].addmm_(deltas.t(), low[rows])
+                    torch.addmm(gradients[1], deltas.t(), low[rows], out=gradients[1])
                 else:
                     gradients[1] += deltas.t() @ low[rows]
         nll = ((log_sum - of_target) * counted).sum(dtype=torch.float64)
