@@ -36,7 +36,7 @@ from rnnsearch.text.links import (
 )
 from rnnsearch.text.preparing.filters import TokenisedPair, active_filters, governing_setting, reason
 from rnnsearch.text.preparing.preparation_report import EXAMPLES, Dropped, PreparationReport, TextReport
-from rnnsearch.text.store.blocks import Block, Mask, Ragged, SideBlock, append, appended
+from rnnsearch.text.store.blocks import Block, Mask, Rows, Sentences, append, appended
 from rnnsearch.word_links import parse_links
 
 PAIRS = 10_000
@@ -135,26 +135,28 @@ class Cleaner:
 
     def __call__(self, chunk: Chunk) -> CleanedChunk:
         """Tokenises and filters the pairs of a chunk."""
-        repairs = Counter[str]()
-        pairs = [self._tokenised(lines, repairs) for lines in chunk.pairs]
-        reasons = np.array([self._reason(pair) for pair in pairs], dtype=np.uint8)
-        kept = [pair for pair, dropped_by in zip(pairs, reasons, strict=True) if not dropped_by]
-        source = SideBlock.of([pair.source_words for pair in kept])
-        target = SideBlock.of([pair.target_words for pair in kept])
-        links = None
-        if chunk.links is not None:
-            found = [self._links(chunk, place, pair, reasons[place]) for place, pair in enumerate(pairs)]
-            links = Ragged.of([row for row in found if row is not None])
+        source, target, links = Sentences(), Sentences(), Rows()
+        reasons = np.zeros(len(chunk.pairs), dtype=np.uint8)
+        digests, repairs = bytearray(), Counter[str]()
+        for place, lines in enumerate(chunk.pairs):
+            pair = self._tokenised(lines, repairs)
+            reasons[place] = dropped_by = self._reason(pair)
+            found = self._links(chunk, place, pair, dropped_by) if chunk.links is not None else []
+            if dropped_by:
+                continue
+            source.add(pair.source_words)
+            target.add(pair.target_words)
+            links.add(found)
+            if self.settings.drop_duplicates:
+                digests += digest(pair.source_line, pair.target_line)
         examples = [
             (number, place)
             for number in range(1, len(self.filters) + 1)
             for place in np.flatnonzero(reasons == number)[:EXAMPLES].tolist()
         ]
-        asked = kept if self.settings.drop_duplicates else []
-        digests = b"".join(digest(pair.source_line, pair.target_line) for pair in asked)
-        return CleanedChunk(
-            Block(chunk.text, chunk.first, reasons, source, target, links), examples, digests, repairs
-        )
+        linked = None if chunk.links is None else links.ragged()
+        block = Block(chunk.text, chunk.first, reasons, source.block(), target.block(), linked)
+        return CleanedChunk(block, examples, bytes(digests), repairs)
 
     def recognised(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """Yields the chunks with their `link_words` set: to the given value, or to that recognised from each
@@ -188,7 +190,7 @@ class Cleaner:
         """Returns the number of the first filter that drops the pair; 0 for none."""
         return next((i for i, drops in enumerate(self.filters, 1) if drops(pair, self.settings)), 0)
 
-    def _links(self, chunk: Chunk, place: int, pair: TokenisedPair, dropped_by: int) -> list[int] | None:
+    def _links(self, chunk: Chunk, place: int, pair: TokenisedPair, dropped_by: int) -> list[int]:
         """Returns the links of a pair between the tokeniser's words, as positions of source and target
         alternating. The links of a dropped pair are only checked."""
         assert chunk.links is not None
@@ -200,7 +202,7 @@ class Cleaner:
             given = given_words(chunk.pairs[place][0]), given_words(chunk.pairs[place][1])
         check_links(links, list(map(len, given)), file, number, chunk.link_words)
         if dropped_by:
-            return None
+            return []
         if chunk.link_words == "tokenised" or not links:
             return list(chain.from_iterable(sorted(set(links))))
         ranges = []

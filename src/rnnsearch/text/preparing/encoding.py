@@ -19,7 +19,7 @@ from rnnsearch.text.formats.readers import LinePair, ParallelText
 from rnnsearch.text.preparing.cleaning import CleanedCorpus
 from rnnsearch.text.preparing.preparation_report import PreparationReport, ShownPair, SideReport, TextReport
 from rnnsearch.text.preparing.shuffle import Buckets
-from rnnsearch.text.store.blocks import Block, Integers, Ragged, SideBlock, offsets_of, ranges
+from rnnsearch.text.store.blocks import Block, Integers, Ragged, Sentences, SideBlock, offsets_of, ranges
 from rnnsearch.text.store.store import write_rows
 from rnnsearch.text.vocabulary import EOS, UNK
 
@@ -187,7 +187,10 @@ def read_dev(texts: Sequence[ParallelText], report: PreparationReport) -> list[L
 
 def encode_dev(lines: Sequence[str], side: Side, codec: Codec, folder: Path) -> SideReport:
     """Writes ids and text of one side of the development pairs."""
-    block = SideBlock.of([codec.tokeniser.words(line) for line in lines])
+    sentences = Sentences()
+    for line in lines:
+        sentences.add(codec.tokeniser.words(line))
+    block = sentences.block()
     lengths = block.sentences.lengths
     report = SideReport(len(lengths), int(lengths.sum()), len(block.words), longest=int(lengths.max()))
     encoded = EncodedBlock(block, codec)

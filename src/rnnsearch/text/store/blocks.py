@@ -4,9 +4,9 @@ between reading lines and writing the store."""
 from __future__ import annotations
 
 import pickle
+from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,46 +24,69 @@ class Ragged(NamedTuple):
     values: Integers
     lengths: Integers
 
-    @classmethod
-    def of(cls, rows: Sequence[Sequence[int]]) -> Ragged:
-        """Makes it of rows, with values of 16 or 32 bits."""
-        values = np.fromiter(chain.from_iterable(rows), np.uint32)
-        if not (values >> 16).any():
-            values = values.astype(np.uint16)
-        return cls(values, np.array([len(row) for row in rows], np.int32))
-
     def select(self, keep: Mask) -> Ragged:
         """Returns the rows that `keep` marks."""
         return Ragged(self.values[np.repeat(keep, self.lengths)], self.lengths[keep])
 
 
 class SideBlock(NamedTuple):
-    """One side of some pairs. words: the different words; sentences: rows of places in `words`."""
+    """One side of some pairs. spelt: the different words with spaces between them; sentences: rows of places
+    in `words`."""
 
-    words: list[str]
+    spelt: str
     sentences: Ragged
 
-    @classmethod
-    def of(cls, sentences: Sequence[Sequence[str]]) -> SideBlock:
-        """Makes a block; words are in the order of first occurrence."""
-        places: defaultdict[str, int] = defaultdict()
-        places.default_factory = places.__len__  # a new word gets the next place
-        rows = [list(map(places.__getitem__, sentence)) for sentence in sentences]
-        places.default_factory = None  # break the reference cycle, so that the table is freed
-        return cls(list(places), Ragged.of(rows))
+    @property
+    def words(self) -> list[str]:
+        return self.spelt.split(" ") if self.spelt else []
 
     def line(self, number: int) -> str:
         """Returns the words of a sentence with spaces between them."""
         start, end = offsets_of(self.sentences.lengths)[number : number + 2]
-        return " ".join(self.words[place] for place in self.sentences.values[start:end])
+        return " ".join(map(self.words.__getitem__, self.sentences.values[start:end]))
 
     def select(self, keep: Mask) -> SideBlock:
-        return SideBlock(self.words, self.sentences.select(keep))
+        return SideBlock(self.spelt, self.sentences.select(keep))
 
     def counts(self) -> list[int]:
         """Returns the number of times that each of `words` occurs."""
         counts: list[int] = np.bincount(self.sentences.values, minlength=len(self.words)).tolist()
         return counts
+
+
+class Rows:
+    """Collects rows of numbers, end to end: no objects of rows stay in memory."""
+
+    def __init__(self) -> None:
+        self._values, self._lengths = array("I"), array("i")
+
+    def add(self, row: Iterable[int]) -> None:
+        before = len(self._values)
+        self._values.extend(row)
+        self._lengths.append(len(self._values) - before)
+
+    def ragged(self) -> Ragged:
+        """Returns the rows, their values in 16 or 32 bits."""
+        values = np.array(self._values, np.uint32)
+        small = not (values >> 16).any()
+        return Ragged(values.astype(np.uint16) if small else values, np.array(self._lengths, np.int32))
+
+
+class Sentences:
+    """Collects sentences, whose words are numbered in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._rows = Rows()
+        self._places: defaultdict[str, int] = defaultdict()
+        self._places.default_factory = self._places.__len__  # a new word gets the next place
+
+    def add(self, words: Iterable[str]) -> None:
+        self._rows.add(map(self._places.__getitem__, words))
+
+    def block(self) -> SideBlock:
+        """Returns the sentences; none can be added after it."""
+        self._places.default_factory = None  # else the table would refer to itself, and stay in memory
+        return SideBlock(" ".join(self._places), self._rows.ragged())
 
 
 class Block(NamedTuple):
