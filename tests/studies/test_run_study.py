@@ -198,7 +198,7 @@ def test_a_folder_of_others_is_adopted(copy: Path, monkeypatch: pytest.MonkeyPat
         if path.name not in ("store", "runs", "corpus"):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     weights = (out / "runs" / "additive" / "checkpoints" / "last.safetensors").read_bytes()
-    with pytest.raises(InputError, match=r"was prepared from 300 pairs, and corpus\.pairs is 290"):
+    with pytest.raises(InputError, match=r"was prepared from 300 pairs, but corpus\.pairs is 290"):
         run_study(study_in(copy, STUDY.replace("pairs = 300", "pairs = 290")), say=silent)
     run_study(study_in(copy, STUDY), only=["additive"], say=silent)
     assert untimed(out) == expected
