@@ -163,7 +163,7 @@ def test_alignment_has_a_row_for_each_way(settings: Settings, monkeypatch: pytes
             return made(*arguments, posterior=posterior)
 
         monkeypatch.setattr(bench, name, watched)
-    result = bench.bench_network(settings, words=20, length=4, repetitions=2)
+    result = bench.bench_random_pairs(settings, words=20, length=4, repetitions=2)
     assert asked == [("quick_alignment", False, (3, 5))] * 3 + [("quick_alignment", True, (3, 5))] * 3 + [
         ("forced_decoding", True, (3, 5))
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnsearch.errors import LONGEST, InputError, printed
+from rnnsearch.errors import LONGEST, InputError, escaped
 
 
 @pytest.mark.parametrize(
@@ -20,9 +20,9 @@ from rnnsearch.errors import LONGEST, InputError, printed
     ],
 )
 def test_what_no_terminal_shows_is_escaped(name: str, shown: str) -> None:
-    assert printed(name) == shown
+    assert escaped(name) == shown
     assert str(InputError("is odd", file=name)) == f"{shown}: is odd"
-    assert printed(name).encode("utf-8")
+    assert escaped(name).encode("utf-8")
 
 
 @pytest.mark.parametrize(

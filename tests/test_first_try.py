@@ -63,8 +63,8 @@ def test_it_goes_on_after_ctrl_c_and_ends_with_scores_and_a_page(
 
 def test_no_held_out_source_line_is_in_training(tiny_corpus: Path, tmp_path: Path) -> None:
     files = tiny_corpus / "train.en", tiny_corpus / "train.fr"
-    held_out = first_try.look(*files)
-    count = first_try.split(*files, held_out, tmp_path / "corpus")
+    held_out = first_try.choose_held_out(*files)
+    count = first_try.write_parts(*files, held_out, tmp_path / "corpus")
     parts = {
         part: list(read_lines(tmp_path / "corpus" / f"{part}.source")) for part in ("train", "dev", "test")
     }

@@ -323,14 +323,14 @@ def service_with_key(tiny_run: Path) -> Iterator[Any]:
     from loopback import Loopback
 
     from rnnsearch.serving.app import Options, make_app
-    from rnnsearch.serving.guard import Keys
+    from rnnsearch.serving.guard import ApiKeys
     from rnnsearch.serving.limits import Limits
     from rnnsearch.serving.metrics import Metrics
-    from rnnsearch.serving.served_models import Models, load_models, model_place
+    from rnnsearch.serving.served_models import ServedModels, load_models, model_place
     from rnnsearch.serving.service import Service
 
-    service = Service(Models(load_models([model_place(str(tiny_run))])), Limits(), Metrics())
-    server = Loopback(make_app(service, Options(keys=Keys([KEY]), page={})))
+    service = Service(ServedModels(load_models([model_place(str(tiny_run))])), Limits(), Metrics())
+    server = Loopback(make_app(service, Options(keys=ApiKeys([KEY]), page={})))
     yield server
     server.end()
 

@@ -62,7 +62,7 @@ def test_eflomal_is_the_teacher_where_it_is_installed(
         own_links, "link_texts", lambda *given, **how: asked.append((given[1], how["method"]))
     )
     files = tiny_corpus / "train.en", tiny_corpus / "train.fr"
-    own_links.teach(*files, tmp_path / "links", DataSettings(), print, lambda *_: None)
+    own_links.write_teacher_links(*files, tmp_path / "links", DataSettings(), print, lambda *_: None)
     assert asked == [([tmp_path / "links"], "intersection")]
 
 

@@ -34,8 +34,12 @@ from rnnsearch.translation.translator import Translator
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Medians over the repetitions. Words are target words with the end of sentence. Peak memory, in bytes,
-    is that of the whole process, or torch's allocation on the GPU during timing."""
+    """The speed of a network. Times are medians over the repetitions; words are target words with the end of
+    sentence.
+
+    what: the work, such as "training on". seconds: of one batch. peak_memory: in bytes, of the whole process,
+    or torch's allocation on the GPU during timing.
+    """
 
     what: str
     hardware: str
@@ -90,7 +94,8 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
 
 
 def time_updates(settings: Settings, words: int, length: int, repetitions: int) -> tuple[list[float], int]:
-    """Returns (the seconds of each update, the peak memory) of one of the processes that share it."""
+    """Measures updates in one of the processes that share them. Returns (the seconds of each update, the peak
+    memory of this process in bytes)."""
     training, launch = settings.training, launch_of_environment()
     with joined(launch, training, Interrupt()) as processes:
         network = random_network(settings, words, PRECISIONS[training.precision]).to(training.device)
@@ -106,7 +111,8 @@ def time_updates(settings: Settings, words: int, length: int, repetitions: int) 
 
 
 def random_batch(settings: Settings, words: int, length: int) -> Batch:
-    """Returns a batch of sentences of one length, with word links, which only some settings use."""
+    """Returns a batch of `training.batch_size` sentence pairs of one length, with word links, which only some
+    settings use."""
     training = settings.training
     ids, lengths = random_ids(training.batch_size, length, words)
     known = torch.eye(length + 1).repeat(training.batch_size, 1, 1)
@@ -218,7 +224,7 @@ def _throughput(
     memory: int,
     lexical_shortlist: int = 0,
 ) -> Throughput:
-    """own: the settings section of this work."""
+    """Returns the speed in `seconds`, one for each repetition. own: the settings section of this work."""
     median = statistics.median(seconds)
     return Throughput(
         what=what,
@@ -267,7 +273,8 @@ class AlignmentSpeed:
 
 @dataclass(frozen=True, slots=True)
 class AlignmentSpeeds:
-    """words: target words without the end of sentence. peak memory, in bytes: as in `Throughput`."""
+    """The speeds of all ways to align the same pairs. words: target words without the end of sentence, in all
+    pairs. peak_memory: as in `Throughput`."""
 
     what: str
     hardware: str
@@ -298,7 +305,7 @@ class AlignmentSpeeds:
         return "\n".join(lines)
 
 
-def bench_network(settings: Settings, *, words: int, length: int, repetitions: int) -> AlignmentSpeeds:
+def bench_random_pairs(settings: Settings, *, words: int, length: int, repetitions: int) -> AlignmentSpeeds:
     """Measures the alignment of `search.batch_size` random pairs of `length` words by an untrained network.
 
     Such a network attends to all words alike, so its posterior can skip nothing: this is the slowest case.
@@ -329,7 +336,7 @@ def bench_network(settings: Settings, *, words: int, length: int, repetitions: i
     )
 
 
-def bench_run(
+def bench_text_pairs(
     translator: Translator, pairs: Sequence[tuple[str, str]], *, batch_size: int, repetitions: int
 ) -> AlignmentSpeeds:
     """Measures the alignment of text by a run. Raises InputError as `Translator.force` does."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from rnnsearch.errors import InputError, did_you_mean
-from rnnsearch.schema import meant
+from rnnsearch.schema import suggested_key
 from rnnsearch.system.parsing import parse_toml, read_toml
 
 LARGEST = 10**9
@@ -35,8 +35,8 @@ class _Section(BaseModel):
 
 
 class DataSettings(_Section):
-    """How text becomes token ids. `rnnsearch prepare` uses these settings; afterwards they are fixed for the
-    corpus and its runs."""
+    """Settings of the way from text to token ids. `rnnsearch prepare` uses these settings; afterwards they
+    are fixed for the corpus and its runs."""
 
     source_language: Language = "en"
     """language code of the source, for the tokeniser"""
@@ -120,7 +120,7 @@ class ModelSettings(_Section):
 
 
 class TrainingSettings(_Section):
-    """How the network is trained (appendix B). Whatever the paper did not use is off by default."""
+    """Settings of training (appendix B). Whatever the paper did not use is off by default."""
 
     max_length: Length = 50
     """train on pairs with at most this many words (or subwords) on both sides, the end of sentence not
@@ -222,7 +222,7 @@ class TrainingSettings(_Section):
 
 
 class SearchSettings(_Section):
-    """Beam search. The default is the paper's search for the most probable translation."""
+    """Settings of beam search. The default is the paper's search for the most probable translation."""
 
     beam: Hypotheses = 12
     """beam size: hypotheses per sentence"""
@@ -252,11 +252,11 @@ class SearchSettings(_Section):
     no_unk: bool = False
     """never write UNK (the last column of Table 1)"""
     min_length_ratio: float = Field(0.0, ge=0, le=100)
-    """least length of a translation, relative to the source (released code: 0.5)"""
+    """minimum length of a translation, relative to the source (released code: 0.5)"""
     max_length_ratio: float = Field(3.0, gt=0, le=100)
-    """greatest length of a translation, relative to the source"""
+    """maximum length of a translation, relative to the source"""
     replace_unk: bool = False
-    """replace each UNK by the source word with the greatest attention weight, or by that word's dictionary
+    """replace each UNK by the source word with the largest attention weight, or by that word's dictionary
     entry"""
     faithful: bool = False
     """copy numbers and addresses from the source; replace words that never occur in the training's target
@@ -306,7 +306,7 @@ def changed(settings: SearchSettings, overrides: dict[str, Any]) -> SearchSettin
 
 
 def by_name(settings: Settings) -> dict[str, Any]:
-    """Returns the value of every `section.key`."""
+    """Returns a flat dict: `section.key` → value."""
     sections = settings.model_dump()
     return {f"{section}.{key}": value for section in sections for key, value in sections[section].items()}
 
@@ -345,7 +345,7 @@ def checked(kind: type[Table], table: dict[str, Any], where: str, remedy: str) -
     except ValidationError as error:
         first = error.errors()[0]
         if first["type"] == "extra_forbidden":
-            likely = meant(kind, [str(part) for part in first["loc"]])
+            likely = suggested_key(kind, [str(part) for part in first["loc"]])
             raise InputError(
                 f"unknown setting {'.'.join(map(str, first['loc']))}",
                 file=where,
@@ -391,7 +391,7 @@ def apply_override(table: dict[str, Any], override: str) -> None:
     key = key.strip()
     section, dot, name = key.partition(".")
     if not separator or not dot:
-        likely = meant(Settings, [section]) if separator else ""
+        likely = suggested_key(Settings, [section]) if separator else ""
         raise InputError(
             f"--set {override!r} is not section.key=value",
             remedy=likely or "for example --set model.hidden_size=512",

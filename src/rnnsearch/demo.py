@@ -40,7 +40,7 @@ class Demo:
 
 
 def run_demo(folder: str | Path, overrides: tuple[str, ...] = (), display: Display | None = None) -> Demo:
-    """Writes corpus, store, run and picture into `folder`, and measures on held-out pairs.
+    """Writes corpus, prepared dataset, run and picture into `folder`, and measures on held-out pairs.
 
     An interrupted demo with the same settings continues its training; the files of any other earlier demo are
     replaced. Raises InputError if the folder has files that no demo made, and TrainingInterrupted after
@@ -75,7 +75,8 @@ def was_training(folder: Path, settings: Settings) -> bool:
 
 
 def clear(folder: Path) -> None:
-    """Makes the folder, or empties that of an earlier demo. Only a folder with the file NOTE is one."""
+    """Makes the folder, or empties that of an earlier demo, which has the file NOTE. Raises InputError for
+    any other folder with files."""
     if folder.exists():
         names = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {"a file"}
         if names and (NOTE not in names or not names <= {NOTE, "corpus", "store", "run", "alignment.png"}):

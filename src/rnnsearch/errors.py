@@ -17,16 +17,16 @@ class InputError(Exception):
     def __init__(
         self, what: str, *, file: Path | str | None = None, line: int | None = None, remedy: str = ""
     ) -> None:
-        place = "" if file is None else f"{printed(file)}: " if line is None else f"{printed(file)}:{line}: "
+        place = "" if file is None else f"{escaped(file)}: " if line is None else f"{escaped(file)}:{line}: "
         super().__init__(place + one_line(what + (f" ({remedy})" if remedy else "")))
 
 
 class SearchStoppedError(Exception):
-    """The caller of a translation has asked to stop it; there is no result."""
+    """Raised in a translation that its caller has asked to stop; it has no result."""
 
 
 class InputWarning(UserWarning):
-    """Input that is valid but probably a mistake."""
+    """A warning about input that is valid but probably a mistake."""
 
 
 def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
@@ -36,7 +36,7 @@ def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
     return f"did you mean '{prefix}{found[0]}'?" if found else ""
 
 
-def printed(name: object) -> str:
+def escaped(name: object) -> str:
     r"""Returns the name of a file, or any text, with unprintable characters escaped.
 
     Escaped are tabs and line breaks (`\t`), escape characters (`\x1b`), direction marks (`\u202e`), and the
@@ -45,18 +45,18 @@ def printed(name: object) -> str:
     text = str(name)
     if text.isprintable():
         return text
-    return "".join(character if character.isprintable() else _escaped(character) for character in text)
+    return "".join(character if character.isprintable() else _escape(character) for character in text)
 
 
 def one_line(text: str) -> str:
-    """Returns a message on one line: line breaks become spaces, other characters are escaped as in `printed`.
+    """Returns a message on one line: line breaks become spaces, other characters are escaped as in `escaped`.
     A message longer than LONGEST loses its middle."""
-    line = printed(" ".join(text.replace("\r\n", "\n").split("\n")))
+    line = escaped(" ".join(text.replace("\r\n", "\n").split("\n")))
     if len(line) <= LONGEST:
         return line
     half = LONGEST // 2
     return f"{line[:half]} … {line[-half:]}"
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -77,15 +77,15 @@ def try_corpus(
     that are not a parallel corpus or too small, and for a folder with other files; TrainingInterrupted after
     Ctrl-C during training.
     """
-    own = checked(source, target, own)
+    own = with_languages(source, target, own)
     settings = load_config(RECIPE, own).data
     corpus, store, run, page = (folder / name for name in ("corpus", "store", "run", "page"))
-    note = same_work(folder, "try.json", source, target, *own)
+    note = work_id(folder, "try.json", source, target, *own)
     if not corpus.exists():
-        held_out = look(source, target)
+        held_out = choose_held_out(source, target)
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "try.json", note)
-        count = split(source, target, held_out, corpus)
+        count = write_parts(source, target, held_out, corpus)
         direction = f"{settings.source_language} → {settings.target_language}"
         say(f"{direction}: {count:,} pairs to learn from, {len(held_out):,} held out")
     train, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in PARTS)
@@ -95,7 +95,7 @@ def try_corpus(
     if not (folder / "plan.json").exists():
         say("measuring this machine")
         write_text(folder / "plan.json", json.dumps(plan(data, minutes, own)))
-    changes, text = kept(folder / "plan.json")
+    changes, text = read_kept(folder / "plan.json")
     say(text)
     page.mkdir(exist_ok=True)
     display = PageDisplay(run, page, data, text)
@@ -109,27 +109,27 @@ def try_corpus(
     return {name: value for name, value in score.items() if isinstance(value, float)}
 
 
-def same_work(folder: Path, begun: str, source: Path, target: Path, *own: str) -> str:
+def work_id(folder: Path, begun: str, source: Path, target: Path, *own: str) -> str:
     """Returns the text of the file `begun`, which identifies the folder's files and settings. Raises
     InputError if these differ."""
     key = checksum(*(f"{file.resolve()} {file.stat().st_size}" for file in (source, target)), *own)
     if (
         folder.exists()
         and any(folder.iterdir())
-        and not ((folder / begun).exists() and kept(folder / begun) == key)
+        and not ((folder / begun).exists() and read_kept(folder / begun) == key)
     ):
         what = "holds something else, or the work on other files or settings"
         raise InputError(what, file=folder, remedy="name another folder with --out")
     return json.dumps(key)
 
 
-def kept(file: Path) -> Any:
+def read_kept(file: Path) -> Any:
     """Reads a JSON file that an earlier session wrote. Raises InputError if it is damaged."""
     with reading(file, "name another folder with --out", "is damaged"):
         return read_json(file)
 
 
-def checked(source: Path, target: Path, own: Sequence[str]) -> list[str]:
+def with_languages(source: Path, target: Path, own: Sequence[str]) -> list[str]:
     """Returns the settings with the languages from the files' name endings. Raises InputError for files that
     cannot be read twice, and if both languages are the same."""
     for file in (source, target):
@@ -151,7 +151,7 @@ def language_of(file: Path) -> str:
     return code if code.isalpha() and 2 <= len(code) <= 3 and code not in ("txt", "src", "tgt", "trg") else ""
 
 
-def look(source: Path, target: Path) -> dict[int, str]:
+def choose_held_out(source: Path, target: Path) -> dict[int, str]:
     """Chooses the pairs to hold out: number → dev or test.
 
     Raises InputError if the text is not parallel, too small, or the same on both sides.
@@ -172,7 +172,7 @@ def look(source: Path, target: Path) -> dict[int, str]:
     return dict.fromkeys(drawn[:each], "dev") | dict.fromkeys(drawn[each:], "test")
 
 
-def split(source: Path, target: Path, held_out: dict[int, str], folder: Path) -> int:
+def write_parts(source: Path, target: Path, held_out: dict[int, str], folder: Path) -> int:
     """Writes train, dev and test, and returns the number of training pairs. No source line of dev or test is
     in train."""
     held = {left for number, (left, _) in enumerate(read_pairs(source, target)) if number in held_out}

@@ -17,7 +17,9 @@ from pathlib import Path
 from rnnsearch.errors import InputError, did_you_mean
 
 GROUP = "rnnsearch.models"
+"""Group of the entry points."""
 VARIABLE = "RNNSEARCH_MODELS"
+"""Environment variable with further folders."""
 INSTALL = "pip install 'rnnsearch[models]'"
 
 
@@ -25,9 +27,9 @@ def installed_models() -> dict[str, Path]:
     """Returns name → folder, sorted by name. $RNNSEARCH_MODELS takes precedence if two models have the same
     name."""
     found: dict[str, Path] = {}
-    for home in _base_folders():
-        if home.is_dir():
-            found |= {folder.name: folder for folder in home.iterdir() if (folder / "config.toml").is_file()}
+    for base in _base_folders():
+        if base.is_dir():
+            found |= {folder.name: folder for folder in base.iterdir() if (folder / "config.toml").is_file()}
     return dict(sorted(found.items()))
 
 
@@ -62,9 +64,9 @@ def folder_of(word: str | Path) -> Path:
 def model_names(given: Sequence[str], pairs: Sequence[str], folders: Sequence[Path]) -> list[str]:
     """Returns the names of models that a service or a page offers together.
 
-    A model's name is the given one; otherwise its languages if no other model has them, or else its folder. A
-    number is appended if the name is already used. Raises InputError if one name is given twice.
-    """
+    given: names that the user chose, "" for none. pairs: languages, such as en-fr, "" if unknown. A model's
+    name is the given one; otherwise its languages if no other model has them, or else its folder. A number is
+    appended if the name is already used. Raises InputError if one name is given twice."""
     for name in filter(None, given):
         if given.count(name) > 1:
             raise InputError(f"two models would be called {name!r}", remedy="give them different names")

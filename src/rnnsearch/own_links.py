@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from rnnsearch.config import DataSettings, load_config
-from rnnsearch.first_try import checked, look, same_work
+from rnnsearch.first_try import choose_held_out, with_languages, work_id
 from rnnsearch.model.layers import fastest_precision
 from rnnsearch.system.extras import need
 from rnnsearch.system.files import write_text, written_whole
@@ -29,7 +29,8 @@ from rnnsearch.word_links import format_links
 
 RECIPE = "aligner"
 UPDATES, PAIRS_PER_UPDATE = (1_500, 4_000), 25
-"""Minimum and maximum number of updates, and the number of pairs per update between the two."""
+"""Minimum and maximum number of updates; in between, a corpus gets one update for every 25 pairs that it
+has."""
 
 
 def learn_links(
@@ -44,19 +45,19 @@ def learn_links(
 ) -> tuple[Path, Path]:
     """Trains networks of both directions that can align these two files and similar ones; returns their runs.
 
-    own: settings, `section.key=value`.
+    own: settings, `section.key=value`. say: receives messages for a person.
     Raises InputError for files that are not a parallel corpus or too small, and for a folder with other
     files; TrainingInterrupted after Ctrl-C during training.
     """
     need("train")
-    own = checked(source, target, own)
-    note = same_work(folder, "links.json", source, target, recipe, *own)
+    own = with_languages(source, target, own)
+    note = work_id(folder, "links.json", source, target, recipe, *own)
     data, teacher = load_config(recipe, own).data, folder / "teacher.links"
     if not teacher.exists():
-        look(source, target)
+        choose_held_out(source, target)
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "links.json", note)
-        teach(source, target, teacher, data, say, progress)
+        write_teacher_links(source, target, teacher, data, say, progress)
     languages = {"source_language": data.target_language, "target_language": data.source_language}
     runs = folder / "forward", folder / "backward"
     for run, files, settings in (
@@ -75,11 +76,11 @@ def learn_links(
                 settings=settings,
                 progress=progress,
             )
-        go_on(load_config(recipe, [*limits(source), *own]), Corpus.open(store), run)
+        go_on(load_config(recipe, [*training_limits(source), *own]), Corpus.open(store), run)
     return runs
 
 
-def teach(
+def write_teacher_links(
     source: Path,
     target: Path,
     out: Path,
@@ -107,8 +108,9 @@ def teach(
         file.writelines(f"{format_links(links)}\n" for links in first_links(pairs, progress))
 
 
-def limits(source: Path) -> list[str]:
-    """Returns the settings of training that depend on the size of the corpus and on this machine."""
+def training_limits(source: Path) -> list[str]:
+    """Returns the settings of training, `section.key=value`, that depend on the size of the corpus and on
+    this machine."""
     fewest, most = UPDATES
     updates = min(most, max(fewest, (count_lines(source) or 0) // PAIRS_PER_UPDATE))
     float32 = [] if fastest_precision(torch.device("cpu")) == "bfloat16" else ["training.precision=float32"]

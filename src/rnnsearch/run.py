@@ -24,12 +24,15 @@ from rnnsearch.system.tensors import dequantise, difference, load_tensors, tenso
 from rnnsearch.text.codec import Codec, check_codecs, codec_checksums
 
 FORMAT = 1
-"""Raised when a run of an older version can no longer be read."""
+"""Version of a run's layout, which grows when older runs can no longer be read."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """path: the folder. source, target: the codecs of both sides."""
+    """A run: its folder, settings, and vocabularies; weights are read when they are needed.
+
+    path: the folder. source, target: the codecs of both sides.
+    """
 
     path: Path
     settings: Settings
@@ -48,6 +51,7 @@ class Run:
 
     @property
     def log_path(self) -> Path:
+        """Folder of learning curves and statistics."""
         return self.path / "log"
 
     @classmethod
@@ -108,8 +112,11 @@ class Run:
     def make_network(
         self, *, trust_code: bool = False, product_dtype: torch.dtype = torch.float32
     ) -> TranslationNetwork:
-        """Returns the network of these settings, with new parameters. Raises InputError if a part cannot be
-        made, or the network does not fit in memory."""
+        """Returns the network of these settings, with new parameters. trust_code: whether parts from outside
+        rnnsearch may be imported. product_dtype: of the matrix products in training.
+
+        Raises InputError if a part cannot be made, or the network does not fit in memory.
+        """
         check_memory(tensor_bytes(self.shapes(trust_code=trust_code)), "the parameters of this network")
         return self._network(trust_code, product_dtype)
 
@@ -153,8 +160,8 @@ class Run:
             write_text(file, tomli_w.dumps(table))
 
     def load_network(self, *, trust_code: bool = False, device: str = "cpu") -> TranslationNetwork:
-        """Returns the network with its best weights, ready for search. Raises InputError if they are missing
-        or do not match the network."""
+        """Returns the network with its best weights, on `device`, ready for search. trust_code: as in
+        `make_network`. Raises InputError if the weights are missing, damaged or those of another network."""
         place = usable_device(device)
         tensors, _ = load_tensors(self.model_path, "train it first, or wait for its first validation")
         try:
@@ -175,8 +182,8 @@ class Run:
 
 
 def write_config(folder: Path, settings: Settings, **about: Any) -> None:
-    """Writes config.toml: settings, versions and checksums of the codecs' files in the folder, and
-    `about`."""
+    """Writes config.toml: settings, versions, and checksums of the codecs' files in the folder. about:
+    further keys of its table `run`, such as a model's card."""
     header = {"format": FORMAT, "rnnsearch": package_version(), **about, "checksums": codec_checksums(folder)}
     write_text(
         folder / "config.toml", tomli_w.dumps({"run": header, **settings.model_dump(exclude_none=True)})

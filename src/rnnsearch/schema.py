@@ -45,7 +45,7 @@ def described_keys(table: type[BaseModel], mark: str = "") -> list[DescribedKey]
     ]
 
 
-def meant(table: type[BaseModel], key: Sequence[str]) -> str:
+def suggested_key(table: type[BaseModel], key: Sequence[str]) -> str:
     """Returns `did you mean 'model.hidden_size'?`, or the empty string if no key of the table resembles the
     unknown one. key: the parts of the unknown key."""
     *place, name = key
@@ -59,7 +59,8 @@ def meant(table: type[BaseModel], key: Sequence[str]) -> str:
 
 
 def _at(annotation: Any, place: Sequence[str]) -> type[BaseModel] | None:
-    """Returns the table at a path through nested tables and dictionaries of tables; None if there is none."""
+    """Returns the type of the table at a path through nested tables and dictionaries of tables; None if there
+    is none."""
     is_table = isinstance(annotation, type) and issubclass(annotation, BaseModel)
     if not place:
         return annotation if is_table else None

@@ -1,5 +1,5 @@
-"""Word links as plain data: extracts them from alignments, and reads and writes them as Pharaoh format or
-JSON."""
+"""Word links as plain data: made from alignments, read from Pharaoh format or JSON, written in Pharaoh
+format."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from rnnsearch.evaluation.alignment_behaviour import (
     jumps,
     left_out,
     shares,
+    summed,
     too_often,
-    whole,
 )
 from rnnsearch.word_links import Link
 
@@ -82,7 +82,7 @@ def test_sums_over_sentences_weigh_words_not_sentences() -> None:
         ]
     )
     other = behaviour(hard, [(2, 0), (1, 1), (1, 2), (1, 3)])  # jumps −1, 0, 0; coverage 0, 3, 1
-    together = whole([behaviour(WEIGHTS, LINKS), other])
+    together = summed([behaviour(WEIGHTS, LINKS), other])
     assert shares(together) == pytest.approx(
         {
             "entropy": sum(ENTROPIES) / 8,
@@ -95,7 +95,7 @@ def test_sums_over_sentences_weigh_words_not_sentences() -> None:
 
 def test_nothing_at_all() -> None:
     empty = behaviour(np.zeros((0, 1)), [], [])
-    assert empty == whole([empty, empty])
+    assert empty == summed([empty, empty])
     assert shares(empty) == {
         "entropy": 0.0,
         "under_translated": 0.0,

@@ -22,8 +22,8 @@ from rnnsearch.evaluation.measures import (
     OF_TEXTS,
     Measures,
     Wanted,
-    likelihood,
     measure,
+    nll_statistics,
     perplexity,
 )
 from rnnsearch.evaluation.score_tables import COLUMNS, as_json, as_text, as_tsv
@@ -199,12 +199,12 @@ def test_alignment_error_is_that_of_the_references_links() -> None:
 
 def test_a_model_that_tosses_a_coin_has_perplexity_2() -> None:
     """Two words and an end of probability ½ each, and four and an end. Words are counted, not sentences."""
-    found = likelihood([forced(-math.log(8), 2), forced(-math.log(32), 4)])
+    found = nll_statistics([forced(-math.log(8), 2), forced(-math.log(32), 4)])
     per_word = found["NLL per word"]
     assert found["NLL per sentence"].score().value == pytest.approx(math.log(16))
     assert perplexity(per_word.score().value) == pytest.approx(2)
     assert per_word.lower_is_better
-    assert likelihood([forced(-1.0, 0), forced(-10.0, 3)])["NLL per word"].score().value == 11 / 5
+    assert nll_statistics([forced(-1.0, 0), forced(-10.0, 3)])["NLL per word"].score().value == 11 / 5
     assert perplexity(1e6) == math.inf
 
 

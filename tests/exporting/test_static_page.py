@@ -15,7 +15,7 @@ from rnnsearch.drawing.palette import properties
 from rnnsearch.errors import InputError
 from rnnsearch.exporting.static_page import export_page, moses_rules
 from rnnsearch.page import KINDS, POLICY, page_files
-from rnnsearch.text.moses import ranges
+from rnnsearch.text.moses import code_point_ranges
 
 
 def changed_run(run: Path, folder: Path, old: str, new: str) -> Path:
@@ -108,7 +108,7 @@ def test_the_command(command: Callable[..., Any], tiny_run: Path, tmp_path: Path
 
 
 def test_sets_of_characters_are_written_as_ranges() -> None:
-    assert ranges("cabxz") == [97, 99, 120, 120, 122, 122]
+    assert code_point_ranges("cabxz") == [97, 99, 120, 120, 122, 122]
     rules = moses_rules("en", "source")
     assert "Mr" in rules["prefixes"]
     assert set(rules["numeric_prefixes"]) <= set(rules["prefixes"])

@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 from rnnsearch.serving.app import Options, make_app
 from rnnsearch.serving.limits import Limits
 from rnnsearch.serving.metrics import Metrics
-from rnnsearch.serving.served_models import Models, ServedModel, load_models, model_place
+from rnnsearch.serving.served_models import ServedModel, ServedModels, load_models, model_place
 from rnnsearch.serving.service import Service
 
 LIMITS = Limits(
@@ -37,7 +37,7 @@ def served(tiny_run: Path, tiny_reverse_run: Path) -> list[ServedModel]:
 @pytest.fixture(scope="session")
 def make_service(served: list[ServedModel]) -> Callable[..., Service]:
     """make_service(queue=3, …): with other limits."""
-    return lambda **limits: Service(Models(served), replace(LIMITS, **limits), Metrics())
+    return lambda **limits: Service(ServedModels(served), replace(LIMITS, **limits), Metrics())
 
 
 def client_for(service: Service, options: Options) -> TestClient:

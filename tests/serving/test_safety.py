@@ -1,4 +1,4 @@
-"""Keys, origins, headers, logs, pages, and the models that are served."""
+"""ApiKeys, origins, headers, logs, pages, and the models that are served."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from starlette.testclient import TestClient
 
 from rnnsearch.errors import InputError
 from rnnsearch.serving.app import Options
-from rnnsearch.serving.guard import Keys
+from rnnsearch.serving.guard import ApiKeys
 from rnnsearch.serving.limits import Limits
 from rnnsearch.serving.metrics import Metrics
-from rnnsearch.serving.served_models import Models, load_models, model_place
+from rnnsearch.serving.served_models import ServedModels, load_models, model_place
 from rnnsearch.serving.service import Service
 
 from .conftest import client_for
@@ -28,7 +28,7 @@ ASK = {"text": "A cat .", "model": "en-fr"}
 
 
 def test_without_a_valid_key_nothing_is_translated(client_of: Callable[..., TestClient]) -> None:
-    client = client_of(keys=Keys([KEY, OTHER]))
+    client = client_of(keys=ApiKeys([KEY, OTHER]))
     bearer = "Authorization"
     wrong = [{}, {bearer: f"Bearer {KEY}x"}, {bearer: f"Basic {KEY}"}, {"X-API-Key": ("é" * 20).encode()}]
     paths = ("POST", "/v1/translate"), ("POST", "/v1/align"), ("POST", "/v1/score"), ("GET", "/metrics")
@@ -55,7 +55,7 @@ def test_without_a_valid_key_nothing_is_translated(client_of: Callable[..., Test
 def test_keys_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text(f"# of the team\n\n{KEY}\n")
-    keys = Keys.read(file)
+    keys = ApiKeys.read(file)
     assert [keys.allows(key) for key in (KEY, KEY[:-1], None)] == [True, False, False]
     for content, message in (
         ("# none\n", "holds no key"),
@@ -64,7 +64,7 @@ def test_keys_come_from_a_file(tmp_path: Path) -> None:
     ):
         file.unlink() if content is None else file.write_text(content)
         with pytest.raises(InputError, match=message):
-            Keys.read(file)
+            ApiKeys.read(file)
 
 
 def test_every_answer_has_safe_headers(client: TestClient) -> None:
@@ -92,7 +92,7 @@ def test_other_origins_may_ask_only_if_they_are_named(
         return asked.options("/v1/translate", headers=headers).headers.get("access-control-allow-origin")
 
     theirs = "https://example.org"
-    open_one = client_of(keys=Keys([KEY]), origins=(theirs,))
+    open_one = client_of(keys=ApiKeys([KEY]), origins=(theirs,))
     assert allowed(open_one, theirs) == theirs
     assert allowed(open_one, "https://other.example") is None
     assert allowed(client, theirs) is None
@@ -188,7 +188,7 @@ def test_a_page_is_served_from_its_folder_and_nothing_else(
         assert client.get(f"/{path}").status_code == 404
 
 
-# Models
+# ServedModels
 
 
 def changed_run(run: Path, folder: Path, pattern: str, new: str) -> str:
@@ -249,7 +249,7 @@ def of_one_pair(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RNNSEARCH_MODELS", str(home))
         words = (f"en-fr={tiny_run}", "en-fr", f"news={tiny_run}", "fr-en")
-        models = Models(load_models([model_place(word) for word in words]))
+        models = ServedModels(load_models([model_place(word) for word in words]))
     with client_for(Service(models, Limits(), Metrics()), Options()) as client:
         yield client
 

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from rnnsearch.records import Translation
 from rnnsearch.serving.routes import Growing
 from rnnsearch.serving.served_models import ServedModel
-from rnnsearch.serving.service import Place
+from rnnsearch.serving.service import SentencePlace
 
 TEXTS = ["The man sees a dog .  The girls read .", "A cat sleeps ."]
 
@@ -36,7 +36,7 @@ def test_words_grow_into_sentences_and_sentences_into_the_answer(
     """The search waits after each word: on a busy machine all words could come with the sentence."""
     tell = Growing.__call__
 
-    def slowly(self: Growing, place: Place, so_far: Translation) -> None:
+    def slowly(self: Growing, place: SentencePlace, so_far: Translation) -> None:
         tell(self, place, so_far)
         time.sleep(0.03)
 
@@ -97,10 +97,10 @@ def test_a_slow_reader_gets_the_latest_words_and_nothing_piles_up(served: list[S
     async def run() -> None:
         words = Growing()
         for _ in range(100):
-            words(Place(0, 0), results[0])
-            words(Place(0, 1), results[0])
+            words(SentencePlace(0, 0), results[0])
+            words(SentencePlace(0, 1), results[0])
         await asyncio.sleep(0)
-        assert [place for place, _ in words.take({Place(0, 1)})] == [Place(0, 0)]
+        assert [place for place, _ in words.take({SentencePlace(0, 1)})] == [SentencePlace(0, 0)]
         assert words.take(set()) == []
 
     asyncio.run(run())

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("fastapi", reason="needs the extra serve")
 
 from rnnsearch.serving.metrics import Metrics
-from rnnsearch.serving.work_queue import Task, WorkQueue
+from rnnsearch.serving.work_queue import QueuedTask, WorkQueue
 
 
 class Held:
@@ -24,7 +24,7 @@ class Held:
         if not held:
             self.go.set()
 
-    def __call__(self, group: Any, tasks: Sequence[Task]) -> list[Any]:
+    def __call__(self, group: Any, tasks: Sequence[QueuedTask]) -> list[Any]:
         self.batches.append([task.item for task in tasks])
         self.begun.release()
         assert self.go.wait(20)
@@ -46,8 +46,8 @@ def in_loop(work: Callable[..., Any], test: Callable[[WorkQueue], Any], **option
     return asyncio.run(run())
 
 
-def tasks(*items: Any, group: str = "g") -> list[Task]:
-    return [Task(group, item, len(str(item))) for item in items]
+def tasks(*items: Any, group: str = "g") -> list[QueuedTask]:
+    return [QueuedTask(group, item, len(str(item))) for item in items]
 
 
 def test_each_task_gets_its_own_result() -> None:
@@ -95,7 +95,7 @@ def test_a_short_request_passes_a_long_one() -> None:
 
 
 def test_what_one_task_brings_about_is_no_fault_of_the_others() -> None:
-    def work(group: Any, some: Sequence[Task]) -> list[Any]:
+    def work(group: Any, some: Sequence[QueuedTask]) -> list[Any]:
         if any(task.item == "bad" for task in some):
             raise ValueError("bad")
         return [task.item for task in some]

@@ -13,10 +13,10 @@ import pytest
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import (
     checksum,
-    free,
     is_abandoned,
     lock,
     only_one,
+    prepare_output,
     remove_partial_files,
     write_text,
     written_whole,
@@ -118,7 +118,7 @@ def test_a_file_is_locked_once(tmp_path: Path) -> None:
 def test_a_file_where_a_folder_should_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"x: .*file is a file, not a folder .name another place"):
-        free(tmp_path / "file" / "sub" / "x", overwrite=False)
+        prepare_output(tmp_path / "file" / "sub" / "x", overwrite=False)
 
 
 def test_checksums_tell_parts_apart(tmp_path: Path) -> None:

@@ -45,25 +45,25 @@ class GeneratedPair:
 
 
 def generate(pairs: int, *, seed: int = 1, min_words: int = 3, max_words: int = 60) -> list[GeneratedPair]:
-    """Returns so many pairs, both sides of `min_words` to `max_words` words with punctuation.
+    """Returns `pairs` pairs, both sides of `min_words` to `max_words` words, punctuation included.
 
-    Seed 1 gives the pairs that the demo trains on, in their order, where a short one may repeat as in real
-    text. Any other seed draws from pairs that seed 1 does not have, with all lengths alike. Raises InputError
-    for more pairs than there are.
+    Seed 1 gives the demo's pairs in their order: first those of its development and test sets, then those of
+    training. A short pair may repeat, as in real text. Any other seed draws from pairs that seed 1 does not
+    have, as many of each length. Raises InputError for more pairs than there are.
     """
-    there = [
+    available = [
         pair
         for pair in _read(USUAL if seed == 1 else OTHERS)
         if min_words <= len(pair.source) <= max_words and min_words <= len(pair.target) <= max_words
     ]
-    if len(there) < pairs:
+    if len(available) < pairs:
         of = "" if seed == 1 else " of another seed than 1"
-        what = f"the built-in corpus has {len(there):,} pairs of {min_words} to {max_words} words{of}"
+        what = f"the built-in corpus has {len(available):,} pairs of {min_words} to {max_words} words{of}"
         raise InputError(what, remedy="ask for fewer pairs, or for other lengths")
     if seed != 1:
         chance = Random(seed).random  # the same in every version of Python
-        there.sort(key=lambda _: chance())
-    return there[:pairs]
+        available.sort(key=lambda _: chance())
+    return available[:pairs]
 
 
 def split(train: int, held_out: int) -> tuple[list[GeneratedPair], list[GeneratedPair], list[GeneratedPair]]:

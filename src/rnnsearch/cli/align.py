@@ -189,7 +189,7 @@ def align(
     options.check_unused({"--columns": columns is not None})
     _check_pictures(shown, out, bool(others))
     names, source, target = runs_and_texts(runs)
-    corpus = Corpus.read(source, target, gold)
+    corpus = TextPairs.read(source, target, gold)
     loaded = partial(load, device=device, threads=threads, trust_code=trust_code)
     translator, back = loaded(names), loaded(reverse) if reverse else None
     if reverse:
@@ -203,7 +203,7 @@ def align(
 
 
 @dataclass(frozen=True)
-class Corpus:
+class TextPairs:
     """Pairs to align, and their gold links, if any. source, target, gold: names of files."""
 
     source: str
@@ -213,7 +213,7 @@ class Corpus:
     truths: Sequence[GoldLinks]
 
     @classmethod
-    def read(cls, source: str, target: str, gold: str) -> Corpus:
+    def read(cls, source: str, target: str, gold: str) -> TextPairs:
         """Opens the files. Raises InputError where the two texts cannot be pairs."""
         from rnnsearch.evaluation.gold_links import read_gold
         from rnnsearch.text.formats.lines import check_pairs, read_pairs
@@ -312,7 +312,7 @@ def _tmx_parts(form: str, aligner: WordAligner) -> tuple[tuple[str, str], str, s
 
 
 def _show(
-    aligner: WordAligner, corpus: Corpus, form: str, shown: Shown, titles: list[str], run: Path
+    aligner: WordAligner, corpus: TextPairs, form: str, shown: Shown, titles: list[str], run: Path
 ) -> None:
     """Prints a line or a picture of each pair, and writes the other files."""
     from rnnsearch.drawing.alignment_figure import comparison_figure
@@ -357,7 +357,7 @@ def _show(
 
 def _into_file(
     aligner: WordAligner,
-    corpus: Corpus,
+    corpus: TextPairs,
     runs: list[Path],
     reverse: list[Path],
     options: RayOptions,

@@ -26,7 +26,7 @@ from rnnsearch.cli.lexicon import lexicon
 from rnnsearch.cli.links import links
 from rnnsearch.cli.models import models
 from rnnsearch.cli.on_ray import RayCommand
-from rnnsearch.cli.options import DEBUG, Command, Debug, Quiet, SeveralValues, Version, say
+from rnnsearch.cli.options import DEBUG, CliCommand, Debug, Quiet, SeveralValues, Version, say
 from rnnsearch.cli.prepare import prepare
 from rnnsearch.cli.report import report
 from rnnsearch.cli.score import score
@@ -85,7 +85,7 @@ for command, example in EXAMPLES.items():
         command in (prepare, select, evaluate, report, aer),
         command in (translate, score, align),
     )
-    kind = SeveralValues if several else RayCommand if on_ray else Command
+    kind = SeveralValues if several else RayCommand if on_ray else CliCommand
     first = " ".join((command.__doc__ or "").partition("\n\n")[0].split())  # in one piece: the help wraps it
     app.command(command.__name__.strip("_"), short_help=first, epilog=f"Example: {example}", cls=kind)(
         command

@@ -124,12 +124,12 @@ def _alignment(
     length: int,
     repetitions: int,
 ) -> AlignmentSpeeds:
-    from rnnsearch.bench import bench_network, bench_run
+    from rnnsearch.bench import bench_random_pairs, bench_text_pairs
     from rnnsearch.text.formats.lines import read_pairs
 
     if run is None or text is None:
-        return bench_network(settings, words=words, length=length, repetitions=repetitions)
+        return bench_random_pairs(settings, words=words, length=length, repetitions=repetitions)
     translator = load([run], settings.training.device, settings.training.threads, trust_code=False)
-    return bench_run(
+    return bench_text_pairs(
         translator, list(read_pairs(*text)), batch_size=settings.search.batch_size, repetitions=repetitions
     )

@@ -6,7 +6,7 @@ import errno
 from typing import NamedTuple
 
 from rnnsearch.errors import InputError, one_line
-from rnnsearch.system.extras import extra_of, missing
+from rnnsearch.system.extras import extra_of, missing_message
 
 BAD_INPUT, INTERNAL = 2, 1
 """Exit codes for faults of the input or the machine, and for errors inside rnnsearch."""
@@ -45,7 +45,7 @@ def fault_of(error: Exception) -> Fault:
     if isinstance(error, ModuleNotFoundError) and (
         extra := extra_of(package := (error.name or "").split(".")[0])
     ):
-        return Fault(BAD_INPUT, missing(package, extra))
+        return Fault(BAD_INPUT, missing_message(package, extra))
     text = one_line(str(error)) or type(error).__name__
     words = text.lower()
     if isinstance(error, OSError) and error.errno != errno.ENOMEM:

@@ -27,11 +27,11 @@ def lexicon(
 ) -> None:
     """Make a lexical translation table for `translate --lexical-shortlist`, from the word links of a
     corpus."""
-    from rnnsearch.system.files import free
+    from rnnsearch.system.files import prepare_output
     from rnnsearch.text.lexicon import LexicalTable
     from rnnsearch.text.store.corpus import Corpus
 
-    free(out, overwrite)
+    prepare_output(out, overwrite)
     corpus = Corpus.open(store)
     if not corpus.train.linked:
         remedy = (

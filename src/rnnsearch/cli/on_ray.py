@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from rnnsearch.cli.faults import fault_of
-from rnnsearch.cli.options import Command, one_of, say
+from rnnsearch.cli.options import CliCommand, one_of, say
 from rnnsearch.errors import InputError
 from rnnsearch.installed import installed_models, is_name
 from rnnsearch.system.files import only_one
 from rnnsearch.system.progress import ProgressBar
 
 if TYPE_CHECKING:  # they would load torch
-    from rnnsearch.cluster.actors import Outcome
-    from rnnsearch.cluster.actors import Workers as WorkerCounts
+    from rnnsearch.cluster.actors import Outcome, WorkerOptions
     from rnnsearch.cluster.tasks import Models, Task
     from rnnsearch.text.formats.records import Layout
 
@@ -104,10 +103,10 @@ class RayOptions(NamedTuple):
                 remedy="use --device cuda: each worker gets a GPU of its own",
             )
 
-    def workers_of(self) -> WorkerCounts:
-        from rnnsearch.cluster.actors import Workers
+    def workers_of(self) -> WorkerOptions:
+        from rnnsearch.cluster.actors import WorkerOptions
 
-        return Workers(self.workers, self.threads or 1, self.device == "cuda")
+        return WorkerOptions(self.workers, self.threads or 1, self.device == "cuda")
 
     def models(self, runs: list[Path], trust_code: bool, *files: Path | None) -> Models:
         """Returns the runs as workers load them. files: dictionary and lexical table, if any."""
@@ -117,7 +116,7 @@ class RayOptions(NamedTuple):
         return Models(tuple(map(absolute, runs)), self.device, self.threads or 1, trust_code, *places)
 
 
-class RayCommand(Command):
+class RayCommand(CliCommand):
     """A command with --ray. The option takes the next word as its value if that is an address: local, auto or
     HOST:PORT."""
 
@@ -231,7 +230,7 @@ def _fault(outcome: Outcome) -> str:
     assert outcome.fault is not None
     if isinstance(outcome.fault, InputError):
         return str(outcome.fault)
-    return str(InputError(fault_of(outcome.fault).line, file=outcome.shard.place))
+    return str(InputError(fault_of(outcome.fault).line, file=outcome.shard.label))
 
 
 def _is_run(word: str) -> bool:

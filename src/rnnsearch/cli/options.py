@@ -155,7 +155,7 @@ EXTRA = {
 """Command → the extra that it always needs."""
 
 
-class Command(TyperCommand):
+class CliCommand(TyperCommand):
     """A command that takes the options of all commands after its name, too: `rnnsearch -q prepare` is
     `rnnsearch prepare -q`."""
 
@@ -179,7 +179,7 @@ class Command(TyperCommand):
         super().format_help(ctx, formatter)
 
 
-class SeveralValues(Command):
+class SeveralValues(CliCommand):
     """A command with options that take all values up to the next option: `--dev A B` is `--dev A --dev B`."""
 
     SPREAD = ("--dev", "--links", "--in-domain", "--pool", "--test", "--hyp", "--run", "--system", "--gold")

@@ -80,15 +80,15 @@ def select(
     """Select the pairs of a pool that are most similar to a domain, by bilingual cross-entropy difference
     (Axelrod et al. 2011)."""
     from rnnsearch.config import load_config
-    from rnnsearch.system.files import free
+    from rnnsearch.system.files import prepare_output
     from rnnsearch.system.workers import core_count
     from rnnsearch.text.formats.readers import Layout
     from rnnsearch.text.selecting.scores import score_pool
-    from rnnsearch.text.selecting.select import Amount, output_files
+    from rnnsearch.text.selecting.select import SelectionAmount, output_files
     from rnnsearch.text.selecting.select import select as select_pairs
 
     asked = {"words": words, "share": share, "pairs": pairs}
-    amounts = [Amount(value, unit) for unit, value in asked.items() if value is not None]
+    amounts = [SelectionAmount(value, unit) for unit, value in asked.items() if value is not None]
     _check(from_scores, scores, in_domain, pool, out, len(amounts))
     settings = load_config(recipe, tuple(set_ or ())).data
     sides = columns or ("", "")
@@ -99,7 +99,7 @@ def select(
             if out:
                 output_files(out, layout, overwrite)
             if scores is not None:
-                free(scores, overwrite)
+                prepare_output(scores, overwrite)
             from_scores = scores or Path(folder) / "scores"
             score_pool(
                 in_domain or [],

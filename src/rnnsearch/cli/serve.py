@@ -103,7 +103,7 @@ def serve(
         if find_spec(name) is None:
             raise InputError(f"the command serve needs {name}", remedy="pip install 'rnnsearch[serve]'")
     from rnnsearch.serving.app import Options
-    from rnnsearch.serving.guard import Keys
+    from rnnsearch.serving.guard import ApiKeys
     from rnnsearch.serving.limits import Limits
     from rnnsearch.serving.served_models import model_place
     from rnnsearch.serving.server import allowed_hosts, bound_socket
@@ -120,7 +120,7 @@ def serve(
         deadline=deadline,
         batch=batch_size,
     )
-    keys = Keys.read(api_keys) if api_keys else Keys()
+    keys = ApiKeys.read(api_keys) if api_keys else ApiKeys()
     with bound_socket(host, port) as bound:
         options = Options(
             places=tuple(map(model_place, runs)),

@@ -52,7 +52,7 @@ def listed(name: str, width: int) -> Iterator[str]:
     """Yields lines about the settings of this name, of this section, or all. Raises InputError for an unknown
     name."""
     from rnnsearch.config import Settings
-    from rnnsearch.schema import described_keys, meant
+    from rnnsearch.schema import described_keys, suggested_key
 
     wanted_key = name.partition(".")[2]
     found = False
@@ -70,7 +70,7 @@ def listed(name: str, width: int) -> Iterator[str]:
         if not wanted_key:
             yield ""
     if not found:
-        likely = meant(Settings, name.split("."))
+        likely = suggested_key(Settings, name.split("."))
         raise InputError(
             f"there is no setting '{name}'",
             remedy=f"{likely} sections: {', '.join(Settings.model_fields)}".strip(),

@@ -59,14 +59,14 @@ def train(
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     from rnnsearch.system.machine import usable_device
     from rnnsearch.text.store.corpus import Corpus
-    from rnnsearch.training.beginning import Task
+    from rnnsearch.training.beginning import TrainingTask
     from rnnsearch.training.launch import TrainingInterrupted, launch_of_environment
     from rnnsearch.training.loop import train_to_the_end
 
     usable_device(settings.training.device)
     corpus = Corpus.open(data)
     try:
-        train_to_the_end(Task(settings, out, resume, from_), corpus)
+        train_to_the_end(TrainingTask(settings, out, resume, from_), corpus)
         code = 0
     except TrainingInterrupted as ended:
         code = 128 + ended.signal  # the shell's convention: 130 after Ctrl-C

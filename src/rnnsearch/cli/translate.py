@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # it would load numpy
     from rnnsearch.records import Translation
     from rnnsearch.translation.translator import Translator
 
-Models = tuple[bool, Path | None, Path | None]
+ModelOptions = tuple[bool, Path | None, Path | None]
 """trust_code, dictionary, lexical_shortlist."""
 Runs = Annotated[
     list[str],
@@ -239,7 +239,7 @@ def print_translations(
 def translate_into_file(
     runs: Sequence[str],
     options: RayOptions,
-    models: Models,
+    models: ModelOptions,
     file: str,
     search: dict[str, Any],
     form: str,
@@ -290,7 +290,7 @@ def _answers(form: str, dimmed: bool = False) -> Callable[[int, Translation], st
 def translate_on_ray(
     words: list[str],
     options: RayOptions,
-    models: Models,
+    models: ModelOptions,
     search: dict[str, Any],
     form: str,
     column: str,

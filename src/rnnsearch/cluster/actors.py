@@ -22,7 +22,7 @@ from rnnsearch.system.workers import core_count
 LOCAL = "local"
 """The address of a Ray that is started on this machine for the command, and ended with it."""
 TRIES = 4
-"""Largest number of attempts at a shard whose worker dies."""
+"""Maximum number of attempts at a shard whose worker dies."""
 OBJECT_STORE = 100 << 20
 """Bytes of shared memory of a local Ray. Shards and records have a few hundred bytes, so Ray's minimum is
 enough."""
@@ -38,8 +38,8 @@ class Outcome(NamedTuple):
     fault: Exception | None = None
 
 
-class Workers(NamedTuple):
-    """The workers that a user asks for. number: None: as many as there are cores or GPUs. threads: cores of
+class WorkerOptions(NamedTuple):
+    """The workers that a user asks for. number: how many; None for one per core or GPU. threads: cores of
     each. gpu: whether each has its own GPU."""
 
     number: int | None
@@ -47,7 +47,7 @@ class Workers(NamedTuple):
     gpu: bool
 
 
-def imported() -> Any:
+def import_ray() -> Any:
     """Returns the module ray. Raises InputError if it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's authors
     # Without this every worker without a GPU warns of a future change.
@@ -59,13 +59,13 @@ def imported() -> Any:
 
 
 @contextmanager
-def connected(address: str, workers: Workers) -> Iterator[Any]:
+def connected(address: str, workers: WorkerOptions) -> Iterator[Any]:
     """Yields the module ray, connected to the cluster at the address or to a local one. Disconnects or ends
     it in any case. Raises InputError if it cannot be reached or started."""
     if address.startswith("ray://"):
         remedy = "give the command on a machine of the cluster, with --ray auto"
         raise InputError("--ray does not take ray:// addresses", remedy=remedy)
-    ray = imported()
+    ray = import_ray()
     options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": "ERROR"}
     failed, remedy = (
         f"no Ray can be reached at {address}",
@@ -93,7 +93,7 @@ def answered(
     task: Task,
     folder: AnswerFolder,
     shards: Sequence[Shard],
-    workers: Workers,
+    workers: WorkerOptions,
     say: Callable[[str], None],
 ) -> Iterator[Outcome]:
     """Yields the outcome of every shard, in order of completion. say: receives a message while workers wait
@@ -141,10 +141,10 @@ def _outcome(ray: Any, reference: Any, shard: Shard) -> Outcome:
             raise InputError(what, remedy="install rnnsearch on all machines") from None
         what = f"its worker died {TRIES} times: {_first_line(error)}"
         remedy = "if memory ran out, use fewer workers or a smaller --batch-size"
-        return Outcome(shard, None, InputError(what, file=shard.place, remedy=remedy))
+        return Outcome(shard, None, InputError(what, file=shard.label, remedy=remedy))
 
 
-def _capacity(ray: Any, workers: Workers) -> int:
+def _capacity(ray: Any, workers: WorkerOptions) -> int:
     """Returns the number of workers for which the cluster has room now; a user may ask for more, because some
     clusters grow. Raises InputError if it is 0."""
     there = ray.cluster_resources()

@@ -15,7 +15,7 @@ from fsspec import AbstractFileSystem
 from fsspec.core import has_magic, url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
-from rnnsearch.errors import InputError, printed
+from rnnsearch.errors import InputError, escaped
 from rnnsearch.system.files import PARTIAL, written_whole
 from rnnsearch.text.formats.arrow import read_tables
 from rnnsearch.text.formats.lines import IGNORED, read_lines, read_pairs
@@ -189,8 +189,8 @@ class Shard:
     fingerprint: str
 
     @property
-    def place(self) -> str:
-        """The names of its files, for messages."""
+    def label(self) -> str:
+        """Returns the names of its files, for messages."""
         return " | ".join(map(str, self.files))
 
 
@@ -222,7 +222,7 @@ def pair_shards(corpora: list[str], format: ShardFormat | None) -> list[Shard]:
         elif len(found) > 1 and shard.format != "lines":
             what, remedy = f"is {shard.format}, which holds both sides", "name one corpus, not two"
         if what:
-            raise InputError(what, file=shard.place, remedy=remedy)
+            raise InputError(what, file=shard.label, remedy=remedy)
     if len(found) == 1:
         return found[0]
     sources, targets = map(_by_stem, found, corpora)
@@ -230,7 +230,7 @@ def pair_shards(corpora: list[str], format: ShardFormat | None) -> list[Shard]:
         for stem, shard in here.items():
             if stem not in there:
                 remedy = "shards of both sides need the same names"
-                raise InputError(f"has no other side in {other}", file=shard.place, remedy=remedy)
+                raise InputError(f"has no other side in {other}", file=shard.label, remedy=remedy)
     pairs = []
     for stem, shard in sources.items():
         both = f"{shard.fingerprint} | {targets[stem].fingerprint}"
@@ -265,7 +265,7 @@ def lines_of(shard: Shard, layout: Layout) -> Iterator[Callable[[], Iterator[Ite
     """Yields a function that reads the whole shard at each call. A shard at a URL is copied to this machine
     meanwhile.
 
-    layout: a OneSide for lines to be translated, another one for pairs. The N-th item is the N-th line, or
+    layout: a OneSide for lines to be translated, another Layout for pairs. The N-th item is the N-th line, or
     row. Raises InputError, with the shard's file and line, for text that cannot be read.
     """
     with ExitStack() as stack:
@@ -275,7 +275,7 @@ def lines_of(shard: Shard, layout: Layout) -> Iterator[Callable[[], Iterator[Ite
         except InputError as error:
             line = str(error)
             for copy, place in zip(here, shard.files, strict=True):
-                line = line.replace(printed(copy), printed(place))
+                line = line.replace(escaped(copy), escaped(place))
             raise InputError(line) from None
 
 

@@ -37,6 +37,7 @@ class Models:
     lexical_shortlist: Path | None = None
 
     def load(self) -> Translator:
+        """Loads the models into this process, and sets its number of threads."""
         set_up_cpu(self.threads)
         return Translator.load(
             *self.runs,
@@ -47,6 +48,7 @@ class Models:
         )
 
     def key(self) -> str:
+        """Returns a checksum of the runs and of the files that are read with them."""
         files = [path for path in (self.lexical_shortlist, self.dictionary) if path]
         return runs_key(self.runs, files)
 

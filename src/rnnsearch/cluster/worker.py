@@ -13,7 +13,7 @@ from typing import Any
 
 from rnnsearch.cluster.shards import Item, Place, Shard, lines_of
 from rnnsearch.cluster.tasks import Task, Work
-from rnnsearch.errors import InputError, printed
+from rnnsearch.errors import InputError, escaped
 from rnnsearch.system.batching import READ_AHEAD
 from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import checksum, file_checksum
@@ -70,9 +70,10 @@ class AnswerFolder:
         (self.place / INDEX).write("".join(_json_line(entry) for entry in entries))
 
     def write(self, shard: Shard, answers: Iterable[str]) -> Record:
-        """Writes the answers of a shard, one for each line. Returns their record. An answer may be an n-best
-        list of several lines. The file appears when all answers are written; the shard of a worker that dies
-        is begun again.
+        """Writes the answers of a shard, one for each line; returns their record.
+
+        An answer may be an n-best list of several lines. The file appears when all answers are written; the
+        shard of a worker that dies is begun again.
         """
         name, lines = f"{ANSWERS}/{shard.name}{SUFFIX[self.form]}", 0
         self._record(shard).remove()
@@ -87,7 +88,7 @@ class AnswerFolder:
         return record
 
     def _with_origin(self, shard: Shard, number: int, answer: str) -> str:
-        name = printed(shard.name)
+        name = escaped(shard.name)
         if self.form == "json":
             return _json_line({"shard": name, "line": number, **json.loads(answer)})
         return "".join(f"{name}\t{number}\t{line}\n" for line in answer.split("\n"))
@@ -159,5 +160,5 @@ class Worker:
             try:
                 yield from self._work(done, some)
             except InputError as error:
-                raise InputError(str(error), file=shard.place) from None
+                raise InputError(str(error), file=shard.label) from None
             done += len(some)

@@ -43,9 +43,9 @@ class Curve:
 
     def points(self, few: bool) -> list[tuple[float, float]]:
         """Returns the points that have a value, and this value of `few`."""
-        resting = self.few or [False] * len(self.x)
+        every = self.few or [False] * len(self.x)
         return [
-            (x, y) for x, y, one in zip(self.x, self.y, resting, strict=True) if y is not None and one == few
+            (x, y) for x, y, one in zip(self.x, self.y, every, strict=True) if y is not None and one == few
         ]
 
 

@@ -119,6 +119,8 @@ class Pictures:
 
 @dataclass(frozen=True)
 class Paragraph:
+    """A paragraph."""
+
     text: str
 
 
@@ -260,7 +262,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def as_html(document: Document, made_everywhere: bool = False) -> str:
-    """Returns the document as a page.
+    """Returns the document as an HTML page.
 
     made_everywhere: whether every table and figure says how it was made, because it may be copied alone.
     """

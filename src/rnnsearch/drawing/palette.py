@@ -47,13 +47,13 @@ ON_GREY = {"gold": "#e66100", "link": "#1a85ff"}
 """Colours of gold links and links on an alignment matrix. They are visible on black, white and every grey, so
 the same in light and dark."""
 
-TEXT, DIM, RULE, GROUND, GOLD = LIGHT["text"], LIGHT["dim"], LIGHT["rule"], LIGHT["ground"], ON_GREY["gold"]
+TEXT, DIM, RULE, GOLD = LIGHT["text"], LIGHT["dim"], LIGHT["rule"], ON_GREY["gold"]
 SERIES = _LIGHT_SERIES
 """Colours of systems, runs, variants or sides, in their order. The colour-blind can distinguish them, too."""
 
 
 def properties() -> str:
-    """Returns palette and fonts as CSS custom properties. Paper always has the light palette."""
+    """Returns palette and fonts as CSS custom properties. A printed page always has the light palette."""
     light, dark = (
         " ".join(f"--{name}: {colour};" for name, colour in colours.items())
         for colours in (LIGHT | ON_GREY | FONTS, DARK)

@@ -60,7 +60,7 @@ def monotone(links: Collection[Link]) -> tuple[int, int]:
 
 
 def agreement(one: Collection[Link], other: Collection[Link]) -> tuple[int, int]:
-    """Returns (2 |A∩B|, |A| + |B|)."""
+    """Returns (2 |A∩B|, |A| + |B|) of the links A of one direction and B of the other."""
     return 2 * len(set(one) & set(other)), len(set(one)) + len(set(other))
 
 
@@ -83,8 +83,8 @@ def behaviour(
     return counts if reverse is None else counts | {"agreement": agreement(links, reverse)}
 
 
-def whole(sentences: Sequence[Behaviour]) -> Behaviour:
-    """Sums the counts of all sentences; long ones weigh more."""
+def summed(sentences: Sequence[Behaviour]) -> Behaviour:
+    """Returns the sums of the counts over all sentences; long ones weigh more."""
     total: Behaviour = {}
     for sentence in sentences:
         for name, (part, of) in sentence.items():

@@ -14,7 +14,7 @@ from rnnsearch.evaluation.statistics import Score, SufficientStatistics, ratio
 if TYPE_CHECKING:
     from rnnsearch.text.tokenise import Tokeniser
 
-Progress = Callable[[int, int], None]
+CountProgress = Callable[[int, int], None]
 """Called with the sentences done and the sentences in all."""
 
 # White space to str.split(), which sacreBLEU uses, but letters to multi-bleu.perl, which reads
@@ -67,7 +67,7 @@ def chrf_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> Suf
 def ter_statistics(
     hypotheses: Sequence[str],
     references: Sequence[str],
-    progress: Progress | None = None,
+    progress: CountProgress | None = None,
     found: Sequence[Sequence[float]] | None = None,
 ) -> SufficientStatistics:
     """Returns the translation edit rate (Snover et al. 2006) in percent, 0 for identity; lowercased and split
@@ -143,7 +143,7 @@ def _statistics(
     hypotheses: Sequence[str],
     references: Sequence[str],
     lower_is_better: bool = False,
-    progress: Progress | None = None,
+    progress: CountProgress | None = None,
     found: Sequence[Sequence[float]] | None = None,
 ) -> SufficientStatistics:
     _require_pairs(hypotheses, references)

@@ -13,7 +13,7 @@ from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.alignment_error import alignment_statistics, counted_links
 from rnnsearch.evaluation.statistics import (
     Comparison,
-    Stretch,
+    LengthBand,
     SufficientStatistics,
     SystemScore,
     buckets,
@@ -47,7 +47,7 @@ def _silent(what: str, done: int, total: int | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Choice of further measures. BLEU and chrF2 are always computed, likelihood and alignment error for
+    """A choice of further measures. BLEU and chrF2 are always computed, likelihood and alignment error for
     runs.
 
     tokenise: sacreBLEU's tokenisation for BLEU. multi_bleu: the tokeniser for multi-BLEU. by_length: whether
@@ -72,8 +72,8 @@ class Measures:
     """All measures on one test set.
 
     statistics: system → metric → statistics. known: indices of the pairs without unknown words; None if no
-    run says which they are. lengths: source words of each pair, as sacreBLEU counts them. buckets: the
-    stretches of `by_length` that have sentences.
+    run says which they are. lengths: source words of each pair, as sacreBLEU counts them. buckets: the bands
+    of lengths in `by_length` that have sentences.
     """
 
     test: TestSet
@@ -83,7 +83,7 @@ class Measures:
     signatures: dict[str, str]
     known: list[int] | None = None
     lengths: list[int] = field(default_factory=list)
-    buckets: list[Stretch] = field(default_factory=list)
+    buckets: list[LengthBand] = field(default_factory=list)
     by_length: list[SystemScore] = field(default_factory=list)
     windows: list[SystemScore] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
@@ -118,7 +118,7 @@ def measure(
         parts = {one.name: _on_known_pairs(test, one, statistics[one.name], known, wanted) for one in systems}
         scores += _scores(parts, [None], wanted, KNOWN)
     lengths = bleu.lengths(test.source)
-    stretches = buckets(lengths) if wanted.by_length else []
+    bands = buckets(lengths) if wanted.by_length else []
     return Measures(
         test=test,
         systems=list(systems),
@@ -132,8 +132,8 @@ def measure(
         },
         known=known,
         lengths=lengths,
-        buckets=[stretch for stretch in stretches if stretch.sentences],
-        by_length=_scores(statistics, stretches, wanted),
+        buckets=[band for band in bands if band.sentences],
+        by_length=_scores(statistics, bands, wanted),
         windows=_scores(statistics, windows(lengths, *wanted.window) if wanted.window else [], wanted),
         comparisons=[
             comparison
@@ -154,7 +154,7 @@ def system_statistics(
     if wanted.ter and system.texts:
         found[TER] = _cached_ter(test, system, wanted.ter_folder, progress)
     if run is not None:
-        found |= likelihood(run.references)
+        found |= nll_statistics(run.references)
         tokenisers = run.source.tokeniser, run.target.tokeniser
         for kind, links in _links(system) if test.gold is not None else ():
             scored = alignment_statistics(*counted_links(test, links, tokenisers))
@@ -175,7 +175,7 @@ def _links(system: System) -> Iterator[tuple[str, Sequence[Sequence[Link]]]]:
         yield f"{form} symmetrised", [symmetrise(*pair, system.symmetrisation) for pair in pairs]
 
 
-def likelihood(references: Sequence[Translation]) -> Statistics:
+def nll_statistics(references: Sequence[Translation]) -> Statistics:
     """Returns −log p(reference | source) per sentence and per word, in nats; words are counted, not subwords,
     and the end of sentence is one.
 
@@ -264,7 +264,7 @@ def _metrics(statistics: dict[str, Statistics]) -> list[str]:
 
 
 def _scores(
-    statistics: dict[str, Statistics], words: Sequence[Stretch | None], wanted: Wanted, pairs: str = ""
+    statistics: dict[str, Statistics], words: Sequence[LengthBand | None], wanted: Wanted, pairs: str = ""
 ) -> list[SystemScore]:
     """Returns the scores of all systems on these lengths. Without `pairs`, NLL per sentence is left out: it
     grows with the length anyway."""

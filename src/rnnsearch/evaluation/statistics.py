@@ -21,11 +21,11 @@ DRAWN_AT_ONCE = 4_000_000
 BOUNDS = (0, 10, 20, 30, 40, 50, 60)
 """Bounds of the length buckets: 1–10, 11–20, …, 51–60, and longer."""
 FEWEST = 20
-"""With fewer sentences than this a score is noise."""
+"""Minimum number of sentences: a score of fewer is noise."""
 RESAMPLES, TRIALS, SEED = 1000, 10_000, 12345
 """sacreBLEU's values: p-values equal those of `sacrebleu --paired-bs` and `--paired-ar`."""
 SMALLEST = 0.001
-"""Smaller p-values are shown as `< 0.001`: the number of trials allows no more."""
+"""Smaller p-values are shown as `< 0.001`: 1,000 resamples allow no more."""
 
 Subset = NDArray[np.bool_] | NDArray[np.intp]
 """Sentences of a test set: one boolean for each, or positions."""
@@ -130,9 +130,9 @@ def ratio(
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """Sentences in a range of lengths. shortest, longest: in words, both included; None for no limit. chosen:
-    one boolean per sentence."""
+class LengthBand:
+    """The sentences in a range of lengths. shortest, longest: in words, both included; None for no limit.
+    chosen: one boolean per sentence."""
 
     shortest: int
     longest: int | None
@@ -152,7 +152,7 @@ class SystemScore:
     such a length. pairs: ALL or KNOWN. words: range of lengths; None for all."""
 
     metric: str
-    words: Stretch | None
+    words: LengthBand | None
     sentences: int
     value: float | None = None
     low: float | None = None
@@ -161,9 +161,9 @@ class SystemScore:
     pairs: str = ""
 
 
-def buckets(lengths: Sequence[int], bounds: Sequence[int] = BOUNDS) -> list[Stretch]:
-    """Returns adjacent stretches: from above one bound to the next one, and above the last. A length of 0
-    counts as 1.
+def buckets(lengths: Sequence[int], bounds: Sequence[int] = BOUNDS) -> list[LengthBand]:
+    """Returns adjacent bands: from above one bound to the next one, and above the last. A length of 0 counts
+    as 1.
 
     lengths: of every source sentence, in words.
     Raises InputError for bounds that do not increase.
@@ -172,39 +172,41 @@ def buckets(lengths: Sequence[int], bounds: Sequence[int] = BOUNDS) -> list[Stre
         raise InputError(
             f"the length bounds {list(bounds)} are not in increasing order", remedy="for example 0 10 20 30"
         )
-    return [_stretch(lengths, low + 1, high) for low, high in pairwise([*bounds, None]) if low is not None]
+    return [
+        _length_band(lengths, low + 1, high) for low, high in pairwise([*bounds, None]) if low is not None
+    ]
 
 
-def windows(lengths: Sequence[int], width: int = 10, step: int = 1, fewest: int = FEWEST) -> list[Stretch]:
+def windows(lengths: Sequence[int], width: int = 10, step: int = 1, fewest: int = FEWEST) -> list[LengthBand]:
     """Returns the windows of `width` lengths, each `step` after the one before. Windows with fewer than
     `fewest` sentences are left out: they are noise."""
     if width < 1 or step < 1:
         what = f"a window of width {width} cannot slide by {step}"
         raise InputError(what, remedy="both must be at least 1")
     starts = range(1, max(max(lengths, default=0) - width + 1, 1) + 1, step)
-    every = (_stretch(lengths, start, start + width - 1) for start in starts)
-    return [stretch for stretch in every if stretch.sentences >= fewest]
+    every = (_length_band(lengths, start, start + width - 1) for start in starts)
+    return [band for band in every if band.sentences >= fewest]
 
 
-def _stretch(lengths: Sequence[int], shortest: int, longest: int | None) -> Stretch:
+def _length_band(lengths: Sequence[int], shortest: int, longest: int | None) -> LengthBand:
     words = np.maximum(np.asarray(lengths, np.int64), 1)
     chosen = words >= shortest
-    return Stretch(shortest, longest, chosen if longest is None else chosen & (words <= longest))
+    return LengthBand(shortest, longest, chosen if longest is None else chosen & (words <= longest))
 
 
 def by_length(
     statistics: SufficientStatistics,
-    stretches: Iterable[Stretch | None],
+    bands: Iterable[LengthBand | None],
     *,
     samples: int = 1000,
     seed: int = 1,
 ) -> list[SystemScore]:
-    """Returns the score of one system on every stretch, with the 95 % interval of the bootstrap.
+    """Returns the score of one system in every band of lengths, with the 95 % interval of the bootstrap.
 
-    stretches: None stands for all sentences. samples: 0 leaves the intervals out.
+    bands: None stands for all sentences. samples: 0 leaves the intervals out.
     """
     scores = []
-    for words in stretches:
+    for words in bands:
         chosen = None if words is None else words.chosen
         value = low = high = None
         sentences = len(statistics) if words is None else words.sentences

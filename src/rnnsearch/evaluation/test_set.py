@@ -38,6 +38,7 @@ class TestSet:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
+        """Returns (source, reference) of every line."""
         return list(zip(self.source, self.reference, strict=True))
 
     def first(self, pairs: int) -> TestSet:

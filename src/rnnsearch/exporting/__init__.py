@@ -16,8 +16,8 @@ PARTS = {
 
 
 def check_parts(run: Run, engine: str) -> None:
-    """Raises InputError for a network with another part; it names the first setting that `engine` does not
-    support."""
+    """Raises InputError for a network with other parts than PARTS; the message names the first such setting,
+    and the `engine`."""
     for setting, known in PARTS.items():
         value = getattr(run.settings.model, setting)
         if value not in known:

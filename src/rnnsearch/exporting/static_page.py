@@ -90,8 +90,8 @@ def made_here(folder: Path) -> bool:
 
 
 def check_exportable(run: Run) -> None:
-    """Raises InputError for a model that the page's engine cannot run; it names the first unsupported
-    setting."""
+    """Raises InputError for a model that the page's engine cannot run; the message names the first
+    unsupported setting."""
     check_parts(run, "the engine of the page")
     data = run.settings.data
     if data.subwords == "unigram":
@@ -145,7 +145,7 @@ def moses_rules(language: str, side: Side) -> dict[str, Any]:
     from sacremoses import MosesDetokenizer, MosesTokenizer
     from sacremoses.util import CJKChars
 
-    from rnnsearch.text.moses import ranges
+    from rnnsearch.text.moses import code_point_ranges
 
     tokeniser, detokeniser = MosesTokenizer(language), MosesDetokenizer(language)
     sets = {
@@ -159,7 +159,7 @@ def moses_rules(language: str, side: Side) -> dict[str, Any]:
     return {
         "prefixes": list(dict.fromkeys([*tokeniser.NONBREAKING_PREFIXES, *tokeniser.NUMERIC_ONLY_PREFIXES])),
         "numeric_prefixes": list(tokeniser.NUMERIC_ONLY_PREFIXES),
-        **{name: ranges(characters) for name, characters in sets.items()},
-        "currency": ranges(detokeniser.IsSc),
+        **{name: code_point_ranges(characters) for name, characters in sets.items()},
+        "currency": code_point_ranges(detokeniser.IsSc),
         "cjk": [end for span in CJKChars.ranges for end in span],
     }

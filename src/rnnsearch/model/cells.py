@@ -15,7 +15,8 @@ from rnnsearch.model.layers import Linear, tanh
 
 
 class Cell(nn.Module):
-    """The interface of a cell. context_size: 0 for no context, as in the encoder (footnote 8)."""
+    """The interface of a cell. input_size: m; hidden_size: n; context_size: size of c, 0 for no context, as
+    in the encoder (footnote 8); state_size: size of the state, n unless the cell has a memory."""
 
     input_size: int
     hidden_size: int

@@ -66,7 +66,7 @@ class DecoderState:
         return DecoderState(self.cell[chosen], self.context[chosen], self.weights[chosen], memory)
 
 
-Word = Float[Tensor, "batch hypotheses projected"] | None
+Projected = Float[Tensor, "batch hypotheses projected"] | None
 """E y_{i−1}, projected by the cell's `project`; None at the first step, because there is no y_0."""
 
 Known = Float[Tensor, "batch hypotheses source"] | None
@@ -136,7 +136,8 @@ class Decoder(nn.Module):
         )
         return DecoderState(cell, context, weights, None)
 
-    def step(self, word: Word, state: DecoderState, source: Source, known: Known = None) -> Step:
+    def step(self, word: Projected, state: DecoderState, source: Source, known: Known = None) -> Step:
+        """Computes one step, in the order of the decoder variant."""
         return WIRINGS[self.wiring](self, word, state, source, known)
 
     def attend(self, state: DecoderState, source: Source, known: Known) -> DecoderState:
@@ -149,7 +150,7 @@ class Decoder(nn.Module):
         memory = self.alignment.attended(query, keys, memory, read)
         return DecoderState(state.cell, source.context(read), weights, memory)
 
-    def advance(self, word: Word, state: DecoderState, source: Source) -> DecoderState:
+    def advance(self, word: Projected, state: DecoderState, source: Source) -> DecoderState:
         """Computes f(s, y, c): the cell's new state from the word and the present context."""
         if word is None:
             word = self.cell.project(state.cell.new_zeros(*state.cell.shape[:2], self.cell.input_size))
@@ -157,7 +158,7 @@ class Decoder(nn.Module):
         return DecoderState(cell, state.context, state.weights, state.memory)
 
 
-def eq4(decoder: Decoder, word: Word, state: DecoderState, source: Source, known: Known) -> Step:
+def eq4(decoder: Decoder, word: Projected, state: DecoderState, source: Source, known: Known) -> Step:
     """Computes c_i from s_{i−1} and s_i = f(s_{i−1}, y_{i−1}, c_i).
 
     p(y_i) is read from s_i, y_{i−1}, c_i (Sec. 3.1, Eq. 4, Fig. 1).
@@ -167,7 +168,7 @@ def eq4(decoder: Decoder, word: Word, state: DecoderState, source: Source, known
     return state, state
 
 
-def appendix(decoder: Decoder, word: Word, state: DecoderState, source: Source, known: Known) -> Step:
+def appendix(decoder: Decoder, word: Projected, state: DecoderState, source: Source, known: Known) -> Step:
     """Computes c_i and s_i as `eq4` does, but p(y_i) is read from s_{i−1}, y_{i−1}, c_{i−1}.
 
     This is A.2.2 taken literally, with c_0 = 0. The alignment of y_i is therefore α_{i−1}, that of its
@@ -179,7 +180,7 @@ def appendix(decoder: Decoder, word: Word, state: DecoderState, source: Source, 
     return seen, state
 
 
-def released(decoder: Decoder, word: Word, state: DecoderState, source: Source, known: Known) -> Step:
+def released(decoder: Decoder, word: Projected, state: DecoderState, source: Source, known: Known) -> Step:
     """Computes s_{i−1} = f(s_{i−2}, y_{i−1}, c_{i−1}), and then c_i from s_{i−1}.
 
     p(y_i) is read from s_{i−1}, y_{i−1}, c_i, as in the authors' implementation.
@@ -190,8 +191,9 @@ def released(decoder: Decoder, word: Word, state: DecoderState, source: Source, 
     return state, state
 
 
-WIRINGS: dict[str, Callable[[Decoder, Word, DecoderState, Source, Known], Step]] = {
+WIRINGS: dict[str, Callable[[Decoder, Projected, DecoderState, Source, Known], Step]] = {
     "eq4": eq4,
     "appendix": appendix,
     "released": released,
 }
+"""Value of `model.wiring` → the step of this decoder variant."""

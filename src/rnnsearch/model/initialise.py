@@ -12,15 +12,15 @@ import torch
 from torch import Tensor, nn
 
 Initialiser = Callable[[Tensor], object]
-
+"""Sets the values of a parameter in place."""
 
 _initialising: ContextVar[bool] = ContextVar("initialising", default=True)
 
 
 @contextmanager
 def skip_initialisation() -> Iterator[None]:
-    """Leaves parameters created meanwhile uninitialised, for loading from a file. At the paper's size
-    initialising takes seconds."""
+    """Leaves parameters that are created meanwhile uninitialised, for loading from a file: at the paper's
+    size, initialisation takes seconds."""
     token = _initialising.set(False)
     try:
         yield
@@ -34,7 +34,7 @@ def initialising() -> bool:
 
 
 def zeros(parameter: Tensor) -> None:
-    """Sets v_a and every bias to 0."""
+    """Sets a parameter to 0, as B.1 does for v_a and every bias."""
     if initialising():
         nn.init.zeros_(parameter)
 

@@ -87,13 +87,13 @@ def product_dtype(weight: Tensor) -> torch.dtype:
 
 @plain
 def fastest_precision(device: torch.device) -> str:
-    """Returns the `search.precision` that is fastest on this device without a visible loss."""
+    """Returns the `search.precision` that is fastest on this device without a visible loss of quality."""
     return "float32"
 
 
 @plain
 def has_int8(device: torch.device) -> bool:
-    """Returns True if there are int8 products on this device."""
+    """Tells whether there are int8 products on this device."""
     return False
 
 

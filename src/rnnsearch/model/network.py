@@ -131,7 +131,7 @@ class TranslationNetwork(nn.Module):
         lengths: Int[Tensor, " batch"],
         dropout: Dropout | None = None,
     ) -> tuple[Source, DecoderState]:
-        """Does the same as `begin` for the first direction."""
+        """Returns what `begin` returns for the first direction."""
         return self.begin(source, lengths, dropout)[0]
 
     def teacher_forced(

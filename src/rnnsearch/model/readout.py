@@ -43,6 +43,7 @@ class Readout(nn.Module):
         return self.activation(layer if previous is None else layer + self.V_o(previous))
 
     def activation(self, layer: Float[Tensor, "*rest layer"]) -> Float[Tensor, "*rest readout"]:
+        """Maps t̃, of layer_size · readout_size units, to t."""
         raise NotImplementedError
 
 

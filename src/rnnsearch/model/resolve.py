@@ -19,7 +19,8 @@ Part = TypeVar("Part", bound=nn.Module)
 def resolve(
     setting: str, name: str, built_in: Mapping[str, type[Part]], base: type[Part], trust_code: bool
 ) -> type[Part]:
-    """Returns the class that `setting` names.
+    """Returns the class with the `name` that the setting has: one of `built_in`, or a user's own subclass of
+    `base`.
 
     A user's own code is imported only with `trust_code`, also from the current directory. Raises InputError
     for a name that is neither built in nor importable, and for a user's own code without `trust_code`.

@@ -11,7 +11,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.files import make_parents
 from rnnsearch.system.folders import whole_folder
 
-SECONDS = 60
+TIMEOUT = 60
 """Seconds without a byte after which a download is given up."""
 FILES = re.compile(
     r"config\.toml|model\.safetensors|vocabulary\.(source|target)\.txt|subwords\.\w+\.model"
@@ -88,7 +88,7 @@ def _download(name: str, commit: str, place: Path) -> None:
 
     url = hf_hub_url(name, place.name, revision=commit, endpoint=ENDPOINT)
     with (
-        get_session().stream("GET", url, headers=build_hf_headers(), timeout=SECONDS) as response,
+        get_session().stream("GET", url, headers=build_hf_headers(), timeout=TIMEOUT) as response,
         place.open("wb") as file,
     ):
         hf_raise_for_status(response)

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 
 from rnnsearch.drawing.page import render
 from rnnsearch.page import KINDS, page_files
-from rnnsearch.serving.guard import Guard, Keys
+from rnnsearch.serving.guard import ApiKeys, Guard
 from rnnsearch.serving.libretranslate import libretranslate
 from rnnsearch.serving.limits import GIVE_UP_SECONDS, Limits, RefusalError, busy, json_response
 from rnnsearch.serving.routes import first_fault, v1
@@ -47,7 +47,7 @@ class Options:
     precision: str | None = None
     threads: int = 0
     workers: int = 1
-    keys: Keys = field(default_factory=Keys)
+    keys: ApiKeys = field(default_factory=ApiKeys)
     origins: Sequence[str] = ()
     hosts: Collection[str] = ()
     log_text: bool = False

@@ -21,7 +21,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rnnsearch.errors import InputError, printed
+from rnnsearch.errors import InputError, escaped
 from rnnsearch.serving.limits import HEAD_BYTES, REQUEST_SECONDS, RefusalError
 from rnnsearch.serving.metrics import Metrics
 from rnnsearch.system.parsing import read_text
@@ -50,7 +50,7 @@ LINGER_SECONDS = 1.0
 _PORT = re.compile(r":\d*$")
 
 
-class Keys:
+class ApiKeys:
     """The valid API keys, kept as digests. Without any, everybody may use the service."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
@@ -65,7 +65,7 @@ class Keys:
         return not self.needed or _digest(key or "") in self._digests
 
     @classmethod
-    def read(cls, path: Path) -> Keys:
+    def read(cls, path: Path) -> ApiKeys:
         """Reads one key per line; empty lines and lines that begin with # are skipped. Raises InputError."""
         try:
             lines = [line.strip() for line in read_text(path).splitlines()]
@@ -101,7 +101,7 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, body: int, keys: Keys, metrics: Metrics, hosts: Collection[str], log_text: bool
+        self, app: ASGIApp, body: int, keys: ApiKeys, metrics: Metrics, hosts: Collection[str], log_text: bool
     ) -> None:
         self._app, self._body, self._keys, self._metrics = app, body, keys, metrics
         self._hosts, self._log_text = hosts, log_text
@@ -164,7 +164,7 @@ class Guard:
         route = getattr(request.scope.get("route"), "path", "other")
         self._metrics.request(route, status, seconds)
         client = request.client.host if request.client else "-"
-        line = f"{client} {request.method} {printed(request.scope['path'][:200])} {status}"
+        line = f"{client} {request.method} {escaped(request.scope['path'][:200])} {status}"
         text = f" body={body[:2_000].decode('utf-8', 'replace')!r}" if self._log_text and body else ""
         LOG.info("%s %.0f ms %d bytes%s", line, 1000 * seconds, len(body), text)
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field, ValidationError
 
-from rnnsearch.serving.guard import Keys, key_of
+from rnnsearch.serving.guard import ApiKeys, key_of
 from rnnsearch.serving.languages import language_name
 from rnnsearch.serving.limits import RefusalError, json_response
 from rnnsearch.serving.routes import Name, Text, as_list, first_fault
@@ -35,7 +35,7 @@ class TranslateFields(DetectFields):
     alternatives: int = Field(0, ge=0, description="further translations", examples=[0])
 
 
-def libretranslate(service: Service, keys: Keys) -> APIRouter:
+def libretranslate(service: Service, keys: ApiKeys) -> APIRouter:
     """Returns the routes of LibreTranslate."""
     router = APIRouter(tags=["LibreTranslate"])
     models = service.models
@@ -127,7 +127,7 @@ def _body_of(fields: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"content": dict.fromkeys(kinds, content)}}
 
 
-async def _fields(request: Request, kind: type[Fields], keys: Keys) -> Fields:
+async def _fields(request: Request, kind: type[Fields], keys: ApiKeys) -> Fields:
     """Returns the fields of the query and of the body; the body's take precedence. Raises RefusalError for an
     invalid body or field, and for a missing or wrong key."""
     fields = _by_name(request.query_params.multi_items())

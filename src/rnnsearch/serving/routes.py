@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, Field, StrictInt, StrictStr, mod
 
 from rnnsearch.records import Translation
 from rnnsearch.serving.limits import RefusalError, json_response
-from rnnsearch.serving.service import Begun, Place, Service
+from rnnsearch.serving.service import BegunTranslation, SentencePlace, Service
 from rnnsearch.word_links import format_links
 
 QUIET_SECONDS = 10.0
@@ -199,7 +199,7 @@ async def _forced(service: Service, request: _Pairs, keys: Sequence[str], poster
 
 
 def _translation_answer(
-    begun: Begun, results: Sequence[Translation], sentences: Sequence[Any]
+    begun: BegunTranslation, results: Sequence[Translation], sentences: Sequence[Any]
 ) -> dict[str, Any]:
     """Returns the answer to a translation request. sentences: the answers for single sentences."""
     each = zip(begun.joined([result.text for result in results]), begun.by_text(sentences), strict=True)
@@ -213,18 +213,18 @@ class Growing:
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()
-        self._latest: dict[Place, Translation] = {}
+        self._latest: dict[SentencePlace, Translation] = {}
         self._loop = asyncio.get_running_loop()
 
-    def __call__(self, place: Place, so_far: Translation) -> None:
+    def __call__(self, place: SentencePlace, so_far: Translation) -> None:
         """Keeps the words; called in the models' thread."""
         self._loop.call_soon_threadsafe(self._keep, place, so_far)
 
-    def _keep(self, place: Place, so_far: Translation) -> None:
+    def _keep(self, place: SentencePlace, so_far: Translation) -> None:
         self._latest[place] = so_far
         self.changed.set()
 
-    def take(self, done: set[Place]) -> list[tuple[Place, Translation]]:
+    def take(self, done: set[SentencePlace]) -> list[tuple[SentencePlace, Translation]]:
         """Returns the new words of unfinished sentences. done: the finished ones."""
         taken, self._latest = self._latest, {}
         self.changed.clear()
@@ -232,7 +232,7 @@ class Growing:
 
 
 async def _stream(
-    service: Service, request: TranslateRequest, begun: Begun, growing: Growing
+    service: Service, request: TranslateRequest, begun: BegunTranslation, growing: Growing
 ) -> AsyncIterator[bytes]:
     """Yields the events of a translation. An error becomes an event, too."""
     clock = asyncio.get_running_loop().time
@@ -243,7 +243,7 @@ async def _stream(
     sentences: dict[int, dict[str, Any]] = {}
     order = range(len(begun.places))
     try:
-        with service.places_of(begun.futures):
+        with service.awaiting(begun.futures):
             while len(sentences) < len(order):
                 left = deadline - clock()
                 try:

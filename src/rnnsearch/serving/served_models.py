@@ -135,7 +135,7 @@ def load_models(
     return models
 
 
-class Models(list[ServedModel]):
+class ServedModels(list[ServedModel]):
     """The served models, in the order of the command line."""
 
     @property

@@ -29,7 +29,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
-from rnnsearch.errors import InputError, printed
+from rnnsearch.errors import InputError, escaped
 from rnnsearch.serving.app import Options, make_app
 from rnnsearch.serving.guard import LOG, Guard
 from rnnsearch.serving.limits import (
@@ -40,7 +40,7 @@ from rnnsearch.serving.limits import (
     WRITE_SECONDS,
 )
 from rnnsearch.serving.metrics import SHARED, Metrics
-from rnnsearch.serving.served_models import Models, load_models
+from rnnsearch.serving.served_models import ServedModels, load_models
 from rnnsearch.serving.service import Service
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import LastingStream, is_quiet
@@ -177,7 +177,7 @@ def make_service(options: Options) -> Service:
     # While requests are read and written, the models' thread waits after each product, at most for this time.
     sys.setswitchinterval(SWITCH_SECONDS)
     set_up_cpu(options.threads, options.workers)
-    models = Models(load_models(options.places, device=options.device, precision=options.precision))
+    models = ServedModels(load_models(options.places, device=options.device, precision=options.precision))
     service = Service(models, options.limits, Metrics())
     service.warm_up()
     return service
@@ -226,7 +226,7 @@ class _OneLine(logging.Formatter):
     service's own tracebacks keep their lines."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return "\n".join(printed(line) for line in super().format(record).split("\n"))
+        return "\n".join(escaped(line) for line in super().format(record).split("\n"))
 
 
 def allowed_connections() -> int:

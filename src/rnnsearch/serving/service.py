@@ -14,8 +14,8 @@ from rnnsearch.records import Translation
 from rnnsearch.serving.languages import Identifier, split
 from rnnsearch.serving.limits import Limits, RefusalError, busy, check_limit
 from rnnsearch.serving.metrics import Metrics
-from rnnsearch.serving.served_models import Models, ServedModel
-from rnnsearch.serving.work_queue import USUAL_WORDS, Task, WorkQueue
+from rnnsearch.serving.served_models import ServedModel, ServedModels
+from rnnsearch.serving.work_queue import USUAL_WORDS, QueuedTask, WorkQueue
 from rnnsearch.text.codec import EncodedSentence
 from rnnsearch.translation.source_lines import joined
 
@@ -39,17 +39,17 @@ class Forcing(NamedTuple):
     posterior: bool
 
 
-class Place(NamedTuple):
+class SentencePlace(NamedTuple):
     """Position of a sentence in a request: index of its text, and its index in that text."""
 
     text: int
     sentence: int
 
 
-Listener = Callable[[Place, Translation], None]
+SentenceListener = Callable[[SentencePlace, Translation], None]
 
 
-class Begun:
+class BegunTranslation:
     """A translation that has begun: texts whose sentences are in the queue. places, sources: of each
     sentence. parts: the futures of its parts, usually one."""
 
@@ -57,7 +57,7 @@ class Begun:
         self.model = model
         self.paragraphs = [split(text, model.source) for text in texts]
         each = [
-            (Place(text, number), sentence)
+            (SentencePlace(text, number), sentence)
             for text, one in enumerate(self.paragraphs)
             for number, sentence in enumerate(one.sentences)
         ]
@@ -90,7 +90,7 @@ class Begun:
 class Service:
     """The models behind a queue. Begin and end `queue` in the event loop."""
 
-    def __init__(self, models: Models, limits: Limits, metrics: Metrics) -> None:
+    def __init__(self, models: ServedModels, limits: Limits, metrics: Metrics) -> None:
         self.models, self.limits, self.metrics = models, limits, metrics
         self.identifier = Identifier(models.languages)
         self._by_name = {model.name: model for model in models}
@@ -112,20 +112,20 @@ class Service:
         texts: Sequence[str],
         beam: int | None,
         nbest: int | None,
-        listener: Listener | None = None,
-    ) -> Begun:
+        listener: SentenceListener | None = None,
+    ) -> BegunTranslation:
         """Puts the sentences into the queue. listener: called in another thread with what greedy search has
         written so far. Raises RefusalError."""
         check_limit("the request", len(texts), "texts", self.limits.texts)
         check_limit("the request", sum(map(len, texts)), "characters", self.limits.characters)
         search = self._search(model, beam, nbest)
-        begun = Begun(model, texts)
+        begun = BegunTranslation(model, texts)
         check_limit("the request", len(begun.places), "sentences", self.limits.sentences)
         tasks = []
         for place, source in zip(begun.places, begun.sources, strict=True):
             parts = self._parts(model, source, place, len(texts))
             told = partial(listener, place) if listener and len(parts) == 1 else None
-            tasks.append([Task(search, part, len(part.ids), told) for part in parts])
+            tasks.append([QueuedTask(search, part, len(part.ids), told) for part in parts])
         futures = iter(self.queue.submit([task for some in tasks for task in some]))
         begun.parts = [[next(futures) for _ in some] for some in tasks]
         return begun
@@ -143,10 +143,10 @@ class Service:
         for number, pair in enumerate(zip(sources, targets, strict=True), 1):
             sizes = [len(codec.encode(text).ids) for codec, text in zip(codecs, pair, strict=True)]
             check_limit(f"a line of pair {number}", max(sizes), "words or subwords", self.limits.words)
-            tasks.append(Task(group, pair, max(sizes[1], sizes[0] * sizes[1] // USUAL_WORDS)))
+            tasks.append(QueuedTask(group, pair, max(sizes[1], sizes[0] * sizes[1] // USUAL_WORDS)))
         return self.queue.submit(tasks)
 
-    async def translated(self, begun: Begun) -> list[Translation]:
+    async def translated(self, begun: BegunTranslation) -> list[Translation]:
         """Returns the translation of each sentence. Raises RefusalError as `finished` does."""
         await self.finished(begun.futures)
         return [begun.result(number) for number in range(len(begun.places))]
@@ -154,12 +154,12 @@ class Service:
     async def finished(self, futures: Sequence[asyncio.Future[Translation]]) -> list[Translation]:
         """Returns the results of the futures. Raises RefusalError if the input is invalid, or the deadline
         has passed."""
-        with self.places_of(futures):
+        with self.awaiting(futures):
             async with asyncio.timeout(self.limits.deadline):
                 return list(await asyncio.gather(*futures))
 
     @contextmanager
-    def places_of(self, futures: Sequence[asyncio.Future[Translation]]) -> Iterator[None]:
+    def awaiting(self, futures: Sequence[asyncio.Future[Translation]]) -> Iterator[None]:
         """Removes the futures' tasks from the queue at the end. Turns errors of the block into a
         RefusalError."""
         try:
@@ -185,7 +185,7 @@ class Service:
         return Search(model.name, beam or max(usual.beam, nbest), nbest)
 
     def _parts(
-        self, model: ServedModel, sentence: str, place: Place, texts: int
+        self, model: ServedModel, sentence: str, place: SentencePlace, texts: int
     ) -> Sequence[EncodedSentence]:
         """Encodes a sentence in parts. Raises RefusalError if it is too long."""
         where = f"sentence {place.sentence + 1}" + (f" of text {place.text + 1}" if texts > 1 else "")
@@ -202,7 +202,7 @@ class Service:
         check_limit(where, subwords, "subwords", 2 * self.limits.words, remedy=remedy)
         return parts
 
-    def _work(self, group: Search | Forcing, tasks: Sequence[Task]) -> list[Translation]:
+    def _work(self, group: Search | Forcing, tasks: Sequence[QueuedTask]) -> list[Translation]:
         """Works on a batch, in the models' thread. Raises SearchStoppedError once no client waits for it."""
         translator = self._by_name[group.model].translator
         items = [task.item for task in tasks]

@@ -29,7 +29,7 @@ to an idle service never waits."""
 
 
 @dataclass(eq=False, slots=True)
-class Task:
+class QueuedTask:
     """A unit of work: a sentence, a part of a long one, or a pair.
 
     group: only tasks of one group share a batch. size: length in words; for a pair, that of a sentence that
@@ -46,7 +46,7 @@ class Task:
     future: asyncio.Future[Any] = field(init=False)
 
 
-Work = Callable[[Any, Sequence[Task]], Sequence[Any]]
+Work = Callable[[Any, Sequence[QueuedTask]], Sequence[Any]]
 """(group, its tasks) → a result for each."""
 
 
@@ -58,7 +58,7 @@ class WorkQueue:
 
     def __init__(self, work: Work, metrics: Metrics, *, batch: int, capacity: int) -> None:
         self._work, self._metrics, self._batch, self.capacity = work, metrics, batch, capacity
-        self._waiting: list[Task] = []
+        self._waiting: list[QueuedTask] = []
         self._changed = threading.Condition()
         self._ended = False
         self._thread: threading.Thread | None = None
@@ -85,7 +85,7 @@ class WorkQueue:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def submit(self, tasks: Sequence[Task]) -> list[asyncio.Future[Any]]:
+    def submit(self, tasks: Sequence[QueuedTask]) -> list[asyncio.Future[Any]]:
         """Returns a future for each task; cancelling it removes the task from the queue. Raises RefusalError
         (503) if there is no room for all."""
         now = due = time.monotonic()
@@ -128,10 +128,10 @@ class WorkQueue:
             self._metrics.batch([begun - task.arrived for task in tasks], time.monotonic() - begun)
             self._metrics.waiting(len(self._waiting))
 
-    def _wait_for_batch(self) -> list[Task]:
+    def _wait_for_batch(self) -> list[QueuedTask]:
         """Waits for the next batch and returns it; empty at the end."""
         with self._changed:
-            chosen: list[Task] = []
+            chosen: list[QueuedTask] = []
             while not chosen and not (self._ended and not self._waiting):
                 follows = bool(self._waiting)
                 self._changed.wait_for(lambda: self._waiting or self._ended)
@@ -144,7 +144,7 @@ class WorkQueue:
             self._waiting = [task for task in self._waiting if task not in taken]
         return chosen
 
-    def _next_tasks(self) -> list[Task]:
+    def _next_tasks(self) -> list[QueuedTask]:
         """Returns the next batch: the task that is due first, and those of its group with the most similar
         lengths. Together they have at most the words of a full batch of usual sentences."""
         if not self._waiting:
@@ -156,7 +156,7 @@ class WorkQueue:
         fitting = sum(used <= USUAL_WORDS * self._batch for used in words)
         return alike[: max(1, fitting)]
 
-    def _results(self, tasks: Sequence[Task]) -> list[Any]:
+    def _results(self, tasks: Sequence[QueuedTask]) -> list[Any]:
         """Returns a result or an exception for each task: one task's fault does not affect the others."""
         try:
             return list(self._work(tasks[0].group, tasks))
@@ -166,7 +166,7 @@ class WorkQueue:
         return [result for task in tasks for result in self._results([task])]
 
 
-def _deliver(tasks: Sequence[Task], results: Sequence[Any]) -> None:
+def _deliver(tasks: Sequence[QueuedTask], results: Sequence[Any]) -> None:
     """Sets the results of the futures, in the event loop."""
     for task, result in zip(tasks, results, strict=True):
         if task.future.done():  # cancelled

@@ -1,4 +1,4 @@
-"""Batches: of a stream of items, of items of similar length, and of limited memory."""
+"""Makes batches of items: in order, by length, as they arrive, and small enough for memory."""
 
 from __future__ import annotations
 

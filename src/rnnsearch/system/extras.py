@@ -17,6 +17,7 @@ EXTRAS = {
 
 
 def package_version() -> str:
+    """Returns the version of the installed package."""
     try:
         return version("rnnsearch")
     except PackageNotFoundError:
@@ -27,10 +28,10 @@ def need(extra: str) -> None:
     """Raises InputError with an installation command if a package of the extra is missing."""
     for package in EXTRAS[extra]:
         if find_spec(package) is None:
-            raise InputError(missing(package, extra))
+            raise InputError(missing_message(package, extra))
 
 
-def missing(package: str, extra: str) -> str:
+def missing_message(package: str, extra: str) -> str:
     """Returns the message about a missing package."""
     return f"needs {package}: pip install 'rnnsearch[{extra}]'"
 

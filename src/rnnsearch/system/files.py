@@ -21,7 +21,7 @@ except ImportError:  # without such locks nothing counts as abandoned, and nothi
     fcntl = None  # type: ignore[assignment]
 
 PARTIAL = ".partial"
-NEW = 60
+NEW_SECONDS = 60
 """Seconds in which a new, empty file or folder does not count as abandoned."""
 
 
@@ -81,7 +81,7 @@ def remove_partial_files(folder: Path, name: str = "") -> None:
 
 @contextmanager
 def writing(path: Path | None) -> Iterator[None]:
-    """Turns an OSError into an InputError that names the file."""
+    """Turns an OSError into an InputError that names the file, or `path` if the error names none."""
     try:
         yield
     except OSError as error:
@@ -89,7 +89,7 @@ def writing(path: Path | None) -> Iterator[None]:
         raise InputError(what, file=error.filename or path) from None
 
 
-def free(file: Path, overwrite: bool) -> None:
+def prepare_output(file: Path, overwrite: bool) -> None:
     """Makes the folder of a file to be written. Raises InputError if the file exists and may not be
     replaced."""
     if file.is_dir() or (file.exists() and not overwrite):
@@ -149,7 +149,7 @@ def lock(handle: int) -> bool:
 def is_abandoned(path: Path) -> bool:
     """Tells whether no process has locked the file or folder; False if unknown.
 
-    A new, empty one may be about to be locked, so it does not count as abandoned for NEW seconds. One with a
+    A new, empty one may be about to be locked, so it does not count as abandoned for NEW_SECONDS. One with a
     date in the future is not new.
     """
     if fcntl is None:
@@ -161,7 +161,7 @@ def is_abandoned(path: Path) -> bool:
     try:
         status = os.fstat(handle)
         empty = not os.listdir(handle) if stat.S_ISDIR(status.st_mode) else not status.st_size
-        if empty and abs(time.time() - status.st_mtime) < NEW:
+        if empty and abs(time.time() - status.st_mtime) < NEW_SECONDS:
             return False
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:  # another process is at work in it
@@ -175,8 +175,8 @@ def is_abandoned(path: Path) -> bool:
 def only_one(folder: Path, doing: str) -> Iterator[None]:
     """Keeps other processes from doing the same in `folder`, with a file `.lock` in it. Makes the folder.
 
-    Raises InputError if another process is doing it, and OSError if the folder cannot be written.
-    """
+    doing: the work in the message, such as "training". Raises InputError if another process is doing it, and
+    OSError if the folder cannot be written."""
     made = _make_folder(folder)
     path = folder / ".lock"
     handle = _open_locked(path, folder, doing)

@@ -17,7 +17,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOADED: dict[str, Callable[..., Any] | None] = {}
-"""Name of a plain function → its twin, for those called so far; None if it has no twin."""
+"""Name of each plain function called so far → its twin; None if it has none."""
 
 _used: ContextVar[bool] = ContextVar("kernels used", default=True)
 

@@ -1,4 +1,5 @@
-"""Processes: an ordered map over several of them that holds few items, and their end with the parent."""
+"""Maps a function over items in several processes, in order and with bounded memory; ends processes with
+their parent."""
 
 from __future__ import annotations
 

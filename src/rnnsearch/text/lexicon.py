@@ -112,8 +112,8 @@ class LexicalTable:
         Raises InputError, with the line, for one that is not two words and a probability, and for a table
         that shares no words with the vocabularies.
         """
-        sources = _numbers(source) | {SPECIALS[UNK]: UNK, NULL: EOS}
-        targets = _numbers(target)
+        sources = _word_ids(source) | {SPECIALS[UNK]: UNK, NULL: EOS}
+        targets = _word_ids(target)
         source_ids, target_ids, probabilities = array("i"), array("i"), array("f")
         for number, line in enumerate(read_lines(path), 1):
             try:
@@ -174,7 +174,7 @@ class LexicalTable:
         return cls(Entries(sources, targets, counts / totals[sources]), source_words)
 
 
-def _numbers(vocabulary: Vocabulary) -> dict[str, int]:
+def _word_ids(vocabulary: Vocabulary) -> dict[str, int]:
     """Returns the id of every word but the specials."""
     return {vocabulary.word(number): number for number in range(len(SPECIALS), len(vocabulary))}
 

@@ -127,7 +127,7 @@ class MosesReference:
         return words
 
 
-def ranges(characters: str) -> list[int]:
+def code_point_ranges(characters: str) -> list[int]:
     """Returns the code points of a set as runs: first, last, first, last, …"""
     ends: list[int] = []
     for code in sorted(set(map(ord, characters))):
@@ -141,7 +141,7 @@ def ranges(characters: str) -> list[int]:
 def as_ranges(characters: str) -> str:
     """Returns a set of letters and digits as ranges for a character class, such as `a-z`. The regular
     expression compiles in a hundredth of the time."""
-    ends = map(chr, ranges(characters))
+    ends = map(chr, code_point_ranges(characters))
     return "".join(f"{first}-{last}" for first, last in zip(ends, ends, strict=True))
 
 

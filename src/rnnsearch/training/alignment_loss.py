@@ -17,7 +17,7 @@ from torch import Tensor
 
 from rnnsearch.config import TrainingSettings
 
-Rows = Float[Tensor, "*rows source"]
+AlignmentRows = Float[Tensor, "*rows source"]
 """α of target words, or their known alignment, over the source positions."""
 RowLosses = Float[Tensor, "*rows"]
 
@@ -29,18 +29,18 @@ class AlignmentLoss(NamedTuple):
     rows: Int[Tensor, ""]
 
 
-def cross_entropy(weights: Rows, known: Rows) -> RowLosses:
+def cross_entropy(weights: AlignmentRows, known: AlignmentRows) -> RowLosses:
     """Returns −Σ_j a_ij log α_ij of each row. Its minimum, ln k, is reached if α is 1/k at each of the k
     links."""
     return -(known * _log(weights)).sum(-1)
 
 
-def squared_error(weights: Rows, known: Rows) -> RowLosses:
+def squared_error(weights: AlignmentRows, known: AlignmentRows) -> RowLosses:
     """Returns Σ_j (a_ij − α_ij)² of each row."""
     return (known - weights).square().sum(-1)
 
 
-def product(weights: Rows, known: Rows) -> RowLosses:
+def product(weights: AlignmentRows, known: AlignmentRows) -> RowLosses:
     """Returns −log Σ_j a_ij α_ij of each row. Its minimum, ln k, is reached if all of α is on the k links,
     with any distribution over them."""
     return -_log((known * weights).sum(-1))

@@ -41,7 +41,7 @@ ID_SETTINGS = ("source_language", "target_language", "tokeniser", "lowercase", "
 """Data settings that, with the vocabularies, determine the ids of a line."""
 
 
-class Task(NamedTuple):
+class TrainingTask(NamedTuple):
     """A training to run in the folder `path`.
 
     resume: continue the run there, if there is one. begin_from: a run or model whose weights training begins
@@ -65,7 +65,7 @@ class Begun(NamedTuple):
 
 
 @contextmanager
-def begun(task: Task, corpus: Corpus, processes: Processes) -> Iterator[Begun]:
+def begun(task: TrainingTask, corpus: Corpus, processes: Processes) -> Iterator[Begun]:
     """Opens or makes the run. The first process, which alone writes to the folder, locks it meanwhile. Raises
     InputError for settings, datasets, runs or weights that do not match."""
     with ExitStack() as held:
@@ -75,7 +75,7 @@ def begun(task: Task, corpus: Corpus, processes: Processes) -> Iterator[Begun]:
             held.enter_context(run_lock(task.path))
         settings, training = task.settings, task.settings.training
         check_agreement(processes, settings, corpus)
-        check_links(corpus, training)
+        check_has_links(corpus, training)
         resumed = task.resume and processes.from_first((task.path / "config.toml").exists)
         if not resumed:
             check_fixed_alignment(settings.model)
@@ -204,7 +204,7 @@ def may_be_slow(training: TrainingSettings) -> bool:
     return in_bfloat16 and training.device == cpu.type and fastest_precision(cpu) == "float32"
 
 
-def check_links(corpus: Corpus, training: TrainingSettings) -> None:
+def check_has_links(corpus: Corpus, training: TrainingSettings) -> None:
     """Raises InputError if training asks for word links that the corpus does not have."""
     if needs_links(training) and not corpus.train.linked:
         key = "alignment_loss" if training.alignment_loss != "none" else "alignment_forcing"

@@ -14,7 +14,7 @@ from rnnsearch.run import Run
 from rnnsearch.system.extras import need
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.text.store.order import ChosenPairs, Position
-from rnnsearch.training.beginning import Begun, Task, begun, may_be_slow
+from rnnsearch.training.beginning import Begun, TrainingTask, begun, may_be_slow
 from rnnsearch.training.checkpoint import TrainingProgress, save_checkpoint
 from rnnsearch.training.display import Display
 from rnnsearch.training.launch import (
@@ -26,7 +26,7 @@ from rnnsearch.training.launch import (
     launched,
 )
 from rnnsearch.training.log import Log, statistics
-from rnnsearch.training.processes import Processes, checksum, share_of, updates_from
+from rnnsearch.training.processes import Processes, pairs_checksum, share_of, updates_from
 from rnnsearch.training.threads import Threads
 from rnnsearch.training.validation import BestWeights, Validation, validate
 
@@ -55,7 +55,7 @@ def train(
     gradients.
     """
     try:
-        task = Task(settings, Path(path), resume, str(begin_from))
+        task = TrainingTask(settings, Path(path), resume, str(begin_from))
         return train_to_the_end(task, corpus, display)
     except TrainingInterrupted as ended:
         return ended.run
@@ -64,11 +64,11 @@ def train(
 def go_on(settings: Settings, corpus: Corpus, path: Path, display: Display | None = None) -> None:
     """Trains, or continues a training, for commands that are repeated after Ctrl-C. Raises
     TrainingInterrupted after Ctrl-C."""
-    task = Task(settings, path, resume=True, resume_hint="the same command goes on")
+    task = TrainingTask(settings, path, resume=True, resume_hint="the same command goes on")
     train_to_the_end(task, corpus, display)
 
 
-def train_to_the_end(task: Task, corpus: Corpus, display: Display | None = None) -> Run:
+def train_to_the_end(task: TrainingTask, corpus: Corpus, display: Display | None = None) -> Run:
     """Does as `train`, but raises TrainingInterrupted after Ctrl-C.
 
     It starts `training.processes` processes. In a process of a launcher such as torchrun, it trains as one
@@ -94,12 +94,12 @@ def train_to_the_end(task: Task, corpus: Corpus, display: Display | None = None)
     return run
 
 
-def train_as_rank(task: Task, store: Path, quiet: bool | None) -> int:
+def train_as_rank(task: TrainingTask, store: Path, quiet: bool | None) -> int:
     """Trains in each of the `training.processes` processes. Returns as `run_session`."""
     return run_session(task, Corpus.open(store), Display(quiet=quiet))
 
 
-def run_session(task: Task, corpus: Corpus, display: Display | None) -> int:
+def run_session(task: TrainingTask, corpus: Corpus, display: Display | None) -> int:
     """Trains in this process, which may be one of several. Returns the number of the signal that ended it; 0
     if it is finished."""
     launch, training = launch_of_environment(), task.settings.training
@@ -171,7 +171,7 @@ class Session:
         Raises InputError if they have read different pairs.
         """
         progress = self.progress
-        own = (checksum(chosen), self.interrupt.signal, progress.seconds, self.threads.chosen)
+        own = (pairs_checksum(chosen), self.interrupt.signal, progress.seconds, self.threads.chosen)
         checks, signals, seconds, threads = zip(*self.processes.gather(own), strict=True)
         if len(set(checks)) > 1:
             what = f"the ranks have read different pairs for update {progress.update + 1}"

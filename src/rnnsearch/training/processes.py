@@ -274,7 +274,7 @@ def without_words(batch: Batch) -> Batch:
     )
 
 
-def checksum(chosen: Sequence[ChosenPairs]) -> int:
-    """Returns a checksum of the pairs of an update."""
+def pairs_checksum(chosen: Sequence[ChosenPairs]) -> int:
+    """Returns a pairs_checksum of the pairs of an update."""
     numbers = [numbers for one in chosen for numbers in one if numbers is not None]
     return zlib.crc32(b"".join(np.asarray(each).tobytes() for each in numbers))

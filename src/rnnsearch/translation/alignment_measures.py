@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rnnsearch.drawing.alignment_figure import Panel
-from rnnsearch.evaluation.alignment_behaviour import Behaviour, behaviour, shares, whole
+from rnnsearch.evaluation.alignment_behaviour import Behaviour, behaviour, shares, summed
 from rnnsearch.evaluation.alignment_error import alignment_error
 from rnnsearch.evaluation.alignment_page import MEASURES, BrowsedRun, BrowsedSentence
 from rnnsearch.translation.word_aligner import Aligned
@@ -44,7 +44,7 @@ def measured(aligned: Aligned, gold: GoldLinks | None) -> Measured:
 
 def together(pairs: Sequence[Measured]) -> Measured:
     """Combines the measures of at least one pair. Long pairs weigh more than short ones."""
-    counted = whole([pair.behaviour for pair in pairs])
+    counted = summed([pair.behaviour for pair in pairs])
     links, gold = [one for pair in pairs for one in pair.links], [one for pair in pairs for one in pair.gold]
     return Measured(counted, sum(pair.log_probability for pair in pairs), links, gold)
 

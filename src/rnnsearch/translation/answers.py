@@ -20,7 +20,7 @@ from rnnsearch.config import SearchSettings
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
-from rnnsearch.system.files import checksum, free, written_whole
+from rnnsearch.system.files import checksum, prepare_output, written_whole
 from rnnsearch.text.formats.opening import is_on_disk
 from rnnsearch.translation.outputs import run_checksum
 from rnnsearch.translation.outputs_file import (
@@ -83,7 +83,7 @@ class AnswerFile:
         if self.path.exists() and not self.path.is_file():
             raise InputError("is not a regular file", file=self.path, remedy="name another file")
         if before.get("key") != self.key:
-            free(self.path, overwrite)
+            prepare_output(self.path, overwrite)
             if before:
                 say(f"{self.path}: was begun with another run or other settings; {self.work} anew")
                 discard(self.journal)

@@ -98,7 +98,7 @@ def joint_search(
     ]
     for reader, known in zip(readers, finished, strict=True):
         missing = [[ids for ids in pool if ids not in beam] for pool, beam in zip(pools, known, strict=True)]
-        for beam, scored in zip(known, read(reader, missing, source_lengths), strict=True):
+        for beam, scored in zip(known, force_decode(reader, missing, source_lengths), strict=True):
             beam.update((one.ids, one) for one in scored)
     results = []
     for number, pool in enumerate(pools):
@@ -121,7 +121,7 @@ def mean(readings: Sequence[Hypothesis], settings: SearchSettings) -> Hypothesis
 
 
 @torch.no_grad()
-def read(
+def force_decode(
     reader: Reader, given: Sequence[Sequence[Ids]], source_lengths: Int[Tensor, " batch"]
 ) -> list[list[Hypothesis]]:
     """Force-decodes translations in one direction, any number per sentence. Returns log p and α of every

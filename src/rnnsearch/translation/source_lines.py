@@ -107,7 +107,7 @@ def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -
     )
 
 
-def nothing() -> Translation:
+def empty_translation() -> Translation:
     """Returns the translation of an empty line."""
     return Translation("", [], [SPECIALS[0]], 0.0, [], np.zeros((0, 1), dtype=np.float32))
 

@@ -30,7 +30,7 @@ from rnnsearch.translation.sentence_search import (
     Watched,
     encoded_pair,
 )
-from rnnsearch.translation.source_lines import WrongLanguage, cut, joined, nothing
+from rnnsearch.translation.source_lines import WrongLanguage, cut, empty_translation, joined
 
 if TYPE_CHECKING:
     from rnnsearch.pretrained.card import ModelCard
@@ -332,4 +332,4 @@ class Translator:
             full = [part for part in ahead if part.sentence.words]
             done = iter(batched_by_length(full, lambda part: len(part.sentence.ids), batch_size, work))
             for part in ahead:
-                yield next(done) if part.sentence.words else nothing()
+                yield next(done) if part.sentence.words else empty_translation()

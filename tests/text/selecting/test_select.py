@@ -15,7 +15,7 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.selecting import scores as scoring
 from rnnsearch.text.selecting.scores import open_scores, score_pool
-from rnnsearch.text.selecting.select import Amount, SelectionReport, select
+from rnnsearch.text.selecting.select import SelectionAmount, SelectionReport, select
 
 SETTINGS = DataSettings(tokeniser="space")
 
@@ -60,13 +60,15 @@ def scores(corpora: Corpora, tmp_path: Path) -> Path:
 
 def keep(scores: Path, **options: Any) -> SelectionReport:
     """The best 20 pairs, in files named kept."""
-    return select(scores, scores.with_name("kept"), Amount(20, "pairs"), **options)
+    return select(scores, scores.with_name("kept"), SelectionAmount(20, "pairs"), **options)
 
 
 def test_the_pairs_of_the_domain_are_kept_in_the_order_of_the_pool(corpora: Corpora, tmp_path: Path) -> None:
     """The raw text, not its words."""
     write(corpora[1][2], [f" {line}\u00a0  " for line in lines_of(corpora[1][2])])
-    report = select(scored(corpora, tmp_path / "scores"), tmp_path / "new" / "kept", Amount(20, "pairs"))
+    report = select(
+        scored(corpora, tmp_path / "scores"), tmp_path / "new" / "kept", SelectionAmount(20, "pairs")
+    )
     source, target = lines_of(tmp_path / "new" / "kept.en"), lines_of(tmp_path / "new" / "kept.fr")
     domain_like = lines_of(corpora[1][2])[::3]
     assert len(set(source) & set(domain_like)) >= 18
@@ -82,9 +84,11 @@ def test_the_pairs_of_the_domain_are_kept_in_the_order_of_the_pool(corpora: Corp
     assert report.total.words == sum(len(line.split()) for _, line in pool)
 
 
-@pytest.mark.parametrize("amount", [Amount(77, "words"), Amount(0.2, "share"), Amount(9, "pairs")])
+@pytest.mark.parametrize(
+    "amount", [SelectionAmount(77, "words"), SelectionAmount(0.2, "share"), SelectionAmount(9, "pairs")]
+)
 def test_no_more_is_kept_than_asked_and_the_next_pair_would_be_too_much(
-    scores: Path, tmp_path: Path, amount: Amount
+    scores: Path, tmp_path: Path, amount: SelectionAmount
 ) -> None:
     records = open_scores(scores).records
     report = select(scores, tmp_path / "kept", amount)
@@ -98,10 +102,10 @@ def test_no_more_is_kept_than_asked_and_the_next_pair_would_be_too_much(
 def test_the_cut_is_moved_without_the_domain(corpora: Corpora, scores: Path, tmp_path: Path) -> None:
     for file in corpora[0]:
         file.unlink()
-    select(scores, tmp_path / "few", Amount(5, "pairs"))
-    select(scores, tmp_path / "many", Amount(50, "pairs"))
+    select(scores, tmp_path / "few", SelectionAmount(5, "pairs"))
+    select(scores, tmp_path / "many", SelectionAmount(50, "pairs"))
     assert set(lines_of(tmp_path / "few.en")) < set(lines_of(tmp_path / "many.en"))
-    select(scores, tmp_path / "all", Amount(10_000, "words"))
+    select(scores, tmp_path / "all", SelectionAmount(10_000, "words"))
     assert lines_of(tmp_path / "all.en") == lines_of(corpora[1][0]) + lines_of(corpora[1][2])
 
 
@@ -117,7 +121,7 @@ def test_workers_and_chunks_change_nothing(
     )
     assert one.read_bytes() == two.read_bytes()
     assert ("scoring", 120) in seen
-    select(two, tmp_path / "kept", Amount(50, "pairs"))
+    select(two, tmp_path / "kept", SelectionAmount(50, "pairs"))
     assert len(lines_of(tmp_path / "kept.fr")) == 50
 
 
@@ -194,7 +198,7 @@ def test_a_crash_between_the_two_renames_leaves_no_new_side_beside_an_old_one(
 
 def test_two_texts_of_one_language_are_told_apart(corpora: Corpora, tmp_path: Path) -> None:
     score_pool(*corpora, tmp_path / "scores", settings=DataSettings(tokeniser="space", target_language="en"))
-    report = select(tmp_path / "scores", tmp_path / "kept", Amount(5, "pairs"))
+    report = select(tmp_path / "scores", tmp_path / "kept", SelectionAmount(5, "pairs"))
     assert report.files == [tmp_path / "kept.source", tmp_path / "kept.target"]
 
 

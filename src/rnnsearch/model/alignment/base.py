@@ -30,8 +30,7 @@ class Alignment(nn.Module):
 
     def start(self, keys: Keys, lengths: Tensor) -> Memory | None:
         """Returns the memory before the first step, for one hypothesis per sentence; None if there is no
-        memory.
-        lengths: (batch,)."""
+        memory. lengths: (batch,), the end of sentence included."""
         return None
 
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:

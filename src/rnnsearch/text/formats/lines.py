@@ -78,7 +78,7 @@ def read_lines(path: str | Path, warnings: InputWarnings = IGNORED) -> Iterator[
     without line feed counts; an empty line is a line. Raises InputError, with the line if known, for a file
     that cannot be read, is damaged, or is not UTF-8.
     """
-    return (plain(line, number, warnings) for number, line in enumerate(raw_lines(path, warnings), 1))
+    return (plain_line(line, number, warnings) for number, line in enumerate(raw_lines(path, warnings), 1))
 
 
 def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
@@ -177,14 +177,14 @@ def _decoded(raw: bytes, path: str | Path, number: int) -> str:
 
 
 def plain_field(text: str, number: int, warnings: InputWarnings = IGNORED) -> str:
-    """Does as `plain` for a text that is not a line: its line breaks become spaces as well."""
+    """Does as `plain_line` for a text that is not a line: its line breaks become spaces as well."""
     if "\n" in text or "\r" in text:
         warnings.note("line break inside the text", number)
         text = _LINE_BREAK.sub(" ", text)
-    return plain(text, number, warnings)
+    return plain_line(text, number, warnings)
 
 
-def plain(line: str, number: int = 0, warnings: InputWarnings = IGNORED) -> str:
+def plain_line(line: str, number: int = 0, warnings: InputWarnings = IGNORED) -> str:
     """Returns the line with its carriage return dropped and its control characters turned into spaces."""
     kept = line.removesuffix("\r")
     if kept != line:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from rnnsearch.errors import InputError, printed
+from rnnsearch.errors import InputError, escaped
 from rnnsearch.text.formats.arrow import read_tables
 from rnnsearch.text.formats.lines import InputWarnings, SideWarnings, read_lines, read_pairs
 from rnnsearch.text.formats.opening import COMPRESSIONS, STDIN
@@ -73,7 +73,7 @@ def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None)
             )
             after = f": the next file, {rest[0]}, is a bilingual file" if rest else ""
             raise InputError(f"has no target text{after}", file=source, remedy=remedy)
-        texts.append(ParallelText(printed(name), reader))
+        texts.append(ParallelText(escaped(name), reader))
     return texts
 
 

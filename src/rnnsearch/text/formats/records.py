@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.lines import InputWarnings, SideWarnings, plain, plain_field, raw_lines
+from rnnsearch.text.formats.lines import InputWarnings, SideWarnings, plain_field, plain_line, raw_lines
 
 Format = Literal["", "lines", "tsv", "csv", "tmx", "jsonl", "parquet", "dataset"]
 LinePair = tuple[str, str]
@@ -90,7 +90,7 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
     Raises InputError, with the line, for a line that lacks a column, besides what `read_lines` raises.
     """
     rows = ((number, line.split("\t")) for number, line in enumerate(raw_lines(path, warnings[0]), 1))
-    return _pairs(rows, plain, path, layout, warnings)
+    return _pairs(rows, plain_line, path, layout, warnings)
 
 
 def read_csv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:

@@ -23,7 +23,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.progress import Progress
 from rnnsearch.system.workers import ordered_map
 from rnnsearch.text.codec import SIDES, side_repair, side_tokeniser
-from rnnsearch.text.formats.lines import RawInputWarnings, in_step, plain
+from rnnsearch.text.formats.lines import RawInputWarnings, in_step, plain_line
 from rnnsearch.text.formats.readers import LinePair, ParallelText, read_link_lines
 from rnnsearch.text.links import (
     LinkWords,
@@ -280,7 +280,7 @@ def clean(
         text_report.repairs = dict(Counter(text_report.repairs) + cleaned.repairs)
         _tally(report, text_report, cleaned.block.reasons)
         for number, place in cleaned.examples:
-            lines = map(plain, chunk.pairs[place])
+            lines = map(plain_line, chunk.pairs[place])
             report.dropped[number - 1].show(text_report.name, chunk.first + place, *lines)
         progress("tokenising", report.pairs_read, None)
     for text_report, text in zip(report.texts, texts, strict=True):  # the texts may be read again

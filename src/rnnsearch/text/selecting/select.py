@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import free, written_whole
+from rnnsearch.system.files import prepare_output, written_whole
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.formats.readers import Layout, ParallelText
 from rnnsearch.text.selecting.scores import (
@@ -33,7 +33,7 @@ _CHUNK = 1 << 18  # records read at a time
 _ABSENT = 0xFF800000  # the key of the score infinity
 
 
-class Amount(NamedTuple):
+class SelectionAmount(NamedTuple):
     """How much of a pool is kept: at most this many target words or pairs, or this share (0–1) of the pool's
     target words."""
 
@@ -174,7 +174,7 @@ class SelectionReport:
 def select(
     scores: str | Path,
     out: str | Path,
-    amount: Amount,
+    amount: SelectionAmount,
     *,
     pool: Names = (),
     overwrite: bool = False,
@@ -211,11 +211,11 @@ def output_files(out: str | Path, layout: Layout, overwrite: bool) -> list[Path]
         endings = ("source", "target")
     files = [Path(f"{out}.{ending}") for ending in endings]
     for file in files:
-        free(file, overwrite)
+        prepare_output(file, overwrite)
     return files
 
 
-def _limit(scored: Scores, amount: Amount) -> tuple[int, Unit]:
+def _limit(scored: Scores, amount: SelectionAmount) -> tuple[int, Unit]:
     if amount.unit == "share":
         return int(amount.value * total_words(scored.records)), "words"
     return int(amount.value), "pairs" if amount.unit == "pairs" else "words"
