@@ -50,13 +50,15 @@ SMALLER = [f"model.{name}={size}" for name, size in (("embedding_size", 128), ("
 SMALLER += [f"model.{name}_size=128" for name in ("encoder", "alignment", "maxout")]
 PARTS = ("train", "dev", "test")
 FEWEST, HELD_OUT = 500, 500
-"""Minimum number of pairs; maximum number of pairs held out for development, and the same for the test."""
+"""Minimum number of usable pairs; maximum number of pairs held out for development, and the same for the
+test."""
 LENGTHS = range(10, 250)
 """Allowed numbers of characters of a held-out sentence."""
 FEWEST_UPDATES, MOST_EPOCHS = 1_500, 60
 LARGE = 20_000
 """Number of pairs from which on the recipe's batch size is used."""
 VALIDATIONS, SHOWN = 20, 5
+"""Maximum number of validations; number of development sentences on the page."""
 REFRESH = 3
 """Seconds after which the page loads itself again."""
 
@@ -73,10 +75,9 @@ def try_corpus(
 ) -> dict[str, Any]:
     """Trains a translator on a corpus in about `minutes`, or continues; returns its scores on held-out text.
 
-    own: settings, `section.key=value`. show: called with the address of the page. Raises InputError for files
-    that are not a parallel corpus or too small, and for a folder with other files; TrainingInterrupted after
-    Ctrl-C during training.
-    """
+    own: settings, `section.key=value`. say: receives messages for a person. show: called with the address of
+    the page. Raises InputError for files that are not a parallel corpus or too small, and for a folder with
+    other files; TrainingInterrupted after Ctrl-C during training."""
     own = with_languages(source, target, own)
     settings = load_config(RECIPE, own).data
     corpus, store, run, page = (folder / name for name in ("corpus", "store", "run", "page"))
@@ -152,7 +153,7 @@ def language_of(file: Path) -> str:
 
 
 def choose_held_out(source: Path, target: Path) -> dict[int, str]:
-    """Chooses the pairs to hold out: number → dev or test.
+    """Returns the pairs to hold out: number → dev or test.
 
     Raises InputError if the text is not parallel, too small, or the same on both sides.
     """
@@ -300,8 +301,8 @@ class PageDisplay(Display):
         sentences = []
         for place, (source, reference) in enumerate(self.pairs):
             grown = [(update, texts[place]) for update, texts in self.growth]
-            kept = [one for k, one in enumerate(grown) if not k or one[1] != grown[k - 1][1]]
-            sentences.append((source, reference, kept[::-1][:8], self.alignments[place : place + 1]))
+            changed = [one for k, one in enumerate(grown) if not k or one[1] != grown[k - 1][1]]
+            sentences.append((source, reference, changed[::-1][:8], self.alignments[place : place + 1]))
         with suppress(OSError):
             text = render(
                 "try.html",
@@ -317,8 +318,7 @@ class PageDisplay(Display):
 
 @contextmanager
 def served(page: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Serves the folder to this machine only, during the context. `say` is called with the address."""
-
+    """Serves the folder to this machine only, during the context. say: called with the address."""
     asked = [0.0]
 
     class Handler(SimpleHTTPRequestHandler):
@@ -336,9 +336,7 @@ def served(page: Path, say: Callable[[str], None]) -> Iterator[None]:
         say(f"http://127.0.0.1:{server.server_port}/")
         try:
             yield
-            if (
-                time.monotonic() - asked[0] < 2 * REFRESH
-            ):  # the page was requested recently: let it load the last version
+            if time.monotonic() - asked[0] < 2 * REFRESH:  # the page is open: let it load the last version
                 time.sleep(REFRESH + 1)
         finally:
             server.shutdown()

@@ -117,7 +117,6 @@ class Conversation:
 
     def translate(self) -> None:
         """Translates the last sentence, again if a command has changed the search."""
-
         limit = changed(self.translator.search, self.search).max_source_length
         results = self.translator.translate([self.source], **self.search)
         for result in noted(results, self.translator.source, limit, self.say):
@@ -126,7 +125,6 @@ class Conversation:
 
     def show(self, result: Translation) -> None:
         """Prints source and translation. Linked words have the same colour; unsure words are dim."""
-
         for line in in_colours(printable(self.source), result):
             self.console.print(line)
         if self.console.no_color or self.console.color_system is None:
@@ -135,7 +133,6 @@ class Conversation:
 
     def matrix(self, _: str) -> None:
         """Draws the alignment of the last translation."""
-
         result = self._last()
         picture = alignment_text(
             result.source_tokens, result.tokens, result.alignment, self.console.width - 1
@@ -144,7 +141,6 @@ class Conversation:
 
     def why(self, word: str) -> None:
         """Prints the steps that wrote a word of the last translation."""
-
         result = self._last()
         places = [k for k, token in enumerate(result.tokens) if token.casefold() == word.casefold()]
         if not places:
@@ -205,7 +201,7 @@ class Conversation:
         """Prints the commands."""
         for command, (does, _do) in self.commands.items():
             self._print(f"{command:13} {does}")
-        self.say("Linked words have one colour, doubtful words are dim. Ctrl-C stops, Ctrl-D ends.")
+        self.say("Linked words have one colour, unsure words are dim. Ctrl-C stops, Ctrl-D ends.")
 
     def _last(self) -> Translation:
         if self.result is None:
@@ -213,12 +209,10 @@ class Conversation:
         return self.result
 
     def _print(self, text: str, style: str = "") -> None:
-
         self.console.print(printable(text), markup=False, style=style, soft_wrap=False)
 
     def _reverse(self) -> str:
         """Returns the name of an installed model of the other direction."""
-
         settings = self.translator.settings
         assert settings is not None  # it was loaded
         if name := opposite_model(settings.data):
@@ -232,7 +226,6 @@ class Conversation:
 def in_colours(source: str, result: Translation) -> tuple[Text, Text]:
     """Returns the source line and the translation: a source word has the colour of the target words that
     attend to it most; unsure words are dim."""
-
     links = {target: source for source, target in result.links()}
     colour = {place: COLOURS[k % len(COLOURS)] for k, place in enumerate(sorted(set(links.values())))}
     sure = result.confidence or [1.0] * len(result.tokens)

@@ -98,9 +98,10 @@ def common(quiet: Quiet = False, debug: Debug = False, version: Version = False)
 
 
 def main() -> None:
-    """Runs the command line and exits. Exit codes: 0; 2 for bad usage, bad input or a machine that is too
-    small; 130
-    after Ctrl-C; 1 for an error inside rnnsearch. Each error is one line.
+    """Runs the command line and exits.
+
+    Exit codes: 0; 2 for bad usage, bad input or a machine that is too small; 130 after Ctrl-C; 1 for an error
+    inside rnnsearch. Each error is one line.
     """
     open_missing_streams()
     for stream in (sys.stdin, sys.stdout, sys.stderr):

@@ -104,6 +104,7 @@ class RayOptions(NamedTuple):
             )
 
     def workers_of(self) -> WorkerOptions:
+        """Returns the workers that these options ask for."""
         from rnnsearch.cluster.actors import WorkerOptions
 
         return WorkerOptions(self.workers, self.threads or 1, self.device == "cuda")
@@ -137,8 +138,8 @@ def with_address(arguments: list[str]) -> list[str]:
 
 
 def runs_and_corpora(words: list[str], most: int) -> tuple[list[Path], list[str]]:
-    """RUN... CORPUS... → the runs and the corpora, 1 up to `most` of them. Raises InputError for other
-    numbers."""
+    """Splits RUN... CORPUS... into the runs and the corpora, of which there must be 1 to `most`. Raises
+    InputError for other numbers."""
     runs = [*takewhile(_is_run, words)] or words[:1]
     corpora = words[len(runs) :]
     if not 1 <= len(corpora) <= most:

@@ -258,7 +258,7 @@ def is_run(word: Path) -> bool:
 
 @contextmanager
 def going_on() -> Iterator[None]:
-    """After Ctrl-C, says that the same command continues, and exits with the code 128 + signal."""
+    """Tells the user after Ctrl-C that the same command continues; exits with the code 128 + signal."""
     from rnnsearch.training.launch import TrainingInterrupted
 
     try:

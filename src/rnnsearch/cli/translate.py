@@ -44,7 +44,7 @@ if TYPE_CHECKING:  # it would load numpy
     from rnnsearch.translation.translator import Translator
 
 ModelOptions = tuple[bool, Path | None, Path | None]
-"""trust_code, dictionary, lexical_shortlist."""
+"""Options of the models: trust_code, dictionary, lexical_shortlist."""
 Runs = Annotated[
     list[str],
     typer.Argument(

@@ -291,7 +291,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["palette"] = Markup(properties())
-    environment.filters |= {"md": _markdown, "script_hash": _script_hash}
+    environment.filters |= {"md": _markdown, "script_hash": csp_hash}
     # Options of `tojson`, which also escapes what could end a script element.
     environment.policies["json.dumps_kwargs"] = {
         "ensure_ascii": False,
@@ -306,6 +306,6 @@ def _markdown(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
 
 
-def _script_hash(script: str) -> str:
-    """Returns the hash by which a Content-Security-Policy allows a script."""
-    return f"sha256-{b64encode(sha256(str(script).encode()).digest()).decode()}"
+def csp_hash(text: str) -> str:
+    """Returns the hash by which a Content-Security-Policy allows a script or a style sheet."""
+    return f"sha256-{b64encode(sha256(str(text).encode()).digest()).decode()}"

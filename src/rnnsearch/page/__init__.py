@@ -25,11 +25,11 @@ KINDS = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-"""Media types by ending, for whoever serves the files."""
+"""Ending → media type."""
 
 
 def page_files() -> dict[str, bytes]:
-    """Name relative to the page's folder → content."""
+    """Returns the page's files: name relative to its folder → content."""
     return dict(_files(resources.files("rnnsearch.page"), ""))
 
 

@@ -23,13 +23,13 @@ export function shape(name, attributes) {
 
 export const percent = (weight) => `${Math.round(100 * weight)} %`;
 
-/** The strongest entries of a row of weights, as [position, weight], those of at least a twentieth, three at most. */
+/** Returns the strongest weights of a row as [position, weight]: at most three of at least 0.05, and always the first. */
 export function strongest(row) {
   const order = [...row.entries()].sort((a, b) => b[1] - a[1]);
   return order.filter(([, weight], place) => weight >= 0.05 || !place).slice(0, 3);
 }
 
-/** “zone” 62 %, “European” 20 % */
+/** Describes the strongest weights of a row: “zone” 62 %, “European” 20 %. */
 export function said(row, words) {
   return strongest(row).map(([place, weight]) => `“${words[place]}” ${percent(weight)}`).join(", ");
 }

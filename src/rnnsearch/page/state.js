@@ -1,4 +1,4 @@
-// What is on the page as the fragment of its address, so that it can be sent to somebody.
+// The state of the page (model, text, sentence, step) in the fragment of its address, so that it can be sent to somebody.
 
 /** Copies the page's address; the button says so for a while. */
 export async function copyAddress(button) {
@@ -13,7 +13,7 @@ export async function copyAddress(button) {
   setTimeout(() => Object.assign(button, { textContent: name, disabled: false }), 2500);
 }
 
-/** {model, beam, text, sentence, step} of the address, or null if it has no text. */
+/** Returns {model, beam, text, sentence, step} of the address, or null if it has no text. */
 export function readState() {
   const values = new URLSearchParams(location.hash.slice(1));
   const text = values.get("text");
@@ -22,7 +22,7 @@ export function readState() {
   return { model: values.get("model"), beam: number("beam", 5) === 1 ? 1 : 5, text, sentence: number("sentence", 1) - 1, step: number("step", 0) - 1 };
 }
 
-/** Writes it, without a new entry in the browser's history. */
+/** Writes the state into the address, without a new entry in the browser's history. */
 export function writeState({ model, beam, text, sentence, step }) {
   const values = new URLSearchParams({ model, beam, text, ...(sentence > 0 && { sentence: sentence + 1 }), step: step + 1 });
   history.replaceState(null, "", `#${values}`);

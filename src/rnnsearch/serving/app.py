@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from hashlib import sha256
 from importlib import resources
 from typing import Any
 
@@ -18,7 +16,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 
-from rnnsearch.drawing.page import render
+from rnnsearch.drawing.page import csp_hash, render
 from rnnsearch.page import KINDS, page_files
 from rnnsearch.serving.guard import ApiKeys, Guard
 from rnnsearch.serving.libretranslate import libretranslate
@@ -158,8 +156,7 @@ def _api_page(app: FastAPI, service: Service, base: str) -> HTMLResponse:
     listed = ", ".join(f"{model.name} ({model.source} to {model.target})" for model in service.models)
     html = render("api.html", described=app.openapi(), models=listed, base=base.rstrip("/"), dumps=json.dumps)
     style = "".join(_STYLE.findall(html))
-    allowed = b64encode(sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"
+    policy = f"default-src 'none'; style-src '{csp_hash(style)}'; base-uri 'none'; form-action 'none'"
     return HTMLResponse(html, headers={"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"})
 
 

@@ -66,7 +66,8 @@ class ApiKeys:
 
     @classmethod
     def read(cls, path: Path) -> ApiKeys:
-        """Reads one key per line; empty lines and lines that begin with # are skipped. Raises InputError."""
+        """Reads one key per line; empty lines and lines that begin with # are skipped. Raises InputError for
+        a file that cannot be read or holds no key, and for a key that is too short."""
         try:
             lines = [line.strip() for line in read_text(path).splitlines()]
         except (OSError, ValueError) as error:

@@ -23,6 +23,7 @@ _WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
 
 
 def language_name(code: str) -> str:
+    """Returns the English name of a language; its code if the name is unknown."""
     return NAMES.get(code, code)
 
 

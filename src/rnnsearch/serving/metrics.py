@@ -41,6 +41,7 @@ class Metrics:
         Gauge("start_time_seconds", started, multiprocess_mode="livemin", **own).set(time.time())
 
     def waiting(self, tasks: int) -> None:
+        """Sets the number of waiting sentences."""
         with suppress(Exception):
             self._queue.set(tasks)
 
@@ -53,11 +54,13 @@ class Metrics:
                 self._waited.observe(waited)
 
     def request(self, route: str, status: int | str, seconds: float) -> None:
+        """Counts an answered request."""
         with suppress(Exception):
             self._requests.labels(route, str(status)).inc()
             self._seconds.labels(route).observe(seconds)
 
     def text(self) -> bytes:
+        """Returns all metrics of all processes in Prometheus's text format."""
         folder, registry = os.environ.get(SHARED), self._registry
         if folder:
             for file in Path(folder).glob("gauge_live*_*.db"):

@@ -111,6 +111,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
 
 
 def address(bound: socket.socket) -> str:
+    """Returns the URL at which the socket listens."""
     host, port = bound.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 

@@ -160,8 +160,8 @@ class Service:
 
     @contextmanager
     def awaiting(self, futures: Sequence[asyncio.Future[Translation]]) -> Iterator[None]:
-        """Removes the futures' tasks from the queue at the end. Turns errors of the block into a
-        RefusalError."""
+        """Turns errors of the block, which waits for the futures, into a RefusalError. At the end, removes
+        their tasks from the queue."""
         try:
             yield
         except TimeoutError:

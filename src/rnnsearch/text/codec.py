@@ -1,5 +1,6 @@
-"""Converts lines of one side to ids and back: repairs (of HTML entities and French spelling), tokeniser and
-vocabulary. It keeps the word of every id, so that alignments can be shown in words."""
+"""Converts lines of one side to ids and back, by tokeniser and vocabulary. It keeps the word of every id, so
+that alignments can be shown in words. Also repairs lines of training text (HTML entities, French
+spelling)."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ class DecodedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """Tokeniser and vocabulary of one side, and its subwords if there are any.
+    """The tokeniser and vocabulary of one side, and its subwords if there are any.
 
     known: the words of this side of the training data, if known.
     """

@@ -115,6 +115,7 @@ class LinkReport:
         self.without += not (forward or reverse)
 
     def text(self) -> str:
+        """Returns the report for a person to read."""
         long = f", {self.too_long:,} of them too long for the aligner" if self.too_long else ""
         written = f"{self.written:,} written ({self.method})"
         if self.method == NONE:
@@ -300,7 +301,8 @@ Ids = NDArray[np.int64]
 
 
 def first_links(pairs: Sequence[tuple[list[str], list[str]]], progress: Progress) -> Iterator[list[Link]]:
-    """Yields the links of each pair of words, (source, target), sorted."""
+    """Yields the links of each pair (source words, target words), sorted: those that IBM Model 1 makes in
+    both directions."""
     encoded = [(_ids(source), _ids(target)) for source, target in pairs]
     forward, reverse = (_strongest(some, progress) for some in (encoded, [pair[::-1] for pair in encoded]))
     for sources, targets in zip(forward, reverse, strict=True):

@@ -24,10 +24,9 @@ def symmetrise(forward: Collection[Link], reverse: Collection[Link], method: str
     """Returns one sorted set of links from those of both directions.
 
     forward: links (source, target) of the direction that gives every target word its source word, as
-    RNNsearch itself does. reverse: links of the other direction, also as (source, target). method: one of
-    METHODS. If each direction links a word at most once, the growing methods give exactly the links of
-    Moses's symal.
-    """
+    RNNsearch itself does. reverse: links of the other direction, also as (source, target). method:
+    grow-diag-final-and, grow-diag-final, grow-diag, grow, intersection, union, forward or reverse. If each
+    direction links a word at most once, the growing methods give exactly the links of Moses's symal."""
     return sorted(METHODS[method](set(forward), set(reverse)))
 
 

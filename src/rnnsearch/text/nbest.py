@@ -23,7 +23,7 @@ class NbestEntry:
 
 
 def is_nbest(line: str) -> bool:
-    """Returns True if a line is one of an n-best list."""
+    """Tells whether a line has the form of an n-best list's."""
     number, separator, _ = line.partition(SEPARATOR)
     return bool(separator) and number.strip().isdecimal()
 

@@ -55,6 +55,7 @@ class Subwords:
             raise InputError("is not a sentencepiece model", file=path) from None
 
     def save(self, path: Path) -> None:
+        """Writes the model as a file of sentencepiece."""
         path.write_bytes(self._model)
 
     def vocabulary(self) -> list[str]:

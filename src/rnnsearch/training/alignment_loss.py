@@ -23,7 +23,7 @@ RowLosses = Float[Tensor, "*rows"]
 
 
 class AlignmentLoss(NamedTuple):
-    """loss: summed over the linked rows. rows: number of linked rows."""
+    """The alignment loss of a batch. loss: summed over the linked rows. rows: number of linked rows."""
 
     loss: Float[Tensor, ""]
     rows: Int[Tensor, ""]
@@ -94,11 +94,11 @@ def forced(
 
 
 def needs_links(settings: TrainingSettings) -> bool:
-    """Returns whether batches must carry their known alignment."""
+    """Tells whether batches must carry their known alignment."""
     return settings.alignment_loss != "none" or settings.alignment_forcing != "none"
 
 
 def _log(share: Tensor) -> Tensor:
-    """Returns the logarithm. Where the softmax is 0, it is that of the smallest normal number, without a
+    """Returns log `share`; where the softmax is 0, the logarithm of the smallest normal number, without a
     gradient."""
     return share.clamp(min=torch.finfo(share.dtype).tiny).log()

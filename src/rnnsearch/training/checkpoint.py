@@ -27,7 +27,8 @@ Saved = tuple[dict[str, Tensor], dict[str, Any]]
 
 @dataclass
 class TrainingProgress:
-    """The progress of a training. All fields are exact counts, which are the same after resuming."""
+    """The progress of a training, saved with every checkpoint, from which a resumed training continues
+    exactly."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # for `checked_progress`
 

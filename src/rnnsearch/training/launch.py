@@ -314,7 +314,7 @@ class TrainingInterrupted(KeyboardInterrupt):
 
 
 class Interrupt:
-    """signal: the number of the signal that asked training to end; 0 if there was none."""
+    """A request to end training. signal: the number of the signal that made it; 0 if there was none."""
 
     signal = 0
 

@@ -129,7 +129,8 @@ def read_statistics(run: str | Path) -> dict[str, Any]:
 
 
 class Curves:
-    """An event file in `folder`. purge_from: TensorBoard hides entries of earlier files from this update on.
+    """TensorBoard's event file in `folder`. purge_from: TensorBoard hides entries of earlier files from this
+    update on.
 
     torch's SummaryWriter is not used: when the disk is full, its thread dies with a traceback, unnoticed by
     training. Here, the constructor and every method raise OSError if the file cannot be written.

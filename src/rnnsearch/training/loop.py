@@ -50,9 +50,9 @@ def train(
 
     resume: continue the run in `path`, or begin one if there is none. On a CPU with the same number of
     threads, the result is bit-identical to that of uninterrupted training. begin_from: a run or the name of a
-    model with the same network and vocabularies; training begins with its weights and a new optimiser. Raises
-    InputError for settings, corpus, run or weights that do not match, and after SKIPS_IN_A_ROW non-finite
-    gradients.
+    model with the same network and vocabularies; training begins with its weights and a new optimiser.
+    display: shows the progress, by default on stderr. Raises InputError for settings, corpus, run or weights
+    that do not match, and after ten non-finite gradients in a row.
     """
     try:
         task = TrainingTask(settings, Path(path), resume, str(begin_from))
@@ -69,7 +69,7 @@ def go_on(settings: Settings, corpus: Corpus, path: Path, display: Display | Non
 
 
 def train_to_the_end(task: TrainingTask, corpus: Corpus, display: Display | None = None) -> Run:
-    """Does as `train`, but raises TrainingInterrupted after Ctrl-C.
+    """Trains as `train` does, but raises TrainingInterrupted after Ctrl-C.
 
     It starts `training.processes` processes. In a process of a launcher such as torchrun, it trains as one
     rank, and resumes if the launcher has restarted it.
@@ -95,7 +95,7 @@ def train_to_the_end(task: TrainingTask, corpus: Corpus, display: Display | None
 
 
 def train_as_rank(task: TrainingTask, store: Path, quiet: bool | None) -> int:
-    """Trains in each of the `training.processes` processes. Returns as `run_session`."""
+    """Trains in each of the `training.processes` processes. Returns what `run_session` returns."""
     return run_session(task, Corpus.open(store), Display(quiet=quiet))
 
 

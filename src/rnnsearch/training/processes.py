@@ -61,7 +61,7 @@ class Processes:
         return loss
 
     def without_exchange(self, loss: nn.Module) -> AbstractContextManager[None]:
-        """Accumulates gradients in this process until the next backward pass outside."""
+        """Returns a context in which backward passes accumulate gradients without exchanging them."""
         return nullcontext()
 
     def gather(self, value: Value) -> list[Value]:
@@ -73,7 +73,8 @@ class Processes:
         return value()
 
     def seed_dropout(self, seed: int, update: int) -> None:
-        """Seeds dropout from seed, update and rank, so that each of several processes has its own masks."""
+        """Seeds dropout from seed, update and rank, so that each of several processes has its own masks. A
+        process alone does nothing."""
 
     def name(self, rank: int) -> str:
         """Returns the name of a process in messages."""

@@ -24,7 +24,8 @@ from rnnsearch.translation.translator import Translator
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """nll: mean −log p(y | x) of a sentence in nats (Table 2). bleu: None if not requested."""
+    """The scores of a network on the development set. nll: mean −log p(y | x) of a sentence in nats (Table
+    2). bleu: None if not requested."""
 
     nll: float
     nll_per_word: float

@@ -74,6 +74,7 @@ class AnswerFile:
 
     @property
     def journal(self) -> Path:
+        """Returns the path of the journal, a hidden file beside this one."""
         return self.path.with_name(f".{self.path.name}.journal")
 
     def begin(self, overwrite: bool, say: Callable[[str], None]) -> None:

@@ -41,12 +41,11 @@ Work = Callable[[list[Watched]], list[Translation]]
 class Translator:
     """One trained model, or an ensemble of several of the same vocabularies.
 
-    search: the settings that a call does not override. dictionary: source word → the word that `replace_unk`
-    writes instead of it.
-    lexical_table: makes a lexical shortlist for each batch; search and sampling consider only its words, and
-    p(y | x) is over them.
-    The networks' weights must not change afterwards: they are converted once to the precision of the search.
-    """
+    networks: the models. source, target: codecs of both sides. search: the settings that a call does not
+    override. dictionary: source word → the word that `replace_unk` writes instead of it. lexical_table: makes
+    a lexical shortlist for each batch; search and sampling consider only its words, and p(y | x) is over
+    them. The networks' weights must not change afterwards: they are converted once to the precision of the
+    search."""
 
     def __init__(
         self,
@@ -163,8 +162,8 @@ class Translator:
         `source_tokens` of the only word to attend to, or to a factor for each of `source_tokens`; α_i is
         multiplied by these factors and normalised again (0 hides a word). Steps count the ids of the
         translation from 0, as `log_probabilities` does.
-        Raises InputError for a word that a line does not have, and for a decoder that does not write from
-        left to right.
+        Raises InputError for an unknown or invalid setting, for a line that is no text or is too long, for a
+        word that a line does not have, and for a decoder that does not write from left to right.
         """
         if attention is None:
             return list(self.stream(lines, full_batches=True, **search))
@@ -180,6 +179,7 @@ class Translator:
         A separate thread reads the lines. Lines that have arrived are translated at once: a single line does
         not wait for others.
         full_batches: wait for full batches instead, so that rounding does not depend on when lines arrive.
+        Raises InputError as `translate` does.
         """
         settings = changed(self.search, search)
         some = given_lines(lines)
@@ -198,7 +198,10 @@ class Translator:
         """Draws translations from p(y | x) instead of searching for the best. Further samples are the
         `alternatives` of the first.
 
-        With a bidirectional decoder, its left-to-right half draws and scores.
+        samples: number of translations of each line. temperature: of the softmax; a lower one draws probable
+        words more often. seed: of the random numbers. search: settings to change. With a bidirectional
+        decoder, its left-to-right half draws and scores. Raises InputError as `translate` does, and for an
+        invalid temperature or number of samples.
         """
         settings = changed(self.search, search)
         draw = partial(
@@ -247,7 +250,7 @@ class Translator:
 
     def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 64) -> list[float]:
         """Returns log p(y | x) of each pair (source line, translation), in nats. A bidirectional decoder
-        gives the mean of both directions."""
+        gives the mean of both directions. Raises InputError as `force` does."""
         return [result.score for result in self.force(pairs, batch_size)]
 
     def align(
@@ -260,7 +263,8 @@ class Translator:
     ) -> list[Translation]:
         """Aligns the pairs: `links()` and `alignment` of each result say which words correspond.
 
-        posterior, exact: as in `force`, which does the same for text of any length.
+        posterior, exact: as in `force`, which does the same for text of any length. Raises InputError as
+        `force` does.
         """
         return list(self.force(pairs, batch_size, posterior=posterior, exact=exact))
 
@@ -281,7 +285,8 @@ class Translator:
         many times slower. Otherwise rows are estimated; mostly, far less than a tenth of a row's weight is
         misplaced (translation/quick_alignment.py). α does not depend on `exact`.
         scored: False skips log p, which takes most of the time when α is computed; the score is then nan.
-        first: the number of the first pair in messages.
+        first: the number of the first pair in messages. Raises InputError for a pair that is not two lines of
+        text, or is too long to be aligned.
         """
         encoded = (
             encoded_pair(self.source, self.target, pair, number)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.text.selecting.ngrams import FALLBACK, NgramModel, Text, as_text, discounts
+from rnnsearch.text.selecting.ngrams import FALLBACK, EncodedText, NgramModel, discounts, encode_text
 from rnnsearch.text.vocabulary import Vocabulary
 
 Sentence = tuple[str, ...]
@@ -22,13 +22,13 @@ sentences_ = st.lists(st.lists(st.sampled_from("abcx"), max_size=6).map(tuple), 
 
 
 def learnt(sentences: list[Sentence], order: int, vocabulary: Vocabulary = WORDS) -> NgramModel:
-    return NgramModel.estimate(as_text(sentences, vocabulary), len(vocabulary), order)
+    return NgramModel.estimate(encode_text(sentences, vocabulary), len(vocabulary), order)
 
 
 def probability(model: NgramModel, context: list[int], word: int) -> float:
     """p(word | <s> context)."""
     ids = np.array([model.words, *context, word])
-    return math.exp(model.log_probabilities(Text(ids, np.array([0, len(ids)])))[-1])
+    return math.exp(model.log_probabilities(EncodedText(ids, np.array([0, len(ids)])))[-1])
 
 
 class PlainKneserNey:
@@ -94,7 +94,7 @@ def test_every_probability_is_that_of_the_definition(
     model, plain = learnt(sentences, order), PlainKneserNey(sentences, order, "abc", len(WORDS))
     line = ["<s>", *(word if word in "abc" else "<unk>" for word in asked), "</s>"]
     expected = [plain.probability(tuple(line[:place]), line[place]) for place in range(1, len(line))]
-    found = model.log_probabilities(as_text([asked], WORDS))
+    found = model.log_probabilities(encode_text([asked], WORDS))
     assert found[0] == 0
     np.testing.assert_allclose(np.exp(found[1:]), expected, rtol=2e-6)
 
@@ -117,7 +117,7 @@ def test_every_probability_is_that_of_the_definition_with_estimated_discounts() 
         line = ("<s>", *(word if word in words[:22] else "<unk>" for word in sentence), "</s>")
         expected = [plain.probability(line[:place], line[place]) for place in range(1, len(line))]
         np.testing.assert_allclose(
-            np.exp(model.log_probabilities(as_text([sentence], vocabulary))[1:]), expected, rtol=2e-6
+            np.exp(model.log_probabilities(encode_text([sentence], vocabulary))[1:]), expected, rtol=2e-6
         )
 
 
@@ -134,14 +134,14 @@ def test_probabilities_sum_to_one_after_every_context(sentences: list[Sentence],
 def test_a_sentence_scores_the_same_alone_and_among_others(parts: list[list[Sentence]]) -> None:
     model = learnt(parts[0], 3)
     everything = [sentence for part in parts for sentence in part]
-    together = model.cross_entropies(as_text(everything, WORDS))
-    alone = np.concatenate([model.cross_entropies(as_text([sentence], WORDS)) for sentence in everything])
+    together = model.cross_entropies(encode_text(everything, WORDS))
+    alone = np.concatenate([model.cross_entropies(encode_text([sentence], WORDS)) for sentence in everything])
     assert together.tolist() == alone.tolist()
 
 
 def test_cross_entropy_is_bits_per_word() -> None:
     model = learnt([("a", "b"), ("a", "c")], 2)
-    text = as_text([("a", "b"), ()], WORDS)
+    text = encode_text([("a", "b"), ()], WORDS)
     logs = model.log_probabilities(text)
     assert text.ids.tolist() == [5, *WORDS.ids("ab"), 0, 5, 0]
     assert model.cross_entropies(text).tolist() == pytest.approx(
@@ -163,7 +163,7 @@ def test_discounts(counts: list[int], expected: list[float]) -> None:
 
 
 def test_what_was_saved_is_opened(tmp_path: Path) -> None:
-    text = as_text([("a", "b", "c"), ("b",), ("a", "b", "a", "x", "x")], WORDS)
+    text = encode_text([("a", "b", "c"), ("b",), ("a", "b", "a", "x", "x")], WORDS)
     for order in (1, 2, 4):
         folder = tmp_path / str(order)
         folder.mkdir()

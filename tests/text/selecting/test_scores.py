@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.readers import Layout
 from rnnsearch.text.selecting import select as selection
-from rnnsearch.text.selecting.ngrams import NgramModel, as_text
+from rnnsearch.text.selecting.ngrams import NgramModel, encode_text
 from rnnsearch.text.selecting.scores import (
     RECORD,
     Contrast,
@@ -102,9 +102,9 @@ def test_differences_are_those_of_the_two_cross_entropies() -> None:
     for line in lines:
         bits = []
         for sentences in (DOMAIN, POOL):
-            text = as_text(map(str.split, sentences), learnt.vocabulary)
+            text = encode_text(map(str.split, sentences), learnt.vocabulary)
             model = NgramModel.estimate(text, len(learnt.vocabulary), 3)
-            logs = model.log_probabilities(as_text([line], learnt.vocabulary))
+            logs = model.log_probabilities(encode_text([line], learnt.vocabulary))
             bits.append(-logs.sum() / math.log(2) / (len(line) + 1))
         expected.append(bits[0] - bits[1])
     assert learnt.differences(lines).tolist() == pytest.approx(expected)

@@ -348,6 +348,6 @@ def test_a_damaged_store_is_one_clear_line() -> None:
     pairs, order = pairs_and_order()
     pairs.words = (WORDS, 50)
     with pytest.raises(
-        InputError, match=r"the store is damaged: a target sentence has id \d+, and there are 50 words"
+        InputError, match=r"the dataset is damaged: a target sentence has id \d+, and there are 50 words"
     ):
         list(islice(batches_from(order, Position(), pairs, 20), 30))

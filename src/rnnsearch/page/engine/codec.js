@@ -1,4 +1,4 @@
-// One side's way from a line to ids and back, as text/codec.py and text/subwords.py go it.
+// Converts lines of one side to ids and back, as text/codec.py and text/subwords.py do.
 
 import { makeTokeniser } from "./moses.js";
 
@@ -17,7 +17,7 @@ export class Codec {
     this.known = new Map();
   }
 
-  /** {words, ids, wordOf}: the end of sentence is the last id; ids[k] is words[wordOf[k]] or a part of it. */
+  /** Returns {words, ids, wordOf}: the end of sentence is the last id; ids[k] is words[wordOf[k]] or a part of it. */
   encode(line) {
     return this.encodeWords(this.tokeniser.words(line));
   }
@@ -34,7 +34,7 @@ export class Codec {
     return { words, ids: [...ids, EOS], wordOf: [...wordOf, words.length] };
   }
 
-  /** The subwords of a word; the word itself where there are none. */
+  /** Returns the subwords of a word; the word itself if the codec has none. */
   parts(word) {
     if (!this.ranks) return [word];
     let parts = this.known.get(word);
@@ -46,7 +46,7 @@ export class Codec {
     return parts;
   }
 
-  /** {words, wordOf} of the ids before the end of sentence. */
+  /** Returns {words, wordOf} of the ids before the end of sentence. */
   decode(ids) {
     const end = ids.indexOf(EOS);
     const tokens = (end < 0 ? ids : ids.slice(0, end)).map((id) => this.vocabulary[id]);
@@ -98,7 +98,7 @@ function joined(subwords) {
   return { words, wordOf };
 }
 
-/** The alignment of words from that of ids: sums over the subwords of a source word, means over those of a target word. */
+/** Returns the alignment of words, made from that of ids: sums over the subwords of a source word, means over those of a target word. */
 export function inWords(weights, sourceWordOf, targetWordOf, targetWords) {
   const result = Array.from({ length: targetWords }, () => new Array(sourceWordOf.at(-1) + 1).fill(0));
   targetWordOf.forEach((word, place) => {

@@ -10,7 +10,7 @@ const SHOWN = 64; // numbers of a strip: the others would be too narrow to be se
 const LIKELIEST = 10;
 const READ = 4; // annotations that are shown
 
-/** What one step computes, by its names in the paper: {sources, energies, weights, z, r, layer, annotations, context, likeliest}. */
+/** Returns the values that one step computes, by their names in the paper: {sources, energies, weights, z, r, layer, annotations, context, likeliest}. */
 export function inside(translator, { line, ids, step, change }) {
   const { network, source, target } = translator;
   const encoded = translator.encode(line, translator.settings);
@@ -57,7 +57,7 @@ export function onward(translator, { line, ids, step, beam, change }) {
   return translator.inWords(encoded, found.value[0], settings);
 }
 
-/** How word i looks, if the word at `step` is changed: {temperature, factors}, or null. */
+/** Returns a function: word i → its changed attention {temperature, factors}, or null. `change` applies to the word at `step`. */
 function changeAt(change, step, length) {
   return (i) => {
     if (!change || i < step || (i > step && !change.blanked.length)) return null;
@@ -67,7 +67,7 @@ function changeAt(change, step, length) {
   };
 }
 
-/** A target or source id as it is shown. */
+/** Returns a target or source id as text for the page. */
 export function label(codec, id, unknown) {
   if (id === 0) return "</s>";
   if (id === 1) return unknown;

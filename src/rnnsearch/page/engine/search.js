@@ -41,7 +41,7 @@ export function* search(network, sentence, settings) {
   return found.sort((a, b) => b.score - a.score).slice(0, settings.nbest);
 }
 
-/** The `width` best continuations by an id that is allowed, best first; equal ones in the order of their hypotheses and ids. */
+/** Returns the `width` best continuations by an id that is allowed, best first; equal ones in the order of their hypotheses and ids. */
 function best({ logProbabilities, weights }, live, words, width, allowed, positions) {
   const top = [];
   let least = -Infinity;
@@ -63,7 +63,7 @@ function best({ logProbabilities, weights }, live, words, width, allowed, positi
   }));
 }
 
-/** Whether no live hypothesis can become one of the best any more: log p can but fall. */
+/** Tells whether no live hypothesis can become one of the best any more, because log p only falls. */
 function settled(found, live, settings) {
   if (settings.normalise !== "none" || found.length < settings.nbest) return false;
   const ranked = found.map((one) => one.score).sort((a, b) => b - a);

@@ -4,7 +4,7 @@ const ENDS = /^(?:[.!?…]+|[。！？؟।॥]+)$/u;
 const CLOSING = /^["'”’»)\]}」』]+$/u;
 const PIECE = /\S+|\n/gu;
 
-/** The sentences of a text, none of them empty. A line break ends one; so does a full stop, a question mark or an exclamation mark,
+/** Returns the sentences of a text, none of them empty. A line break ends one; so does a full stop, a question mark or an exclamation mark,
  *  with the quotation marks behind it, unless the word is an abbreviation or the next one begins with a lowercase letter. */
 export function sentences(text, abbreviations) {
   const known = new Set(abbreviations);
@@ -62,7 +62,7 @@ function cutWord(word, codec, limit) {
   return Array.from({ length: Math.ceil(letters.length / size) }, (_, k) => letters.slice(k * size, (k + 1) * size).join(""));
 }
 
-/** One sentence's hypothesis from those of its parts; `text` makes a line of words. */
+/** Joins the hypotheses of a sentence's parts to one; `text` makes a line of words. */
 export function joinedParts(parts, text) {
   if (parts.length === 1) return parts[0];
   const columns = parts.map((part) => part.sources - 1);

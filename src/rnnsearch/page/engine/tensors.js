@@ -30,7 +30,7 @@ export async function fetchBytes(address, onProgress = () => {}) {
   return bytes;
 }
 
-/** Map of name → {shape, values}. Throws an Error if the bytes are not such a file, or not all of it. */
+/** Returns a Map of name → {shape, values}. Throws an Error if the bytes are not such a file, or not all of it. */
 export function readTensors(bytes) {
   const damaged = new Error("The model's file is damaged or was not loaded completely. Load the page again.");
   if (bytes.length < 8) throw damaged;

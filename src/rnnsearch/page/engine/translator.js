@@ -83,7 +83,7 @@ export class Translator {
   }
 }
 
-/** How sure the model is of each word, as evaluation/confidence.py has it. */
+/** Returns the confidence of each word, as evaluation/confidence.py computes it. */
 function wordConfidence(logProbabilities, wordOf, words, [slope, bias]) {
   const sums = new Array(words).fill(0);
   wordOf.forEach((word, k) => (sums[word] += logProbabilities[k]));

@@ -211,6 +211,7 @@ _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 
 def is_file(lines: object) -> bool:
+    """Tells whether `lines` names a file of lines, and is not the lines themselves."""
     return isinstance(lines, (str, Path))
 
 

@@ -24,7 +24,7 @@ _BUFFER = 1 << 18  # bytes decompressed at a time
 
 
 def is_on_disk(path: str | Path) -> bool:
-    """Returns True for a file that can be read twice, and False for standard input or a pipe."""
+    """Tells whether a file can be read twice, unlike standard input or a pipe."""
     return str(path) != STDIN and Path(path).is_file()
 
 

@@ -34,13 +34,14 @@ class Dropped:
     examples: list[ShownPair] = field(default_factory=list)
 
     def show(self, text: str, number: int, source: str, target: str) -> None:
+        """Keeps a dropped pair as an example, if it is one of the first."""
         if len(self.examples) < EXAMPLES:
             self.examples.append(ShownPair(text, number, _beginning(source), _beginning(target)))
 
 
 @dataclass(slots=True)
 class TextReport:
-    """One parallel text.
+    """The report on one parallel text.
 
     link_words: the words that its links refer to, "given" or "tokenised"; empty without links. repeat: how
     often each pair that is kept is used. repairs: number of changes to its French lines, of each kind.
@@ -58,7 +59,7 @@ class TextReport:
 
 @dataclass(slots=True)
 class SideReport:
-    """One side of the kept pairs, each counted as often as it is used.
+    """The report on one side of the kept pairs, each counted as often as it is used.
 
     words, distinct_words, longest: of the tokenised text (longest sentence in words). uncounted: words with
     this frequency or less may be missing in distinct_words, because the table was full; otherwise 0. tokens:
@@ -117,9 +118,11 @@ class PreparationReport:
     dev_target: SideReport | None = None
 
     def json(self) -> str:
+        """Returns the report as a JSON object."""
         return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
 
     def text(self) -> str:
+        """Returns the report for a person to read."""
         return "\n".join(self._lines()) + "\n"
 
     def _lines(self) -> Iterator[str]:
@@ -192,6 +195,7 @@ class PreparationReport:
 
 
 def share(part: int, whole: int) -> str:
+    """Formats part / whole in percent; "none" if whole is 0."""
     return f"{100 * part / whole:.2f} %" if whole else "none"
 
 

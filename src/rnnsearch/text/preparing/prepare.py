@@ -1,9 +1,9 @@
 """Makes a prepared dataset from raw parallel texts: cleans, tokenises, encodes and shuffles the pairs, in
 passes that need little memory.
 
-Worker processes clean the lines, a few thousand pairs at a time. The kept pairs go to a temporary file next
-to the new store. From this file, the vocabularies are learned; then each pair's ids go to a random bucket,
-and the buckets are shuffled into the store.
+Worker processes clean the lines, a few thousand pairs at a time. The kept pairs go to a temporary file in
+the new folder. From this file, the vocabularies are learned; then each pair's ids go to a random bucket, and
+the shuffled buckets become the shards of the dataset.
 """
 
 from __future__ import annotations
@@ -56,12 +56,14 @@ def prepare(
     workers: int = 1,
     progress: Progress = lambda text, done, total: None,
 ) -> PreparationReport:
-    """Calls `prepare_texts` for one parallel text, and another one for development.
+    """Makes the prepared dataset `out` from one parallel text, and another one for development, completely or
+    not at all.
 
     source, target: each a file of lines, or an iterable of lines, which is read once. Or source is an
-    iterable of pairs, and target is None. dev: (source, target) of the development text. Raises InputError as
-    `prepare_texts` does, and for lines that are not text.
-    """
+    iterable of pairs, and target is None. dev: (source, target) of the development text. links: a file of
+    word links for the pairs. overwrite: replace `out` if it is a prepared dataset. workers: processes that
+    clean; more than one need `if __name__ == "__main__":` in the script. Raises InputError as `prepare_texts`
+    does, and for lines that are not text."""
     if dev is not None and (isinstance(dev, str) or len(dev) != 2):
         raise InputError(
             "dev is not the two sides of a text", remedy="give dev=(source, target), or dev=(pairs, None)"
@@ -93,7 +95,7 @@ def prepare_texts(
     workers: int = 1,
     progress: Progress = lambda text, done, total: None,
 ) -> PreparationReport:
-    """Makes the store `out` from parallel texts, completely or not at all.
+    """Makes the prepared dataset `out` from parallel texts, completely or not at all.
 
     The same input and settings give the same bytes.
 
@@ -101,8 +103,8 @@ def prepare_texts(
     one line for each pair; links_reversed: they are written target-source; link_words: the words that they
     refer to, by default found from the first pairs of each text. repeat: how often the pairs of each text are
     used. vocabulary: codecs of a run, whose vocabularies and subwords are used instead of new ones.
-    overwrite: replace `out` if it is a store. workers: processes that clean. More than one are spawned, so a
-    script that asks for them needs `if __name__ == "__main__":`.
+    overwrite: replace `out` if it is a prepared dataset. workers: processes that clean. More than one are
+    spawned, so a script that asks for them needs `if __name__ == "__main__":`.
 
     Raises InputError for texts and links that cannot be read or are not parallel, if `out` exists, if the
     disk is full, and if no pair is kept.
@@ -153,7 +155,7 @@ def _text(source: Lines | Iterable[tuple[str, str]], target: Lines | None) -> Pa
 
 
 def padding(folder: Path) -> list[Padding]:
-    """Measures the padding of several kinds of batches on the first pairs of the store, which are a random
+    """Measures the padding of several kinds of batches on the first pairs of the dataset, which are a random
     part of it."""
     lengths = [map_array(folder / f"train.{side}.lengths.npy")[:_MEASURED] for side in SIDES]
     found = []

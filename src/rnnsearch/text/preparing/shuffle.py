@@ -1,7 +1,7 @@
 """Shuffles the training pairs once, in bounded memory: every pair goes to a random bucket, and each bucket is
 shuffled separately.
 
-Every order is equally likely, as in one shuffle of all pairs. A bucket becomes a shard of the store.
+Every order is equally likely, as in one shuffle of all pairs. A bucket becomes a shard of the dataset.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _GATHERED = 1 << 16  # sentences rearranged at a time
 
 
 class Buckets:
-    """Takes the encoded pairs in the order of the text and writes the shards of the store.
+    """Takes the encoded pairs in the order of the text and writes the shards of the dataset.
 
     expected_bytes: approximate size of the ids of all pairs. dtypes: types of source and target ids. The
-    order of the pairs in the store depends only on the seed and on their order in the text.
+    order of the pairs in the dataset depends only on the seed and on their order in the text.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ three and four times."""
 _SAVED = ("keys", "logs", "backoffs")
 
 
-class Text(NamedTuple):
+class EncodedText(NamedTuple):
     """Sentences of ids in one array: <s> w_1 … w_n </s>, one after the other. starts: where each sentence
     begins, and where the last ends."""
 
@@ -34,9 +34,9 @@ class Text(NamedTuple):
     starts: Ids  # sentence + 1
 
 
-def as_text(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> Text:
-    """Turns words into ids; words outside the vocabulary are its UNK. The id of <s>, which is no word, is
-    len(vocabulary)."""
+def encode_text(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> EncodedText:
+    """Encodes sentences of words; words outside the vocabulary are its UNK. The id of <s>, which is no word,
+    is len(vocabulary)."""
     sentences = list(sentences)
     lengths = np.fromiter(map(len, sentences), np.int64, len(sentences)) + 2
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -45,7 +45,7 @@ def as_text(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> Text:
     is_word = np.ones(len(ids), dtype=bool)
     is_word[starts[:-1]] = is_word[starts[1:] - 1] = False
     ids[is_word] = vocabulary.ids(chain.from_iterable(sentences))
-    return Text(ids, starts)
+    return EncodedText(ids, starts)
 
 
 class NgramModel(NamedTuple):
@@ -68,7 +68,7 @@ class NgramModel(NamedTuple):
     backoffs: list[NDArray[np.float32]]
 
     @classmethod
-    def estimate(cls, text: Text, words: int, order: int) -> NgramModel:
+    def estimate(cls, text: EncodedText, words: int, order: int) -> NgramModel:
         """Estimates a model from at least one sentence. Ids other than <s> are below `words`."""
         grams = _grams(text, words, order)
         counts = _adjusted_counts(grams)
@@ -90,7 +90,7 @@ class NgramModel(NamedTuple):
             backoffs.append(_log(weight))
         return cls(words, [gram.keys for gram in grams[1:]], logs, backoffs)
 
-    def log_probabilities(self, text: Text) -> Floats:
+    def log_probabilities(self, text: EncodedText) -> Floats:
         """Returns ln p of each position of the text; 0 at every <s>."""
         result = self.logs[0][text.ids].astype(np.float64)
         # The number of the n-gram that ends at each position, for one length after the other.
@@ -98,7 +98,7 @@ class NgramModel(NamedTuple):
         for keys, logs, backoffs in zip(self.keys, self.logs[1:], self.backoffs, strict=True):
             ends = np.flatnonzero(found[:-1] != ABSENT) + 1
             contexts = found[ends - 1]
-            numbers = _numbers(keys, contexts * (self.words + 1) + text.ids[ends])
+            numbers = _places(keys, contexts * (self.words + 1) + text.ids[ends])
             hit = numbers != ABSENT
             result[ends] = np.where(
                 hit, logs[np.where(hit, numbers, 0)] if len(logs) else 0, result[ends] + backoffs[contexts]
@@ -107,7 +107,7 @@ class NgramModel(NamedTuple):
             found[ends] = numbers
         return result
 
-    def cross_entropies(self, text: Text) -> Floats:
+    def cross_entropies(self, text: EncodedText) -> Floats:
         """Returns the cross-entropy of each sentence, in bits per word, the end of sentence counted as
         one."""
         if len(text.starts) == 1:
@@ -132,7 +132,7 @@ class NgramModel(NamedTuple):
         return cls(len(logs[0]) - 1, keys, logs, backoffs)  # <s> has an entry, too
 
 
-def _numbers(keys: Ids, wanted: Ids) -> Ids:
+def _places(keys: Ids, wanted: Ids) -> Ids:
     """Returns the place of each wanted key among the keys, which ascend, or ABSENT."""
     if not len(keys):
         return np.full(len(wanted), ABSENT)
@@ -151,7 +151,7 @@ class _Grams(NamedTuple):
     begins: NDArray[np.bool_]  # whether its first word is <s>
 
 
-def _grams(text: Text, words: int, order: int) -> list[_Grams]:
+def _grams(text: EncodedText, words: int, order: int) -> list[_Grams]:
     place = np.arange(len(text.ids)) - np.repeat(text.starts[:-1], np.diff(text.starts))  # in its sentence
     ids = np.arange(words + 1)
     grams = [_Grams(ids, np.bincount(text.ids, minlength=words + 1), np.zeros_like(ids), ids == words)]

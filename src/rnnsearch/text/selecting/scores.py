@@ -27,7 +27,7 @@ from rnnsearch.system.workers import ordered_map
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.formats.opening import STDIN
 from rnnsearch.text.formats.readers import Layout, LinePair, ParallelText, parallel_texts
-from rnnsearch.text.selecting.ngrams import Floats, NgramModel, as_text
+from rnnsearch.text.selecting.ngrams import Floats, NgramModel, encode_text
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import SPECIALS, Vocabulary
 
@@ -115,18 +115,18 @@ class Contrast:
                 f"no {side} word of the in-domain text occurs twice", remedy="give more text of the domain"
             )
         models = [
-            NgramModel.estimate(as_text(map(str.split, lines), vocabulary), len(vocabulary), order)
+            NgramModel.estimate(encode_text(map(str.split, lines), vocabulary), len(vocabulary), order)
             for lines in (domain, pool)
         ]
         return cls(vocabulary, *models)
 
     def differences(self, sentences: list[list[str]]) -> Floats:
         """Returns H_domain(s) − H_pool(s) of each sentence, in bits per word."""
-        text = as_text(sentences, self.vocabulary)
+        text = encode_text(sentences, self.vocabulary)
         return self.domain.cross_entropies(text) - self.pool.cross_entropies(text)
 
     def save(self, folder: Path) -> None:
-        """Makes the folder."""
+        """Writes the vocabulary and both models into a new folder."""
         for name, model in {"domain": self.domain, "pool": self.pool}.items():
             (folder / name).mkdir(parents=True)
             model.save(folder / name)
@@ -134,6 +134,7 @@ class Contrast:
 
     @classmethod
     def open(cls, folder: Path) -> Contrast:
+        """Opens what `save` wrote; the models are mapped into memory."""
         return cls(
             Vocabulary.load(folder / "vocabulary.txt"),
             NgramModel.open(folder / "domain"),
@@ -303,6 +304,7 @@ def score_pool(
 
 
 def pool_texts(names: Names, layout: Layout) -> list[ParallelText]:
+    """Returns the texts of a pool. Raises InputError for a pipe, and as `parallel_texts` does."""
     for name in names:
         if str(name) == STDIN or Path(name).is_fifo():
             what = "the pool is read twice, so it cannot come from a pipe"

@@ -34,8 +34,8 @@ _ABSENT = 0xFF800000  # the key of the score infinity
 
 
 class SelectionAmount(NamedTuple):
-    """How much of a pool is kept: at most this many target words or pairs, or this share (0–1) of the pool's
-    target words."""
+    """The part of a pool that is kept: at most this many target words or pairs, or this share (0–1) of the
+    pool's target words."""
 
     value: float
     unit: Unit | str  # "words", "pairs", "share"
@@ -112,7 +112,7 @@ def _score(key: np.uint32) -> float:
 
 @dataclass(slots=True)
 class TextSelection:
-    """Numbers of pairs and target words selected from one text of the pool."""
+    """The numbers of pairs and target words in one text of the pool, and of those that were selected."""
 
     name: str
     pairs: int = 0

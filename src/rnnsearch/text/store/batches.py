@@ -117,14 +117,15 @@ def known_alignment(
     with sum 1.
 
     A position without links has a row of zeros: its alignment is unknown. The ends of sentence are linked to
-    each other, except in a pair without any links, whose alignment is unknown.
+    each other, except in a pair without any links, whose alignment is unknown. Raises InputError for a link
+    outside its sentences.
     """
     positions = [rounded_up(int(lengths.max()), multiple) for lengths in (target_lengths, source_lengths)]
     weights = np.zeros((len(links), *positions), dtype=np.float32)
     ends = zip(source_lengths.tolist(), target_lengths.tolist(), strict=True)
     for rows, pair, (source, target) in zip(weights, links, ends, strict=True):
         if len(pair) and (int(pair[:, 0].max()) >= source or int(pair[:, 1].max()) >= target):
-            raise InputError("the store is damaged: a word link lies outside its sentences", remedy=AGAIN)
+            raise InputError("the dataset is damaged: a word link lies outside its sentences", remedy=AGAIN)
         rows[pair[:, 1], pair[:, 0]] = 1.0
         if len(pair):
             rows[target - 1, source - 1] = 1.0

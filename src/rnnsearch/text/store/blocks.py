@@ -1,5 +1,5 @@
 """Blocks: some thousands of tokenised sentences as arrays, and temporary files of blocks. `prepare` uses them
-between reading lines and writing the store."""
+between reading lines and writing the dataset."""
 
 from __future__ import annotations
 

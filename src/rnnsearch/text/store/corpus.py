@@ -55,14 +55,14 @@ class SentenceIds:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[int]]) -> SentenceIds:
-        """Makes it of sentences in memory; each must end with the end of sentence."""
+        """Concatenates sentences in memory; each must end with the end of sentence."""
         rows = list(sentences)
         ids = np.array([number for row in rows for number in row], dtype=np.uint32)
         return cls(ids, offsets_of(np.array([len(row) for row in rows], dtype=np.int64)))
 
 
 class Shards:
-    """Sentences of several files, one after another. kind: source, target or links. folder: the store's."""
+    """Sentences of several files, one after another. kind: source, target or links. folder: the dataset's."""
 
     def __init__(self, parts: Sequence[SentenceIds], lengths: Lengths, folder: Path, kind: str) -> None:
         self.parts, self.lengths = parts, lengths
@@ -73,8 +73,8 @@ class Shards:
         return self._starts[-1]
 
     def __getitem__(self, number: int) -> Ids:
-        """Raises InputError if the row is visibly damaged: the checksums of a large store are not verified
-        when it is opened."""
+        """Returns a sentence or its links. Raises InputError if it is visibly damaged: the checksums of a
+        large dataset are not verified when it is opened."""
         part = bisect_right(self._starts, number) - 1
         row = self.parts[part][number - self._starts[part]]
         as_written = (
@@ -93,7 +93,7 @@ Sentences = SentenceIds | Shards
 
 class Pairs:
     """Sentence pairs as ids. source_lengths, target_lengths: (pairs,) int32, with the end of sentence;
-    memory-mapped if from a store."""
+    memory-mapped if read from a prepared dataset."""
 
     def __init__(
         self,
@@ -113,23 +113,25 @@ class Pairs:
 
     @property
     def source_lengths(self) -> Lengths:
+        """Returns the lengths of the sources, with the end of sentence: (pairs,)."""
         return self._source.lengths
 
     @property
     def target_lengths(self) -> Lengths:
+        """Returns the lengths of the targets, with the end of sentence: (pairs,)."""
         return self._target.lengths
 
     @property
     def linked(self) -> bool:
-        """Returns True if the pairs have word links."""
+        """Tells whether the pairs have word links."""
         return self._links is not None
 
     def source(self, number: int) -> Ids:
-        """Returns source_lengths[number] ids, the end of sentence last: a view into the store."""
+        """Returns source_lengths[number] ids, the end of sentence last: a view into the dataset."""
         return self._source[number]
 
     def target(self, number: int) -> Ids:
-        """Returns target_lengths[number] ids, the end of sentence last: a view into the store."""
+        """Returns target_lengths[number] ids, the end of sentence last: a view into the dataset."""
         return self._target[number]
 
     def links(self, number: int) -> UInt[NDArray[np.unsignedinteger[Any]], "links 2"]:
@@ -144,11 +146,11 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A store made by `prepare`.
+    """A prepared dataset, as `prepare` makes it.
 
-    train: the training pairs, shuffled once. dev: every development pair, in the order of its files; None if
-    there are none. dev_source_lines, dev_target_lines: the raw text of dev, for BLEU.
-    """
+    settings: those it was prepared with. source, target: the codecs of both sides. train: the training pairs,
+    shuffled once. dev: every development pair, in the order of its files; None if there are none.
+    dev_source_lines, dev_target_lines: the raw text of dev, for BLEU."""
 
     path: Path
     settings: DataSettings
@@ -161,13 +163,12 @@ class Corpus:
 
     @classmethod
     def open(cls, path: str | Path, *, check: bool = False) -> Corpus:
-        """Opens a store; ids and lengths stay on disk until they are read, so any number of processes may
-        open it.
+        """Opens a prepared dataset; ids and lengths stay on disk until they are read, so any number of
+        processes may open it.
 
         All file sizes are verified, and the checksums of smaller files; with `check`, those of all files.
-        Damage in other files is reported when they are read, if it is visible. Raises InputError if the store
-        is missing, damaged or of another format.
-        """
+        Damage in other files is reported when they are read, if it is visible. Raises InputError if the
+        dataset is missing, damaged or of another format."""
         folder = Path(path)
         contents = read_contents(folder)
         check_store(folder, None if check else CHECKED_BYTES)
@@ -201,7 +202,7 @@ def _read_shards(folder: Path, kind: str, contents: TrainContents) -> Shards:
     file = folder / f"train.{kind}.lengths.npy"
     lengths = map_array(file)
     if len(lengths) != sum(contents.shards):
-        raise damaged("does not fit its shards", file, f"the store is damaged: {AGAIN}")
+        raise damaged("does not fit its shards", file, f"the dataset is damaged: {AGAIN}")
     return Shards(parts, lengths, folder, kind)
 
 
@@ -221,5 +222,5 @@ def _read_lines(folder: Path, side: Side, dev: Pairs | None) -> list[str]:
         lines = read_text(path).split("\n")[:-1]
     if len(lines) != len(dev):
         what = f"has {len(lines)} lines for {len(dev)} pairs"
-        raise damaged(what, path, f"the store is damaged: {AGAIN}")
+        raise damaged(what, path, f"the dataset is damaged: {AGAIN}")
     return lines

@@ -39,10 +39,10 @@ class BatchOrder:
     """The pairs of every batch. They depend only on lengths, settings and position, so that a run resumes
     exactly.
 
-    Pairs of at most `max_length` words per side are read in the order of the store (shuffled there once), or
-    with `reshuffle` in a new order every epoch. Pools of batch_size × pool_batches pairs are sorted by length
-    and cut into batches; the last pool of an epoch holds what is left. Memory: one pool, and 8 bytes for each
-    pair. kept: the indices of the pairs that are short enough.
+    Pairs of at most `max_length` words per side are read in the order of the dataset (shuffled there once),
+    or with `reshuffle` in a new order every epoch. Pools of batch_size × pool_batches pairs are sorted by
+    length and cut into batches; the last pool of an epoch holds what is left. Memory: one pool, and 8 bytes
+    for each pair. kept: the indices of the pairs that are short enough.
 
     source_lengths, target_lengths: of all pairs, the end of sentence included, as `Pairs` has them. Raises
     InputError if no pair is short enough, or one is longer than `batch_tokens`.
@@ -256,9 +256,9 @@ def _partitions(
 
 
 def check_ids(side: Side, largest: int, total: int) -> None:
-    """Raises InputError if the store has an id outside its vocabulary of `total` words."""
+    """Raises InputError if the dataset has an id outside its vocabulary of `total` words."""
     if largest >= total:
-        what = f"the store is damaged: a {side} sentence has id {largest}, and there are {total:,} words"
+        what = f"the dataset is damaged: a {side} sentence has id {largest}, and there are {total:,} words"
         raise InputError(what, remedy=AGAIN)
 
 

@@ -19,14 +19,14 @@ from rnnsearch.system.parsing import check_regular, read_text, read_toml, readin
 from rnnsearch.text.store.blocks import Integers, offsets_of
 
 FORMAT = 2
-"""Version of the store's layout. It is raised when an older program would misread a newer store, or the
+"""Version of a dataset's layout. It grows when an older program would misread a newer dataset, or the
 reverse."""
 
 CHECKSUMS, SETTINGS = "checksums.sha256", "data.toml"
 
 CHECKED_BYTES = 1 << 28
-"""Bytes whose checksums are verified whenever a store is opened, small files first. This takes a fraction of
-a second."""
+"""Bytes whose checksums are verified whenever a dataset is opened, small files first. This takes a fraction
+of a second."""
 
 REMEDY = "make it with `rnnsearch prepare`"
 AGAIN = "prepare the corpus again"
@@ -36,7 +36,8 @@ _Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class TrainContents(BaseModel):
-    """shards: training pairs in each; links: whether they have word links."""
+    """The training part of a dataset. shards: number of pairs in each. links: whether they have word
+    links."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
     shards: list[_Count]
@@ -68,6 +69,7 @@ def write_rows(
 
 
 def write_array(path: Path, dtype: np.dtype[Any], length: int, chunks: Iterable[Integers]) -> None:
+    """Writes the concatenated chunks, `length` numbers in all, as a .npy file."""
     # Plain writes raise a clear OSError on a full disk; a memory map would crash the process, and np.save
     # gives no reason.
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (length,)}
@@ -82,7 +84,7 @@ def map_rows(folder: Path, name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
     damaged."""
     values, offsets = map_array(_values(folder, name)), map_array(folder / f"{name}.offsets.npy")
     if not len(offsets) or int(offsets[-1]) != len(values):
-        raise damaged("does not fit its offsets", _values(folder, name), f"the store is damaged: {AGAIN}")
+        raise damaged("does not fit its offsets", _values(folder, name), f"the dataset is damaged: {AGAIN}")
     return values, offsets
 
 
@@ -107,13 +109,13 @@ def map_array(path: Path) -> NDArray[Any]:
 
 
 def damaged(what: str, file: Path, remedy: str = AGAIN) -> InputError:
-    """Returns the InputError for a damaged store."""
+    """Returns the InputError for a damaged dataset."""
     return InputError(what, file=file, remedy=remedy)
 
 
 def write_contents(folder: Path, settings: DataSettings, shards: list[int], links: bool) -> None:
     """Writes the checksums, then data.toml with the size of every file. A folder without data.toml is no
-    store, so it is written last."""
+    dataset, so it is written last."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
     sizes = {path.name: path.stat().st_size for path in files}
     sizes[CHECKSUMS] = sum(64 + len(f"  {name}\n") for name in [*sizes, SETTINGS])
@@ -127,7 +129,7 @@ def write_contents(folder: Path, settings: DataSettings, shards: list[int], link
 
 
 def read_contents(folder: Path) -> StoreContents:
-    """Reads data.toml. Raises InputError unless this is a store of this format, whose files have the sizes
+    """Reads data.toml. Raises InputError unless this is a dataset of this format, whose files have the sizes
     that they were written with."""
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
@@ -156,7 +158,7 @@ def read_contents(folder: Path) -> StoreContents:
 
 
 def is_store(folder: Path) -> bool:
-    """Returns True if this folder is a store of any format."""
+    """Tells whether this folder is a prepared dataset of any format."""
     return (folder / SETTINGS).is_file() and any(folder.glob("train.source.*"))
 
 
