@@ -56,8 +56,8 @@ class Run:
 
     @classmethod
     def create(cls, path: str | Path, settings: Settings, source: Codec, target: Codec) -> Run:
-        """Makes the folder and writes settings and vocabularies. Raises InputError if it holds a run
-        already."""
+        """Makes the folder and writes settings and vocabularies; weights come later. Raises InputError if it
+        holds a run already, or cannot be written."""
         path = Path(path)
         refuse_run(path)
         if path.exists() and not path.is_dir():

@@ -25,7 +25,8 @@ class Encoded(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """The interface of an encoder: sizes, and (embedded, mask) → Encoded."""
+    """The interface of an encoder: (embedded, mask) → Encoded. annotation_size, summary_size: of one h_j and
+    of the summary; the constructor sets them."""
 
     annotation_size: int
     summary_size: int

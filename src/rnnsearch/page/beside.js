@@ -20,7 +20,7 @@ export class Beside {
     });
   }
 
-  /** With the sentence of the first panel, to be changed by a word. */
+  /** Opens the panel with the sentence of the first one, in which a word can be changed. */
   open() {
     if (find("beside").hidden) find("beside-text").value = this.first();
     find("beside").hidden = false;

@@ -36,7 +36,7 @@ export function said(row, words) {
 
 const UNSURE = 0.4; // as evaluation/confidence.py has it
 
-/** A word of a translation; shaded if the network is unsure of it. confidence: undefined where nobody knows it. */
+/** Returns a word of a translation, shaded if the network is unsure of it. confidence: undefined if unknown. */
 export function confidentWord(word, confidence = 1) {
   const made = element("span", { textContent: word });
   if (confidence < UNSURE) Object.assign(made, { className: "unsure", title: `unsure (${percent(confidence)})` });

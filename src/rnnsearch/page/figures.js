@@ -24,7 +24,7 @@ function word(text, attributes) {
   return made;
 }
 
-/** The matrix of Figure 3. shown: {sourceTokens, tokens, alignment}. */
+/** Draws the matrix of Figure 3. shown: {sourceTokens, tokens, alignment}. */
 export function matrixFigure({ sourceTokens, tokens, alignment }) {
   const [cell, gap] = [26, 10];
   const left = widest(tokens) + 2 * gap;
@@ -41,7 +41,7 @@ export function matrixFigure({ sourceTokens, tokens, alignment }) {
   return drawing;
 }
 
-/** Both sentences with lines between their words. */
+/** Draws both sentences with lines between their words. */
 export function linesFigure({ sourceTokens, tokens, alignment }) {
   const [row, gap, between] = [30, 14, 220];
   const rows = Math.max(sourceTokens.length, tokens.length);
@@ -62,7 +62,7 @@ export function linesFigure({ sourceTokens, tokens, alignment }) {
   return drawing;
 }
 
-/** A drawing of the page, with its colours inside. */
+/** Copies a drawing of the page, with its colours as attributes. */
 export function copied(drawing) {
   const { width, height } = drawing.viewBox.baseVal;
   const whole = page(width, height);
@@ -99,7 +99,7 @@ async function save(drawing, name, kind) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
-/** An SVG file as PNG, with two dots for each of its units. */
+/** Converts an SVG file to PNG, with two dots for each of its units. */
 async function painted(blob) {
   const address = URL.createObjectURL(blob);
   try {

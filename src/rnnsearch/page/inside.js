@@ -263,7 +263,7 @@ export class Inside {
     if (focused !== null) this.words.querySelector(`[data-id="${focused}"]`)?.focus();
   }
 
-  /** What was translated, and what follows from the change; the words that differ are marked. */
+  /** Shows the translation before and after the change; the words that differ are marked. */
   showOnward(changed) {
     this.reset.hidden = !changed;
     if (!changed) return this.onward.replaceChildren(element("p", { className: "note", textContent: "What if? Move the attention to another word, hide one, turn the temperature, or choose another word: the translation from here on appears here." }));
@@ -293,7 +293,7 @@ function fill(cell, share, text) {
   cell.lastChild.textContent = text;
 }
 
-/** Cells in a row. cells: [[class, opacity]]. */
+/** Draws cells in a row. cells: [[class, opacity]]. */
 function strip(cells, name) {
   const drawing = shape("svg", { viewBox: `0 0 ${cells.length} 1`, preserveAspectRatio: "none", role: "img", "aria-label": name, class: "strip" });
   drawing.append(...cells.map(([kind, opacity], k) => shape("rect", { x: k, y: 0, width: 0.9, height: 1, class: kind, "fill-opacity": opacity.toFixed(3) })));

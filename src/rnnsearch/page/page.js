@@ -48,7 +48,7 @@ class Page {
     this.begin();
   }
 
-  /** With what the address says, or with the translation that the page brought, or with an example. */
+  /** Begins with the state in the address, or with the translation that came with the page, or with an example. */
   begin() {
     const { first } = this.config;
     if (readState()) return this.restore();
@@ -122,7 +122,7 @@ class Page {
     return { model: this.model.name, beam, nbest: beam, key: find("key").value.trim() };
   }
 
-  /** Another model: its examples, and its file. */
+  /** Shows the examples of a newly chosen model, and loads its file. */
   async chosen(load = true) {
     const { name, source, target, taught_links } = this.model;
     find("taught").textContent = taught_links ? TAUGHT : FOUND;
@@ -222,7 +222,7 @@ class Page {
     return { ...result, beam };
   }
 
-  /** The search for the chosen sentence, as a tree. */
+  /** Shows the search for the chosen sentence as a tree. */
   async search() {
     try {
       const { model, sentences } = this.view.result;
@@ -240,7 +240,7 @@ class Page {
     return copyAddress(find("link"));
   }
 
-  /** The same text, greedily and with a beam of five. */
+  /** Translates the same text greedily and with a beam of five. */
   async compare() {
     const found = [];
     try {

@@ -35,7 +35,7 @@ export class ResultView {
     find("unsure").hidden = true;
   }
 
-  /** Words of a sentence that is being translated, and its alignment so far. */
+  /** Shows the words so far of a sentence that is being translated, and their alignment. */
   grow(words, slowly) {
     this.slowly = slowly;
     if (this.latest && words.sentence !== this.latest.sentence) {
@@ -50,7 +50,7 @@ export class ResultView {
     } else if (!this.playing) this.play();
   }
 
-  /** The whole result. */
+  /** Shows the whole result. */
   finish(result, slowly) {
     this.result = result;
     this.slowly = slowly;
@@ -67,7 +67,7 @@ export class ResultView {
     this.alternatives();
   }
 
-  /** What is on the page: the hypothesis that was chosen, or the best so far. */
+  /** Returns the hypothesis on the page: the chosen one, or the best so far. */
   get shown() {
     if (!this.result) return this.latest ?? NOTHING;
     const one = this.result.sentences[this.sentence];
@@ -130,7 +130,7 @@ export class ResultView {
     this.bars(row ?? [], sourceTokens);
   }
 
-  /** The words up to `until`, the one of `step` marked; the whole text once it is there. */
+  /** Shows the words up to `until`, the one of `step` marked; the whole text once it is there. */
   output(shown, until, step) {
     const output = find("output");
     if (this.result && !this.playing) {
@@ -151,7 +151,7 @@ export class ResultView {
     find("unsure").hidden = !output.querySelector(".unsure");
   }
 
-  /** The words of a text where they stand in it, and what is between them. */
+  /** Returns the words of a text, in their places, and the text between them. */
   words(text, hypotheses, several) {
     const found = [];
     let end = 0;
@@ -185,7 +185,7 @@ export class ResultView {
     });
   }
 
-  /** The page brought this translation, and no engine knows its steps: translates it here, and opens the same word. */
+  /** Translates the text here, because no engine knows the steps of a translation that came with the page; opens the same word. */
   async openAgain(place) {
     await this.translated();
     find("output").querySelectorAll(".word")[place]?.click();
@@ -212,7 +212,7 @@ export class ResultView {
     find("weights").replaceChildren(...(bars.length ? [element("ul", { "aria-label": "The largest weights of this step" }, ...bars)] : []));
   }
 
-  /** Buttons for the sentences of a longer text. */
+  /** Shows buttons for the sentences of a longer text. */
   list() {
     const many = this.result.sentences.length > 1;
     find("sentences").hidden = !many;

@@ -43,7 +43,7 @@ export class Tree {
     this.goTo(step);
   }
 
-  /** The drawing with all its steps. */
+  /** Returns the drawing with all its steps. */
   whole() {
     this.stop(this.found.levels.length);
     return this.drawing;

@@ -78,8 +78,9 @@ class Translator:
         """Opens a run, or several as an ensemble. Nothing found in a run is executed. Code that its settings
         name is imported only with `trust_code`.
 
-        runs: folders, or names of installed models (`rnnsearch models`). If a run's settings ask for int8
-        search and the device has no int8 products, float32 is used.
+        runs: folders, or names of installed models (`rnnsearch models`). device: cpu, cuda or cuda:N.
+        dictionary: as above. If a run's settings ask for int8 search and the device has no int8 products,
+        float32 is used.
 
         lexical_shortlist: file of a lexical translation table (`rnnsearch lexicon`); every batch is searched
         over the words it allows.

@@ -56,7 +56,7 @@ export function encodeWordsFaithfully(codec, words) {
   return { words, ids: encoded.ids, wordOf: encoded.wordOf.map((part) => placeOf[part]) };
 }
 
-/** The words to read instead of this one: the parts of an address, or capitals as small letters. */
+/** Returns the words to read instead of this one: the parts of an address, or capitals in lowercase. */
 function asRead(codec, word, first) {
   if (WHOLE_ADDRESS.test(word)) {
     const parts = codec.tokeniser.words(word);
@@ -76,7 +76,7 @@ export class Faithful {
     this.filter = filter;
   }
 
-  /** {words, alignment, confidence, steps} of a translation with its alignment [word][source word]; steps: the ids of each word, by place. */
+  /** Returns {words, alignment, confidence, steps} of a translation with its alignment [word][source word]; steps: the ids of each word, by place. */
   hold(sentence, found) {
     if (!sentence.words.length || !found.words.length) return found;
     let made = found.words.map((text, i) => word(text, found.alignment[i], found.confidence[i], found.steps[i]));
@@ -170,7 +170,7 @@ export class Faithful {
     );
   }
 
-  /** Whether the word, in any case, or all of its parts stood in training's text; numbers do. */
+  /** Tells whether the word, in any case, or all of its parts occurred in the training data. Words with digits count as known. */
   knows(text) {
     if (!this.filter || !/\p{L}/u.test(text) || /\p{Nd}/u.test(text)) return true;
     if ([text, text.toLowerCase(), capitalised(text)].some((form) => this.filter.has(form))) return true;
@@ -184,7 +184,7 @@ function word(text, row, confidence, steps, copied = null) {
   return { text, row, confidence, steps, copied, read: row[place] > 0 && place < row.length - 1 ? place : null };
 }
 
-/** The source word at `place` instead of a run of words. */
+/** Returns the word that replaces a run of words by the source word at `place`. */
 const copy = (text, run, place) =>
   word(text, mean(run), Math.min(...run.map((one) => one.confidence)), run.flatMap((one) => one.steps), place);
 const strongest = (row) => row.reduce((best, weight, j) => (weight > row[best] ? j : best), 0);

@@ -42,7 +42,7 @@ export function inside(translator, { line, ids, step, change }) {
   };
 }
 
-/** The best translation that begins with the words before the step and goes on with the change: {text, tokens, alignment, score}. */
+/** Returns the best translation that begins with the words before the step and goes on with the change: {text, tokens, alignment, score}. */
 export function onward(translator, { line, ids, step, beam, change }) {
   const settings = { ...translator.settings, beam, nbest: 1 };
   const encoded = translator.encode(line, settings);
@@ -83,7 +83,7 @@ function summary(values) {
   return { strip: sampled(values), mean: values.reduce((sum, value) => sum + value, 0) / values.length, size: values.length };
 }
 
-/** The larger of each pair of the readout's layer, and which of the two it is: {pairs: [[value, 0 or 1]], first, size}. */
+/** Returns the larger unit of each pair of the readout's layer, and which of the two it is: {pairs: [[value, 0 or 1]], first, size}. */
 function winners(layer) {
   const pairs = Array.from({ length: layer.length / 2 }, (_, k) => {
     const second = layer[2 * k + 1] > layer[2 * k];

@@ -7,7 +7,7 @@
 const PAGE = 65536;
 const LANES = 16;
 
-/** Bytes of a module with one function: sums(w, x, y, rows, columns, vectors) writes y[v][r] = sum_k w[r][k] x[v][k].
+/** Returns the bytes of a WebAssembly module with one function: sums(w, x, y, rows, columns, vectors) writes y[v][r] = sum_k w[r][k] x[v][k].
  *  w: int8 addresses, x: int16, y: int32; columns: a multiple of 16. */
 export function moduleBytes() {
   const get = (local) => [0x20, local];
@@ -106,7 +106,7 @@ export class Kernel {
     }
   }
 
-  /** An address for so many bytes, at a multiple of 16. */
+  /** Returns the address of `bytes` new bytes, a multiple of 16. */
   allocate(bytes) {
     const at = this.used;
     this.used += Math.ceil(bytes / LANES) * LANES;
@@ -124,7 +124,7 @@ export class Kernel {
     return { address, rows, columns, padded, scales, bias };
   }
 
-  /** W x + b for several vectors x. Returns Float32Array (vectors × rows). */
+  /** Computes W x + b for several vectors x. Returns Float32Array (vectors × rows). */
   product(matrix, xs, vectors) {
     const { rows, columns, padded } = matrix;
     this.reserve(vectors, padded, rows);

@@ -54,7 +54,7 @@ class Moses {
     return split(text.replace(/(?:DOT)+MULTI/gu, (mark) => ".".repeat((mark.length - 5) / 3)));
   }
 
-  /** A full stop at the end of a word is a word of its own, unless the word is an abbreviation or the sentence goes on. */
+  /** Separates a full stop at the end of a word, unless the word is an abbreviation or the sentence goes on. */
   fullStops(words) {
     return words.flatMap((word, place) => {
       if (word.length < 2 || !word.endsWith(".")) return [word];
@@ -115,7 +115,7 @@ class Moses {
   }
 }
 
-/** Where an apostrophe is cut off: English cuts before it, French and Italian after it, the others on both sides. */
+/** Returns the rules that separate an apostrophe: English cuts before it, French and Italian after it, the others on both sides. */
 function apostrophes(language, letter, digit) {
   if (language === "en") {
     return [

@@ -60,7 +60,7 @@ export class Network {
     return { W, W_zr, U, U_zr, C, size: U.rows };
   }
 
-  /** e(x) = E x + b, one after the other. */
+  /** Returns e(x) = E x + b of each id, one after the other. */
   embed({ size, values, scales, bias }, ids) {
     const result = new Float32Array(ids.length * size);
     ids.forEach((id, place) => {
@@ -70,7 +70,7 @@ export class Network {
     return result;
   }
 
-  /** What the words alone decide of a cell's pre-activations: [W e + b; W_zr e] of each. */
+  /** Returns the part of a cell's pre-activations that depends on the word alone: [W e + b; W_zr e] of each word. */
   project(cell, embedded, count) {
     const inner = this.kernel.product(cell.W, embedded, count);
     const gates = this.kernel.product(cell.W_zr, embedded, count);
@@ -110,7 +110,7 @@ export class Network {
     return next;
   }
 
-  /** The annotations h_j = [→h_j; ←h_j] (Eq. 7), their keys U_a h_j, and s_0 = tanh(W_s ←h_1). */
+  /** Returns the annotations h_j = [→h_j; ←h_j] (Eq. 7), their keys U_a h_j, and s_0 = tanh(W_s ←h_1). */
   encode(ids) {
     const length = ids.length;
     const { forwards, backwards } = this.encoder;
@@ -165,7 +165,7 @@ export class Network {
     return { ...state, context, weights };
   }
 
-  /** One step (src/rnnsearch/model/decoder.py). previous: y_{i−1} of every hypothesis, null at the first step.
+  /** Computes one step (src/rnnsearch/model/decoder.py). previous: y_{i−1} of every hypothesis, null at the first step.
    *  Returns log p(y_i) of all words, the state that it was read from, and the state for the next step. change, trace: as in `attend`. */
   step(sentence, state, previous, change, trace) {
     const embedded = previous && this.embed(this.target, previous);
@@ -185,7 +185,7 @@ export class Network {
     return { logProbabilities: this.readout(read, embedded, trace), weights: read.weights, state: next };
   }
 
-  /** log p(y_i) from s, E y_{i−1} and c: maxout, W_o and softmax (A.2.2). */
+  /** Returns log p(y_i) from s, E y_{i−1} and c: maxout, W_o and softmax (A.2.2). */
   readout(state, embedded, trace) {
     const { count } = state;
     const layer = this.kernel.product(this.U_o, state.hidden, count);
@@ -206,7 +206,7 @@ export class Network {
     return Number(this.wiring === "appendix");
   }
 
-  /** The state of these hypotheses, in this order. */
+  /** Returns the state of these hypotheses, in this order. */
   select(state, rows) {
     const pick = (values) => {
       const size = values.length / state.count;

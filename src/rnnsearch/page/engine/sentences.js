@@ -33,7 +33,7 @@ function ends(piece, known) {
   return !(known.has(stem) || /^\p{Lu}$/u.test(stem) || (stem.includes(".") && /\p{L}/u.test(stem)));
 }
 
-/** The sentence itself, or parts of at most `limit` ids each, cut after sentence ends where there are any; `encode` makes a part of
+/** Returns the sentence itself, or parts of at most `limit` ids each, cut after sentence ends where there are any; `encode` makes a part of
  *  words (translation/source_lines.py). */
 export function cut(sentence, codec, limit, encode) {
   if (sentence.ids.length - 1 <= limit) return [sentence];

@@ -1,9 +1,9 @@
 """Makes a prepared dataset from raw parallel texts: cleans, tokenises, encodes and shuffles the pairs, in
 passes that need little memory.
 
-Worker processes clean the lines, a few thousand pairs at a time. The kept pairs go to a temporary file in
-the new folder. From this file, the vocabularies are learned; then each pair's ids go to a random bucket, and
-the shuffled buckets become the shards of the dataset.
+Worker processes clean the lines, a few thousand pairs at a time. The kept pairs go to a temporary file in the
+new folder. From this file, the vocabularies are learned; then each pair's ids go to a random bucket, and the
+shuffled buckets become the shards of the dataset.
 """
 
 from __future__ import annotations
