@@ -119,7 +119,7 @@ def test_a_ray_that_cannot_start_is_one_line(
 
     ended: list[bool] = []
     ray = SimpleNamespace(init=init, shutdown=lambda: ended.append(True))
-    monkeypatch.setattr(actors, "imported", lambda: ray)
+    monkeypatch.setattr(actors, "import_ray", lambda: ray)
     done = translate()
     assert (done.code, done.out, done.err.count("\n"), ended) == (2, "", 1, [True]), done.err
     assert "rnnsearch: Ray cannot start here: " in done.err
