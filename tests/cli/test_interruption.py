@@ -90,7 +90,7 @@ def test_the_demos_last_lines_do_as_they_stand(
     """Two are run; of the others the words are parsed and the files looked for."""
     lines = command(*demo).out.split("What to type next:")[1].split("\n")
     shown = [shlex.split(line) for line in lines if line.startswith("  ")]
-    monkeypatch.setattr(demo_command, "typed", lambda: "rnnsearch")
+    monkeypatch.setattr(demo_command, "command_name", lambda: "rnnsearch")
     echoed, report, prepare, train = shown
     assert echoed[:1] + echoed[2:4] == ["echo", "|", "rnnsearch"]
     assert command(*echoed[4:], stdin=f"{echoed[1]}\n".encode()).code == 0
@@ -121,4 +121,4 @@ def test_the_program_is_named_as_the_shell_finds_it(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [called.format(here=tmp_path), "demo"])
     monkeypatch.setenv("PATH", on_path.format(here=tmp_path))
-    assert demo_command.typed() == expected.format(python=shlex.quote(sys.executable))
+    assert demo_command.command_name() == expected.format(python=shlex.quote(sys.executable))

@@ -51,7 +51,7 @@ def demo(
 
 def what_next(folder: Path) -> Iterator[str]:
     """Yields commands that can be typed unchanged in this directory, with this PATH."""
-    program = typed()
+    program = command_name()
     at = {
         name: shlex.quote(str(folder / name)) for name in ("run", "corpus/train", "corpus/dev", "corpus/test")
     }
@@ -67,7 +67,7 @@ def what_next(folder: Path) -> Iterator[str]:
         yield f"After `source {activate}` the program is called rnnsearch."
 
 
-def typed() -> str:
+def command_name() -> str:
     """Returns how to call this program here: by its name if the shell finds it, else by its path."""
     called = sys.argv[0]
     if Path(called).name != "rnnsearch":  # python -m rnnsearch

@@ -13,6 +13,8 @@ from rnnsearch.errors import InputError
 
 
 class Format(StrEnum):
+    """The form of an exported model."""
+
     PAGE = "page"
     ONNX = "onnx"
 

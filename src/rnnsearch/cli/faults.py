@@ -31,7 +31,7 @@ _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF}
 
 
 class Fault(NamedTuple):
-    """code: the exit code. line: the error and its remedy."""
+    """The answer to an error. code: the exit code. line: the message, with the remedy."""
 
     code: int
     line: str

@@ -9,6 +9,7 @@ import typer
 
 from rnnsearch.cli.options import Columns, Format, Set, going_on, one_of, progress_bar, say
 from rnnsearch.errors import InputError
+from rnnsearch.system.files import prepare_output
 
 Files = Annotated[
     list[str] | None,
@@ -26,8 +27,8 @@ Symmetrise = Annotated[
     str,
     typer.Option(
         help="How to symmetrise the links of both directions: grow-diag-final-and, grow-diag-final, "
-        "grow-diag, grow, intersection, "
-        "union, forward, reverse; or none, which writes OUT.forward and OUT.reverse."
+        "grow-diag, grow, intersection, union, forward, reverse; or none, which writes OUT.forward and "
+        "OUT.reverse."
     ),
 ]
 Words = Annotated[
@@ -68,9 +69,8 @@ ByAligner = Annotated[
     typer.Option(
         "--aligner",
         help="`eflomal`, or `rnnsearch`: train a network for each direction on eflomal's links, or on "
-        "links of "
-        "its own where eflomal is not installed, and align with both. OUT.work keeps the networks; after "
-        "Ctrl-C, the same command goes on.",
+        "links of its own where eflomal is not installed, and align with both. OUT.work keeps the networks; "
+        "after Ctrl-C, the same command goes on.",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
@@ -172,7 +172,5 @@ def _checked(out: list[Path], files: list[str], forward: str, reverse: str, over
     if not out or (forward and len(out) > 1):
         raise InputError("links needs one --out file for each corpus", remedy="give --out FILE")
     for path in out:
-        if path.is_dir() or (path.exists() and not overwrite):
-            raise InputError("already exists", file=path, remedy="choose another file, or add --overwrite")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        prepare_output(path, overwrite)
     return out

@@ -79,6 +79,7 @@ def score(
 
 
 def as_score(result: Translation) -> str:
+    """Returns log p(y | x) with five decimals."""
     return f"{result.score:.5f}"
 
 
@@ -90,6 +91,7 @@ def score_on_ray(
     batch_size: int,
     trust_code: bool,
 ) -> None:
+    """Scores the shards of a corpus."""
     from rnnsearch.cli.output import as_json
     from rnnsearch.cluster.tasks import Scoring
 

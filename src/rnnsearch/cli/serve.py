@@ -52,7 +52,7 @@ MaxQueue = Annotated[
 Deadline = Annotated[
     float, typer.Option(min=0.1, max=86_400, help="Seconds after which a request is given up.")
 ]
-ApiKeys = Annotated[
+ApiKeyFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE", help="Answer only requests with an API key of this file, which has one on each line."
@@ -92,7 +92,7 @@ def serve(
     max_nbest: MaxNbest = 20,
     max_queue: MaxQueue = 4_000,
     deadline: Deadline = 60.0,
-    api_keys: ApiKeys = None,
+    api_keys: ApiKeyFile = None,
     cors_origin: CorsOrigin = None,
     allowed_host: AllowedHost = None,
     log_text: LogText = False,

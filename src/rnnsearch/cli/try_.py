@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.demo import typed
+from rnnsearch.cli.demo import command_name
 from rnnsearch.cli.options import Set, going_on, progress_bar, say
 
 
@@ -41,7 +41,7 @@ def try_(
         scores = try_corpus(source, target, out, minutes, set_ or (), say, progress, show)
     print("scores   " + ", ".join(f"{name} {value:.2f}" for name, value in scores.items()))
     print(f"page     {out / 'page' / 'index.html'}\n\nWhat to type next:")
-    program, run = typed(), shlex.quote(str(out / "run"))
+    program, run = command_name(), shlex.quote(str(out / "run"))
     print(f"  {program} translate {run}")
     print(f"  {program} align {run} {shlex.quote(str(source))} {shlex.quote(str(target))}")
     print(f"  {program} export {run} --out page")

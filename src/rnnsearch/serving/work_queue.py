@@ -65,6 +65,7 @@ class WorkQueue:
         self._finished: deque[tuple[float, int]] = deque(maxlen=32)  # (when, tasks) of the latest batches
 
     def begin(self) -> None:
+        """Starts the thread that works on the tasks."""
         arguments = (asyncio.get_running_loop(),)
         self._thread = threading.Thread(target=self._run, args=arguments, name="models", daemon=True)
         self._thread.start()
@@ -80,6 +81,7 @@ class WorkQueue:
 
     @property
     def alive(self) -> bool:
+        """Tells whether the thread is at work."""
         return self._thread is not None and self._thread.is_alive()
 
     def __len__(self) -> int:
