@@ -21,7 +21,7 @@ from rnnsearch.config import DataSettings, TrainingSettings, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training.alignment_loss import LOSSES, alignment_loss, alignment_weight, forced
+from rnnsearch.training.alignment_loss import LOSSES, alignment_loss, alignment_weight, rows_to_force
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.trainer import Trainer, Update
 
@@ -98,12 +98,12 @@ def test_the_weight_over_time(changed: dict[str, Any], expected: dict[int, float
 def test_sentences_are_drawn_whole_for_forcing() -> None:
     known = torch.softmax(torch.randn(4000, 3, 2), -1)
     random = torch.linspace(0, 1, len(known) + 1)[:-1]
-    assert forced(known, TrainingSettings(), random) is None
-    everywhere = forced(known, TrainingSettings(alignment_forcing="known"), random)
+    assert rows_to_force(known, TrainingSettings(), random) is None
+    everywhere = rows_to_force(known, TrainingSettings(alignment_forcing="known"), random)
     assert everywhere is not None
     assert torch.equal(everywhere, known)
     mixed = TrainingSettings(alignment_forcing="mixed", alignment_forcing_probability=0.3)
-    drawn = forced(known, mixed, random)
+    drawn = rows_to_force(known, mixed, random)
     assert drawn is not None
     chosen = drawn.flatten(1).any(1)
     assert torch.equal(

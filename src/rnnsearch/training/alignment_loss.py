@@ -74,7 +74,7 @@ def alignment_weight(settings: TrainingSettings, update: int) -> float:
     return (1.0 - share) * settings.alignment_weight + share * settings.alignment_final_weight
 
 
-def forced(
+def rows_to_force(
     known: Float[Tensor, "batch target source"], settings: TrainingSettings, drawn: Float[Tensor, " batch"]
 ) -> Float[Tensor, "batch target source"] | None:
     """Returns the rows that replace α in the contexts of this batch: none, all, or the rows of some

@@ -18,7 +18,7 @@ from rnnsearch.model.network import TeacherForced, TranslationNetwork, source_ma
 from rnnsearch.model.readout import OutputLayer
 from rnnsearch.system.twins import kernels_used
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.training.alignment_loss import alignment_loss, alignment_weight, forced, needs_links
+from rnnsearch.training.alignment_loss import alignment_loss, alignment_weight, needs_links, rows_to_force
 from rnnsearch.training.loss import negative_log_likelihood, over_words
 from rnnsearch.training.optimiser import (
     WeightAverage,
@@ -192,7 +192,7 @@ class Trainer:
         known, rank, world = known_alignment_of(batch), self.processes.rank, self.processes.world
         random = np.random.default_rng([self.settings.seed, number, place])
         drawn = random.random(rank + world * len(known))[rank::world][: len(known)]
-        return forced(known, self.settings, torch.from_numpy(drawn))
+        return rows_to_force(known, self.settings, torch.from_numpy(drawn))
 
     @contextmanager
     def for_use(self) -> Iterator[TranslationNetwork]:
