@@ -3,14 +3,18 @@ one line."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import Command, sets, sizes
 
-from rnnsearch import DataSettings, first_try, generate, own_links, read_pharaoh
+from rnnsearch import first_try, generate, own_links, read_pharaoh
+from rnnsearch.installed import VARIABLE
 from rnnsearch.text import corpus_links
+
+SHIPPED = Path(__file__).resolve().parents[1] / "models" / "src" / "rnnsearch_models"
 
 SMALL = [
     *(*sizes(4), "model.encoder_size=4", "data.vocabulary_size=90", "training.max_updates=3"),
@@ -53,17 +57,61 @@ def test_it_goes_on_after_ctrl_c_and_writes_links(
     assert "holds something else, or the work on other files or settings" in other.err
 
 
-def test_eflomal_is_the_teacher_where_it_is_installed(
-    tmp_path: Path, tiny_corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Any] = []
+@pytest.fixture
+def eflomal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In place of eflomal: forward links the first words, reverse the first two."""
+
+    def run(source: Path, target: Path, forward: Path, reverse: Path) -> None:
+        lines = source.read_text(encoding="utf-8").count("\n")
+        forward.write_text("0-0\n" * lines)
+        reverse.write_text("0-0 1-1\n" * lines)
+
     monkeypatch.setattr(own_links, "find_spec", lambda name: name)
-    monkeypatch.setattr(
-        own_links, "link_texts", lambda *given, **how: asked.append((given[1], how["method"]))
-    )
+    for module in (own_links, corpus_links):
+        monkeypatch.setattr(module, "require_eflomal", lambda: None)
+    monkeypatch.setattr(corpus_links, "run_eflomal", run)
+
+
+@pytest.mark.parametrize("words", ["tokenised", "given"])
+@pytest.mark.usefixtures("eflomal")
+def test_eflomal_teaches_and_votes(command: Command, tiny_corpus: Path, words: str) -> None:
     files = tiny_corpus / "train.en", tiny_corpus / "train.fr"
-    own_links.write_teacher_links(*files, tmp_path / "links", DataSettings(), print, lambda *_: None)
-    assert asked == [([tmp_path / "links"], "intersection")]
+    done = command(*WORDS, *files, *SETTINGS, "--words", words)
+    assert done.code == 0, done.err
+    assert set(Path("links.work/teacher.links").read_text().split("\n")) == {"0-0", ""}
+    found = [json.loads(line) for line in Path("links.work/networks.jsonl").read_text().split("\n")[:-1]]
+    voted = read_pharaoh("links")
+    assert len(voted) == len(found) == len(read_pharaoh("links.work/eflomal.reverse"))
+    least = {(0, 0): 0.15, (1, 1): 0.4}
+    for links, one in zip(voted, found, strict=True):
+        probable = zip(map(tuple, one["links"]), one["probabilities"], strict=True)
+        assert links == {link for link, probability in probable if probability >= least.get(link, 0.65)}
+    assert any(voted)
+
+
+@pytest.mark.usefixtures("eflomal")
+def test_a_model_and_its_opposite_vote_with_eflomal(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(SHIPPED))
+    Path("a.en").write_text("The house is small.\nI see the sea.\n")
+    Path("a.fr").write_text("La maison est petite.\nJe vois la mer.\n")
+    words = ["links", "--aligner", "en-fr", "--out", "links"]
+    done = command(*words, "a.en", "a.fr")
+    assert done.code == 0, done.err
+    assert done.out == "links\nnetworks  en-fr, fr-en\n"
+    assert read_pharaoh("links") == [{(i, i) for i in range(5)}] * 2
+    faults = {
+        (
+            "a.fr",
+            "a.en",
+        ): "--aligner en-fr needs the en file first (exchange the files, or use --aligner fr-en",
+        ("a.en", "a.fr", "--set", "training.seed=3"): "remove the other files and options",
+    }
+    for others, fault in faults.items():
+        refused = command("links", "--aligner", "en-fr", "--out", "others", *others)
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+        assert fault in refused.err
 
 
 def test_first_links_of_short_sentences_are_mostly_right() -> None:

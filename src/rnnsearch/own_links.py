@@ -1,7 +1,7 @@
-"""`rnnsearch links --aligner rnnsearch`: trains two networks, one for each direction, on a teacher's word
-links.
+"""`rnnsearch links --aligner`: word links of networks, one for each direction, and of eflomal together.
 
-The folder keeps finished steps (the teacher's links, datasets, runs). The same command continues.
+The networks are those of a model, or learn from eflomal's links here. The folder keeps finished steps
+(eflomal's links, datasets, runs). The same command continues.
 """
 
 from __future__ import annotations
@@ -13,15 +13,26 @@ from pathlib import Path
 import torch
 
 from rnnsearch.config import DataSettings, load_config
-from rnnsearch.first_try import choose_held_out, with_languages, work_id
+from rnnsearch.errors import InputError
+from rnnsearch.first_try import choose_held_out, language_of, with_languages, work_id
 from rnnsearch.model.layers import fastest_precision
+from rnnsearch.pretrained.card import opposite_model
+from rnnsearch.run import Run
 from rnnsearch.system.extras import need
 from rnnsearch.system.files import write_text, written_whole
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import SIDES, side_repair, side_tokeniser
-from rnnsearch.text.corpus_links import first_links, link_texts
+from rnnsearch.text.corpus_links import (
+    NONE,
+    DirectionFile,
+    first_links,
+    link_files,
+    link_texts,
+    require_eflomal,
+)
 from rnnsearch.text.formats.lines import count_lines, read_pairs
 from rnnsearch.text.formats.readers import parallel_texts
+from rnnsearch.text.links import LinkWords
 from rnnsearch.text.preparing.prepare import prepare_texts
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.loop import go_on
@@ -40,24 +51,31 @@ def learn_links(
     *,
     recipe: str,
     own: Sequence[str],
+    words: LinkWords,
     say: Callable[[str], None],
     progress: Progress,
 ) -> tuple[Path, Path]:
     """Trains networks of both directions that can align these two files and similar ones; returns their runs.
 
-    own: settings, `section.key=value`. say: receives messages for a person.
+    own: settings, `section.key=value`. words: those that eflomal's links refer to. say: receives messages for a
+    person.
     Raises InputError for files that are not a parallel corpus or too small, and for a folder with other
     files; TrainingInterrupted after Ctrl-C during training.
     """
     need("train")
     own = with_languages(source, target, own)
-    note = work_id(folder, "links.json", source, target, recipe, *own)
+    note = work_id(folder, "links.json", source, target, recipe, words, *own)
     data, teacher = load_config(recipe, own).data, folder / "teacher.links"
     if not teacher.exists():
         choose_held_out(source, target)
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "links.json", note)
-        write_teacher_links(source, target, teacher, data, say, progress)
+        if find_spec("eflomal"):
+            directions = eflomal_links(source, target, folder, data, words, say, progress)
+            forward, reverse = map(DirectionFile, directions)
+            link_files(forward, reverse, teacher, method="intersection")
+        else:
+            first_links_of(source, target, teacher, data, say, progress)
     languages = {"source_language": data.target_language, "target_language": data.source_language}
     runs = folder / "forward", folder / "backward"
     for run, files, settings in (
@@ -72,7 +90,7 @@ def learn_links(
                 store,
                 links=[teacher],
                 links_reversed=run == runs[1],
-                link_words="tokenised",
+                link_words=words if find_spec("eflomal") else "tokenised",
                 settings=settings,
                 progress=progress,
             )
@@ -80,7 +98,59 @@ def learn_links(
     return runs
 
 
-def write_teacher_links(
+def borrow_links(
+    model: str,
+    source: Path,
+    target: Path,
+    folder: Path,
+    *,
+    words: LinkWords,
+    say: Callable[[str], None],
+    progress: Progress,
+) -> tuple[Path, Path]:
+    """Aligns the files by eflomal, for a model and the model of the opposite direction; returns these two.
+
+    Raises InputError if eflomal or either model is not installed, and as `learn_links` does.
+    """
+    require_eflomal()
+    data = Run.open(model).settings.data
+    opposite = opposite_model(data)
+    if not opposite:
+        what = (
+            f"--aligner {model}: no model from {data.target_language} to {data.source_language} is installed"
+        )
+        raise InputError(
+            what, remedy="use two runs of your own by `align --reverse-run`, or --aligner rnnsearch"
+        )
+    if (language_of(source), language_of(target)) == (data.target_language, data.source_language):
+        what = f"--aligner {model} needs the {data.source_language} file first"
+        raise InputError(what, remedy=f"exchange the files, or use --aligner {opposite}")
+    note = work_id(folder, "links.json", source, target, model, words)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / "links.json", note)
+    eflomal_links(source, target, folder, data, words, say, progress)
+    return Path(model), Path(opposite)
+
+
+def eflomal_links(
+    source: Path,
+    target: Path,
+    folder: Path,
+    settings: DataSettings,
+    words: LinkWords,
+    say: Callable[[str], None],
+    progress: Progress,
+) -> tuple[Path, Path]:
+    """Writes eflomal's links of both directions into the folder, unless they are there; returns the files."""
+    files = folder / "eflomal.forward", folder / "eflomal.reverse"
+    if not all(file.exists() for file in files):
+        say("eflomal aligns the words in both directions: minutes for 100,000 pairs")
+        out, texts = folder / "eflomal", parallel_texts([source, target])
+        link_texts(texts, [out], settings=settings, method=NONE, words=words, progress=progress)
+    return files
+
+
+def first_links_of(
     source: Path,
     target: Path,
     out: Path,
@@ -88,13 +158,7 @@ def write_teacher_links(
     say: Callable[[str], None],
     progress: Progress,
 ) -> None:
-    """Writes the links that the networks learn from, between the tokeniser's words: those of eflomal if it is
-    installed, else of IBM Model 1."""
-    if find_spec("eflomal"):
-        say("eflomal aligns the words in both directions: minutes for 100,000 pairs")
-        texts = parallel_texts([source, target])
-        link_texts(texts, [out], settings=settings, method="intersection", progress=progress)
-        return
+    """Writes links of IBM Model 1 between the tokeniser's words."""
     say(
         "eflomal is not installed: the networks learn from links of IBM Model 1, which are worse (pip "
         "install 'rnnsearch[align]')"

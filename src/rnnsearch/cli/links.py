@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -68,9 +68,10 @@ ByAligner = Annotated[
     str,
     typer.Option(
         "--aligner",
-        help="`eflomal`, or `rnnsearch`: train a network for each direction on eflomal's links, or on "
-        "links of its own where eflomal is not installed, and align with both. OUT.work keeps the networks; "
-        "after Ctrl-C, the same command goes on.",
+        help="`eflomal`; a model, as en-fr: links that the model, the model of the opposite direction and "
+        "eflomal vote for; or `rnnsearch`: the same with two networks that learn from eflomal's links (where "
+        "eflomal is not installed: from links of IBM Model 1, and without a vote). OUT.work keeps what is "
+        "done; after Ctrl-C, the same command goes on.",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
@@ -92,8 +93,8 @@ def links(
     overwrite: Overwrite = False,
     aligner: ByAligner = "eflomal",
 ) -> None:
-    """Align the words of a corpus in both directions, with eflomal or with networks that learn from it, for
-    `prepare --links`."""
+    """Align the words of a corpus in both directions, with eflomal, or with eflomal and networks together.
+    `prepare --links` reads the links."""
     from rnnsearch.config import load_config
     from rnnsearch.text.corpus_links import NONE, DirectionFile, link_files, link_texts
     from rnnsearch.text.formats.readers import Layout, parallel_texts
@@ -102,9 +103,9 @@ def links(
     one_of(symmetrise, "--symmetrise", (*METHODS, NONE))
     one_of(words, "--words", ("tokenised", "given"))
     outs = _checked(out or [], files or [], forward, reverse, overwrite)
-    if one_of(aligner, "--aligner", ("eflomal", "rnnsearch")) == "rnnsearch":
+    if aligner != "eflomal":
         others = bool(forward or columns or format_) or symmetrise != DEFAULT
-        _learned(files or [], outs, recipe, set_ or [], words, overwrite, others)
+        _by_networks(aligner, files or [], outs, recipe, set_ or [], words, overwrite, others)
         return
     settings = load_config(recipe, tuple(set_ or ())).data
     sides = columns or ("", "")
@@ -126,7 +127,8 @@ def links(
     print(report.text(), end="")
 
 
-def _learned(
+def _by_networks(
+    aligner: str,
     files: list[str],
     outs: list[Path],
     recipe: str,
@@ -135,28 +137,35 @@ def _learned(
     overwrite: bool,
     others: bool,
 ) -> None:
-    """Trains networks on the corpus, or continues their training, and aligns it with them."""
+    """Aligns the corpus with a model and its opposite, or with two networks that are trained first."""
     from rnnsearch.cli.align import align
-    from rnnsearch.own_links import RECIPE, learn_links
+    from rnnsearch.own_links import RECIPE, borrow_links, learn_links
+    from rnnsearch.text.corpus_links import vote_files
+    from rnnsearch.text.links import VOTES
 
-    if len(files) != 2 or len(outs) != 1 or others:
-        what = "--aligner rnnsearch takes two files of lines and one --out file, and symmetrises by `product`"
+    learns = aligner == "rnnsearch"
+    if len(files) != 2 or len(outs) != 1 or others or (not learns and (recipe or own)):
+        what = (
+            f"--aligner {aligner} takes two files of lines and one --out file, and symmetrises by `product`"
+        )
         raise InputError(what, remedy="remove the other files and options")
     (out,), (source, target) = outs, map(Path, files)
     folder = out.with_name(f"{out.name}.work")
     with going_on(), progress_bar() as progress:
-        runs = learn_links(
-            source, target, folder, recipe=recipe or RECIPE, own=own, say=say, progress=progress
-        )
-    align(
-        [str(runs[0]), *files],
-        posterior=True,
-        reverse_run=[runs[1]],
-        symmetrise="product",
-        words=words,
-        out=str(out),
-        overwrite=overwrite,
-    )
+        how: dict[str, Any] = {"words": words, "say": say, "progress": progress}
+        if learns:
+            runs = learn_links(source, target, folder, recipe=recipe or RECIPE, own=own, **how)
+        else:
+            runs = borrow_links(aligner, source, target, folder, **how)
+    how = {"posterior": True, "reverse_run": [runs[1]], "symmetrise": "product", "words": words}
+    votes, networks = (folder / "eflomal.forward", folder / "eflomal.reverse"), folder / "networks.jsonl"
+    if not votes[0].exists():
+        align([str(runs[0]), *files], out=str(out), overwrite=overwrite, **how)
+    else:
+        if not networks.exists():
+            how |= {"threshold": VOTES[-1], "links_format": "jsonl"}
+            align([str(runs[0]), *files], out=str(networks), **how)
+        vote_files(networks, *votes, out)
     print(f"{out}\nnetworks  {runs[0]}, {runs[1]}")
 
 

@@ -6,7 +6,7 @@ preference for the diagonal (Dyer, Chahuneau & Smith 2013), and only where both 
 
 from __future__ import annotations
 
-import itertools
+import json
 import subprocess
 import tempfile
 import zlib
@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple, TextIO, cast
 
@@ -35,6 +36,7 @@ from rnnsearch.text.links import (
     project_back,
     symmetrise,
     tokeniser_ranges,
+    vote,
 )
 from rnnsearch.word_links import Link, format_links, parse_links
 
@@ -174,6 +176,23 @@ def link_files(
     return _write(_pairs(forward, reverse), [out], [None], method, progress)
 
 
+def vote_files(networks: Path, forward: Path, reverse: Path, out: Path) -> None:
+    """Writes the links of networks that `vote` accepts.
+
+    networks: lines of `align --links-format jsonl`. forward, reverse: link files of another aligner. Raises
+    InputError for an invalid link, and if the files differ in length.
+    """
+    pairs = zip_longest(read_lines(networks), _pairs(DirectionFile(forward), DirectionFile(reverse)))
+    with written_whole(out) as temporary, _opened(temporary, "w") as file:
+        for line, pair in pairs:
+            if line is None or pair is None:
+                remedy = f"delete {networks.parent}, and begin again"
+                raise InputError(f"has another number of lines than {forward}", file=networks, remedy=remedy)
+            found = json.loads(line)
+            probable = dict(zip(map(tuple, found["links"]), found["probabilities"], strict=True))
+            print(format_links(vote(probable, pair.forward, pair.reverse)), file=file)
+
+
 def _tokenise(
     texts: Sequence[ParallelText], work: Path, settings: DataSettings, progress: Progress
 ) -> list[int]:
@@ -215,7 +234,7 @@ class _Pair(NamedTuple):
 
 def _pairs(forward: DirectionFile, reverse: DirectionFile) -> Iterator[_Pair]:
     number = 0
-    lines = itertools.zip_longest(*map(read_link_lines, (forward.path, reverse.path)))
+    lines = zip_longest(*map(read_link_lines, (forward.path, reverse.path)))
     for number, pair in enumerate(lines, 1):
         found = []
         for file, other, line in zip((forward, reverse), (reverse, forward), pair, strict=True):
@@ -267,7 +286,7 @@ def _write(
         for out, size in zip(outs, sizes, strict=True):
             wholes = [stack.enter_context(written_whole(out.with_name(out.name + way))) for way in ways]
             files = [stack.enter_context(_opened(path, "w")) for path in wholes]
-            for forward, reverse, too_long, ranges in itertools.islice(pairs, size):
+            for forward, reverse, too_long, ranges in islice(pairs, size):
                 report.add(forward, reverse, too_long)
                 if method == NONE:
                     chosen = [sorted(forward), sorted(reverse)]
@@ -322,7 +341,7 @@ def _strongest(pairs: Sequence[tuple[Ids, Ids]], progress: Progress) -> list[Ids
     for done in range(ROUNDS):
         progress("first links: round", done, ROUNDS)
         counts = np.zeros_like(table)
-        for pair in itertools.islice(pairs, SAMPLE):
+        for pair in islice(pairs, SAMPLE):
             np.add.at(counts, _cells(*pair), _expected(table, *pair))
         counts /= np.maximum(counts.sum(1, keepdims=True), FLOOR)
         table = np.maximum(counts, FLOOR, out=counts)
