@@ -57,8 +57,8 @@ def learn_links(
 ) -> tuple[Path, Path]:
     """Trains networks of both directions that can align these two files and similar ones; returns their runs.
 
-    own: settings, `section.key=value`. words: those that eflomal's links refer to. say: receives messages for a
-    person.
+    own: settings, `section.key=value`. words: those that eflomal's links refer to. say: receives messages for
+    a person.
     Raises InputError for files that are not a parallel corpus or too small, and for a folder with other
     files; TrainingInterrupted after Ctrl-C during training.
     """
