@@ -131,7 +131,8 @@ def validations(corpus: Corpus, path: Path, **training: Any) -> list[dict[str, f
 def test_the_loss_falls_and_is_written_down(
     linked: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each validation's row is the mean over the linked words since the one before."""
+    """Each validation's row is the mean over the linked words since the one before. Of seeds 1 to 6, the last
+    of 6 rows is 0.57 to 0.70 of the first; with `alignment_weight = 0`, 0.93 to 1.05."""
     updates: list[Update] = []
     update = Trainer.update
 
@@ -140,14 +141,14 @@ def test_the_loss_falls_and_is_written_down(
         return updates[-1]
 
     monkeypatch.setattr(Trainer, "update", watched)
-    adam = {"optimiser": "adam", "learning_rate": 0.03, "clip_norm": 5.0, "max_length": 12}
+    adam = {"optimiser": "adam", "learning_rate": 0.03, "clip_norm": 5.0, "max_length": 12, "max_updates": 48}
     rows = validations(linked, tmp_path / "run", **LOSS, **adam)
     found = [row["train_alignment_loss"] for row in rows]
     windows = [updates[begin : begin + 8] for begin in range(0, len(updates), 8)]
     assert found == pytest.approx(
         [sum(one.alignment_loss for one in w) / sum(one.linked_rows for one in w) for w in windows]
     )
-    assert found[-1] < 0.97 * found[0]
+    assert found[-1] < 0.8 * found[0]
     without = validations(linked, tmp_path / "without", max_updates=2, alignment_forcing="known")
     assert all("train_alignment_loss" not in row for row in without)
 
