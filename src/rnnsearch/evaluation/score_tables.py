@@ -40,17 +40,17 @@ COLUMNS = (
 def as_text(measures: Measures) -> str:
     """Returns tables for a terminal; for a single system, one line per metric."""
     several = len(measures.systems) > 1
-    parts = [_scores(measures, ALL) if several else _lines(measures)]
+    parts = [_score_table(measures, ALL) if several else _lines(measures)]
     if measures.known is not None:
         title = (
             f"Without unknown words: {len(measures.known):,} of {len(measures.test.reference):,} "
             "pairs, on which the runs may not write UNK"
         )
-        parts.append(f"{title}\n\n{_scores(measures, KNOWN)}" if measures.known else title)
+        parts.append(f"{title}\n\n{_score_table(measures, KNOWN)}" if measures.known else title)
     parts += _length_tables("By source length in words", measures.by_length)
     parts += _length_tables("By source length in words, sliding window", measures.windows)
     if measures.comparisons:
-        parts.append(_significance(measures.comparisons))
+        parts.append(_significance_table(measures.comparisons))
     if several:
         parts.append("\n".join(f"{metric}: {signature}" for metric, signature in _signatures(measures)))
     return "\n\n".join(parts)
@@ -115,7 +115,7 @@ def _lines(measures: Measures) -> str:
     return "\n".join([*lines, *(f"{metric} {_number(scores[metric])}" for metric in of_network)])
 
 
-def _scores(measures: Measures, pairs: str) -> str:
+def _score_table(measures: Measures, pairs: str) -> str:
     """Returns a row per system, a column per metric."""
     metrics = list(dict.fromkeys(score.metric for score in measures.scores if score.pairs == pairs))
     rows = [
@@ -140,7 +140,7 @@ def _length_tables(title: str, points: Sequence[SystemScore]) -> Iterator[str]:
         yield f"{title}: {metric} [95 % bootstrap interval]\n\n{table}"
 
 
-def _significance(found: Sequence[Comparison]) -> str:
+def _significance_table(found: Sequence[Comparison]) -> str:
     rows = [
         [
             *(each.metric, each.system, each.other, f"{each.difference:+.2f}"),
