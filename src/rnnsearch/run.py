@@ -21,7 +21,7 @@ from rnnsearch.system.files import write_text, writing
 from rnnsearch.system.machine import check_memory, usable_device
 from rnnsearch.system.parsing import read_toml
 from rnnsearch.system.tensors import dequantise, difference, load_tensors, tensor_bytes
-from rnnsearch.text.codec import Codec, check_codecs, codec_checksums
+from rnnsearch.text.codec import Codec, codec_checksums, load_codecs
 
 FORMAT = 1
 """Version of a run's layout, which grows when older runs can no longer be read."""
@@ -98,26 +98,23 @@ class Run:
                 remedy="use that version, or train again",
             )
         settings = validated(table, str(file))
-        if "checksums" in header:  # older runs and models have none
-            if not isinstance(header["checksums"], dict):
-                raise InputError("is damaged: run.checksums is not a table", file=file)
-            check_codecs(path, header["checksums"])
-        return cls(
-            path,
-            settings,
-            Codec.load(path, "source", settings.data),
-            Codec.load(path, "target", settings.data),
-        )
+        checksums = header.get("checksums")  # older runs and models have none
+        if not isinstance(checksums, dict | None):
+            raise InputError("is damaged: run.checksums is not a table", file=file)
+        return cls(path, settings, *load_codecs(path, settings.data, checksums))
 
     def make_network(
-        self, *, trust_code: bool = False, product_dtype: torch.dtype = torch.float32
+        self, *, trust_code: bool = False, product_dtype: torch.dtype = torch.float32, copies: int = 1
     ) -> TranslationNetwork:
-        """Returns the network of these settings, with new parameters. trust_code: whether parts from outside
-        rnnsearch may be imported. product_dtype: of the matrix products in training.
+        """Returns the network of these settings, with new parameters.
 
-        Raises InputError if a part cannot be made, or the network does not fit in memory.
+        trust_code: whether parts from outside rnnsearch may be imported. product_dtype: of the matrix products
+        in training. copies: the memory that training needs, as a multiple of the parameters'. Raises InputError
+        if a part cannot be made, or if memory cannot hold it.
         """
-        check_memory(tensor_bytes(self.shapes(trust_code=trust_code)), "the parameters of this network")
+        held = "weights, gradients and optimiser state" if copies > 1 else "parameters"
+        needed = copies * tensor_bytes(self.shapes(trust_code=trust_code))
+        check_memory(needed, f"the {held} of this network")
         return self._network(trust_code, product_dtype)
 
     def shapes(self, *, trust_code: bool = False) -> dict[str, Tensor]:

@@ -7,7 +7,7 @@ import pytest
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.codec import Codec, DecodedSentence, EncodedSentence
+from rnnsearch.text.codec import SIDES, Codec, DecodedSentence, EncodedSentence, load_codecs
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
@@ -63,9 +63,11 @@ def test_it_comes_back_from_its_folder(plain: Codec, split: Codec, tmp_path: Pat
     settings = DataSettings.model_validate(
         {"tokeniser": "space", "source_language": "de", "target_language": "fr", "subwords": subwords}
     )
-    codec.save(tmp_path, "target")
-    loaded = Codec.load(tmp_path, "target", settings)
+    for side in SIDES:
+        codec.save(tmp_path, side)
+    loaded = load_codecs(tmp_path, settings)[1]
     assert (loaded.tokeniser, loaded.vocabulary) == (codec.tokeniser, codec.vocabulary)
     assert loaded.encode("la saison") == codec.encode("la saison")
+    (tmp_path / ("vocabulary.source.txt" if subwords == "none" else "subwords.source.model")).unlink()
     with pytest.raises(InputError, match=r"source\.(txt|model): cannot be read"):
-        Codec.load(tmp_path, "source", settings)
+        load_codecs(tmp_path, settings)

@@ -57,6 +57,13 @@ def read_bytes(path: Path) -> bytes:
     return content
 
 
+def read_file(path: Path) -> bytes:
+    """Returns the content of a regular file. Raises InputError if it cannot be read or is larger than
+    LARGEST."""
+    with reading(path):
+        return read_bytes(path)
+
+
 @contextmanager
 def reading(file: Path, remedy: str = "", found: str = "cannot be read") -> Iterator[None]:
     """Turns OSError and ValueError into an InputError. found: the beginning of its message."""

@@ -17,7 +17,7 @@ from typing import Literal
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
-from rnnsearch.system.parsing import read_bytes, reading
+from rnnsearch.system.parsing import read_file
 from rnnsearch.text.formats.lines import ENTITY
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokenise import Tokeniser
@@ -26,8 +26,7 @@ from rnnsearch.text.vocabulary import EOS, Vocabulary, WordFilter
 Side = Literal["source", "target"]
 
 SIDES: tuple[Side, Side] = ("source", "target")
-WORDS = "words.{side}.bloom"
-FILES = ("vocabulary.{side}.txt", "subwords.{side}.model", WORDS)
+FILES = ("vocabulary.{side}.txt", "subwords.{side}.model", "words.{side}.bloom")
 """The files of one side's codec. The last two exist only if it has subwords or known words."""
 
 
@@ -102,23 +101,56 @@ class Codec:
     def save(self, folder: Path, side: Side) -> None:
         """Writes vocabulary.<side>.txt and, where there are any, subwords.<side>.model and
         words.<side>.bloom."""
-        self.vocabulary.save(folder / f"vocabulary.{side}.txt")
-        if self.subwords is not None:
-            self.subwords.save(folder / f"subwords.{side}.model")
-        if self.known is not None:
-            self.known.save(folder / WORDS.format(side=side))
+        for form, part in zip(FILES, (self.vocabulary, self.subwords, self.known), strict=True):
+            if part is not None:
+                part.save(folder / form.format(side=side))
 
     @classmethod
-    def load(cls, folder: Path, side: Side, settings: DataSettings) -> Codec:
-        """Reads what `save` wrote. Raises InputError if a file is missing or damaged."""
-        subwords = None if settings.subwords == "none" else Subwords.load(folder / f"subwords.{side}.model")
-        words = folder / WORDS.format(side=side)
+    def load(cls, folder: Path, side: Side, settings: DataSettings, files: Mapping[str, bytes]) -> Codec:
+        """Returns what `save` wrote. files: name → content. Raises InputError if a file is missing or
+        damaged."""
+        vocabulary, subwords, known = (folder / form.format(side=side) for form in FILES)
         return cls(
             side_tokeniser(side, settings),
-            Vocabulary.load(folder / f"vocabulary.{side}.txt"),
-            subwords,
-            WordFilter.load(words) if words.exists() else None,
+            Vocabulary.load(vocabulary, files.get(vocabulary.name)),
+            None if settings.subwords == "none" else Subwords.load(subwords, files.get(subwords.name)),
+            WordFilter.load(known, files[known.name]) if known.name in files else None,
         )
+
+
+def load_codecs(
+    folder: Path, settings: DataSettings, checksums: Mapping[str, str] | None = None
+) -> tuple[Codec, Codec]:
+    """Reads the codecs of both sides. checksums: those of their files, if known, as `codec_checksums` returns
+    them. Raises InputError if a file is missing, damaged or another one."""
+    files = _read(folder)
+    if checksums is not None:
+        _check(folder, files, checksums)
+    source, target = (Codec.load(folder, side, settings, files) for side in SIDES)
+    return source, target
+
+
+def codec_checksums(folder: Path) -> dict[str, str]:
+    """Returns the SHA-256 of each file of both sides' codecs in this folder, by its name."""
+    return {name: hashlib.sha256(content).hexdigest() for name, content in _read(folder).items()}
+
+
+def _read(folder: Path) -> dict[str, bytes]:
+    """Returns the content of each file of both sides' codecs in this folder, by its name."""
+    names = (form.format(side=side) for side in SIDES for form in FILES)
+    return {name: read_file(folder / name) for name in names if (folder / name).exists()}
+
+
+def _check(folder: Path, files: Mapping[str, bytes], expected: Mapping[str, str]) -> None:
+    """Raises InputError unless the codecs' files have the checksums `expected`."""
+    for name in sorted(expected.keys() | files.keys()):
+        if name not in expected:
+            what = "does not belong to this run or model: config.toml has no checksum of it"
+            raise InputError(what, file=folder / name, remedy="remove it, or copy the whole folder again")
+        if name not in files or hashlib.sha256(files[name]).hexdigest() != expected[name]:
+            what = "is not what was written: its checksum differs" if name in files else "is missing"
+            remedy = "copy it again; to keep a change of your own, delete [run.checksums] from config.toml"
+            raise InputError(what, file=folder / name, remedy=remedy)
 
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\t\n\r]")
@@ -215,28 +247,3 @@ def side_repair(side: Side, settings: DataSettings) -> Repair:
     """Returns the repairs that these settings ask for on a side of the training data."""
     french = settings.french_elisions and side_language(side, settings).split("-")[0] == "fr"
     return Repair(entities=settings.entities == "resolve", french=french)
-
-
-def codec_checksums(folder: Path) -> dict[str, str]:
-    """Returns the SHA-256 of each file of both sides' codecs in this folder, by its name."""
-    names = [name for side in SIDES for form in FILES if (folder / (name := form.format(side=side))).exists()]
-    return {name: _sha256(folder / name) for name in names}
-
-
-def check_codecs(folder: Path, expected: Mapping[str, str]) -> None:
-    """Raises InputError unless the codecs' files have the checksums `expected`, as `codec_checksums` returns
-    them."""
-    found = codec_checksums(folder)
-    for name in sorted(expected.keys() | found.keys()):
-        if name not in expected:
-            what = "does not belong to this run or model: config.toml has no checksum of it"
-            raise InputError(what, file=folder / name, remedy="remove it, or copy the whole folder again")
-        if found.get(name) != expected[name]:
-            what = "is not what was written: its checksum differs" if name in found else "is missing"
-            remedy = "copy it again; to keep a change of your own, delete [run.checksums] from config.toml"
-            raise InputError(what, file=folder / name, remedy=remedy)
-
-
-def _sha256(path: Path) -> str:
-    with reading(path):
-        return hashlib.sha256(read_bytes(path)).hexdigest()

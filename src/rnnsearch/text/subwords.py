@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.parsing import read_bytes, reading
+from rnnsearch.system.parsing import read_file
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -45,12 +45,11 @@ class Subwords:
         return cls(_train(counts, kind, size))
 
     @classmethod
-    def load(cls, path: Path) -> Subwords:
-        """Reads what `save` wrote. Raises InputError if the file cannot be read or is not such a model."""
-        with reading(path):
-            content = read_bytes(path)
+    def load(cls, path: Path, content: bytes | None = None) -> Subwords:
+        """Reads what `save` wrote; `content` if it has been read. Raises InputError if the file cannot be
+        read or is not such a model."""
         try:
-            return cls(content)
+            return cls(read_file(path) if content is None else content)
         except (RuntimeError, ValueError):
             raise InputError("is not a sentencepiece model", file=path) from None
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.parsing import read_bytes, reading
+from rnnsearch.system.parsing import read_file
 
 EOS = 0
 """Id of the end of sentence in both languages. Batches are padded with it too; only lengths distinguish the
@@ -43,10 +43,10 @@ class Vocabulary:
         return cls(sorted(frequent, key=lambda word: (-counts[word], word))[:size])
 
     @classmethod
-    def load(cls, path: Path) -> Vocabulary:
-        """Reads what `save` wrote. Raises InputError if the file cannot be read or is not a vocabulary."""
-        with reading(path):
-            content = read_bytes(path)
+    def load(cls, path: Path, content: bytes | None = None) -> Vocabulary:
+        """Reads what `save` wrote; `content` if it has been read. Raises InputError if the file cannot be
+        read or is not a vocabulary."""
+        content = read_file(path) if content is None else content
         try:
             lines = content.decode("utf-8").split("\n")
         except ValueError:
@@ -125,13 +125,11 @@ class WordFilter:
         return WordFilter(bits)
 
     @classmethod
-    def load(cls, path: Path) -> WordFilter:
-        """Reads what `save` wrote. Raises InputError if the file cannot be read or is empty."""
-        with reading(path):
-            bits = np.fromfile(path, dtype=np.uint8)
-        if not len(bits):
+    def load(cls, path: Path, content: bytes) -> WordFilter:
+        """Returns the filter that `save` wrote, from the file's content. Raises InputError if it is empty."""
+        if not content:
             raise InputError("is empty", file=path, remedy="copy the model again")
-        return cls(bits)
+        return cls(np.frombuffer(content, dtype=np.uint8))
 
     def save(self, path: Path) -> None:
         """Writes the bits as they are."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.parsing import read_text, reading
-from rnnsearch.text.codec import SIDES, Codec, Side
+from rnnsearch.text.codec import SIDES, Codec, Side, load_codecs
 from rnnsearch.text.store.blocks import offsets_of
 from rnnsearch.text.store.store import (
     AGAIN,
@@ -172,7 +172,7 @@ class Corpus:
         folder = Path(path)
         contents = read_contents(folder)
         check_store(folder, None if check else CHECKED_BYTES)
-        source, target = (Codec.load(folder, side, contents.data) for side in SIDES)
+        source, target = load_codecs(folder, contents.data)
         kinds = (*SIDES, "links") if contents.train.links else SIDES
         words = len(source.vocabulary), len(target.vocabulary)
         dev = _read_dev(folder, words) if any(folder.glob("dev.*")) else None
