@@ -24,7 +24,7 @@ from rnnsearch.system.tensors import load_tensors, save_tensors
 
 def test_a_run_is_what_it_was_made_of(tiny_run: Path, tmp_path: Path) -> None:
     known = Run.open(tiny_run)
-    made = Run.create(tmp_path / "deep" / "run", known.settings, known.source, known.target)
+    made = Run(tmp_path / "deep" / "run", known.settings, known.source, known.target).create()
     again = Run.open(made.path)
     assert again.settings == known.settings
     assert again.source.vocabulary == known.source.vocabulary
@@ -39,7 +39,7 @@ def test_a_run_is_what_it_was_made_of(tiny_run: Path, tmp_path: Path) -> None:
         "words.target.bloom",
     ]
     with pytest.raises(InputError, match="holds a run already"):
-        Run.create(made.path, known.settings, known.source, known.target)
+        Run(made.path, known.settings, known.source, known.target).create()
 
 
 def test_its_settings_are_resolved_and_name_the_version(tiny_run: Path) -> None:
@@ -121,7 +121,9 @@ def test_weights_that_are_read_are_not_initialised(
     """Random numbers would be thrown away: at the paper's size that takes longer than reading the weights."""
     known = Run.open(tiny_run)
     sizes = [f"model.{name}_size=8" for name in ("embedding", "hidden", "alignment", "maxout")]
-    run = Run.create(tmp_path / "run", load_config("", [*sizes, f"model.{part}"]), known.source, known.target)
+    run = Run(
+        tmp_path / "run", load_config("", [*sizes, f"model.{part}"]), known.source, known.target
+    ).create()
     made = run.make_network()
     save_tensors(run.model_path, made.state_dict(), {})
 

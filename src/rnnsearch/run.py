@@ -54,22 +54,26 @@ class Run:
         """Folder of learning curves and statistics."""
         return self.path / "log"
 
-    @classmethod
-    def create(cls, path: str | Path, settings: Settings, source: Codec, target: Codec) -> Run:
+    def create(self) -> Run:
         """Makes the folder and writes settings and vocabularies; weights come later. Raises InputError if it
         holds a run already, or cannot be written."""
-        path = Path(path)
-        refuse_run(path)
-        if path.exists() and not path.is_dir():
-            raise InputError("is a file, not a folder", file=path, remedy="name another folder for --out")
-        run = cls(path, settings, source, target)
-        with writing(path):
-            run.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
-            run.log_path.mkdir(exist_ok=True)
-            source.save(path, "source")
-            target.save(path, "target")
-            write_config(path, settings)  # last, because it makes the folder a run
-        return run
+        self.require_new()
+        with writing(self.path):
+            self.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
+            self.log_path.mkdir(exist_ok=True)
+            self.source.save(self.path, "source")
+            self.target.save(self.path, "target")
+            write_config(self.path, self.settings)  # last, because it makes the folder a run
+        return self
+
+    def require_new(self) -> None:
+        """Raises InputError if the folder holds a run."""
+        if (self.path / "config.toml").exists():
+            raise InputError(
+                "holds a run already",
+                file=self.path,
+                remedy="--resume to go on with it, or name another folder for --out",
+            )
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
@@ -185,13 +189,3 @@ def write_config(folder: Path, settings: Settings, **about: Any) -> None:
     write_text(
         folder / "config.toml", tomli_w.dumps({"run": header, **settings.model_dump(exclude_none=True)})
     )
-
-
-def refuse_run(path: Path) -> None:
-    """Raises InputError if the folder holds a run."""
-    if (path / "config.toml").exists():
-        raise InputError(
-            "holds a run already",
-            file=path,
-            remedy="--resume to go on with it, or name another folder for --out",
-        )

@@ -38,7 +38,7 @@ def made_run(folder: Path, *changes: str) -> Path:
         Codec(side_tokeniser(side, settings.data), Vocabulary(f"w{number}" for number in range(20)))
         for side in ("source", "target")
     ]
-    run = Run.create(folder, settings, *codecs)
+    run = Run(folder, settings, *codecs).create()
     torch.manual_seed(1)
     weights = {
         name: tensor + 0.3 * torch.randn_like(tensor)

@@ -323,5 +323,5 @@ def test_a_fixed_context_of_another_encoder_is_refused(encoder: str, corpus: Cor
         train(corpus, tmp_path / "run", *chosen)
     assert not (tmp_path / "run").exists()
     own = settings(*chosen, **EVERY_5).model_copy(update={"data": corpus.settings})
-    Run.create(tmp_path / "old", own, corpus.source, corpus.target)
+    Run(tmp_path / "old", own, corpus.source, corpus.target).create()
     train(corpus, tmp_path / "old", *chosen, resume=True)[0].load_network()

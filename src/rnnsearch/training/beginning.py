@@ -15,10 +15,9 @@ from rnnsearch.config import ModelSettings, Settings, TrainingSettings, by_name
 from rnnsearch.errors import InputError
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.layers import fastest_precision
-from rnnsearch.run import Run, refuse_run
+from rnnsearch.run import Run
 from rnnsearch.system.files import only_one, remove_partial_files, writing
-from rnnsearch.system.machine import PRECISIONS, check_memory
-from rnnsearch.system.tensors import tensor_bytes
+from rnnsearch.system.machine import PRECISIONS
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.text.store.order import BatchOrder
@@ -54,6 +53,11 @@ class TrainingTask(NamedTuple):
     begin_from: str = ""
     resume_hint: str = "go on with --resume"
 
+    def run(self, corpus: Corpus) -> Run:
+        """Returns the run that the task makes or continues; its folder may not exist yet."""
+        settings = self.settings.model_copy(update={"data": corpus.settings})
+        return Run(self.path, settings, corpus.source, corpus.target)
+
 
 class Begun(NamedTuple):
     """A training that has begun, and its progress."""
@@ -68,22 +72,20 @@ class Begun(NamedTuple):
 def begun(task: TrainingTask, corpus: Corpus, processes: Processes) -> Iterator[Begun]:
     """Opens or makes the run. The first process, which alone writes to the folder, locks it meanwhile. Raises
     InputError for settings, datasets, runs or weights that do not match."""
+    run, training = task.run(corpus), task.settings.training
     with ExitStack() as held:
         if processes.is_first:
             if not task.resume:  # before the lock: an existing run is an error even while it is used
-                refuse_run(task.path)
-            held.enter_context(run_lock(task.path))
-        settings, training = task.settings, task.settings.training
-        check_agreement(processes, settings, corpus)
+                run.require_new()
+            held.enter_context(run_lock(run.path))
+        check_agreement(processes, run.settings, corpus)
         check_has_links(corpus, training)
-        resumed = task.resume and processes.from_first((task.path / "config.toml").exists)
+        resumed = task.resume and processes.from_first((run.path / "config.toml").exists)
         if not resumed:
-            check_fixed_alignment(settings.model)
+            check_fixed_alignment(run.settings.model)
+        elif processes.is_first:
+            check_resumed(run)
         torch.manual_seed(training.seed)
-        own = settings.model_copy(update={"data": corpus.settings})
-        run = Run(task.path, own, corpus.source, corpus.target)
-        if processes.is_first and resumed:
-            run = open_run(settings, corpus, task.path)
         saved = processes.from_first(run.checkpoint_path.exists)
         weights = None
         if task.begin_from and not saved:
@@ -92,7 +94,7 @@ def begun(task: TrainingTask, corpus: Corpus, processes: Processes) -> Iterator[
         trainer = make_trainer(run, order, processes, weights)
         progress = TrainingProgress(corpus_pairs=len(corpus.train), begun_from=task.begin_from)
         if processes.is_first and not resumed:
-            run = Run.create(task.path, own, corpus.source, corpus.target)
+            run.create()
         if saved:
             progress = restored(run, trainer, progress)
         elif (
@@ -118,23 +120,22 @@ def run_lock(path: Path) -> Iterator[None]:
         yield
 
 
-def open_run(settings: Settings, corpus: Corpus, path: Path) -> Run:
-    """Returns the run to resume, with the given settings. Raises InputError if these differ from the run's in
-    more than MAY_CHANGE."""
-    run = Run.open(path)
-    wanted = settings.model_copy(update={"data": corpus.settings})
-    new = by_name(wanted)
-    for key, value in by_name(run.settings).items():
+def check_resumed(run: Run) -> None:
+    """Raises InputError if the run in the folder has another vocabulary, or other settings than those of
+    MAY_CHANGE."""
+    before, new = Run.open(run.path), by_name(run.settings)
+    for key, value in by_name(before.settings).items():
         if new[key] != value and key.removeprefix("training.") not in MAY_CHANGE:
             what = f"was trained with {key} = {value!r}, which is now {new[key]!r}"
-            raise InputError(what, file=path, remedy="resume with the same settings, or begin another run")
-    if side := other_vocabulary(run, corpus):
+            raise InputError(
+                what, file=run.path, remedy="resume with the same settings, or begin another run"
+            )
+    if side := other_vocabulary(before, run):
         what = f"was trained on a corpus with another {side} vocabulary"
-        raise InputError(what, file=path, remedy="resume with the same --data")
-    return Run(path, wanted, run.source, run.target)
+        raise InputError(what, file=run.path, remedy="resume with the same --data")
 
 
-def other_vocabulary(run: Run, other: Run | Corpus) -> str:
+def other_vocabulary(run: Run, other: Run) -> str:
     """Returns the first side whose words or subwords differ; "" if there is none."""
     return next(
         (side for side in SIDES if getattr(run, side).vocabulary != getattr(other, side).vocabulary), ""
@@ -174,10 +175,9 @@ def make_trainer(
     """Returns a trainer with these weights, or with new ones. Raises InputError for a network that memory
     cannot hold."""
     training = run.settings.training
-    if training.device == "cpu":
-        needed = copies_in_memory(training) * tensor_bytes(run.shapes(trust_code=True))
-        check_memory(needed, "the weights, gradients and optimiser state of this network")
-    network = run.make_network(trust_code=True, product_dtype=PRECISIONS[training.precision])
+    copies = copies_in_memory(training) if training.device == "cpu" else 1
+    precision = PRECISIONS[training.precision]
+    network = run.make_network(trust_code=True, product_dtype=precision, copies=copies)
     if weights is not None:
         network.load_state_dict(weights)
     total = total_updates(training, len(order) / training.accumulate)

@@ -217,8 +217,7 @@ def _facts(settings: Settings, corpus: Corpus) -> dict[str, Any]:
     }
     if settings.training.device == "cpu":  # every rank updates all parameters, so all must round alike
         facts["torch's CPU capability (ATEN_CPU_CAPABILITY)"] = torch.backends.cpu.get_cpu_capability()
-    named = by_name(settings.model_copy(update={"data": corpus.settings}))
-    return facts | {name: value for name, value in named.items() if name not in MAY_DIFFER}
+    return facts | {name: value for name, value in by_name(settings).items() if name not in MAY_DIFFER}
 
 
 def launched(count: int, work: Callable[..., Any], *arguments: Any) -> Any:

@@ -87,8 +87,7 @@ def train_to_the_end(task: TrainingTask, corpus: Corpus, display: Display | None
     else:
         quiet = None if display is None else display.console.quiet
         signal_number = launched(training.processes, train_as_rank, task, corpus.path, quiet)
-    settings = task.settings.model_copy(update={"data": corpus.settings})
-    run = Run(task.path, settings, corpus.source, corpus.target)
+    run = task.run(corpus)
     if signal_number:
         raise TrainingInterrupted(run, signal_number)
     return run
