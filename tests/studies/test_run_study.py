@@ -184,7 +184,7 @@ def test_other_settings_are_refused(copy: Path, old: str, new: str, message: str
 
 def test_more_updates_are_more_to_do(copy: Path) -> None:
     longer = study_in(copy, STUDY.replace("max_updates = 60", "max_updates = 90"))
-    states = {state.run.name: state for state in current_states(longer)}
+    states = {state.run.name: state for state in current_states(Results(longer))}
     assert (states["general"].trained, states["general"].share) == (False, pytest.approx(2 / 3))
     assert states["general"].whole == pytest.approx(states["general"].minutes * 3 / 2)
 

@@ -20,7 +20,7 @@ from rnnsearch.studies.study import StudyRun
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokenise import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
-from rnnsearch.translation.outputs import Kind, open_run
+from rnnsearch.translation.outputs import Kind, Outputs, open_run
 from rnnsearch.translation.outputs_file import OutputLine, as_line
 from rnnsearch.word_links import parse_links
 
@@ -52,7 +52,7 @@ def run(results: Results, reverse: bool = False, tokeniser: str = "space") -> St
     if not path.exists():
         codec = Codec(Tokeniser(tokeniser, ""), Vocabulary("abcdxyz"))
         settings = load_config(overrides=[f"data.tokeniser={tokeniser}"])
-        Run.create(path, settings, codec, codec).model_path.write_text(name, "utf-8")
+        Run(path, settings, codec, codec).create().model_path.write_text(name, "utf-8")
     return found
 
 
@@ -60,8 +60,9 @@ def written(
     results: Results, run: StudyRun, kind: Kind, found: list[tuple[str, float, int, str, str]]
 ) -> None:
     """Outputs by hand: of each sentence (text, log p, ids, links by α, links by the posterior)."""
-    test = results.folder.read_test("news", run.reverse)
-    path = open_run(run.name, run.path).path(results.folder.outputs, test, kind)
+    test = results.folder.test_sets["news"].test
+    test = test.reversed() if run.reverse else test
+    path = Outputs(open_run(run.name, run.path), test, kind, results.folder.outputs).path
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps({"key": "by hand", "parameters": 7})]
     for number, (text, score, ids, links, known) in enumerate(found):
@@ -99,6 +100,7 @@ def test_scores_by_hand(tmp_path: Path) -> None:
     written(ours, reverse, Kind.POSTERIOR, [("", -1.0, 4, "0-0 1-1", "0-2 1-1"), ("", -1.0, 42, "", "")])
     assert "aer_symmetrised" not in ours.statistics(forward, "news")
     ours.add({"run": reverse.name, "status": "done"})
+    ours = Results(ours.folder)
     found = ours.statistics(forward, "news")
     value = {metric: statistics.score().value for metric, statistics in found.items()}
     assert (value["nll"], value["nll_per_word"]) == (4.5, 9 / 10)
@@ -115,15 +117,19 @@ def test_what_a_row_is_from_is_told_from_its_files(tmp_path: Path) -> None:
     lines = {"news.en": ["a b c", "d"], "news.fr": ["x y", "z"], "gold": ["0-0", ""]}
     ours = results(tmp_path, lines)
     forward, reverse = run(ours), run(ours, reverse=True)
-    prints = [ours.fingerprint(forward)]
+
+    def told(these: Results) -> str:
+        return these.fingerprint(these.opened(forward))
+
+    prints = [told(ours)]
     ours.add({"run": reverse.name, "status": "done"})
-    prints.append(ours.fingerprint(forward))
+    prints.append(told(ours))
     study = ours.folder.study.model_copy(update={"symmetrisation": "union"})
-    prints.append(Results(replace(ours.folder, study=study)).fingerprint(forward))
+    prints.append(told(Results(replace(ours.folder, study=study))))
     for name, line in (("gold", "0-0 1-1"), ("news.fr", "x u"), ("news.en", "a b b")):
-        prints.append(results(tmp_path, {name: [line, lines[name][1]]}).fingerprint(forward))
+        prints.append(told(results(tmp_path, {name: [line, lines[name][1]]})))
     forward.path.joinpath("model.safetensors").write_text("other weights", "utf-8")
-    assert len({*prints, ours.fingerprint(forward)}) == 7
+    assert len({*prints, told(ours)}) == 7
 
 
 def test_gold_links_count_given_words_or_the_tokenisers_words(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_runs_are_named_after_variant_and_seed(plan: Plan) -> None:
         ("one-7.reverse", True),
         ("one-8.reverse", True),
     ]
-    assert [several.settings(run).training.seed for run in several.runs] == [7, 8, 7, 8]
+    assert [run.settings.training.seed for run in several.runs] == [7, 8, 7, 8]
 
 
 def test_a_run_keeps_its_name_when_seeds_are_added(plan: Plan, tmp_path: Path) -> None:

@@ -18,10 +18,9 @@ from rnnsearch.translation import outputs_file
 from rnnsearch.translation.outputs import (
     Kind,
     OpenedRun,
-    known_pairs,
+    Outputs,
     open_run,
-    outputs,
-    write_texts,
+    run_answers,
 )
 from rnnsearch.translation.outputs_file import read_header
 
@@ -50,19 +49,19 @@ def silent(text: str, done: int, total: int | None) -> None:
 
 
 def test_translations_are_those_of_the_translator(run: OpenedRun, test_set: Texts, tmp_path: Path) -> None:
-    found = outputs(run, test_set, Kind.TRANSLATIONS, tmp_path, silent)
+    made = Outputs(run, test_set, Kind.TRANSLATIONS, tmp_path)
+    found = made.lines(silent)
     expected = run.translator.translate(test_set.source, batch_size=3)
     assert [output.translation.text for output in found] == [result.text for result in expected]
     assert [output.translation.links() for output in found] == [result.links() for result in expected]
     assert all(output.seconds > 0 for output in found)
-    path = run.path(tmp_path, test_set, Kind.TRANSLATIONS)
-    header = read_header(path)
+    header = read_header(made.path)
     about = [header[name] for name in ("run", "test set", "kind")]
     assert about == ["tiny", "test", "translations"]
     assert header["settings"]["batch_size"] == 3
-    assert header["key"].startswith(path.name.split(".")[-2])
+    assert header["key"].startswith(made.path.name.split(".")[-2])
     assert header["parameters"] == run.parameters
-    write_texts(tmp_path, run, test_set, [line.translation.text for line in found])
+    run_answers(run, test_set, tmp_path, silent, without_unk=False)
     written = (tmp_path / "tiny" / "test.txt").read_text("utf-8")
     assert written.split("\n")[:-1] == [result.text for result in expected]
 
@@ -70,7 +69,7 @@ def test_translations_are_those_of_the_translator(run: OpenedRun, test_set: Text
 @pytest.mark.parametrize("kind", [Kind.REFERENCES, Kind.POSTERIOR])
 def test_references_are_forced(run: OpenedRun, test_set: Texts, tmp_path: Path, kind: Kind) -> None:
     """Posterior alignments stand beside the others."""
-    found = outputs(run, test_set, kind, tmp_path, silent)
+    found = Outputs(run, test_set, kind, tmp_path).lines(silent)
     forced = run.translator.force(test_set.pairs)
     informed = run.translator.force(test_set.pairs, posterior=True, exact=True)
     for output, expected, known in zip(found, forced, informed, strict=True):
@@ -92,7 +91,7 @@ def test_known_pairs_are_translated_without_unk(tiny_unknown_run: Path, tmp_path
     ]
     words = [" ".join([word for word in vocabulary if word.isalpha()][:6]) for vocabulary in vocabularies]
     test_set = Texts("test", ["nobody knows", words[0], words[0]], [words[1], words[1], "personne"])
-    (found,) = outputs(run, test_set, Kind.WITHOUT_UNK, tmp_path, silent)
+    (found,) = Outputs(run, test_set, Kind.WITHOUT_UNK, tmp_path).lines(silent)
     (expected,) = run.translator.translate(words[:1], no_unk=True)
     assert (found.number, found.translation.text) == (1, expected.text)
     assert "<unk>" in run.translator.translate(words[:1], no_unk=False)[0].tokens
@@ -112,9 +111,12 @@ def knowing(source: str, target: str) -> Any:
 
 
 def test_both_sides_of_a_pair_must_be_known() -> None:
+    def known(run: Any, test: Texts) -> list[int]:
+        return [number for number, *_ in Outputs(run, test, Kind.WITHOUT_UNK, Path()).pairs]
+
     pairs = Texts("", ["a b", "a c", "a", "", "c"], ["x", "x", "x y", "", "y"])
-    assert known_pairs(knowing("a b", "x"), pairs) == [0, 3]
-    assert known_pairs(knowing("", ""), Texts("", [], [])) == []
+    assert known(knowing("a b", "x"), pairs) == [0, 3]
+    assert known(knowing("", ""), Texts("", [], [])) == []
 
 
 def test_once_is_enough_until_the_key_changes(
@@ -127,7 +129,7 @@ def test_once_is_enough_until_the_key_changes(
 
     few = test_set.first(3)
     for _ in range(2):
-        outputs(run, few, Kind.TRANSLATIONS, tmp_path, told)
+        Outputs(run, few, Kind.TRANSLATIONS, tmp_path).lines(told)
     assert said == ["tiny, test: translations"]
     shutil.copytree(tiny_run, tmp_path / "copy")
     weights = tmp_path / "copy" / "model.safetensors"
@@ -135,16 +137,18 @@ def test_once_is_enough_until_the_key_changes(
     changed[-1] ^= 1
     weights.write_bytes(changed)
     others = [
-        (run, replace(few, source=[*few.source[:2], "Another."]), Kind.TRANSLATIONS),
-        (open_run("tiny", tiny_run, {"batch_size": 3, "beam": 2}), few, Kind.TRANSLATIONS),
-        (open_run("tiny", tmp_path / "copy", {"batch_size": 3}), few, Kind.TRANSLATIONS),
-        (run, few, Kind.REFERENCES),
-        (run, few, Kind.POSTERIOR),
-        (run, replace(few, reference=[*few.reference[:2], "Un autre."]), Kind.REFERENCES),
+        Outputs(opened, texts, kind, tmp_path)
+        for opened, texts, kind in (
+            (run, replace(few, source=[*few.source[:2], "Another."]), Kind.TRANSLATIONS),
+            (open_run("tiny", tiny_run, {"batch_size": 3, "beam": 2}), few, Kind.TRANSLATIONS),
+            (open_run("tiny", tmp_path / "copy", {"batch_size": 3}), few, Kind.TRANSLATIONS),
+            (run, few, Kind.REFERENCES),
+            (run, few, Kind.POSTERIOR),
+            (run, replace(few, reference=[*few.reference[:2], "Un autre."]), Kind.REFERENCES),
+        )
     ]
-    keys = {opened.key(texts, kind) for opened, texts, kind in [(run, few, Kind.TRANSLATIONS), *others]}
-    assert len(keys) == 1 + len(others)
-    assert (
-        run.key(replace(few, reference=["x"] * 3, name="y"), Kind.TRANSLATIONS) in keys
-    )  # not what translations follow from
-    assert not any(opened.is_whole(tmp_path, texts, kind) for opened, texts, kind in others)
+    own = Outputs(run, few, Kind.TRANSLATIONS, tmp_path)
+    assert len({one.key for one in [own, *others]}) == 1 + len(others)
+    renamed = replace(few, reference=["x"] * 3, name="y")  # not what translations follow from
+    assert Outputs(run, renamed, Kind.TRANSLATIONS, tmp_path).key == own.key
+    assert not any(one.is_whole() for one in others)

@@ -46,6 +46,10 @@ class TestSet:
         gold = None if self.gold is None else self.gold[:pairs]
         return replace(self, source=self.source[:pairs], reference=self.reference[:pairs], gold=gold)
 
+    def reversed(self) -> TestSet:
+        """Returns the test set of the other direction, without gold links."""
+        return replace(self, source=self.reference, reference=self.source, gold=None)
+
     def with_gold(self, file: str | Path) -> TestSet:
         """Returns the test set with the gold links of a file. Raises InputError if their number of sentences
         differs."""

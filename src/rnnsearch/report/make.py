@@ -30,7 +30,7 @@ from rnnsearch.report.sentences import browsing
 from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import file_name, write_text, writing
 from rnnsearch.system.progress import Progress
-from rnnsearch.translation.outputs import OpenedRun, open_run, run_answers, write_texts
+from rnnsearch.translation.outputs import OpenedRun, open_run, run_answers
 
 PAGE, MARKDOWN, NUMBERS = "index.html", "report.md", "report.json"
 FOLDERS = ("translations", "tables", "figures")
@@ -116,12 +116,10 @@ def _measure(
     folder: Path,
     progress: Progress,
 ) -> Measures:
-    """Translates a test set with every run, writes the translations as text, and measures all systems, our
-    runs first."""
+    """Translates a test set with every run, and measures all systems, our runs first."""
     compared = []
     for run in runs:
         answers = run_answers(run, test, folder, progress)
-        write_texts(folder, run, test, answers.texts)
         compared.append(System(run.name, answers.texts, run=answers))
     compared += [System(name, found[test.name]) for name, found in systems.items() if test.name in found]
     wanted = Wanted(

@@ -29,7 +29,7 @@ from rnnsearch.studies.study_tables import study_table, write_pages, write_table
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training.beginning import open_run
+from rnnsearch.training.beginning import Task, check_resumed
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,13 @@ def run_study(
         run_all = partial(run_commands, folder=folder, lock=lock, look=look)
         _prepare(folder, run_all, progress)
         chosen = {run.name: run for run in folder.runs if not only or run.variant in only}
-        _check_runs(folder, [*chosen.values()])
+        _check_runs([*chosen.values()])
         results, failed = Results(folder, trust_code, progress), dict[str, str]()
 
         def measure(run: StudyRun, error: str = "") -> None:
             try:
                 if not error:
-                    set_up_cpu(1 if side_by_side > 1 else folder.settings(run).training.threads)
+                    set_up_cpu(1 if side_by_side > 1 else run.settings.training.threads)
                     results.measure(run)
             except (InputError, OSError, RuntimeError, MemoryError) as found:  # the other runs continue
                 error = str(found) or type(found).__name__
@@ -83,20 +83,20 @@ def run_study(
                 failed[run.name] = error
                 results.failed(run, error)
 
-        jobs = [run for run in chosen.values() if not run_state(run, folder.settings(run)).trained]
+        jobs = [run for run in chosen.values() if not run_state(run).trained]
         ended: list[str] = []
 
         def end(command: Command, error: str) -> None:
             measure(chosen[command.name], error)
             ended.append(command.name)
-            left = time_left(current_states(folder), side_by_side) if len(ended) < len(jobs) else ""
+            left = time_left(current_states(results), side_by_side) if len(ended) < len(jobs) else ""
             came = f"failed: {failed[command.name]}" if command.name in failed else "done"
             say(f"[{len(ended)} of {len(jobs)}] {command.name}: {came}{f'; {left}' if left else ''}")
 
         for run in chosen.values():
             if run not in jobs:
                 measure(run)
-        commands = [train_command(folder, run, side_by_side > 1) for run in jobs]
+        commands = [train_command(run, side_by_side > 1) for run in jobs]
         run_all(commands, ended=end, side_by_side=side_by_side)
         table = study_table(results)
         write_tables(table, results)
@@ -119,15 +119,14 @@ def _raise_error(command: Command, error: str) -> None:
         raise InputError(error)
 
 
-def current_states(folder: StudyFolder) -> list[RunState]:
+def current_states(results: Results) -> list[RunState]:
     """Returns the state of every run; a run counts as measured when its row is in the results."""
-    results = Results(folder)
-    return [run_state(run, folder.settings(run), results.status(run) == "done") for run in folder.runs]
+    return [run_state(run, results.status(run) == "done") for run in results.folder.runs]
 
 
 def status_lines(folder: StudyFolder) -> Iterator[str]:
     """Yields a line about each run, and one about the whole study."""
-    states = current_states(folder)
+    states = current_states(Results(folder))
     yield from (state.line(usual_minutes(states)) for state in states)
     done, left = sum(state.measured for state in states), time_left(states, 1)
     rest = f"; {left}, one run after the other" if left and done < len(states) else ""
@@ -148,15 +147,15 @@ def _check_names(folder: StudyFolder, only: Sequence[str]) -> None:
             raise InputError(what, file=folder.name, remedy=remedy)
 
 
-def _check_runs(folder: StudyFolder, runs: Sequence[StudyRun]) -> None:
+def _check_runs(runs: Sequence[StudyRun]) -> None:
     """Raises InputError, before anything is trained, for a run in the folder whose settings differ from the
     study's."""
-    corpora: dict[bool, Corpus] = {}
+    corpora: dict[Path, Corpus] = {}
     for run in runs:
         if (run.path / "config.toml").exists():
-            if run.reverse not in corpora:
-                corpora[run.reverse] = Corpus.open(folder.store(run.reverse))
-            open_run(folder.settings(run), corpora[run.reverse], run.path)
+            if run.store not in corpora:
+                corpora[run.store] = Corpus.open(run.store)
+            check_resumed(Task(run.settings, run.path).run(corpora[run.store]))
 
 
 def report_command(folder: StudyFolder, runs: Sequence[StudyRun], trust_code: bool = False) -> Command:
@@ -169,7 +168,7 @@ def report_command(folder: StudyFolder, runs: Sequence[StudyRun], trust_code: bo
         first, *others = (test.systems.get(system, "-") for test in tests.values())
         words += ["--system", f"{system}={first}", *others]
     words += [word for name, test in tests.items() if test.gold for word in ("--gold", f"{name}={test.gold}")]
-    training, out = folder.settings(runs[0]).training, folder / "report"
+    training, out = runs[0].settings.training, folder / "report"
     words += ["--title", folder.study.title] if folder.study.title else []
     words += ["--device", training.device] if training.device != "cpu" else []
     words += ["--threads", training.threads] if training.threads else []
@@ -201,7 +200,7 @@ def dry_run(folder: StudyFolder, report: bool = False) -> Iterator[str]:
     yield from map(str, prepare_commands(folder))
     translated = {name: test for name, test in folder.tests.items() if test.translate}
     for run in folder.runs:
-        yield str(train_command(folder, run))
+        yield str(train_command(run))
         for name, test in translated.items() if not run.reverse else ():
             out = folder.outputs / run.name / f"{name}.txt"
             yield str(Command(name, ["translate", str(run.path), test.source, "--out", str(out)], out))

@@ -41,11 +41,10 @@ class Command(NamedTuple):
         return shlex.join(["rnnsearch", *self.words])
 
 
-def train_command(folder: StudyFolder, run: StudyRun, one_thread: bool = False) -> Command:
+def train_command(run: StudyRun, one_thread: bool = False) -> Command:
     """Returns the command that trains a run, or resumes its training."""
-    recipe = folder.recipe(run.variant)
-    words = ["train", recipe, "--data", str(folder.store(run.reverse)), "--out", str(run.path), "--resume"]
-    words += changes(folder.settings(run), recipe, "model", "training", "search")
+    words = ["train", run.recipe, "--data", str(run.store), "--out", str(run.path), "--resume"]
+    words += changes(run.settings, run.recipe, "model", "training", "search")
     return Command(run.name, [*words, *["--set", "training.threads=1"] * one_thread], run.path)
 
 
@@ -195,7 +194,7 @@ def time_left(states: list[RunState], side_by_side: int) -> str:
     return "" if usual is None else f"about {duration(left / side_by_side)} of training left"
 
 
-def run_state(run: StudyRun, settings: Settings, measured: bool = False) -> RunState:
+def run_state(run: StudyRun, measured: bool = False) -> RunState:
     """Returns the state of a run. measured: whether its row is in the results.
 
     A run is trained if it has reached the limits in its settings; if a limit is raised, it is not.
@@ -203,7 +202,7 @@ def run_state(run: StudyRun, settings: Settings, measured: bool = False) -> RunS
     checkpoint = run.path / "checkpoints" / "last.safetensors"
     if not checkpoint.exists():
         return RunState(run)
-    progress, training = read_progress(checkpoint), settings.training
+    progress, training = read_progress(checkpoint), run.settings.training
     minutes = progress.seconds / 60
     if progress.finished and reason_to_stop(training, progress):
         return RunState(run, progress.update, 1.0, minutes, True, measured)

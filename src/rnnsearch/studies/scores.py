@@ -13,18 +13,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.measures import BLEU, CHRF, NLL_PER_SENTENCE, Statistics, system_statistics
 from rnnsearch.evaluation.statistics import SufficientStatistics, compare
-from rnnsearch.evaluation.test_set import RunAnswers, System, TestSet
+from rnnsearch.evaluation.test_set import RunAnswers, System
 from rnnsearch.studies.study import LONG, StudyFolder, StudyRun
 from rnnsearch.system.files import checksum
 from rnnsearch.system.progress import Progress
-from rnnsearch.text.codec import side_tokeniser
 from rnnsearch.training.log import read_statistics
-from rnnsearch.translation.outputs import OpenedRun, open_run, run_answers, write_texts
+from rnnsearch.translation.outputs import OpenedRun, open_run, run_answers
 
 Row = dict[str, Any]
 
@@ -102,7 +100,7 @@ class Results:
         self.folder, self.trust_code, self.progress = folder, trust_code, progress
         self.path = folder / "results.jsonl"
         self.rows: dict[str, Row] = {}
-        self.found: dict[tuple[str, str, bool], Statistics] = {}
+        self.found: dict[tuple[str, str], Statistics] = {}
         content = self.path.read_bytes() if self.path.exists() else b""
         whole = content[: content.rfind(b"\n") + 1]
         if len(whole) < len(content):
@@ -144,52 +142,54 @@ class Results:
     def measure(self, run: StudyRun) -> None:
         """Adds the row of a trained run, unless its present row was computed from the same files. After a
         reverse run, its forward run is measured again."""
-        if self.rows.get(run.name, {}).get("fingerprint") != self.fingerprint(run):
-            self.add(self.row(run))
+        opened = self.opened(run)
+        fingerprint = self.fingerprint(opened)
+        if self.rows.get(run.name, {}).get("fingerprint") != fingerprint:
+            self.add(self.row(run, opened) | {"fingerprint": fingerprint})
         forward = self.done().get(run.variant, {}).get(run.seed)
         if run.reverse and forward is not None:
             self.measure(forward)
 
-    def opened(self, run: StudyRun) -> OpenedRun:
-        """Returns a trained run; its network is loaded when an output is missing."""
-        device = self.folder.settings(run).training.device
-        return open_run(run.name, run.path, device=device, trust_code=self.trust_code)
-
-    def other_direction(self, run: StudyRun) -> StudyRun | None:
-        """Returns the run whose links are symmetrised with this one's, if it is done."""
-        return next(
-            (
-                one
-                for one in self.folder.runs
-                if one.reverse > run.reverse and (one.variant, one.seed) == (run.variant, run.seed)
-                if self.status(one) == "done"
-            ),
-            None,
+    def opened(self, run: StudyRun) -> list[OpenedRun]:
+        """Returns a trained run, and the run of the other direction whose links are symmetrised with its own,
+        if that is done. A network is loaded when an output is missing."""
+        back = (
+            one
+            for one in self.folder.runs
+            if one.reverse > run.reverse and (one.variant, one.seed) == (run.variant, run.seed)
+            if self.status(one) == "done"
         )
+        return [
+            open_run(one.name, one.path, device=one.settings.training.device, trust_code=self.trust_code)
+            for one in (run, *back)
+        ]
 
-    def fingerprint(self, run: StudyRun) -> str:
-        """Returns a checksum of all that the run's row is computed from."""
-        back = self.other_direction(run)
-        parts: list[str | Path] = [FORMAT, self.folder.study.symmetrisation if back else ""]
-        for opened in map(self.opened, [run, back] if back else [run]):
-            parts += [opened.checksum, json.dumps(opened.search, sort_keys=True)]
+    def fingerprint(self, opened: Sequence[OpenedRun]) -> str:
+        """Returns a checksum of all that the row of `opened` is computed from."""
+        parts: list[str | Path] = [FORMAT, self.folder.study.symmetrisation if opened[1:] else ""]
+        for one in opened:
+            parts += [one.checksum, json.dumps(one.search, sort_keys=True)]
         for files in self.folder.tests.values():
             parts += [Path(path) for path in (files.source, files.reference, files.gold) if path]
         return checksum(*parts)[:16]
 
-    def row(self, run: StudyRun) -> Row:
-        """Computes the row of a trained run, and writes its translations, one per line."""
+    def row(self, run: StudyRun, opened: Sequence[OpenedRun]) -> Row:
+        """Computes the row of a trained run from its outputs; those that are missing are made."""
         learned, parameters = read_statistics(run.path), None
         tests: dict[str, dict[str, Any]] = {}
         for name in self.folder.tests:
-            answers = self.answers(run, name)
+            answers, *back = (self.answers(one, name, side) for side, one in enumerate(opened, run.reverse))
+            system = System(
+                run.name,
+                answers.texts,
+                run=answers,
+                reverse=back[0] if back else None,
+                symmetrisation=self.folder.study.symmetrisation,
+            )
+            found = self.found[run.name, name] = self.measured(name, system, run.reverse)
             parameters = parameters or answers.parameters
-            found = self.statistics(run, name, answers)
-            scores = tests[name] = {}
-            scores |= {metric: measured.score().value for metric, measured in found.items()}
+            scores = tests[name] = {metric: measured.score().value for metric, measured in found.items()}
             if "bleu" in found:
-                test = self.folder.read_test(name)
-                write_texts(self.folder.outputs, self.opened(run), test, answers.texts)
                 scores["seconds"] = sum(answers.seconds)
                 scores |= {f"{metric}_signature": found[metric].signature for metric in ("bleu", "chrf")}
         return {
@@ -198,56 +198,36 @@ class Results:
             "parameters": parameters,
             **{key: learned.get(key) for key in LEARNING},
             "tests": tests,
-            "fingerprint": self.fingerprint(run),
         }
 
-    def statistics(self, run: StudyRun, name: str, answers: RunAnswers | None = None) -> Statistics:
-        """Returns the statistics of a run that the test set allows: of translations, likelihood and links.
-
-        answers: the run's outputs for the test set, if the caller has them.
-        """
-        back = self.other_direction(run)
-        key = run.name, name, back is not None
-        if key not in self.found:
-            test, answers = self.folder.read_test(name, run.reverse), answers or self.answers(run, name)
-            system = System(
-                run.name,
-                answers.texts,
-                run=answers,
-                reverse=None if back is None else self.answers(back, name),
-                symmetrisation=self.folder.study.symmetrisation,
-            )
-            self.found[key] = self.measured(test, system)
-        return self.found[key]
-
-    def measured(self, test: TestSet, system: System) -> Statistics:
-        """Returns (key in the rows → statistics), with BLEU of the long sentences if there are any."""
-        measured = system_statistics(test, system)
-        found = {KEYS.get(key, key.lower().replace(" ", "_")): value for key, value in measured.items()}
-        long = self.long_sentences(test)
-        if len(long) and "bleu" in found:
-            found["bleu_long"] = replace(found["bleu"], values=found["bleu"].values[long])
-        return found
-
-    def long_sentences(self, test: TestSet) -> NDArray[np.intp]:
-        """Returns the positions of the sentences of more than LONG source words, as the corpus's tokeniser
-        counts."""
-        tokeniser = side_tokeniser("source", self.folder.data)
-        return np.flatnonzero([len(tokeniser.words(line)) > LONG for line in test.source])
-
-    def answers(self, run: StudyRun, name: str) -> RunAnswers:
-        """Returns a run's outputs for a test set; makes those that are missing. With gold links, they include
-        posterior alignments."""
-        files = self.folder.tests[name]
+    def answers(self, run: OpenedRun, name: str, reverse: int) -> RunAnswers:
+        """Returns a run's outputs for a test set. With gold links, they include posterior alignments."""
+        files, test = self.folder.tests[name], self.folder.test_sets[name].test
         return run_answers(
-            self.opened(run),
-            self.folder.read_test(name, run.reverse),
+            run,
+            test.reversed() if reverse else test,
             self.folder.outputs,
             self.progress,
-            translate=files.translate and not run.reverse,
+            translate=files.translate and not reverse,
             without_unk=False,
             posterior=files.gold is not None,
         )
+
+    def measured(self, name: str, system: System, reverse: bool = False) -> Statistics:
+        """Returns (key in the rows → statistics) of all that the test set allows: of translations, also those
+        of long sentences if there are any, likelihood and links."""
+        test, _, long = self.folder.test_sets[name]
+        measured = system_statistics(test.reversed() if reverse else test, system)
+        found = {KEYS.get(key, key.lower().replace(" ", "_")): value for key, value in measured.items()}
+        if long and "bleu" in found:
+            found["bleu_long"] = replace(found["bleu"], values=found["bleu"].values[long])
+        return found
+
+    def statistics(self, run: StudyRun, name: str) -> Statistics:
+        """Returns the statistics from which the row of a run is computed."""
+        if (run.name, name) not in self.found:
+            self.row(run, self.opened(run))
+        return self.found[run.name, name]
 
     def comparisons(self, before: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
         """Compares every variant with the baseline, and the pairs that the study names: test set →

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -27,7 +27,7 @@ from rnnsearch.config import (
 )
 from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.evaluation.alignment_error import counted_links
-from rnnsearch.evaluation.test_set import TestSet, read_hypotheses, read_test_set
+from rnnsearch.evaluation.test_set import System, TestSet, read_hypotheses, read_test_set
 from rnnsearch.system.files import lock
 from rnnsearch.system.parsing import parse_toml, read_toml
 from rnnsearch.text.codec import side_tokeniser
@@ -153,14 +153,26 @@ class Study(_StudyTable):
 
 @dataclass(frozen=True)
 class StudyRun:
-    """One training. name: also that of its folder. reverse: trained from target to source, only to align in
-    both directions."""
+    """One training. name: also that of its folder. reverse: trained from target to source,
+    only to align in both directions."""
 
     name: str
     variant: str
     seed: int
     path: Path
+    recipe: str
+    settings: Settings
+    store: Path
     reverse: bool = False
+
+
+class StudyTest(NamedTuple):
+    """A test set as it was read. systems: translations of other systems. long: positions of the sentences of
+    more than LONG source words, as the corpus's tokeniser counts."""
+
+    test: TestSet
+    systems: list[System]
+    long: list[int]
 
 
 @dataclass(frozen=True)
@@ -212,12 +224,6 @@ class StudyFolder:
         """Returns the name or file of a variant's recipe; without a variant, of the corpus's."""
         return _recipe(self.study, self.config_folder, variant)
 
-    def settings(self, run: StudyRun) -> Settings:
-        """Returns the settings of one run."""
-        settings = self.variants[run.variant]
-        training = settings.training.model_copy(update={"seed": run.seed})
-        return settings.model_copy(update={"training": training})
-
     @cached_property
     def runs(self) -> list[StudyRun]:
         """All runs of the study, ordered by variant and seed, reverse ones last. Raises InputError if two
@@ -230,7 +236,11 @@ class StudyFolder:
                     continue
                 for seed in self.study.seeds:
                     name = self._run_name(variant, seed) + ".reverse" * reverse
-                    runs.append(StudyRun(name, variant, seed, self.path / "runs" / name, reverse))
+                    path, recipe, store = self.path / "runs" / name, self.recipe(variant), self.store(reverse)
+                    settings = self.variants[variant]
+                    training = settings.training.model_copy(update={"seed": seed})
+                    settings = settings.model_copy(update={"training": training})
+                    runs.append(StudyRun(name, variant, seed, path, recipe, settings, store, reverse))
         names = [run.name for run in runs]
         clash = next((name for name in names if names.count(name) > 1), None)
         if clash is not None:
@@ -264,25 +274,22 @@ class StudyFolder:
             tests[name] = test.model_copy(update=paths | {"systems": systems})
         return tests
 
-    def read_test(self, name: str, reverse: bool = False) -> TestSet:
-        """Reads a test set. reverse: exchange source and reference, and leave out gold links.
-
-        Raises InputError if the files do not fit together.
-        """
-        test = self.tests[name]
-        if reverse:
-            return read_test_set(name, test.reference, test.source)
-        return read_test_set(name, test.source, test.reference, test.gold)
-
-    def check_tests(self) -> None:
-        """Raises InputError for a test set that cannot be read or whose files do not fit together."""
+    @cached_property
+    def test_sets(self) -> dict[str, StudyTest]:
+        """The test sets by name, read once. Raises InputError if one cannot be read, or if its files do not
+        fit together."""
         tokenisers = side_tokeniser("source", self.data), side_tokeniser("target", self.data)
+        found = {}
         for name, files in self.tests.items():
-            test = self.read_test(name)
-            for system, path in files.systems.items():
-                read_hypotheses(path, len(test.source), system)
+            test = read_test_set(name, files.source, files.reference, files.gold)
+            lines = len(test.source)
+            systems = [read_hypotheses(path, lines, system) for system, path in files.systems.items()]
             if test.gold is not None:
-                counted_links(test, [[] for _ in test.source], tokenisers)
+                counted_links(test, [[]] * lines, tokenisers)
+            words = [len(tokenisers[0].words(line)) for line in test.source]
+            long = [number for number, count in enumerate(words) if count > LONG]
+            found[name] = StudyTest(test, systems, long)
+        return found
 
     @contextmanager
     def locked(self, say: Callable[[str], None]) -> Iterator[int]:

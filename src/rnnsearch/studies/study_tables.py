@@ -30,7 +30,6 @@ from rnnsearch.drawing.page import (
 )
 from rnnsearch.drawing.palette import DIM, SERIES, TEXT
 from rnnsearch.evaluation.statistics import p_statement
-from rnnsearch.evaluation.test_set import System, read_hypotheses
 from rnnsearch.studies.scores import LEARNING_METRICS, TEST_METRICS, Metric, Results, Row, Summary
 from rnnsearch.studies.study import LONG, StudyFolder
 from rnnsearch.system.extras import package_version
@@ -119,19 +118,18 @@ def write_pages(folder: StudyFolder, table: dict[str, Any], command: str = "") -
 
 
 def _test(name: str, results: Results, rows: dict[str, list[Row]]) -> dict[str, Any]:
-    test = results.folder.read_test(name)
+    test, others, long = results.folder.test_sets[name]
     scores = {variant: [row["tests"].get(name, {}) for row in found] for variant, found in rows.items()}
     first: dict[str, Any] = next(iter(scores.values()), [{}])[0]
     systems: Summaries = {}
-    for system, path in results.folder.tests[name].systems.items():
-        texts = read_hypotheses(path, len(test.source)).texts
-        found = results.measured(test, System(system, texts))
+    for system in others:
+        found = results.measured(name, system)
         values = {metric: measured.score().value for metric, measured in found.items()}
-        systems[system] = _summaries([values], TEST_METRICS)
+        systems[system.name] = _summaries([values], TEST_METRICS)
     signed = [key for key in first if key.endswith("_signature")]
     return {
         "sentences": len(test.source),
-        "long_sentences": len(results.long_sentences(test)),
+        "long_sentences": len(long),
         "signatures": {key.removesuffix("_signature"): first[key] for key in signed},
         "variants": {variant: _summaries(found, TEST_METRICS) for variant, found in scores.items()},
         "systems": systems,

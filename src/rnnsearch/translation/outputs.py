@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -73,40 +73,11 @@ class OpenedRun:
         """Returns the run with its network. Raises InputError as `Translator.load` does."""
         return Translator.load(self.run.path, device=self.device, trust_code=self.trust_code)
 
-    @property
+    @cached_property
     def parameters(self) -> int:
-        """Returns the number of learned parameters."""
+        """The number of learned parameters."""
         networks = self.translator.networks
         return sum(parameter.numel() for network in networks for parameter in network.parameters())
-
-    def settings(self, kind: Kind) -> dict[str, Any]:
-        """Returns the settings that the outputs of this kind depend on."""
-        if kind == Kind.POSTERIOR:
-            return {"rounds": ROUNDS}
-        if kind == Kind.REFERENCES:
-            return {}
-        return self.search | {"no_unk": kind == Kind.WITHOUT_UNK or self.search["no_unk"]}
-
-    def key(self, test: TestSet, kind: Kind) -> str:
-        """Returns a checksum of everything that the outputs depend on."""
-        texts = test.source if kind == Kind.TRANSLATIONS else [*test.source, *test.reference]
-        settings = json.dumps(self.settings(kind), sort_keys=True)
-        return checksum(str(FORMAT), kind, self.checksum, settings, *texts)
-
-    def path(self, folder: Path, test: TestSet, kind: Kind) -> Path:
-        """Returns the file of these outputs. Outputs of other weights or search settings have other files in
-        the folder."""
-        file = f"{file_name(test.name)}.{kind}.{self.key(test, kind)[:12]}.jsonl"
-        return folder / file_name(self.name) / file
-
-    def pairs(self, test: TestSet, kind: Kind) -> list[Pair]:
-        """Returns the pairs for which this kind has outputs."""
-        numbers = known_pairs(self, test) if kind == Kind.WITHOUT_UNK else range(len(test.source))
-        return [(number, test.source[number], test.reference[number]) for number in numbers]
-
-    def is_whole(self, folder: Path, test: TestSet, kind: Kind) -> bool:
-        """Tells whether the folder holds all outputs of this kind."""
-        return count_outputs(self.path(folder, test, kind)) == len(self.pairs(test, kind))
 
 
 def open_run(
@@ -134,18 +105,25 @@ def run_answers(
     without_unk: bool = True,
     posterior: bool = False,
 ) -> RunAnswers:
-    """Returns all outputs of a run for a test set. Outputs that are already in `folder` are not made again.
+    """Returns all outputs of a run for a test set. Outputs that are already in `folder` are not made again;
+    translations are also written as text, one per line, into RUN/TEST.txt.
 
     translate: translate its source. without_unk: translate the pairs in which it knows every word without
     UNK. posterior: also link the references by the posterior.
     """
-    kind = Kind.POSTERIOR
-    if not posterior and not run.is_whole(folder, test, kind):  # a study may have made them
-        kind = Kind.REFERENCES
-    references = outputs(run, test, kind, folder, progress)
-    lines = outputs(run, test, Kind.TRANSLATIONS, folder, progress) if translate else []
-    known = _without_unk(run, test, lines, folder, progress) if without_unk else None
-    header = read_header(run.path(folder, test, Kind.TRANSLATIONS if translate else kind))
+    forced = Outputs(run, test, Kind.POSTERIOR, folder)
+    if not posterior and not forced.is_whole():  # a study may have made them
+        forced = Outputs(run, test, Kind.REFERENCES, folder)
+    translated = Outputs(run, test, Kind.TRANSLATIONS, folder)
+    references = forced.lines(progress)
+    lines = translated.lines(progress) if translate else []
+    if translate:
+        text = "".join(f"{line.translation.text}\n" for line in lines)
+        write_text(translated.path.with_name(f"{file_name(test.name)}.txt"), text)
+    known = (
+        _without_unk(Outputs(run, test, Kind.WITHOUT_UNK, folder), lines, progress) if without_unk else None
+    )
+    header = read_header((translated if translate else forced).path)
     return RunAnswers(
         path=run.run.path,
         source=run.run.source,
@@ -173,95 +151,124 @@ def run_checksum(run: Run) -> str:
     return checksum(run.settings.data.model_dump_json(), run.settings.model.model_dump_json(), *files)
 
 
-def known_pairs(run: OpenedRun, test: TestSet) -> list[int]:
-    """Returns the numbers of the pairs without words unknown to the run, in source and reference (Table 1,
-    second column).
-    """
+@dataclass(frozen=True)
+class Outputs:
+    """The outputs of one kind of a run for a test set, in a file in `folder`. Outputs of other weights or
+    search settings have other files there."""
 
-    def known(codec: Codec, line: str) -> bool:
-        return UNK not in codec.encode(line).ids
+    run: OpenedRun
+    test: TestSet
+    kind: Kind
+    folder: Path
 
-    pairs = enumerate(test.pairs)
-    return [n for n, (left, right) in pairs if known(run.run.source, left) and known(run.run.target, right)]
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that the outputs depend on."""
+        if self.kind == Kind.POSTERIOR:
+            return {"rounds": ROUNDS}
+        if self.kind == Kind.REFERENCES:
+            return {}
+        return self.run.search | {"no_unk": self.kind == Kind.WITHOUT_UNK or self.run.search["no_unk"]}
 
+    @cached_property
+    def key(self) -> str:
+        """A checksum of everything that the outputs depend on."""
+        references = [] if self.kind == Kind.TRANSLATIONS else self.test.reference
+        settings = json.dumps(self.settings, sort_keys=True)
+        return checksum(str(FORMAT), self.kind, self.run.checksum, settings, *self.test.source, *references)
 
-def outputs(run: OpenedRun, test: TestSet, kind: Kind, folder: Path, progress: Progress) -> list[OutputLine]:
-    """Returns the outputs of one kind, in the order of the test set; those already in the file in `folder`
-    are not made again.
+    @cached_property
+    def path(self) -> Path:
+        """The file."""
+        file = f"{file_name(self.test.name)}.{self.kind}.{self.key[:12]}.jsonl"
+        return self.folder / file_name(self.run.name) / file
 
-    Raises InputError for a file that is damaged or cannot be written.
-    """
-    pairs, path = run.pairs(test, kind), run.path(folder, test, kind)
-    if pairs and count_outputs(path) == len(pairs):  # do not load the network
-        return list(read_outputs(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    forced = kind in (Kind.REFERENCES, Kind.POSTERIOR)
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The pairs that have outputs: all, or those without words unknown to the run, in source and
+        reference (Table 1, second column)."""
+        source, target = self.run.run.source, self.run.run.target
 
-    def length(pair: Pair) -> int:
-        return len(run.run.target.encode(pair[2]).ids if forced else run.run.source.encode(pair[1]).ids)
+        def known(codec: Codec, line: str) -> bool:
+            return self.kind != Kind.WITHOUT_UNK or UNK not in codec.encode(line).ids
 
-    if pairs:  # warm-up: the first call converts the weights, which is not translation time
-        _work(run, kind, pairs[:1])
-    found = completed(
-        path,
-        _header(run, test, kind),
-        pairs,
-        FORCED_TOGETHER if forced else int(run.search["batch_size"]),
-        length,
-        partial(_work, run, kind),
-        fits=lambda pair, output: pair[0] == output.number,
-        done=lambda count, made: progress(f"{run.name}, {test.name}: {kind}", count, len(pairs)),
-    )
-    return list(found)
+        pairs = enumerate(self.test.pairs)
+        return [
+            (n, left, right) for n, (left, right) in pairs if known(source, left) and known(target, right)
+        ]
+
+    def is_whole(self) -> bool:
+        """Tells whether the file holds all outputs."""
+        return count_outputs(self.path) == len(self.pairs)
+
+    def lines(self, progress: Progress) -> list[OutputLine]:
+        """Returns the outputs in the order of the test set; those already in the file are not made again.
+
+        Raises InputError for a file that is damaged or cannot be written.
+        """
+        run, pairs = self.run, self.pairs
+        if pairs and self.is_whole():  # do not load the network
+            return list(read_outputs(self.path))
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        forced = self.kind in (Kind.REFERENCES, Kind.POSTERIOR)
+
+        def length(pair: Pair) -> int:
+            return len(run.run.target.encode(pair[2]).ids if forced else run.run.source.encode(pair[1]).ids)
+
+        if pairs:  # warm-up: the first call converts the weights, which is not translation time
+            self._work(pairs[:1])
+        found = completed(
+            self.path,
+            self._header(),
+            pairs,
+            FORCED_TOGETHER if forced else int(run.search["batch_size"]),
+            length,
+            self._work,
+            fits=lambda pair, output: pair[0] == output.number,
+            done=lambda count, made: progress(
+                f"{run.name}, {self.test.name}: {self.kind}", count, len(pairs)
+            ),
+        )
+        return list(found)
+
+    def _header(self) -> Header:
+        return {
+            "key": self.key,
+            "run": self.run.name,
+            "test set": self.test.name,
+            "kind": self.kind,
+            "settings": self.settings,
+            "parameters": self.run.parameters,
+            "hardware": hardware(self.run.device),
+        }
+
+    def _work(self, batch: Sequence[Pair]) -> list[OutputLine]:
+        """Returns the outputs of one batch."""
+        numbers, sources, references = zip(*batch, strict=True)
+        translator = self.run.translator
+        if self.kind in (Kind.TRANSLATIONS, Kind.WITHOUT_UNK):
+            return list(map(OutputLine, numbers, translator.translate(sources, **self.settings)))
+        given = list(zip(sources, references, strict=True))
+        results = list(map(OutputLine, numbers, translator.force(given, FORCED_TOGETHER)))
+        if self.kind == Kind.REFERENCES:
+            return results
+        known = translator.force(given, FORCED_TOGETHER, posterior=True, exact=True)
+        return [
+            replace(result, posterior=other.alignment) for result, other in zip(results, known, strict=True)
+        ]
 
 
 def _without_unk(
-    run: OpenedRun,
-    test: TestSet,
-    translations: Sequence[OutputLine],
-    folder: Path,
-    progress: Progress,
+    outputs: Outputs, translations: Sequence[OutputLine], progress: Progress
 ) -> list[OutputLine]:
     """Returns the translations, without UNK, of the pairs in which the run knows every word.
 
     The existing translations serve if `no_unk` is set, or if the run writes subwords and none of them
     contains UNK. Otherwise the pairs are translated again.
     """
-    known = {number for number, *_ in run.pairs(test, Kind.WITHOUT_UNK)}
+    run, known = outputs.run, {number for number, *_ in outputs.pairs}
     found = [line for line in translations if line.number in known]
     has_unk = any(SPECIALS[UNK] in token for line in found for token in line.translation.tokens)
     if translations and (run.search["no_unk"] or (run.run.target.subwords is not None and not has_unk)):
         return found
-    return outputs(run, test, Kind.WITHOUT_UNK, folder, progress)
-
-
-def write_texts(folder: Path, run: OpenedRun, test: TestSet, texts: Sequence[str]) -> None:
-    """Writes translations, one per line, into RUN/TEST.txt."""
-    path = folder / file_name(run.name) / f"{file_name(test.name)}.txt"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, "".join(f"{text}\n" for text in texts))
-
-
-def _header(run: OpenedRun, test: TestSet, kind: Kind) -> Header:
-    return {
-        "key": run.key(test, kind),
-        "run": run.name,
-        "test set": test.name,
-        "kind": kind,
-        "settings": run.settings(kind),
-        "parameters": run.parameters,
-        "hardware": hardware(run.device),
-    }
-
-
-def _work(run: OpenedRun, kind: Kind, batch: Sequence[Pair]) -> list[OutputLine]:
-    """Returns the outputs of one batch."""
-    numbers, sources, references = zip(*batch, strict=True)
-    if kind in (Kind.TRANSLATIONS, Kind.WITHOUT_UNK):
-        return list(map(OutputLine, numbers, run.translator.translate(sources, **run.settings(kind))))
-    given = list(zip(sources, references, strict=True))
-    results = list(map(OutputLine, numbers, run.translator.force(given, FORCED_TOGETHER)))
-    if kind == Kind.REFERENCES:
-        return results
-    known = run.translator.force(given, FORCED_TOGETHER, posterior=True, exact=True)
-    return [replace(result, posterior=other.alignment) for result, other in zip(results, known, strict=True)]
+    return outputs.lines(progress)
