@@ -4,6 +4,7 @@ from it."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ from rnnsearch.installed import folder_of
 from rnnsearch.model.initialise import skip_initialisation
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.extras import package_version
-from rnnsearch.system.files import write_text, writing
+from rnnsearch.system.files import checksum, write_text, writing
 from rnnsearch.system.machine import check_memory, usable_device
 from rnnsearch.system.parsing import read_toml
 from rnnsearch.system.tensors import dequantise, difference, load_tensors, tensor_bytes
-from rnnsearch.text.codec import Codec, codec_checksums, load_codecs
+from rnnsearch.text.codec import SIDES, Codec, codec_checksums, codec_files, load_codecs
 
 FORMAT = 1
 """Version of a run's layout, which grows when older runs can no longer be read."""
@@ -53,6 +54,19 @@ class Run:
     def log_path(self) -> Path:
         """Folder of learning curves and statistics."""
         return self.path / "log"
+
+    @cached_property
+    def checksum(self) -> str:
+        """The checksum of everything that its outputs depend on, except search settings."""
+        settings = self.settings.data.model_dump_json(), self.settings.model.model_dump_json()
+        return checksum(*settings, self.model_path, *codec_files(self.path).values())
+
+    def other_vocabulary(self, other: Run) -> str:
+        """Returns the first side whose words or subwords differ from those of the other run; "" if there is
+        none."""
+        return next(
+            (side for side in SIDES if getattr(self, side).vocabulary != getattr(other, side).vocabulary), ""
+        )
 
     def create(self) -> Run:
         """Makes the folder and writes settings and vocabularies; weights come later. Raises InputError if it

@@ -158,7 +158,7 @@ def _provenance(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tup
     facts = [("rnnsearch", package_version())]
     for run in runs:
         settings = ", ".join(f"{key} {run.search[key]}" for key in SHOWN)
-        facts.append((f"Run {run.name}", f"{run.run.path}, checksum {run.checksum[:12]}, {settings}"))
+        facts.append((f"Run {run.name}", f"{run.run.path}, checksum {run.run.checksum[:12]}, {settings}"))
     for test in tests:
         files = " and ".join(test.files) if all(test.files) else "given as lines"
         facts.append((f"Test set {test.name}", files))

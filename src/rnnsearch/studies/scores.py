@@ -168,7 +168,7 @@ class Results:
         """Returns a checksum of all that the row of `opened` is computed from."""
         parts: list[str | Path] = [FORMAT, self.folder.study.symmetrisation if opened[1:] else ""]
         for one in opened:
-            parts += [one.checksum, json.dumps(one.search, sort_keys=True)]
+            parts += [one.run.checksum, json.dumps(one.search, sort_keys=True)]
         for files in self.folder.tests.values():
             parts += [Path(path) for path in (files.source, files.reference, files.gold) if path]
         return checksum(*parts)[:16]

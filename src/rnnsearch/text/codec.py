@@ -123,7 +123,7 @@ def load_codecs(
 ) -> tuple[Codec, Codec]:
     """Reads the codecs of both sides. checksums: those of their files, if known, as `codec_checksums` returns
     them. Raises InputError if a file is missing, damaged or another one."""
-    files = _read(folder)
+    files = codec_files(folder)
     if checksums is not None:
         _check(folder, files, checksums)
     source, target = (Codec.load(folder, side, settings, files) for side in SIDES)
@@ -132,12 +132,12 @@ def load_codecs(
 
 def codec_checksums(folder: Path) -> dict[str, str]:
     """Returns the SHA-256 of each file of both sides' codecs in this folder, by its name."""
-    return {name: hashlib.sha256(content).hexdigest() for name, content in _read(folder).items()}
+    return {name: hashlib.sha256(content).hexdigest() for name, content in codec_files(folder).items()}
 
 
-def _read(folder: Path) -> dict[str, bytes]:
+def codec_files(folder: Path) -> dict[str, bytes]:
     """Returns the content of each file of both sides' codecs in this folder, by its name."""
-    names = (form.format(side=side) for side in SIDES for form in FILES)
+    names = (form.format(side=side) for form in FILES for side in SIDES)
     return {name: read_file(folder / name) for name in names if (folder / name).exists()}
 
 

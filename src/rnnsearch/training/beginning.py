@@ -18,7 +18,6 @@ from rnnsearch.model.layers import fastest_precision
 from rnnsearch.run import Run
 from rnnsearch.system.files import only_one, remove_partial_files, writing
 from rnnsearch.system.machine import PRECISIONS
-from rnnsearch.text.codec import SIDES
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.text.store.order import BatchOrder
 from rnnsearch.training.alignment_loss import needs_links
@@ -130,16 +129,9 @@ def check_resumed(run: Run) -> None:
             raise InputError(
                 what, file=run.path, remedy="resume with the same settings, or begin another run"
             )
-    if side := other_vocabulary(before, run):
+    if side := before.other_vocabulary(run):
         what = f"was trained on a corpus with another {side} vocabulary"
         raise InputError(what, file=run.path, remedy="resume with the same --data")
-
-
-def other_vocabulary(run: Run, other: Run) -> str:
-    """Returns the first side whose words or subwords differ; "" if there is none."""
-    return next(
-        (side for side in SIDES if getattr(run, side).vocabulary != getattr(other, side).vocabulary), ""
-    )
 
 
 def weights_of(name: str, run: Run) -> dict[str, Tensor]:
@@ -158,7 +150,7 @@ def weights_of(name: str, run: Run) -> dict[str, Tensor]:
         if old != new:
             what = f"was trained with data.{key} = {old!r}, and this dataset has {new!r}"
             raise InputError(what, file=base.path, remedy=fitting)
-    if side := other_vocabulary(base, run):
+    if side := base.other_vocabulary(run):
         raise InputError(f"has another {side} vocabulary than this dataset", file=base.path, remedy=fitting)
     return base.load_network(trust_code=True).state_dict()
 
@@ -176,11 +168,11 @@ def make_trainer(
     cannot hold."""
     training = run.settings.training
     copies = copies_in_memory(training) if training.device == "cpu" else 1
+    total = total_updates(training, len(order) / training.accumulate)
     precision = PRECISIONS[training.precision]
     network = run.make_network(trust_code=True, product_dtype=precision, copies=copies)
     if weights is not None:
         network.load_state_dict(weights)
-    total = total_updates(training, len(order) / training.accumulate)
     return Trainer(network.to(training.device), training, total, processes)
 
 

@@ -22,7 +22,6 @@ from rnnsearch.records import Translation
 from rnnsearch.run import Run
 from rnnsearch.system.files import checksum, prepare_output, written_whole
 from rnnsearch.text.formats.opening import is_on_disk
-from rnnsearch.translation.outputs import run_checksum
 from rnnsearch.translation.outputs_file import (
     FORMAT,
     Done,
@@ -49,7 +48,7 @@ def runs_key(runs: Sequence[str | Path], files: Sequence[Path]) -> str:
         if not is_on_disk(file):
             what = "a pipe cannot be read again to go on with --out"
             raise InputError(what, file=file, remedy="write it to a file first")
-    return checksum(*(run_checksum(Run.open(run)) for run in runs), *files)
+    return checksum(*(Run.open(run).checksum for run in runs), *files)
 
 
 def answers_key(runs: Sequence[str | Path], how: str, form: str, files: Sequence[Path]) -> str:

@@ -58,13 +58,12 @@ Pair = tuple[int, str, str]
 class OpenedRun:
     """A run for which outputs are made. Its network is loaded only if an output is missing.
 
-    name: its name in tables. search: the search settings to use. checksum: that of weights and vocabularies.
+    name: its name in tables. search: the search settings to use.
     """
 
     name: str
     run: Run
     search: dict[str, Any]
-    checksum: str
     device: str = "cpu"
     trust_code: bool = False
 
@@ -92,7 +91,7 @@ def open_run(
     do."""
     run = Run.open(path)
     settings = changed(run.settings.search, (search or {}) | {"nbest": 1}).model_dump()
-    return OpenedRun(name, run, settings, run_checksum(run), device, trust_code)
+    return OpenedRun(name, run, settings, device, trust_code)
 
 
 def run_answers(
@@ -140,17 +139,6 @@ def run_answers(
     )
 
 
-def run_checksum(run: Run) -> str:
-    """Returns a checksum of everything in a run that its outputs depend on, except search settings."""
-    files = [
-        run.model_path,
-        *sorted(run.path.glob("vocabulary.*.txt")),
-        *sorted(run.path.glob("subwords.*.model")),
-        *sorted(run.path.glob("words.*.bloom")),
-    ]
-    return checksum(run.settings.data.model_dump_json(), run.settings.model.model_dump_json(), *files)
-
-
 @dataclass(frozen=True)
 class Outputs:
     """The outputs of one kind of a run for a test set, in a file in `folder`. Outputs of other weights or
@@ -175,7 +163,9 @@ class Outputs:
         """A checksum of everything that the outputs depend on."""
         references = [] if self.kind == Kind.TRANSLATIONS else self.test.reference
         settings = json.dumps(self.settings, sort_keys=True)
-        return checksum(str(FORMAT), self.kind, self.run.checksum, settings, *self.test.source, *references)
+        return checksum(
+            str(FORMAT), self.kind, self.run.run.checksum, settings, *self.test.source, *references
+        )
 
     @cached_property
     def path(self) -> Path:

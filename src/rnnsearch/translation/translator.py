@@ -92,13 +92,9 @@ class Translator:
         opened = [Run.open(run) for run in runs]
         first = opened[0]
         for other in opened[1:]:
-            for side in ("source", "target"):
-                if getattr(other, side).vocabulary != getattr(first, side).vocabulary:
-                    raise InputError(
-                        f"has another {side} vocabulary than {first.path}",
-                        file=other.path,
-                        remedy="train both on the same corpus",
-                    )
+            if side := other.other_vocabulary(first):
+                what = f"has another {side} vocabulary than {first.path}"
+                raise InputError(what, file=other.path, remedy="train both on the same corpus")
             theirs, ours = other.settings.model.decoder, first.settings.model.decoder
             if theirs != ours:
                 what = f'has model.decoder = "{theirs}" and {first.path} has "{ours}"'
