@@ -4,6 +4,7 @@ an error."""
 from __future__ import annotations
 
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
@@ -15,6 +16,9 @@ from rnnsearch.system.parsing import parse_toml, read_toml
 
 LARGEST = 10**9
 """Largest count of sentences, words or updates that a setting may name, unless its own bound is smaller."""
+
+BUILT_IN = {"recipe": "recipes", "study": "studies/builtin"}
+"""Kind of TOML file that comes with the package → its folder."""
 
 Positive = Annotated[int, Field(gt=0, le=LARGEST)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
@@ -311,12 +315,16 @@ def by_name(settings: Settings) -> dict[str, Any]:
     return {f"{section}.{key}": value for section in sections for key, value in sections[section].items()}
 
 
+def built_in(kind: str) -> dict[str, Traversable]:
+    """Returns the recipes or the studies that come with the package, by name. kind: recipe or study."""
+    entries = resources.files("rnnsearch").joinpath(BUILT_IN[kind]).iterdir()
+    names = sorted((entry.name, entry) for entry in entries if entry.name.endswith(".toml"))
+    return {name.removesuffix(".toml"): entry for name, entry in names}
+
+
 def recipe_names() -> list[str]:
     """Lists the recipes that come with the package."""
-    folder = resources.files("rnnsearch") / "recipes"
-    return sorted(
-        entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")
-    )
+    return list(built_in("recipe"))
 
 
 def load_config(recipe: str | Path = "", overrides: list[str] | tuple[str, ...] = ()) -> Settings:
@@ -362,22 +370,22 @@ def first_fault(error: ValidationError) -> str:
 
 
 def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
-    """Returns the name for messages and the table of a built-in recipe or a TOML file; "" is the empty
-    recipe. Raises as `load_config`."""
-    if not str(recipe):
-        return "settings", {}
-    path = Path(recipe)
-    if path.suffix != ".toml" and not path.is_file():
-        name = str(recipe).replace("*", "-star")  # the paper's RNNsearch-50*
-        built_in = resources.files("rnnsearch") / "recipes" / f"{name}.toml"
-        if not built_in.is_file():
-            names = f"name a TOML file or one of {', '.join(recipe_names())}"
-            raise InputError(
-                f"no recipe {str(recipe)!r}", remedy=f"{did_you_mean(name, recipe_names())} {names}".strip()
-            )
-        return f"recipe {recipe}", parse_toml(built_in.read_text(encoding="utf-8"))
+    """Returns the name for messages and the table of a recipe; "" is the empty recipe. Raises as
+    `load_config`."""
+    return read_named("recipe", recipe) if str(recipe) else ("settings", {})
+
+
+def read_named(kind: str, name: str | Path) -> tuple[str, dict[str, Any]]:
+    """Returns the name for messages and the table of a TOML file, or of a built-in recipe or study."""
+    path = Path(name)
     try:
-        return str(path), read_toml(path)
+        if path.suffix == ".toml" or path.is_file():
+            return str(path), read_toml(path)
+        known, own = built_in(kind), str(name).replace("*", "-star")  # the paper's RNNsearch-50*
+        if own not in known:
+            remedy = f"{did_you_mean(own, known)} name a TOML file or one of {', '.join(known)}"
+            raise InputError(f"no {kind} {str(name)!r}", remedy=remedy.strip())
+        return f"{kind} {name}", parse_toml(known[own].read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     except ValueError as error:

@@ -13,8 +13,7 @@ import pytest
 from command_line import Command, assert_refused, sets, sizes
 
 import rnnsearch
-from rnnsearch.config import Settings, recipe_names
-from rnnsearch.studies.study import study_names
+from rnnsearch.config import Settings, built_in
 
 
 def test_the_version(command: Command) -> None:
@@ -95,7 +94,7 @@ def test_settings_are_listed(command: Command) -> None:
         for key, field in type(getattr(Settings(), section)).model_fields.items():
             assert f"{section}.{key} = " in every
             assert str(field.description).split()[0] in every
-    assert all(name in every for name in (*recipe_names(), *study_names()))
+    assert all(name in every for name in (*built_in("recipe"), *built_in("study")))
     assert command("settings model").out.count("\nmodel.") == len(type(Settings().model).model_fields)
     first, *rest = command("settings search.beam").lines
     assert first.startswith("search.beam = 12    # integer > 0")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import tomli_w
 
-from rnnsearch.config import load_config
+from rnnsearch.config import built_in, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.studies import study
-from rnnsearch.studies.study import CorpusFiles, Study, StudyFolder, Variant, open_study, study_names
+from rnnsearch.studies.study import CorpusFiles, Study, StudyFolder, Variant, open_study
 
 Plan = Callable[..., StudyFolder]
 
@@ -42,7 +42,7 @@ def plan(tmp_path: Path) -> Plan:
     return read
 
 
-@pytest.mark.parametrize("name", study_names())
+@pytest.mark.parametrize("name", built_in("study"))
 def test_built_in_studies_can_be_read(name: str) -> None:
     assert open_study(name).study.variants
 

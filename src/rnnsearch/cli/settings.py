@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterator
-from importlib import resources
 from typing import Annotated
 
 import typer
@@ -28,24 +27,19 @@ def settings(
     study: Annotated[str, typer.Option(metavar="NAME", help="Print this built-in study.")] = "",
 ) -> None:
     """List all settings with defaults and descriptions, and the names of the built-in recipes and studies."""
-    from rnnsearch.config import recipe_names
-    from rnnsearch.studies.study import study_names
+    from rnnsearch.config import built_in
 
+    recipes, studies = built_in("recipe"), built_in("study")
     if recipe:
-        print(built_in("rnnsearch.recipes", one_of(recipe, "--recipe", recipe_names())), end="")
+        print(recipes[one_of(recipe, "--recipe", recipes)].read_text(encoding="utf-8"), end="")
     elif study:
-        print(built_in("rnnsearch.studies.builtin", one_of(study, "--study", study_names())), end="")
+        print(studies[one_of(study, "--study", studies)].read_text(encoding="utf-8"), end="")
     else:
         for line in listed(name, min(100, shutil.get_terminal_size((100, 24)).columns)):
             print(line)
         if not name:
-            print(f"Built-in recipes (print one with --recipe NAME): {', '.join(recipe_names())}")
-            print(f"Built-in studies (print one with --study NAME): {', '.join(study_names())}")
-
-
-def built_in(folder: str, name: str) -> str:
-    """Returns the text of a TOML file that comes with the package."""
-    return (resources.files(folder) / f"{name}.toml").read_text(encoding="utf-8")
+            print(f"Built-in recipes (print one with --recipe NAME): {', '.join(recipes)}")
+            print(f"Built-in studies (print one with --study NAME): {', '.join(studies)}")
 
 
 def listed(name: str, width: int) -> Iterator[str]:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -22,14 +21,15 @@ from rnnsearch.config import (
     Settings,
     apply_override,
     checked,
+    read_named,
     read_recipe,
     validated,
 )
-from rnnsearch.errors import InputError, did_you_mean
+from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import counted_links
 from rnnsearch.evaluation.test_set import System, TestSet, read_hypotheses, read_test_set
 from rnnsearch.system.files import lock
-from rnnsearch.system.parsing import parse_toml, read_toml
+from rnnsearch.system.parsing import read_toml
 from rnnsearch.text.codec import side_tokeniser
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
@@ -322,12 +322,6 @@ def _seed(run: Path) -> int | None:
         return None
 
 
-def study_names() -> list[str]:
-    """Lists the studies that come with the package."""
-    files = (resources.files("rnnsearch.studies") / "builtin").iterdir()
-    return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
-
-
 def open_study(
     name: str | Path, out: Path = Path(), data: str | Path | None = None, overrides: Sequence[str] = ()
 ) -> StudyFolder:
@@ -337,7 +331,8 @@ def open_study(
     one for a built-in study. overrides: `section.key=value`, for all variants. Raises InputError for a study
     that does not exist, is not TOML or is invalid.
     """
-    where, config_folder, table = _read(str(name))
+    where, table = read_named("study", name)
+    config_folder = Path(where).parent  # of a built-in study, the current one
     study = checked(Study, table, where, "`rnnsearch settings --study alignment` shows an example")
     unknown = sorted(set(study.settings) - set(Settings.model_fields))
     if unknown:
@@ -358,25 +353,6 @@ def open_study(
         variants[variant] = resolved(variant, own)
     base_folder = Path(data) if data else config_folder
     return StudyFolder(out, study, where, config_folder, base_folder, resolved("").data, variants)
-
-
-def _read(name: str) -> tuple[str, Path, dict[str, Any]]:
-    """Returns (the study's name in messages, the base of its paths, its table)."""
-    path = Path(name)
-    try:
-        if path.suffix == ".toml" or path.is_file():
-            return str(path), path.parent, read_toml(path)
-        built_in = resources.files("rnnsearch.studies") / "builtin" / f"{name}.toml"
-        if not built_in.is_file():
-            remedy = (
-                f"{did_you_mean(name, study_names())} name a TOML file or one of {', '.join(study_names())}"
-            )
-            raise InputError(f"no study {name!r}", remedy=remedy.strip())
-        return f"study {name}", Path(), parse_toml(built_in.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
-    except ValueError as error:
-        raise InputError(f"is not TOML: {error}", file=path) from None
 
 
 def _recipe(study: Study, folder: Path, variant: str = "") -> str:
