@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import command_line
 import pytest
-from command_line import Command
 from study_files import study_in
 
 from rnnsearch.errors import InputError
+from rnnsearch.studies.runs import Command
 from rnnsearch.studies.study import StudyFolder
-from rnnsearch.studies.study_corpora import prepare_commands, write_corpus, write_subset
+from rnnsearch.studies.study_corpora import prepare_corpus, write_subset
 from rnnsearch.text import corpus_links as linking
 from rnnsearch.text.formats.lines import read_lines, read_pairs
 from rnnsearch.text.store.corpus import Corpus
@@ -37,16 +38,17 @@ def contents(store: Path, linked: bool = True) -> list[Linked]:
 
 
 @pytest.fixture
-def prepared(command: Command, tmp_path: Path) -> Callable[[str], Path]:
+def prepared(command: command_line.Command, tmp_path: Path) -> Callable[[str], Path]:
     """prepared(text) does the first stage of the study with this file."""
+
+    def run_all(commands: Sequence[Command]) -> None:
+        for one in commands:
+            done = command(*one.words)
+            assert done.code == 0, done.err
 
     def prepare(text: str) -> Path:
         out = study_in(tmp_path, text)
-        write_corpus(out, quiet)
-        for one in prepare_commands(out):
-            if not one.made.exists():
-                done = command(*one.words)
-                assert done.code == 0, done.err
+        prepare_corpus(out, run_all, quiet)
         return out.path
 
     return prepare

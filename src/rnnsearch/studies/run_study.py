@@ -24,7 +24,7 @@ from rnnsearch.studies.runs import (
 )
 from rnnsearch.studies.scores import Results
 from rnnsearch.studies.study import StudyFolder, StudyRun
-from rnnsearch.studies.study_corpora import is_written, note_origin, prepare_commands, write_corpus
+from rnnsearch.studies.study_corpora import is_written, prepare_commands, prepare_corpus
 from rnnsearch.studies.study_tables import study_table, write_pages, write_tables
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import Progress
@@ -67,7 +67,7 @@ def run_study(
     _check_names(folder, only)
     with folder.locked(say) as lock:
         run_all = partial(run_commands, folder=folder, lock=lock, look=look)
-        _prepare(folder, run_all, progress)
+        prepare_corpus(folder, run_all, progress)
         chosen = {run.name: run for run in folder.runs if not only or run.variant in only}
         _check_runs([*chosen.values()])
         results, failed = Results(folder, trust_code, progress), dict[str, str]()
@@ -103,20 +103,6 @@ def run_study(
         finished = [run for run in chosen.values() if not run.reverse and results.status(run) == "done"]
         page = _report(folder, finished, trust_code, run_all) if report else None
         return Finished(table, *write_pages(folder, table, command), failed, page)
-
-
-def _prepare(folder: StudyFolder, run_all: Callable[..., None], progress: Progress) -> None:
-    """Makes missing links and prepared datasets. Raises InputError if a command fails."""
-    write_corpus(folder, progress)
-    missing = [command for command in prepare_commands(folder) if not command.made.exists()]
-    if any(command.name != "links" for command in missing):
-        run_all(missing, ended=_raise_error)
-    note_origin(folder)
-
-
-def _raise_error(command: Command, error: str) -> None:
-    if error:
-        raise InputError(error)
 
 
 def current_states(results: Results) -> list[RunState]:
@@ -187,7 +173,7 @@ def _report(
         translations.parent.mkdir(exist_ok=True)
         translations.symlink_to(Path("..") / folder.outputs.name)
     command = report_command(folder, runs, trust_code)
-    run_all([command], ended=_raise_error)
+    run_all([command])
     return command.made
 
 

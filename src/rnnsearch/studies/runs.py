@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rnnsearch.config import Settings, load_config
+from rnnsearch.errors import InputError
 from rnnsearch.studies.study import StudyFolder, StudyRun
 from rnnsearch.system.progress import QUIET
 from rnnsearch.training.checkpoint import read_progress
@@ -60,18 +61,24 @@ def changes(wanted: Settings, recipe: str, *sections: str) -> list[str]:
     ]
 
 
+def raise_error(command: Command, error: str) -> None:
+    """Raises InputError with the error of a command, if it has one."""
+    if error:
+        raise InputError(error)
+
+
 def run_commands(
     commands: Sequence[Command],
     folder: StudyFolder,
     lock: int,
-    ended: Callable[[Command, str], None],
     look: Callable[[str, str], None],
+    ended: Callable[[Command, str], None] = raise_error,
     side_by_side: int = 1,
 ) -> None:
-    """Runs every command, `side_by_side` at a time; one that fails does not stop the others.
+    """Runs every command, `side_by_side` at a time.
 
-    lock: a file descriptor that every process inherits. ended: called with each command and its error, "" if
-    it succeeded. look: called repeatedly with the name of each running command and the last line of its log.
+    lock: a file descriptor that every process inherits. look: called repeatedly with the name of each running
+    command and the last line of its log. ended: called with each command and its error, "" if it succeeded.
     On Ctrl-C the call ends after all processes have saved and ended; a second Ctrl-C kills them.
     """
     waiting = list(commands)

@@ -80,25 +80,27 @@ def prepare_commands(folder: StudyFolder) -> list[Command]:
     return commands
 
 
-def write_corpus(folder: StudyFolder, progress: Progress) -> None:
-    """Writes OUT/corpus, if it is needed and missing, and checks prepared datasets and test sets.
+def prepare_corpus(
+    folder: StudyFolder, run_all: Callable[[Sequence[Command]], None], progress: Progress
+) -> None:
+    """Makes OUT/corpus, the links and the prepared datasets that are missing, and reads all test sets first.
 
-    Raises InputError for a dataset that was prepared with other settings, and for test sets that cannot be
-    used: before hours of training.
+    run_all: runs commands. Raises InputError for a dataset that was prepared with other settings, for test
+    sets that cannot be used, and if a command fails.
     """
-    _check_store(folder)
-    missing = not all(folder.store(run.reverse).exists() for run in folder.runs)
+    origin, note = _origin(folder), folder / "corpus.json"
+    _check_store(folder, origin)
+    commands = [command for command in prepare_commands(folder) if not command.made.exists()]
+    missing = any(command.name != "links" for command in commands)
     builtin = folder.study.corpus.builtin
     if is_written(folder) and (missing or builtin) and not folder.corpus.exists():
         with whole_folder(folder.corpus, lambda path: False) as parts:
             _write_builtin(folder, parts) if builtin else write_subset(folder, parts, progress)
-        note_origin(folder)
-    folder.test_sets  # noqa: B018  # reads them all
-
-
-def note_origin(folder: StudyFolder) -> None:
-    """Records what the corpus was made from, for the checks of later calls."""
-    write_text(folder / "corpus.json", json.dumps(_origin(folder), indent=2) + "\n")
+        write_text(note, origin)
+    folder.test_sets  # noqa: B018  # reads them
+    if missing:
+        run_all(commands)
+    write_text(note, origin)  # later calls compare it
 
 
 def _swapped(settings: DataSettings) -> DataSettings:
@@ -187,8 +189,8 @@ def _write(folder: Path, names: list[str], rows: Iterator[Row], report: Callable
     return written
 
 
-def _origin(folder: StudyFolder) -> dict[str, Any]:
-    """Returns what the corpus is made from: the study's settings, and the sizes of its files."""
+def _origin(folder: StudyFolder) -> str:
+    """Returns what the corpus is made from, as JSON: the study's settings, and the sizes of its files."""
     corpus = folder.study.corpus
     origin = {f"corpus.{key}": value for key, value in corpus.model_dump().items()}
     for name in (*corpus.train, *corpus.dev, *corpus.links):
@@ -197,14 +199,14 @@ def _origin(folder: StudyFolder) -> dict[str, Any]:
             remedy = "check the path; paths are relative to the folder of --data"
             raise InputError("no such file", file=path, remedy=remedy)
         origin[f"bytes of {name}"] = path.stat().st_size
-    return origin
+    return json.dumps(origin, indent=2) + "\n"
 
 
-def _check_store(folder: StudyFolder) -> None:
+def _check_store(folder: StudyFolder, origin: str) -> None:
     """Raises InputError for a dataset that was prepared from other files, with other settings, or from
     another number of pairs."""
     note, report, wanted = folder / "corpus.json", folder.store() / "report.json", folder.study.corpus.pairs
-    _compare(folder.store(), _read_json(note), _origin(folder))
+    _compare(folder.store(), _read_json(note), json.loads(origin))
     for store, data in ((folder.store(), folder.data), (folder.store(True), _swapped(folder.data))):
         before = read_contents(store).data.model_dump() if (store / "data.toml").exists() else {}
         _compare(store, before, data.model_dump(), "data.")
