@@ -126,9 +126,10 @@ class Run:
     ) -> TranslationNetwork:
         """Returns the network of these settings, with new parameters.
 
-        trust_code: whether parts from outside rnnsearch may be imported. product_dtype: of the matrix products
-        in training. copies: the memory that training needs, as a multiple of the parameters'. Raises InputError
-        if a part cannot be made, or if memory cannot hold it.
+        trust_code: whether parts from outside rnnsearch may be imported. product_dtype: of the matrix
+        products in training. copies: the memory that training needs, as a multiple of the parameters'.
+
+        Raises InputError if a part cannot be made, or if memory cannot hold the network.
         """
         held = "weights, gradients and optimiser state" if copies > 1 else "parameters"
         needed = copies * tensor_bytes(self.shapes(trust_code=trust_code))
