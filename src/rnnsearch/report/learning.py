@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rnnsearch.drawing.curves import Curve, curve_figure
 from rnnsearch.drawing.figures import Album
 from rnnsearch.drawing.page import Block, Column, Pictures, Section, Table
-from rnnsearch.errors import InputError
 from rnnsearch.evaluation.test_set import RunAnswers
 from rnnsearch.training.log import read_statistics
 
@@ -29,7 +27,7 @@ COLUMNS = {
 
 def learning(runs: Sequence[tuple[str, RunAnswers]], album: Album) -> Section:
     """Returns the table and the learning curves of all runs. The row of a run without a log is empty."""
-    logs = {name: _log(run.path) for name, run in runs}
+    logs = {name: read_statistics(run.path) for name, run in runs}
     known = {name: logs[name] | {"parameters": run.parameters} for name, run in runs}
     table = Table(
         "table-2",
@@ -63,17 +61,6 @@ def learning(runs: Sequence[tuple[str, RunAnswers]], album: Album) -> Section:
         notes = ["Scores are from greedy search or a small beam, as each run's settings say."]
         blocks.append(Pictures("figure-learning", "Learning curves", [picture], notes=notes))
     return Section("learning", "Learning", blocks)
-
-
-def _log(run: Path) -> dict[str, Any]:
-    """Reads the learning statistics of a run; empty if there are none."""
-    try:
-        return read_statistics(run)
-    except ValueError as error:
-        remedy = "remove it; the report then has no learning statistics"
-        raise InputError(
-            f"is damaged: {error}", file=run / "log" / "statistics.json", remedy=remedy
-        ) from None
 
 
 def _ending(log: dict[str, Any]) -> str:
