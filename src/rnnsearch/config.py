@@ -318,8 +318,8 @@ def by_name(settings: Settings) -> dict[str, Any]:
 def built_in(kind: str) -> dict[str, Traversable]:
     """Returns the recipes or the studies that come with the package, by name. kind: recipe or study."""
     entries = resources.files("rnnsearch").joinpath(BUILT_IN[kind]).iterdir()
-    names = sorted((entry.name, entry) for entry in entries if entry.name.endswith(".toml"))
-    return {name.removesuffix(".toml"): entry for name, entry in names}
+    found = {entry.name.removesuffix(".toml"): entry for entry in entries if entry.name.endswith(".toml")}
+    return {name: found[name] for name in sorted(found)}
 
 
 def recipe_names() -> list[str]:
