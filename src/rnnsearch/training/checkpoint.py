@@ -165,7 +165,8 @@ def load_checkpoint(
             if part not in parts:
                 raise InputError(f"there is a tensor {name}, which does not belong to a checkpoint")
             parts[part][key] = tensor
-        for part, expected in weights_of_trainer(trainer).items():
+        weights = weights_of_trainer(trainer)
+        for part, expected in weights.items():
             if misfit := difference(parts[part], expected):
                 raise InputError(misfit)
         if parts["optimiser"] or progress.update > progress.skipped:
@@ -177,7 +178,7 @@ def load_checkpoint(
         groups = trainer.optimiser.state_dict()["param_groups"]
         trainer.optimiser.load_state_dict({"state": state, "param_groups": groups})
         match_gradients(trainer.optimiser, trainer.network)
-        for part, there in weights_of_trainer(trainer).items():
+        for part, there in weights.items():
             for name, tensor in there.items():
                 tensor.copy_(parts[part][name])
         torch.set_rng_state(tensors["random.cpu"])
