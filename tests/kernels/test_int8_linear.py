@@ -11,10 +11,10 @@ from torch import Tensor
 
 from rnnsearch.config import ModelSettings
 from rnnsearch.errors import InputError
-from rnnsearch.kernels import readout
-from rnnsearch.kernels.int8_linear import Int8Linear, fastest_precision
+from rnnsearch.kernels import int8_linear, readout
+from rnnsearch.kernels.int8_linear import Int8Linear, fastest_precision, shared_inputs
 from rnnsearch.kernels.layers import LinearCache
-from rnnsearch.model.layers import Linear, linear, linear_cache, linear_of_rows
+from rnnsearch.model.layers import Linear, linear, linear_cache, linear_of_rows, linear_together
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import log_probabilities
 from rnnsearch.system.tensors import WEIGHT_LIMIT
@@ -88,6 +88,26 @@ def test_no_row_knows_of_the_others() -> None:
     assert not found[3].isfinite().any()
 
 
+def test_a_shared_input_is_quantised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And again after a change in place, or outside the context."""
+    matrix, bias, x = drawn()
+    one, other = Int8Linear(matrix, bias), Int8Linear(matrix.flip(0), None)
+    calls: list[int] = []
+    scales_of = int8_linear.scales_of
+    monkeypatch.setattr(int8_linear, "scales_of", lambda *of: calls.append(1) or scales_of(*of))
+    before, flipped = one(x), other(x)
+    with shared_inputs():
+        assert torch.equal(one(x), before)
+        assert torch.equal(other(x), flipped)
+        assert len(calls) == 3
+        x.mul_(-2.0)
+        assert not torch.equal(one(x), before)
+        assert torch.equal(one(x), one(x.clone()))
+        assert len(calls) == 5
+    one(x)
+    assert len(calls) == 6
+
+
 def test_nothing_is_nothing() -> None:
     matrix, bias, x = drawn()
     matrix[4] = 0.0
@@ -148,6 +168,17 @@ def test_a_matrix_is_converted_once_and_its_rows_as_itself() -> None:
     torch.testing.assert_close(whole, module(x), atol=0.01, rtol=0.05)
 
 
+def test_layers_together_are_the_layers_side_by_side() -> None:
+    torch.manual_seed(2)
+    first, second, x = Linear(IN, OUT, bias=True), Linear(IN, 2 * OUT), torch.randn(4, 3, IN)
+    for bias in (first.bias, None):
+        first.bias = bias
+        for precision in (torch.int8, torch.float32):
+            with linear_cache(precision)(), torch.no_grad():
+                apart = torch.cat((linear(first, x), linear(second, x)), -1)
+                torch.testing.assert_close(linear_together((first, second), x), apart)
+
+
 def test_only_where_torch_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="no int8 products") as error:
         Int8Linear(torch.empty(OUT, IN, device="meta"), None)
@@ -168,7 +199,7 @@ def test_rows_at_once_change_nothing_but_rounding(
     read = torch.randn(3, 4, 7)
     with torch.no_grad(), linear_cache(getattr(torch, precision))():
         whole = log_probabilities(layer, read)
-        monkeypatch.setattr(readout, "ROWS_AT_ONCE", 5)
+        monkeypatch.setattr(readout, "ROWS_AT_ONCE", 3)
         parts = log_probabilities(layer, read)
     assert parts.shape == whole.shape == (3, 4, 30)
     torch.testing.assert_close(parts.exp().sum(-1), torch.ones(3, 4))

@@ -12,6 +12,7 @@ TWINS = {
     "model.decoder:Decoder.follow": "gated_sequences:follow",
     "model.decoder:Source.context": "layers:context",
     "model.layers:linear": "layers:linear",
+    "model.layers:linear_together": "layers:linear_together",
     "model.layers:linear_of_rows": "layers:linear_of_rows",
     "model.layers:linear_cache": "layers:LinearCache",
     "model.layers:once": "layers:once",

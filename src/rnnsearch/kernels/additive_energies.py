@@ -51,9 +51,13 @@ def additive_energies(
     """
     energies = query.new_empty(*query.shape[:2], keys.shape[1])
     twice_query, twice_v = 2.0 * query.unsqueeze(2), 2.0 * v[0]
+    buffer = query.new_empty(0)  # a new one for each chunk would not be in the cache
     for rows in _chunks(query, keys):
-        half_tanh = torch.add(twice_query[rows], keys[rows].unsqueeze(1), alpha=2.0).sigmoid_().sub_(0.5)
-        torch.sum(half_tanh.mul_(twice_v), -1, out=energies[rows])
+        of_rows = keys[rows].unsqueeze(1)
+        if not buffer.numel():
+            buffer = query.new_empty(len(of_rows), query.shape[1], *keys.shape[1:])
+        half_tanh = torch.add(twice_query[rows], of_rows, alpha=2.0, out=buffer[: len(of_rows)])
+        torch.sum(half_tanh.sigmoid_().sub_(0.5).mul_(twice_v), -1, out=energies[rows])
     return energies
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from rnnsearch.errors import InputError
@@ -35,13 +38,11 @@ class Int8Linear:
 
     def __call__(self, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
         """Returns y in x's dtype."""
-        rows = x.reshape(-1, x.shape[-1]).float()
-        scales, zero = scales_of(rows, self.limit), self.limit + 1
-        integers = (rows / scales).round_().add_(zero).to(torch.uint8)  # shifted, so that none is negative
+        integers, scales = quantised_input(x, self.limit)
         y = torch.ops.onednn.qlinear_pointwise(
             integers,
             1.0,
-            zero,
+            self.limit + 1,
             self.prepared,
             self.scales,
             self.zeros,
@@ -55,6 +56,43 @@ class Int8Linear:
         )
         y = y.mul_(scales) if self.bias is None else torch.addcmul(self.bias, y, scales, out=y)
         return y.view(*x.shape[:-1], len(self.scales)).to(x.dtype)
+
+
+_shared: ContextVar[deque[tuple[Tensor, int, tuple[Tensor, Tensor]]] | None] = ContextVar(
+    "quantised inputs", default=None
+)
+"""The last quantised inputs: (x, its version, integers and scales)."""
+MOST_SHARED = 5
+"""Inputs of a step, of which the first, E y, is also the last: E y, s, c, r∘s, the new s."""
+
+
+@contextmanager
+def shared_inputs() -> Iterator[None]:
+    """Quantises an input of several layers once, inside the context."""
+    token = _shared.set(deque(maxlen=MOST_SHARED))
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
+def quantised_input(
+    x: Float[Tensor, "*rest in"], limit: int
+) -> tuple[UInt8[Tensor, "rows in"], Float[Tensor, "rows 1"]]:
+    """Returns (the rows of x in units of their scales, shifted by limit + 1 so that none is negative; their
+    scales)."""
+    shared = _shared.get()
+    version = -1 if shared is None or x.is_inference() else x._version
+    for known, its_version, made in shared or () if version >= 0 else ():
+        if known is x and its_version == version:
+            return made
+    rows = x.reshape(-1, x.shape[-1]).float()
+    scales = scales_of(rows, limit)
+    # To int8 first: torch converts to uint8 several times more slowly. The sum wraps around, as it should.
+    integers = (rows / scales).round_().to(torch.int8).view(torch.uint8).add_(limit + 1)
+    if shared is not None:
+        shared.append((x, version, (integers, scales)))
+    return integers, scales
 
 
 def has_int8(device: torch.device) -> bool:

@@ -9,8 +9,8 @@ fast as bfloat16. In training a cache lasts for one batch, and its layers comput
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from rnnsearch.kernels.deferred_gradients import linear_product
-from rnnsearch.kernels.int8_linear import Int8Linear
+from rnnsearch.kernels.int8_linear import Int8Linear, shared_inputs
 from rnnsearch.model import layers
 from rnnsearch.model.decoder import Source
 from rnnsearch.model.layers import HasWeight, Product
@@ -38,13 +38,15 @@ class LinearCache:
         self.int8 = dtype == torch.int8
         self.dtype = torch.float32 if self.int8 else dtype
         self._products: dict[int, Product] = {}
+        self._together: dict[tuple[int, ...], Product] = {}
         self._made: dict[int, tuple[Tensor, Any]] = {}
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         token = _open.set(self)
         try:
-            yield
+            with shared_inputs() if self.int8 else nullcontext():
+                yield
         finally:
             _open.reset(token)
 
@@ -52,6 +54,18 @@ class LinearCache:
         if id(module) not in self._products:
             self._products[id(module)] = self.make(module.weight, module.bias)
         return self._products[id(module)]
+
+    def together(self, modules: Sequence[HasWeight]) -> Product:
+        """Returns the product with the matrices of several layers."""
+        key = tuple(map(id, modules))
+        if key not in self._together:
+            biases = [
+                module.weight.new_zeros(len(module.weight)) if module.bias is None else module.bias
+                for module in modules
+            ]
+            bias = None if all(module.bias is None for module in modules) else torch.cat(biases)
+            self._together[key] = self.make(torch.cat([module.weight for module in modules]), bias)
+        return self._together[key]
 
     def once(self, tensor: Tensor, make: Callable[[], T]) -> T:
         if id(tensor) not in self._made:
@@ -76,6 +90,14 @@ def linear(module: HasWeight, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*r
     """Computes the same as its plain twin `model.layers:linear`."""
     cache = _open.get()
     return F.linear(x, module.weight, module.bias) if cache is None else cache.of(module)(x)
+
+
+def linear_together(modules: Sequence[HasWeight], x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
+    """Computes the same as its plain twin `model.layers:linear_together`, as one product of an open cache."""
+    cache = _open.get()
+    if cache is None or torch.is_grad_enabled():
+        return as_written(layers.linear_together)(modules, x)
+    return cache.together(modules)(x)
 
 
 def linear_of_rows(module: HasWeight, rows: Int[Tensor, " chosen"]) -> Product:

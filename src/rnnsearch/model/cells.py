@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rnnsearch.model.initialise import orthogonal
-from rnnsearch.model.layers import Linear, tanh
+from rnnsearch.model.layers import Linear, linear_together, tanh
 
 
 class Cell(nn.Module):
@@ -64,7 +64,7 @@ class GatedCell(Cell):
         self.C = Linear(context_size, 3 * hidden_size) if context_size else None
 
     def project(self, inputs: Float[Tensor, "*rest input"]) -> Float[Tensor, "*rest projected"]:
-        return torch.cat((self.W(inputs), self.W_zr(inputs)), -1)
+        return linear_together((self.W, self.W_zr), inputs)
 
     def forward(
         self,

@@ -61,9 +61,13 @@ class DecoderState:
     ) -> DecoderState:
         """Returns the rows of the given `hypotheses` in each of the given `sentences` (None: in all)."""
         rows = torch.arange(hypotheses.shape[0], device=hypotheses.device) if sentences is None else sentences
-        chosen = (rows.unsqueeze(1), hypotheses)
-        memory = None if self.memory is None else self.memory[chosen]
-        return DecoderState(self.cell[chosen], self.context[chosen], self.weights[chosen], memory)
+        chosen = rows.unsqueeze(1) * self.cell.shape[1] + hypotheses  # in the flattened hypotheses
+
+        def select(part: Tensor) -> Tensor:
+            return part.flatten(0, 1)[chosen]
+
+        memory = None if self.memory is None else select(self.memory)
+        return DecoderState(select(self.cell), select(self.context), select(self.weights), memory)
 
 
 Projected = Float[Tensor, "batch hypotheses projected"] | None

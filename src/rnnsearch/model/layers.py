@@ -10,7 +10,7 @@ In plain torch the cache does nothing; `rnnsearch.kernels` implements it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -57,6 +57,12 @@ def where_real(
 def linear(module: HasWeight, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
     """Returns W x (+ b)."""
     return F.linear(x, module.weight, module.bias)
+
+
+@plain
+def linear_together(modules: Sequence[HasWeight], x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
+    """Returns the outputs of several layers for one input, concatenated."""
+    return torch.cat([linear(module, x) for module in modules], -1)
 
 
 @plain

@@ -178,7 +178,8 @@ OUTPUT, EMBEDDING = "output.weight", "target_embedding.weight"
 
 def scales_of(rows: Tensor, limit: int) -> Tensor:
     """Returns the scale of each row, (rows, 1), with which no quantised value is above the limit."""
-    return (rows.abs().amax(1, keepdim=True) / limit).clamp_min(torch.finfo(torch.float32).tiny)
+    largest = torch.maximum(rows.amax(1, keepdim=True), rows.amin(1, keepdim=True).neg_())
+    return (largest / limit).clamp_min(torch.finfo(torch.float32).tiny)
 
 
 def quantised(matrix: Tensor) -> tuple[Tensor, Tensor]:
