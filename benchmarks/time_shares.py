@@ -65,7 +65,7 @@ PARTS: dict[str, dict[str, tuple[Any, str]]] = {
 KINDS = {
     "matrix products": {f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm")},
     "int8 matrix products": {"onednn::qlinear_pointwise"},
-    "rounding to int8": {f"aten::{name}" for name in ("round_", "div", "abs", "amax", "addcmul")},
+    "rounding to int8": {f"aten::{name}" for name in ("round_", "div", "amin", "amax", "addcmul")},
     "conversions and copies": {f"aten::{name}" for name in ("copy_", "cat", "stack", "clone", "index")},
     "σ, exp, softmax": {f"aten::{name}" for name in ("sigmoid", "sigmoid_", "_softmax", "_log_softmax")},
     "maxima and sorting": {f"aten::{name}" for name in ("maximum", "topk", "sort", "gather")},
