@@ -313,7 +313,7 @@ def bench_random_pairs(settings: Settings, *, words: int, length: int, repetitio
     device, count = settings.training.device, settings.search.batch_size
     network = random_network(settings, words, torch.float32).to(device)
     precision = fastest_precision(usable_device(device))
-    caches = {True: [linear_cache(getattr(torch, precision))], False: [linear_cache()]}
+    caches = [linear_cache(getattr(torch, precision))]
     ids, lengths = random_ids(count, length, words)
     batch = Batch(ids, lengths, ids.flip(0), lengths).to(device)
 
@@ -321,7 +321,7 @@ def bench_random_pairs(settings: Settings, *, words: int, length: int, repetitio
         if exact:
             forced_decoding([network], batch, posterior=posterior)
         else:
-            quick_alignment([network], caches[posterior], batch, posterior=posterior)
+            quick_alignment([network], caches, batch, posterior=posterior)
 
     return _speeds(
         align,
@@ -372,7 +372,7 @@ def _speeds(
 ) -> AlignmentSpeeds:
     ways = []
     for way, (posterior, exact) in WAYS.items():
-        count, used = 1 if exact else repetitions, precision if posterior and not exact else "float32"
+        count, used = (1, "float32") if exact else (repetitions, precision)
         median = statistics.median(timed(partial(align, posterior, exact), count, device, warm_up=not exact))
         ways.append(AlignmentSpeed(way, used, median, pairs / median, words / median))
     return AlignmentSpeeds(

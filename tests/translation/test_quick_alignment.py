@@ -218,7 +218,10 @@ def test_large_logits_neither_overflow_nor_vanish(scale: float) -> None:
     logits = torch.tensor([[1.0, -2.0, 0.5], [0.0, 0.0, 0.0], [-3.0, -2.0, -1.0]]) * scale
     bias = torch.tensor([0.3, -torch.inf, 0.2]) * scale
     words = bounded_posterior._Words(logits, bias)
-    torch.testing.assert_close(words.log_sum(torch.eye(3)), (logits + bias).logsumexp(1))
+    expected = (logits + bias).logsumexp(1)
+    torch.testing.assert_close(bounded_posterior._log_sum(torch.eye(3), [words]), expected)
+    parts = [bounded_posterior._Words(logits[:, some], bias[some]) for some in (slice(2), slice(2, 3))]
+    torch.testing.assert_close(bounded_posterior._log_sum(torch.eye(3), parts), expected)
 
 
 def test_padding_and_the_other_sentences_change_nothing(

@@ -77,7 +77,7 @@ Exact = Annotated[
     bool,
     typer.Option(
         "--exact",
-        help="With --posterior: estimate nothing and use float32 products; many times slower, with nearly "
+        help="Use float32 products, and with --posterior estimate nothing: many times slower, with nearly "
         "the same links.",
     ),
 ]

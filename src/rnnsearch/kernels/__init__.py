@@ -8,6 +8,7 @@ TWINS = {
     "model.layers:tanh": "layers:tanh",
     "model.layers:where_real": "layers:where_real",
     "model.alignment.additive:AdditiveAlignment.energies": "additive_energies:energies",
+    "model.cells:GatedCell.forward": "gated_steps:step",
     "model.encoder:read": "gated_sequences:read",
     "model.decoder:Decoder.follow": "gated_sequences:follow",
     "model.decoder:Source.context": "layers:context",

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from rnnsearch.kernels import gated_steps
 from rnnsearch.kernels.additive_energies import add_gradients, energies_of
 from rnnsearch.kernels.deferred_gradients import weight_gradient
 from rnnsearch.kernels.layers import product_dtype, tanh_
@@ -36,6 +37,8 @@ def read(
     reverse: bool = False,
 ) -> Float[Tensor, "batch source hidden"]:
     """Computes the same as its plain twin `model.encoder:read`."""
+    if type(cell) is GatedCell and gated_steps.computes(embedded) and not dropout:
+        return gated_steps.read(cell, embedded, mask, reverse)
     if type(cell) is not GatedCell or embedded.device.type != "cpu" or not torch.is_grad_enabled():
         return as_written(encoder.read)(cell, embedded, mask, dropout, reverse)
     first = embedded.new_zeros(len(embedded), cell.state_size)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from rnnsearch.model.initialise import orthogonal
 from rnnsearch.model.layers import Linear, linear_together, tanh
+from rnnsearch.system.twins import plain
 
 
 class Cell(nn.Module):
@@ -66,6 +67,7 @@ class GatedCell(Cell):
     def project(self, inputs: Float[Tensor, "*rest input"]) -> Float[Tensor, "*rest projected"]:
         return linear_together((self.W, self.W_zr), inputs)
 
+    @plain
     def forward(
         self,
         projected: Float[Tensor, "*rest projected"],

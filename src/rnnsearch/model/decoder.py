@@ -36,6 +36,10 @@ class Source:
         """Returns the rows of the given sentences."""
         return Source(self.annotations[sentences], self.keys[sentences], self.mask[sentences])
 
+    def first(self, count: int) -> Source:
+        """Returns the rows of the first sentences, without copying them."""
+        return Source(self.annotations[:count], self.keys[:count], self.mask[:count])
+
     @plain
     def context(
         self, weights: Float[Tensor, "batch hypotheses source"]
@@ -55,6 +59,11 @@ class DecoderState:
     context."""
     memory: Float[Tensor, "batch hypotheses *memory"] | None
     """Memory of the alignment model."""
+
+    def first(self, count: int) -> DecoderState:
+        """Returns the rows of the first sentences, without copying them."""
+        memory = None if self.memory is None else self.memory[:count]
+        return DecoderState(self.cell[:count], self.context[:count], self.weights[:count], memory)
 
     def select(
         self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]

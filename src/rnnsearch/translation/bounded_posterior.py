@@ -16,15 +16,17 @@ at the computed positions.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from copy import copy
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from rnnsearch.model.decoder import Source
 from rnnsearch.model.layers import once, product_dtype
 from rnnsearch.model.network import Direction
-from rnnsearch.model.readout import OutputLayer, Readout
+from rnnsearch.model.readout import MaxoutReadout, OutputLayer, Readout
 
 LOSS = 0.1
 """Maximum total variation between a row and the exact posterior of the same state, apart from rounding. The
@@ -33,11 +35,12 @@ bound."""
 FIRST = 0.1
 """Positions whose bound is at least this share of the row's highest bound are computed exactly from the
 start; others only if LOSS requires it."""
-FREQUENT = 64
-"""Number of frequent words that are summed in every bound, besides those of the sentence; a few more to fill
-up `MULTIPLE`."""
-ROWS_AT_ONCE = 128
-"""Positions computed exactly in one product: their logits fit in a CPU's cache."""
+FREQUENT = 256
+"""Number of frequent words that are summed in every bound, besides those of the sentence."""
+ROWS_AT_ONCE, WORDS_AT_ONCE = 256, 2560
+"""Positions and words of a product over all words: weights and logits fit in a core's cache."""
+SENTENCES_AT_ONCE = 32
+"""Sentences whose bounds are computed together, without the padding beyond their longest source."""
 MULTIPLE = 32
 """Sizes of products are padded to multiples of this. A CPU kernel is compiled for each new number of rows,
 which takes as long as many products. For some numbers of words, kernels are ten times slower."""
@@ -49,113 +52,125 @@ class BoundedPosterior:
     """The posterior of one direction of a network for one batch. It must be made and used inside the open
     weight cache.
 
-    annotations: h_j. targets: all words of the batch, in the order in which they are read.
+    source: the encoded sentences. targets: all words of the batch, in the order in which they are read.
     """
 
-    def __init__(
-        self,
-        direction: Direction,
-        annotations: Float[Tensor, "batch source annotation"],
-        targets: Int64[Tensor, "batch target"],
-    ) -> None:
-        self.readout, self.output, self.annotations = direction.readout, direction.output, annotations
-        # t̃_ij = (U_o s + V_o E y) + C_o h_j: each part is computed once, unless a custom
-        # readout is no such sum.
-        self.is_sum = type(self.readout).forward is Readout.forward
-        self.contexts = self.readout.C_o(annotations) if self.is_sum else None
-        weight, bias = self.output.weight, self.output.bias
-        self.target_weights, self.target_biases = (
-            weight[targets],
-            bias[targets],
-        )  # (batch, target, feature), (batch, target)
+    def __init__(self, direction: Direction, source: Source, targets: Int64[Tensor, "batch target"]) -> None:
+        self.readout, self.output, self.annotations = direction.readout, direction.output, source.annotations
         self.all = _all_words(self.output)
-        count = FREQUENT + -(FREQUENT + targets.shape[1]) % MULTIPLE
-        frequent = torch.arange(min(count, len(weight)), device=targets.device).expand(len(targets), -1)
-        few = torch.cat((targets, frequent), 1)  # of each sentence
-        counted = _counted_once(targets, frequent.shape[1])
-        self.few = _Words(
-            weight[few].to(self.all.by_feature.dtype).mT, bias[few].masked_fill(~counted, -torch.inf)
-        )
-
-    def select(self, chosen: Int64[Tensor, " kept"]) -> BoundedPosterior:
-        """Returns the posterior of some pairs of the batch."""
-        some = copy(self)
-        for name in ("annotations", "contexts", "target_weights", "target_biases", "few"):
-            of_all = getattr(self, name)
-            setattr(some, name, None if of_all is None else of_all[chosen])
-        return some
+        low = self.all[0].by_feature.dtype
+        # t̃_ij = (U_o s + V_o E y) + C_o h_j: each part is computed once, unless a custom
+        # readout is no such sum. The units of maxout are stored as [odd; even], which is faster.
+        self.is_sum = type(self.readout).forward is Readout.forward
+        self.is_maxout = type(self.readout) is MaxoutReadout and self.output.factor is None
+        self.contexts = self._layer(self.readout.C_o(source.annotations)) if self.is_sum else None
+        if self.contexts is not None and self.is_maxout:
+            self.contexts = self.contexts.to(low)
+        lengths, groups = source.mask.sum(-1).squeeze(1), range(0, len(targets), SENTENCES_AT_ONCE)
+        self.groups = [slice(begin, begin + SENTENCES_AT_ONCE) for begin in groups]
+        self.widths = [int(lengths[group].max()) for group in self.groups]
+        weight, bias = self.output.weight, self.output.bias
+        padded = torch.nn.functional.pad(targets, (0, -targets.shape[1] % MULTIPLE))
+        self.target_weights, self.target_biases = weight[padded], bias[padded]  # (batch, target, feature), …
+        frequent = min(FREQUENT, len(weight), WORDS_AT_ONCE)
+        own = self.target_biases.masked_fill(~_counted_once(padded, frequent), -torch.inf)
+        self.own = _Words(self.target_weights.to(low).mT, own)
+        self.frequent = _Words(self.all[0].by_feature[:, :frequent].contiguous(), bias[:frequent])
 
     def row(
         self,
         i: int,
-        hidden: Float[Tensor, "batch 1 hidden"],
-        previous: Float[Tensor, "batch 1 embedding"],
-        weights: Float[Tensor, "batch 1 source"],
-        wanted: Bool[Tensor, " batch"],
-    ) -> Float[Tensor, "batch 1 source"]:
-        """Returns the row of the i-th words. hidden, previous, weights: as in `TeacherForced`. Rows sum to 1.
+        hidden: Float[Tensor, "rows 1 hidden"],
+        previous: Float[Tensor, "rows 1 embedding"],
+        weights: Float[Tensor, "rows 1 source"],
+        wanted: Bool[Tensor, " rows"],
+    ) -> Float[Tensor, "rows 1 source"]:
+        """Returns the row of the i-th words of the first sentences, as many as there are weights. Rows sum to
+        1. hidden, previous, weights: as in `TeacherForced`.
 
         A row that is not wanted, or was read from no context, is 0.
         """
-        if self.contexts is None:
-            size = weights.shape[2]
-            read = self.readout(hidden.expand(-1, size, -1), previous.expand(-1, size, -1), self.annotations)
-        else:
-            read = self.readout.activation(
-                self.readout.U_o(hidden) + self.readout.V_o(previous) + self.contexts
+        layer = self._layer(self.readout.U_o(hidden) + self.readout.V_o(previous)) if self.is_sum else None
+        log_weights = weights.squeeze(1).log()
+        bounds, joint = torch.full_like(log_weights, -torch.inf), torch.full_like(log_weights, -torch.inf)
+        features = []  # of each group
+        for group, width in zip(self.groups, self.widths, strict=True):
+            if group.start >= len(weights):
+                break
+            group = slice(group.start, min(group.stop, len(weights)))
+            exact = self._features(group, width, layer, hidden, previous)
+            of_target = torch.bmm(exact.to(hidden.dtype), self.target_weights[group, i].unsqueeze(2))
+            joint[group, :width] = (
+                log_weights[group, :width] + of_target.squeeze(2) + self.target_biases[group, i : i + 1]
             )
-        features = self.output.features(read)  # (batch, source, feature)
-        of_target = (
-            torch.bmm(features, self.target_weights[:, i].unsqueeze(2)).squeeze(2)
-            + self.target_biases[:, i : i + 1]
-        )
-        joint = weights.squeeze(1).log() + of_target
+            features.append(exact.to(self.frequent.by_feature.dtype))
+            few = _log_sum(features[-1], [self.own[group], self.frequent])
+            torch.sub(joint[group, :width], few, out=bounds[group, :width])
         found = weights.new_zeros(weights.shape)
         some = (wanted & weights.any(-1).squeeze(1)).nonzero().squeeze(1)
+
+        def normalisers(chosen: Bool[Tensor, "some source"]) -> Float[Tensor, " positions"]:
+            places = torch.zeros_like(bounds, dtype=torch.bool).index_put_((some,), chosen)
+            parts = zip(places.split(SENTENCES_AT_ONCE), features, strict=True)
+            return self._normaliser(torch.cat([part[place[:, : part.shape[1]]] for place, part in parts]))
+
         if len(some):
-            low = features.to(self.all.by_feature.dtype)
-            bounds = joint[some] - self.few.log_sum(low)[some]
-            found[some, 0] = self._refined(bounds, joint[some], low[some])
+            found[some, 0] = refined(bounds[some], joint[some], normalisers)
         return found
 
-    def _refined(
-        self,
-        bounds: Float[Tensor, "rows source"],
-        joint: Float[Tensor, "rows source"],
-        features: Float[Tensor, "rows source feature"],
-    ) -> Float[Tensor, "rows source"]:
-        """Returns the posterior. bounds: logarithms of upper bounds of α_ij p(y_i | h_j). joint: log α_ij +
-        z_ij."""
-        highest = bounds.amax(1, keepdim=True)
-        exact = torch.full_like(bounds, -torch.inf)
+    def _layer(self, layer: Float[Tensor, "batch rows layer"]) -> Float[Tensor, "batch rows layer"]:
+        return torch.cat((layer[..., 0::2], layer[..., 1::2]), -1) if self.is_maxout else layer
 
-        def compute(chosen: Bool[Tensor, "rows source"]) -> None:
-            exact[chosen] = joint[chosen] - self._normaliser(features[chosen])
-
-        computed = bounds >= highest + math.log(FIRST)
-        compute(computed)
-        # Shares are relative to the row's highest bound: none overflows, and those that underflow do not
-        # matter.
-        known, others = (
-            (exact - highest).exp().sum(1, keepdim=True),
-            (bounds - highest).exp().masked_fill_(computed, 0.0),
-        )
-        # The smallest shares stay estimates while their sum is at most LOSS · known. Computing further
-        # positions only increases `known`.
-        smallest, order = others.sort(dim=1)
-        further = torch.zeros_like(computed).scatter_(1, order, smallest.cumsum(1) > LOSS * known)
-        if bool(further.any()):
-            compute(further)
-            computed = computed | further
-        excess = (bounds - exact).masked_fill(~computed, 0.0).sum(1, keepdim=True)
-        gap = excess / computed.sum(1, keepdim=True)
-        return torch.softmax(torch.where(computed, exact, bounds - gap.clamp(min=0.0)), 1)
+    def _features(
+        self, group: slice, width: int, layer: Tensor | None, hidden: Tensor, previous: Tensor
+    ) -> Float[Tensor, "group width feature"]:
+        """Returns the input of W_o if the i-th words of these sentences are read from h_j alone."""
+        if self.contexts is None or layer is None:
+            read = self.readout(
+                hidden[group].expand(-1, width, -1),
+                previous[group].expand(-1, width, -1),
+                self.annotations[group, :width],
+            )
+            return self.output.features(read)
+        layer = layer[group].to(self.contexts.dtype) + self.contexts[group, :width]
+        if self.is_maxout:
+            return torch.maximum(*layer.chunk(2, -1))
+        return self.output.features(self.readout.activation(layer))
 
     def _normaliser(self, features: Float[Tensor, "positions feature"]) -> Float[Tensor, " positions"]:
         """Returns log Σ_w exp(logit of w) over all words."""
         count = len(features)
         filled = torch.nn.functional.pad(features, (0, 0, 0, -count % MULTIPLE))
-        return torch.cat([self.all.log_sum(some) for some in filled.split(ROWS_AT_ONCE)])[:count]
+        return torch.cat([_log_sum(some, self.all) for some in filled.split(ROWS_AT_ONCE)])[:count]
+
+
+def refined(
+    bounds: Float[Tensor, "rows source"],
+    joint: Float[Tensor, "rows source"],
+    normalisers: Callable[[Bool[Tensor, "rows source"]], Float[Tensor, " positions"]],
+) -> Float[Tensor, "rows source"]:
+    """Returns the posterior. bounds: logarithms of upper bounds of α_ij p(y_i | h_j). joint: log α_ij + z_ij.
+
+    normalisers: computes log Σ_w exp(logit of w) at the chosen positions.
+    """
+    highest = bounds.amax(1, keepdim=True)
+    exact = torch.full_like(bounds, -torch.inf)
+    computed = bounds >= highest + math.log(FIRST)
+    exact[computed] = joint[computed] - normalisers(computed)
+    # Shares are relative to the row's highest bound: none overflows, and those that underflow do not
+    # matter.
+    known = (exact - highest).exp().sum(1, keepdim=True)
+    others = (bounds - highest).exp().masked_fill_(computed, 0.0)
+    # The smallest shares stay estimates while their sum is at most LOSS · known. Computing further
+    # positions only increases `known`.
+    smallest, order = others.sort(dim=1)
+    further = torch.zeros_like(computed).scatter_(1, order, smallest.cumsum(1) > LOSS * known)
+    if bool(further.any()):
+        exact[further] = joint[further] - normalisers(further)
+        computed = computed | further
+    excess = (bounds - exact).masked_fill(~computed, 0.0).sum(1, keepdim=True)
+    gap = excess / computed.sum(1, keepdim=True)
+    return torch.softmax(torch.where(computed, exact, bounds - gap.clamp(min=0.0)), 1)
 
 
 class _Words:
@@ -172,38 +187,54 @@ class _Words:
         """exp(logit + b) = exp(logit) exp(b): so b costs no pass over the logits, and their sum is a product.
         """
 
-    def __getitem__(self, chosen: Int64[Tensor, " kept"]) -> _Words:
-        return _Words(self.by_feature[chosen], self.bias[chosen])
-
-    def log_sum(self, features: Float[Tensor, "*batch rows feature"]) -> Float[Tensor, "*batch rows"]:
-        """Returns log Σ_w exp(logit of w), in the dtype of the bias. Logits are small, so their maximum
-        rarely has to be subtracted."""
-        sums = (
-            torch.matmul(torch.matmul(features, self.by_feature).exp_(), self.factors)
-            .squeeze(-1)
-            .to(self.bias.dtype)
+    def __getitem__(self, some: slice) -> _Words:
+        found = copy(self)
+        found.by_feature, found.bias, found.factors = (
+            self.by_feature[some],
+            self.bias[some],
+            self.factors[some],
         )
-        if bool(((sums > SMALLEST_SUM) & sums.isfinite()).all()):
-            return sums.log_()
-        return (
-            torch.matmul(features, self.by_feature).to(self.bias.dtype) + self.bias.unsqueeze(-2)
-        ).logsumexp(-1)
+        return found
 
 
-def _all_words(output: OutputLayer) -> _Words:
-    """Returns all words, prepared once for the open cache, in the dtype of its products."""
+def _log_sum(
+    features: Float[Tensor, "*batch rows feature"], parts: Sequence[_Words]
+) -> Float[Tensor, "*batch rows"]:
+    """Returns log Σ_w exp(logit of w) over the words of all parts, in the dtype of their bias. Logits are
+    small, so their maximum rarely has to be subtracted."""
+    dtype = parts[0].bias.dtype
+    sums = (
+        torch.stack([(features @ words.by_feature).exp_() @ words.factors for words in parts])
+        .sum(0, dtype=dtype)
+        .squeeze(-1)
+    )
+    if bool(((sums > SMALLEST_SUM) & sums.isfinite()).all()):
+        return sums.log_()
+    logits = [(features @ words.by_feature).to(dtype) + words.bias.unsqueeze(-2) for words in parts]
+    return torch.cat(logits, -1).logsumexp(-1)
 
-    def make() -> _Words:
-        by_feature = output.weight.to(product_dtype(output.weight)).t().contiguous()  # twice as fast as rows
-        return _Words(by_feature, output.bias)
+
+def _all_words(output: OutputLayer) -> list[_Words]:
+    """Returns all words in blocks, prepared once for the open cache, in the dtype of its products. The last
+    block is filled up with words that are left out."""
+
+    def make() -> list[_Words]:
+        blocks = zip(output.weight.split(WORDS_AT_ONCE), output.bias.split(WORDS_AT_ONCE), strict=True)
+        return [_filled(weight.to(product_dtype(output.weight)), bias) for weight, bias in blocks]
 
     return once(output.bias, make)  # not of the matrix, which two tied layers share
 
 
-def _counted_once(targets: Int64[Tensor, "batch target"], frequent: int) -> Bool[Tensor, "batch few"]:
-    """Returns the mask of first occurrences in [target words, frequent words]."""
+def _filled(weight: Float[Tensor, "words feature"], bias: Float[Tensor, " words"]) -> _Words:
+    missing = -len(weight) % MULTIPLE
+    pad = torch.nn.functional.pad
+    by_feature = pad(weight, (0, 0, 0, missing)).t().contiguous()  # twice as fast as rows
+    return _Words(by_feature, pad(bias, (0, missing), value=-torch.inf))
+
+
+def _counted_once(targets: Int64[Tensor, "batch target"], frequent: int) -> Bool[Tensor, "batch target"]:
+    """Returns the mask of first occurrences of words that are not among the frequent ones."""
     order = targets.sort(dim=1, stable=True)
     first = torch.ones_like(targets, dtype=torch.bool)
     first[:, 1:] = order.values[:, 1:] != order.values[:, :-1]
-    own = torch.zeros_like(first).scatter_(1, order.indices, first) & (targets >= frequent)
-    return torch.cat((own, own.new_ones(len(own), frequent)), 1)
+    return torch.zeros_like(first).scatter_(1, order.indices, first) & (targets >= frequent)

@@ -37,12 +37,14 @@ def quick_alignment(
     """Returns α, or the alignment posterior, of the words of each target. In a posterior, the rows of the end
     of sentence and of padding are 0.
 
-    A pair leaves the batch when it ends; its later rows may be 0.
+    The longest target comes first: a pair leaves the batch when it ends. Its later rows may be 0.
 
     caches: the cache of each network. Ensembles and bidirectional decoders give the mean, as in
     `forced_decoding`. The two directions of a bidirectional decoder start at opposite ends, so neither can
     wait for the other's posterior: they make as many passes as exact forced decoding does.
     """
+    longest_first = batch.target_lengths.argsort(descending=True, stable=True)
+    batch = Batch(**{name: part[longest_first] for name, part in batch.parts().items()})
     starts = []
     for network, own in zip(networks, caches, strict=True):
         with own():
@@ -76,7 +78,7 @@ def quick_alignment(
             found.append(rows if order is None else reordered(rows, order))
         known = mean_alignment(found)
     assert known is not None
-    return known
+    return torch.empty_like(known).index_copy_(0, longest_first, known)
 
 
 def _walk(
@@ -89,25 +91,22 @@ def _walk(
 ) -> Float[Tensor, "batch target source"]:
     """Steps the decoders of several networks over the target words.
 
-    lengths: target lengths. wanted: mask of the words whose posterior is returned; None returns α. known:
-    alignments that determine the contexts. feeds: whether each new row determines its state's context.
+    lengths: target lengths, the longest first. wanted: mask of the words whose posterior is returned; None
+    returns α. known: alignments that determine the contexts. feeds: whether each new row determines its
+    state's context.
     """
     sizes = lengths.tolist()
-    rows = torch.arange(len(sizes), device=lengths.device)  # the pairs that have not ended
     found: Tensor | None = None
-    for i in range(max(sizes)):
+    for i in range(sizes[0]):
         left = sum(size > i for size in sizes)
-        if left + -left % MULTIPLE < len(rows):
-            chosen = lengths[rows].argsort(descending=True, stable=True)[: left + -left % MULTIPLE]
-            rows = rows[chosen]
-            for walker in walkers:
-                walker.select(chosen)
+        left = min(len(sizes), left + -left % MULTIPLE)
         row = mean_alignment(
             [
                 walker.read(
                     i,
-                    None if wanted is None else wanted[rows, i],
-                    None if known is None else known[rows, i : i + 1],
+                    left,
+                    None if wanted is None else wanted[:left, i],
+                    None if known is None else known[:left, i : i + 1],
                 )
                 for walker in walkers
             ]
@@ -116,8 +115,8 @@ def _walk(
             for walker in walkers:
                 walker.feed(row)
         if found is None:
-            found = row.new_zeros(len(sizes), max(sizes), row.shape[2])
-        found[rows, i] = row.squeeze(1)
+            found = row.new_zeros(len(sizes), sizes[0], row.shape[2])
+        found[:left, i] = row.squeeze(1)
     assert found is not None
     return found
 
@@ -139,30 +138,24 @@ class _Walker:
         self.before = state
         """The state that gave the last row, without its context (`released`)."""
         self.source = source
-        self.rows = torch.arange(len(target), device=target.device)
-        """The pairs that have not ended."""
         with cache():
             words, self.word_of = target[:, :-1].unique(return_inverse=True)
             embedded = network.target_embedding(words.unsqueeze(0)).squeeze(0)
             self.embedded, self.projected = embedded, self.decoder.cell.project(embedded)
-            self.posterior = BoundedPosterior(direction, source.annotations, target) if explains else None
-
-    def select(self, chosen: Int64[Tensor, " kept"]) -> None:
-        """Continues with some of the pairs."""
-        self.rows, self.source = self.rows[chosen], self.source.select(chosen)
-        self.state = self.state.select(chosen, torch.zeros_like(chosen).unsqueeze(1))
-        if self.posterior is not None:
-            self.posterior = self.posterior.select(chosen)
+            self.posterior = BoundedPosterior(direction, source, target) if explains else None
 
     def read(
         self,
         i: int,
-        wanted: Bool[Tensor, " batch"] | None,
-        known: Float[Tensor, "batch 1 source"] | None,
-    ) -> Tensor:
-        """Returns row i of the pairs that have not ended: α_i, or the posterior of the wanted words; (batch,
-        1, source)."""
-        numbers = self.word_of[self.rows, i - 1 : i]  # of y_{i−1}
+        left: int,
+        wanted: Bool[Tensor, " left"] | None,
+        known: Float[Tensor, "left 1 source"] | None,
+    ) -> Float[Tensor, "left 1 source"]:
+        """Returns row i of the first `left` pairs, with which later rows continue: α_i, or the posterior of
+        the wanted words."""
+        if left < len(self.state.cell):
+            self.source, self.state = self.source.first(left), self.state.first(left)
+        numbers = self.word_of[:left, i - 1 : i]  # of y_{i−1}
         word = self.projected[numbers] if i else None
         with self.cache():
             if self.decoder.wiring == "released":  # its step, in two: `feed` may give it another context
@@ -180,7 +173,7 @@ class _Walker:
             )
             return self.posterior.row(i, hidden, previous, seen.weights, wanted)
 
-    def feed(self, row: Float[Tensor, "batch 1 source"]) -> None:
+    def feed(self, row: Float[Tensor, "left 1 source"]) -> None:
         """Replaces the context of α by that of this alignment."""
         with self.cache():
             if (

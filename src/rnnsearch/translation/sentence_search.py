@@ -148,7 +148,14 @@ class SentenceSearch:
         return self._in_memory(sentences, samples, settings, drawn)
 
     def force(
-        self, pairs: Sequence[EncodedPair], kernels: bool, *, posterior: bool, exact: bool, scored: bool
+        self,
+        pairs: Sequence[EncodedPair],
+        kernels: bool,
+        *,
+        posterior: bool,
+        exact: bool,
+        scored: bool,
+        fast: bool,
     ) -> list[Translation]:
         """Force-decodes a batch of pairs and returns them with their word alignments. The arguments are those
         of `Translator.force`."""
@@ -161,9 +168,8 @@ class SentenceSearch:
             log_p: torch.Tensor | None = None
             if scored or exact:
                 log_p, weights = forced_decoding(self.networks, batch, posterior=posterior and exact)
-            if not exact and (posterior or not scored):
-                precision = fastest_precision(self.device) if posterior else "float32"
-                caches = self.caches(precision, kernels)
+            if not exact and (posterior or fast or not scored):
+                caches = self.caches(fastest_precision(self.device), kernels)
                 weights = quick_alignment(self.networks, caches, batch, posterior=posterior)
             every = [None] * len(some) if log_p is None or not scored else log_p.cpu().numpy()
             rows = zip(some, every, weights.cpu().numpy(), strict=True)

@@ -273,6 +273,7 @@ class Translator:
         posterior: bool = False,
         exact: bool = False,
         scored: bool = True,
+        fast: bool = False,
         first: int = 1,
     ) -> Iterator[Translation]:
         """Scores and aligns given translations: score is log p(y | x), alignment is that of forced decoding.
@@ -280,8 +281,10 @@ class Translator:
         posterior: return the alignment posterior, which also uses the target word, instead of α
         (translation/forced.py). exact: compute the posterior of every source position in float32, which is
         many times slower. Otherwise rows are estimated; mostly, far less than a tenth of a row's weight is
-        misplaced (translation/quick_alignment.py). α does not depend on `exact`.
+        misplaced (translation/quick_alignment.py). α does not depend on `exact`, except as said for `fast`.
         scored: False skips log p, which takes most of the time when α is computed; the score is then nan.
+        fast: compute α with the fastest products also if `scored`, as without it: α does not depend on
+        `scored` then. With `exact`, products are float32.
         first: the number of the first pair in messages. Raises InputError for a pair that is not two lines of
         text, or is too long to be aligned.
         """
@@ -295,6 +298,7 @@ class Translator:
             posterior=posterior,
             exact=exact,
             scored=scored,
+            fast=fast,
         )
 
         def length(pair: EncodedPair) -> int:

@@ -107,6 +107,7 @@ class WordAligner:
             posterior=self.posterior,
             exact=self.exact,
             scored=self.scored,
+            fast=True,
             first=first,
         )
 

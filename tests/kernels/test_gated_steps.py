@@ -1,0 +1,80 @@
+"""The gated cell without gradients against its plain twins."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from rnnsearch.kernels import gated_steps
+from rnnsearch.model import encoder
+from rnnsearch.model.cells import GatedCell
+from rnnsearch.model.layers import linear_cache
+from rnnsearch.system.twins import as_written, kernels_used
+
+LENGTHS = torch.randint(1, 7, (70,), generator=torch.Generator().manual_seed(1))
+LENGTHS[:3] = torch.tensor([7, 1, 7])
+"""With 70 sentences, some positions have a multiple of 32 and others all of them."""
+
+
+def cell(context_size: int = 0, dtype: torch.dtype = torch.float64) -> GatedCell:
+    made = GatedCell(5, 6, context_size)
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.7)
+    return made.to(dtype)
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64).to(dtype)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_sentence_is_read_as_if_alone(reverse: bool) -> None:
+    one, embedded = cell(), random(70, 7, 5)
+    mask = torch.arange(7) < LENGTHS.unsqueeze(1)
+    with kernels_used(False):
+        expected = as_written(encoder.read)(one, embedded, mask, 0.0, reverse)
+    torch.testing.assert_close(gated_steps.read(one, embedded, mask, reverse), expected)
+    assert torch.equal(
+        encoder.read(one, embedded, mask, 0.0, reverse), gated_steps.read(one, embedded, mask, reverse)
+    )
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_step_with_a_context(dtype: torch.dtype) -> None:
+    one = cell(4, dtype)
+    words, state, context = (
+        random(3, 2, 5, dtype=dtype),
+        random(3, 2, 6, dtype=dtype),
+        random(3, 2, 4, dtype=dtype),
+    )
+    projected = one.project(words)
+    given = projected.clone()
+    expected = as_written(GatedCell.forward)(one, projected, state, context)
+    with linear_cache()():
+        found = one(projected, state, context)
+    assert torch.equal(projected, given)  # nothing is overwritten
+    torch.testing.assert_close(found, expected)
+    with linear_cache(torch.bfloat16)():
+        rounded = one(projected, state, context)
+    assert torch.equal(rounded, found) == (dtype == torch.float64)  # only float32 weights are rounded
+    torch.testing.assert_close(rounded, expected, atol=0.03, rtol=0.0)
+
+
+def test_gradients_and_dropout_are_left_to_the_plain_cell() -> None:
+    one = cell(4)
+    state, context = random(3, 6), random(3, 4)
+    projected = one.project(random(3, 5))
+    with linear_cache()():
+        assert one(projected, state, context).requires_grad
+        with torch.no_grad():
+            keep = torch.zeros(3, 6, dtype=torch.float64)
+            dropped = one(projected, state, context, keep)
+            torch.testing.assert_close(
+                dropped, as_written(GatedCell.forward)(one, projected, state, context, keep)
+            )
+            assert not torch.allclose(dropped, one(projected, state, context))
