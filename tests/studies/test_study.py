@@ -74,7 +74,7 @@ def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
         FILES.replace("[variants.one]", '[variants.one]\nrecipe = "own.toml"'), tmp_path / "elsewhere"
     )
     assert found.variants["one"].model.hidden_size == 5
-    assert found.given("news.en") == tmp_path / "elsewhere" / "news.en"
+    assert found.path_of("news.en") == tmp_path / "elsewhere" / "news.en"
 
 
 @pytest.mark.parametrize(

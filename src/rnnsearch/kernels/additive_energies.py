@@ -1,10 +1,10 @@
 """e_ij = v_aᵀ tanh(q_i + k_j) on a CPU: for a few sentences at a time, which fit a core's cache, and without
 saving intermediate results for backward. q_i is W_a s_{i−1}, k_j is U_a h_j.
 
-The intermediate tensor is a hundred times as large as the energies, so backward recomputes it. With σ = σ(2
-(q_i + k_j)), an energy is 2 vᵀσ − Σ v and its derivative 4 v∘(σ − σ²): two passes suffice, and the factor v_a
-is applied once after the sum over time. The gradients of the keys and of v_a are summed over all steps in
-place, as in `deferred_gradients`: exact, first order only.
+The intermediate tensor is n' times as large as the energies (1,000 at the paper's size), so backward
+recomputes it. With σ = σ(2 (q_i + k_j)), an energy is 2 vᵀσ − Σ v and its derivative 4 v∘(σ − σ²): two passes
+suffice, and the factor v_a is applied once after the sum over time. The gradients of the keys and of v_a are
+summed over all steps in place, as in `deferred_gradients`: exact, first order only.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The loss of the output layer, with logits, softmax and gradient computed a few rows at a time.
 
-This is half of the arithmetic of training, and all logits of a batch would take gigabytes (80 × 50 positions
-× 30,000 words). The logits are computed for a group of rows at a time, enough rows for efficient products
-with W_o. Within a group the softmax works on a chunk of rows, few enough for a core's cache. On a GPU a chunk
-is a whole group, because every chunk costs a dozen kernel launches.
+This is half of the arithmetic of training. All logits of a batch (80 × 50 positions × 30,000 words) would
+take half a gigabyte, and their gradients as much. So they are computed for a group of rows at a time, enough
+rows for efficient products with W_o. Within a group the softmax works on a chunk of rows, few enough for a
+core's cache. On a GPU a chunk is a whole group, because every chunk costs a dozen kernel launches.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ ATTENDED: tuple[tuple[str, str, Callable[[Faults], int]], ...] = (
     ("left-out", "phrases left out", lambda each: longest_gap(each.left_out)),
     ("repeated", "repeated words", lambda each: len(each.again)),
 )
-"""Faults that the attention shows, as (stem of the block's name, title, badness of a sentence)."""
+"""Faults that the attention shows, as (stem of the block's name, title, severity in a sentence)."""
 
 LEGEND = (
     "Marked words of a translation are not in the reference, or not at this place. Framed words are UNKs "
@@ -140,8 +140,8 @@ def browsing(part: Part) -> tuple[Section, Table]:
             caption = f"{name}: the {kind} sentences"
             blocks.append(compared.block(f"{kind}-{part.places[name]}", caption, chosen))
     for name, each in compared.faults.items():
-        for kind, title, badness in ATTENDED:
-            found = [badness(one) for one in each]
+        for kind, title, severity in ATTENDED:
+            found = [severity(one) for one in each]
             worst = sorted((n for n in numbers if found[n] > 1), key=lambda n: (-found[n], n))[:SHOWN]
             if worst:
                 caption = f"{name}: {title}"

@@ -27,7 +27,7 @@ PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
 """Linux's prctl. It is looked up here because a process that was just forked should do as little as
 possible."""
 END_WITH_PARENT = 1
-"""PR_SET_PDEATHSIG."""
+"""prctl's option PR_SET_PDEATHSIG: the signal that a process gets when its parent ends."""
 
 
 class Command(NamedTuple):

@@ -74,6 +74,7 @@ class Summary(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Summary:
+        """Returns the mean and spread of values, one for each seed."""
         spread = statistics.stdev(values) if len(values) > 1 else None
         return cls(math.fsum(values) / len(values), spread, len(values))
 

@@ -210,13 +210,14 @@ class StudyFolder:
         return self.study.baseline or next(iter(self.study.variants))
 
     def store(self, reverse: bool = False) -> Path:
+        """Returns the folder of the prepared dataset. reverse: of the one from target to source."""
         return self.path / ("store.reverse" if reverse else "store")
 
     def log(self, name: str) -> Path:
         """Returns the log file of a command."""
         return self.path / "logs" / f"{name}.log"
 
-    def given(self, name: str) -> Path:
+    def path_of(self, name: str) -> Path:
         """Returns the path of a file that the study names."""
         return self.base_folder / name
 
@@ -266,11 +267,11 @@ class StudyFolder:
                 tests[name] = Test(**dict(zip(("source", "reference", "gold"), files, strict=True)))
         for name, test in self.study.tests.items():
             paths = {
-                key: str(self.given(path))
+                key: str(self.path_of(path))
                 for key in ("source", "reference", "gold")
                 if (path := getattr(test, key)) is not None
             }
-            systems = {system: str(self.given(path)) for system, path in test.systems.items()}
+            systems = {system: str(self.path_of(path)) for system, path in test.systems.items()}
             tests[name] = test.model_copy(update=paths | {"systems": systems})
         return tests
 

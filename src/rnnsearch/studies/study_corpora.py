@@ -44,7 +44,8 @@ def _files(folder: StudyFolder) -> tuple[list[str], list[str], list[str]]:
     corpus, data = folder.study.corpus, folder.data
     if not is_written(folder):
         train, dev, links = (
-            [str(folder.given(name)) for name in names] for names in (corpus.train, corpus.dev, corpus.links)
+            [str(folder.path_of(name)) for name in names]
+            for names in (corpus.train, corpus.dev, corpus.links)
         )
         return train, dev, links
     sides = ("en", "fr") if corpus.builtin else (data.source_language, data.target_language)
@@ -141,7 +142,7 @@ def write_subset(folder: StudyFolder, out: Path, progress: Progress) -> None:
 def _texts(folder: StudyFolder, names: Sequence[str]) -> list[ParallelText]:
     data = folder.data
     layout = Layout(source_language=data.source_language, target_language=data.target_language)
-    return parallel_texts([str(folder.given(name)) for name in names], layout=layout)
+    return parallel_texts([str(folder.path_of(name)) for name in names], layout=layout)
 
 
 def _rows(folder: StudyFolder) -> Iterator[Row]:
@@ -194,7 +195,7 @@ def _origin(folder: StudyFolder) -> str:
     corpus = folder.study.corpus
     origin = {f"corpus.{key}": value for key, value in corpus.model_dump().items()}
     for name in (*corpus.train, *corpus.dev, *corpus.links):
-        path = folder.given(name)
+        path = folder.path_of(name)
         if not path.exists():
             remedy = "check the path; paths are relative to the folder of --data"
             raise InputError("no such file", file=path, remedy=remedy)

@@ -38,8 +38,8 @@ from rnnsearch.translation.joint import mean_alignment
 CHUNK_ELEMENTS = 16_000_000
 """Maximum number of logits in memory at once."""
 ROUNDS = 3
-"""How often the posterior is computed, each time with the contexts of the previous round. After i rounds, the
-first i rows of a decoder are final."""
+"""Number of times that the posterior is computed, each time with the contexts of the previous round. After i
+rounds, the first i rows of a decoder are final."""
 
 
 @torch.no_grad()
