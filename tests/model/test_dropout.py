@@ -116,11 +116,16 @@ def test_embeddings_are_dropped() -> None:
     dropout = Dropout(embedding=0.5)
     (embedded, *_), *_ = inputs_of(network.encoder, network, dropout)
     assert_dropped_by_half(embedded, network.source_embedding(batch.source))
-    torch.manual_seed(1)
-    (into_cell,) = inputs_of(network.decoder.cell.W, network, dropout)[0]  # type: ignore[arg-type]
+    projected: list[Tensor] = []
+    with pytest.MonkeyPatch.context() as patch:
+        project = network.decoder.cell.project
+        patch.setattr(
+            network.decoder.cell, "project", lambda words: projected.append(words) or project(words)
+        )
+        torch.manual_seed(1)
+        ((_, into_readout, _),) = inputs_of(network.readout, network, dropout)
+    (into_cell,) = projected
     assert_dropped_by_half(into_cell, network.target_embedding(batch.target[:, :-1]))
-    torch.manual_seed(1)
-    ((_, into_readout, _),) = inputs_of(network.readout, network, dropout)
     assert into_readout[:, 0].count_nonzero() == 0  # there is no y_0
     assert torch.equal(into_readout[:, 1:], into_cell)
 

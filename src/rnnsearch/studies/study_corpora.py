@@ -155,7 +155,7 @@ def _rows(folder: StudyFolder) -> Iterator[Row]:
     if len(links) != len(texts):
         what = f"{len(links)} files of links for {len(texts)} corpora"
         raise InputError(what, remedy="give one for each corpus, in order")
-    for text, file in zip(texts, map(folder.given, links), strict=True):
+    for text, file in zip(texts, map(folder.path_of, links), strict=True):
         try:
             for pair, line in zip(text.pairs(), read_link_lines(file), strict=True):
                 yield (*pair, line)
