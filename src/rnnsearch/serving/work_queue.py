@@ -125,10 +125,10 @@ class WorkQueue:
             begun = time.monotonic()
             results = self._results(tasks)
             self._finished.append((time.monotonic(), len(tasks)))
-            with contextlib.suppress(RuntimeError):  # the loop is closed: the service has ended
-                loop.call_soon_threadsafe(_deliver, tasks, results)
             self._metrics.batch([begun - task.arrived for task in tasks], time.monotonic() - begun)
             self._metrics.waiting(len(self._waiting))
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the service has ended
+                loop.call_soon_threadsafe(_deliver, tasks, results)
 
     def _wait_for_batch(self) -> list[QueuedTask]:
         """Waits for the next batch and returns it; empty at the end."""
