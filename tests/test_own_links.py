@@ -58,10 +58,13 @@ def test_it_goes_on_after_ctrl_c_and_writes_links(
 
 
 @pytest.fixture
-def eflomal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In place of eflomal: forward links the first words, reverse the first two."""
+def eflomal(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """In place of eflomal: forward links the first words, reverse the first two. Returns the words of the target
+    lines that it was given."""
+    seen: list[list[str]] = []
 
     def run(source: Path, target: Path, forward: Path, reverse: Path) -> None:
+        seen.extend(line.split() for line in target.read_text(encoding="utf-8").split("\n")[:-1])
         lines = source.read_text(encoding="utf-8").count("\n")
         forward.write_text("0-0\n" * lines)
         reverse.write_text("0-0 1-1\n" * lines)
@@ -70,6 +73,7 @@ def eflomal(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (own_links, corpus_links):
         monkeypatch.setattr(module, "require_eflomal", lambda: None)
     monkeypatch.setattr(corpus_links, "run_eflomal", run)
+    return seen
 
 
 @pytest.mark.parametrize("words", ["tokenised", "given"])
@@ -89,9 +93,8 @@ def test_eflomal_teaches_and_votes(command: Command, tiny_corpus: Path, words: s
     assert any(voted)
 
 
-@pytest.mark.usefixtures("eflomal")
 def test_a_model_and_its_opposite_vote_with_eflomal(
-    command: Command, monkeypatch: pytest.MonkeyPatch
+    command: Command, monkeypatch: pytest.MonkeyPatch, eflomal: list[list[str]]
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(SHIPPED))
     Path("a.en").write_text("The house is small.\nI see the sea.\n")
@@ -101,6 +104,16 @@ def test_a_model_and_its_opposite_vote_with_eflomal(
     assert done.code == 0, done.err
     assert done.out == "links\nnetworks  en-fr, fr-en\n"
     assert read_pharaoh("links") == [{(i, i) for i in range(5)}] * 2
+    eflomal.clear()  # the networks count the words of the line as it is given, before elisions are mended
+    Path("b.en").write_text("The man said that he would come.\n")
+    Path("b.fr").write_text("L\u2019homme a dit qu' il viendrait.\n", encoding="utf-8")
+    assert command("links", "--aligner", "en-fr", "--out", "mended", "b.en", "b.fr").code == 0
+    (networks,) = Path("mended.work/networks.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+    assert eflomal == [json.loads(networks)["tokens"]]
+    Path("mended.work/networks.jsonl").write_text(networks[:40] + "\n", encoding="utf-8")
+    damaged = command("links", "--aligner", "en-fr", "--out", "mended", "b.en", "b.fr", "--overwrite")
+    assert (damaged.code, damaged.err.count("\n")) == (2, 1)
+    assert "networks.jsonl: is damaged" in damaged.err
     faults = {
         (
             "a.fr",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -39,6 +40,8 @@ from rnnsearch.training.loop import go_on
 from rnnsearch.word_links import format_links
 
 RECIPE = "aligner"
+AS_GIVEN: dict[str, Any] = {"entities": "keep", "french_elisions": False}
+"""Settings of the text: `align` counts the words of the given lines, so nothing is repaired."""
 UPDATES, PAIRS_PER_UPDATE = (1_500, 4_000), 25
 """Minimum and maximum number of updates; in between, a corpus gets one update for every 25 pairs that it
 has."""
@@ -63,14 +66,16 @@ def learn_links(
     files; TrainingInterrupted after Ctrl-C during training.
     """
     need("train")
-    own = with_languages(source, target, own)
-    note = work_id(folder, "links.json", source, target, recipe, words, *own)
-    data, teacher = load_config(recipe, own).data, folder / "teacher.links"
+    own = with_languages(source, target, own) + [f"data.{name}={value}" for name, value in AS_GIVEN.items()]
+    settings, by_eflomal = load_config(recipe, own), bool(find_spec("eflomal"))
+    key = settings.model_dump_json(), words, str(by_eflomal)
+    note = work_id(folder, "links.json", source, target, *key)
+    data, teacher = settings.data, folder / "teacher.links"
     if not teacher.exists():
         choose_held_out(source, target)
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "links.json", note)
-        if find_spec("eflomal"):
+        if by_eflomal:
             directions = eflomal_links(source, target, folder, data, words, say, progress)
             forward, reverse = map(DirectionFile, directions)
             link_files(forward, reverse, teacher, method="intersection")
@@ -90,7 +95,7 @@ def learn_links(
                 store,
                 links=[teacher],
                 links_reversed=run == runs[1],
-                link_words=words if find_spec("eflomal") else "tokenised",
+                link_words=words if by_eflomal else "tokenised",
                 settings=settings,
                 progress=progress,
             )
@@ -113,7 +118,9 @@ def borrow_links(
     Raises InputError if eflomal or either model is not installed, and as `learn_links` does.
     """
     require_eflomal()
-    data = Run.open(model).settings.data
+    run = Run.open(model)
+    data = run.settings.data.model_copy(update=AS_GIVEN)
+    with_languages(source, target, [])
     opposite = opposite_model(data)
     if not opposite:
         what = (
@@ -122,10 +129,11 @@ def borrow_links(
         raise InputError(
             what, remedy="use two runs of your own by `align --reverse-run`, or --aligner rnnsearch"
         )
-    if (language_of(source), language_of(target)) == (data.target_language, data.source_language):
+    given, wanted = (language_of(source), language_of(target)), (data.source_language, data.target_language)
+    if given == wanted[::-1]:
         what = f"--aligner {model} needs the {data.source_language} file first"
         raise InputError(what, remedy=f"exchange the files, or use --aligner {opposite}")
-    note = work_id(folder, "links.json", source, target, model, words)
+    note = work_id(folder, "links.json", source, target, run.checksum, Run.open(opposite).checksum, words)
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "links.json", note)
     eflomal_links(source, target, folder, data, words, say, progress)

@@ -104,7 +104,7 @@ def links(
     one_of(words, "--words", ("tokenised", "given"))
     outs = _checked(out or [], files or [], forward, reverse, overwrite)
     if aligner != "eflomal":
-        others = bool(forward or columns or format_) or symmetrise != DEFAULT
+        others = bool(forward or columns or format_ or swap_forward or swap_reverse) or symmetrise != DEFAULT
         _by_networks(aligner, files or [], outs, recipe, set_ or [], words, overwrite, others)
         return
     settings = load_config(recipe, tuple(set_ or ())).data

@@ -28,7 +28,8 @@ def step(
     keep: Float[Tensor, "*#rest hidden"] | None = None,
 ) -> Float[Tensor, "*rest state"]:
     """Computes the same as its plain twin `model.cells:GatedCell.forward`."""
-    if context is None or keep is not None or not computes(state) or open_cache() is None:
+    own = type(cell) is not GatedCell
+    if own or context is None or keep is not None or not computes(state) or open_cache() is None:
         return as_written(GatedCell.forward)(cell, projected, state, context, keep)
     n = cell.hidden_size
     gates, inner = once(cell.U.weight, lambda: _with_context(cell))

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from rnnsearch.kernels.deferred_gradients import linear_product
 from rnnsearch.kernels.int8_linear import Int8Linear, shared_inputs
@@ -92,12 +92,12 @@ def linear(module: HasWeight, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*r
     return F.linear(x, module.weight, module.bias) if cache is None else cache.of(module)(x)
 
 
-def linear_together(modules: Sequence[HasWeight], x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
+def linear_together(modules: Sequence[nn.Module], x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
     """Computes the same as its plain twin `model.layers:linear_together`, as one product of an open cache."""
-    cache = _open.get()
-    if cache is None or torch.is_grad_enabled():
+    cache, known = _open.get(), [module for module in modules if type(module) is layers.Linear]
+    if cache is None or torch.is_grad_enabled() or len(known) < len(modules):
         return as_written(layers.linear_together)(modules, x)
-    return cache.together(modules)(x)
+    return cache.together(known)(x)
 
 
 def linear_of_rows(module: HasWeight, rows: Int[Tensor, " chosen"]) -> Product:

@@ -60,9 +60,9 @@ def linear(module: HasWeight, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*r
 
 
 @plain
-def linear_together(modules: Sequence[HasWeight], x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
+def linear_together(modules: Sequence[nn.Module], x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
     """Returns the outputs of several layers for one input, concatenated."""
-    return torch.cat([linear(module, x) for module in modules], -1)
+    return torch.cat([module(x) for module in modules], -1)
 
 
 @plain

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import written_whole
+from rnnsearch.system.parsing import reading
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import SIDES, Side, side_repair, side_tokeniser
 from rnnsearch.text.formats.lines import read_lines
@@ -188,8 +189,9 @@ def vote_files(networks: Path, forward: Path, reverse: Path, out: Path) -> None:
             if line is None or pair is None:
                 remedy = f"delete {networks.parent}, and begin again"
                 raise InputError(f"has another number of lines than {forward}", file=networks, remedy=remedy)
-            found = json.loads(line)
-            probable = dict(zip(map(tuple, found["links"]), found["probabilities"], strict=True))
+            with reading(networks, "delete it, and give the same command", "is damaged"):
+                found = json.loads(line)
+                probable = dict(zip(map(tuple, found["links"]), found["probabilities"], strict=True))
             print(format_links(vote(probable, pair.forward, pair.reverse)), file=file)
 
 

@@ -276,6 +276,6 @@ def without_words(batch: Batch) -> Batch:
 
 
 def pairs_checksum(chosen: Sequence[ChosenPairs]) -> int:
-    """Returns a pairs_checksum of the pairs of an update."""
+    """Returns a checksum of the pairs of an update."""
     numbers = [numbers for one in chosen for numbers in one if numbers is not None]
     return zlib.crc32(b"".join(np.asarray(each).tobytes() for each in numbers))
