@@ -67,10 +67,10 @@ def learn_links(
     """
     need("train")
     own = with_languages(source, target, own) + [f"data.{name}={value}" for name, value in AS_GIVEN.items()]
-    settings, by_eflomal = load_config(recipe, own), bool(find_spec("eflomal"))
-    key = settings.model_dump_json(), words, str(by_eflomal)
+    chosen, by_eflomal = load_config(recipe, own), bool(find_spec("eflomal"))
+    key = chosen.model_dump_json(), words, str(by_eflomal)
     note = work_id(folder, "links.json", source, target, *key)
-    data, teacher = settings.data, folder / "teacher.links"
+    data, teacher = chosen.data, folder / "teacher.links"
     if not teacher.exists():
         choose_held_out(source, target)
         folder.mkdir(parents=True, exist_ok=True)
