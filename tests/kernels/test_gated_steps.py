@@ -9,7 +9,7 @@ from torch import Tensor
 from rnnsearch.kernels import gated_steps
 from rnnsearch.model import encoder
 from rnnsearch.model.cells import GatedCell
-from rnnsearch.model.layers import linear_cache
+from rnnsearch.model.layers import Linear, linear_cache
 from rnnsearch.system.twins import as_written, kernels_used
 
 LENGTHS = torch.randint(1, 7, (70,), generator=torch.Generator().manual_seed(1))
@@ -78,3 +78,24 @@ def test_gradients_and_dropout_are_left_to_the_plain_cell() -> None:
                 dropped, as_written(GatedCell.forward)(one, projected, state, context, keep)
             )
             assert not torch.allclose(dropped, one(projected, state, context))
+
+
+class Doubled(Linear):
+    def forward(self, x: Tensor) -> Tensor:
+        return 2 * super().forward(x)
+
+
+class OwnCell(GatedCell):
+    def __init__(self, input_size: int, hidden_size: int, context_size: int = 0) -> None:
+        super().__init__(input_size, hidden_size, context_size)
+        self.W, self.U = Doubled(input_size, hidden_size, bias=True), Doubled(hidden_size, hidden_size)
+
+
+@torch.no_grad()
+def test_layers_of_an_own_cell_are_called() -> None:
+    one = OwnCell(5, 6, 4)
+    words, state, context = (random(3, size, dtype=torch.float32) for size in (5, 6, 4))
+    with kernels_used(False):
+        expected = one(one.project(words), state, context)
+    with linear_cache()():
+        torch.testing.assert_close(one(one.project(words), state, context), expected)
