@@ -22,7 +22,7 @@ from rnnsearch.run import Run
 from rnnsearch.system.extras import need
 from rnnsearch.system.files import write_text, written_whole
 from rnnsearch.system.progress import Progress
-from rnnsearch.text.codec import SIDES, side_repair, side_tokeniser
+from rnnsearch.text.codec import SIDES, side_tokeniser
 from rnnsearch.text.corpus_links import (
     NONE,
     DirectionFile,
@@ -166,16 +166,13 @@ def first_links_of(
     say: Callable[[str], None],
     progress: Progress,
 ) -> None:
-    """Writes links of IBM Model 1 between the tokeniser's words."""
+    """Writes links of IBM Model 1 between the tokeniser's words of the given lines."""
     say(
         "eflomal is not installed: the networks learn from links of IBM Model 1, which are worse (pip "
         "install 'rnnsearch[align]')"
     )
-    ways = [(side_repair(side, settings), side_tokeniser(side, settings).words) for side in SIDES]
-    (first, source_words), (second, target_words) = ways
-    pairs = [
-        (source_words(first(one)), target_words(second(other))) for one, other in read_pairs(source, target)
-    ]
+    source_words, target_words = (side_tokeniser(side, settings).words for side in SIDES)
+    pairs = [(source_words(one), target_words(other)) for one, other in read_pairs(source, target)]
     with written_whole(out) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{format_links(links)}\n" for links in first_links(pairs, progress))
 
