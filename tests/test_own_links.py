@@ -114,11 +114,14 @@ def test_a_model_and_its_opposite_vote_with_eflomal(
     damaged = command("links", "--aligner", "en-fr", "--out", "mended", "b.en", "b.fr", "--overwrite")
     assert (damaged.code, damaged.err.count("\n")) == (2, 1)
     assert "networks.jsonl: is damaged" in damaged.err
+    Path("b.it").write_text("La casa.\n")
     faults = {
         (
             "a.fr",
             "a.en",
         ): "--aligner en-fr needs the en file first (exchange the files, or use --aligner fr-en",
+        ("a.en", "b.it"): "aligns en with fr (use --aligner rnnsearch for other languages)",
+        ("a.en", "missing.fr"): "missing.fr: is no file on disk",
         ("a.en", "a.fr", "--set", "training.seed=3"): "remove the other files and options",
     }
     for others, fault in faults.items():

@@ -130,12 +130,17 @@ def read_kept(file: Path) -> Any:
         return read_json(file)
 
 
+def require_on_disk(*files: Path) -> None:
+    """Raises InputError for a file that cannot be read twice."""
+    for file in files:
+        if not is_on_disk(file):
+            raise InputError("is no file on disk", file=file, remedy="check the path; write a pipe to a file")
+
+
 def with_languages(source: Path, target: Path, own: Sequence[str]) -> list[str]:
     """Returns the settings with the languages from the files' name endings. Raises InputError for files that
     cannot be read twice, and if both languages are the same."""
-    for file in (source, target):
-        if not is_on_disk(file):
-            raise InputError("is no file on disk", file=file, remedy="check the path; write a pipe to a file")
+    require_on_disk(source, target)
     codes = {"source": language_of(source), "target": language_of(target)}
     found = [*(f"data.{side}_language={code}" for side, code in codes.items() if code), *own]
     data = load_config(RECIPE, found).data

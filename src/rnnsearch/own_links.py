@@ -15,7 +15,7 @@ import torch
 
 from rnnsearch.config import DataSettings, load_config
 from rnnsearch.errors import InputError
-from rnnsearch.first_try import choose_held_out, language_of, with_languages, work_id
+from rnnsearch.first_try import choose_held_out, language_of, require_on_disk, with_languages, work_id
 from rnnsearch.model.layers import fastest_precision
 from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.run import Run
@@ -120,7 +120,7 @@ def borrow_links(
     require_eflomal()
     run = Run.open(model)
     data = run.settings.data.model_copy(update=AS_GIVEN)
-    with_languages(source, target, [])
+    require_on_disk(source, target)
     opposite = opposite_model(data)
     if not opposite:
         what = (
@@ -133,6 +133,9 @@ def borrow_links(
     if given == wanted[::-1]:
         what = f"--aligner {model} needs the {data.source_language} file first"
         raise InputError(what, remedy=f"exchange the files, or use --aligner {opposite}")
+    if any(len(code) == 2 and code not in wanted for code in given):
+        what = f"--aligner {model} aligns {data.source_language} with {data.target_language}"
+        raise InputError(what, remedy="use --aligner rnnsearch for other languages")
     note = work_id(folder, "links.json", source, target, run.checksum, Run.open(opposite).checksum, words)
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "links.json", note)
