@@ -114,7 +114,13 @@ def test_a_model_and_its_opposite_vote_with_eflomal(
     damaged = command("links", "--aligner", "en-fr", "--out", "mended", "b.en", "b.fr", "--overwrite")
     assert (damaged.code, damaged.err.count("\n")) == (2, 1)
     assert "networks.jsonl: is damaged" in damaged.err
-    Path("b.it").write_text("La casa.\n")
+    for name, text in (
+        ("b.it", "La casa.\n"),
+        ("one.fr", "La maison.\n"),
+        ("empty.en", ""),
+        ("empty.fr", ""),
+    ):
+        Path(name).write_text(text)
     faults = {
         (
             "a.fr",
@@ -122,12 +128,15 @@ def test_a_model_and_its_opposite_vote_with_eflomal(
         ): "--aligner en-fr needs the en file first (exchange the files, or use --aligner fr-en",
         ("a.en", "b.it"): "aligns en with fr (use --aligner rnnsearch for other languages)",
         ("a.en", "missing.fr"): "missing.fr: is no file on disk",
+        ("a.en", "one.fr"): "a.en has 2 lines and one.fr has 1",
+        ("empty.en", "empty.fr"): "empty.en: is empty",
         ("a.en", "a.fr", "--set", "training.seed=3"): "remove the other files and options",
     }
     for others, fault in faults.items():
         refused = command("links", "--aligner", "en-fr", "--out", "others", *others)
         assert (refused.code, refused.err.count("\n")) == (2, 1)
         assert fault in refused.err
+        assert not Path("others.work").exists()
 
 
 def test_first_links_of_short_sentences_are_mostly_right() -> None:

@@ -31,7 +31,7 @@ from rnnsearch.text.corpus_links import (
     link_texts,
     require_eflomal,
 )
-from rnnsearch.text.formats.lines import count_lines, read_pairs
+from rnnsearch.text.formats.lines import check_pairs, count_lines, read_pairs
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.links import LinkWords
 from rnnsearch.text.preparing.prepare import prepare_texts
@@ -136,6 +136,9 @@ def borrow_links(
     if any(len(code) == 2 and code not in wanted for code in given):
         what = f"--aligner {model} aligns {data.source_language} with {data.target_language}"
         raise InputError(what, remedy="use --aligner rnnsearch for other languages")
+    check_pairs(source, target)
+    if count_lines(source) == 0:
+        raise InputError("is empty", file=source, remedy="give files with one sentence per line")
     note = work_id(folder, "links.json", source, target, run.checksum, Run.open(opposite).checksum, words)
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "links.json", note)
