@@ -15,7 +15,7 @@ import tomli_w
 import torch
 
 from rnnsearch import Translator
-from rnnsearch.config import load_config
+from rnnsearch.config import REMOVED, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
 from rnnsearch.system.machine import usable_device
@@ -49,6 +49,22 @@ def test_its_settings_are_resolved_and_name_the_version(tiny_run: Path) -> None:
     assert table["model"]["hidden_size"] == 16
     assert table["model"]["cell"] == "gated"  # a default, which may be another one some day
     assert "encoder_size" not in table["model"]  # not set
+
+
+def test_settings_that_no_longer_exist_are_ignored_in_a_stored_run(tiny_run: Path, tmp_path: Path) -> None:
+    """Only there: in a recipe they are unknown."""
+    known = Run.open(tiny_run)
+    made = Run(tmp_path / "run", known.settings, known.source, known.target).create()
+    table = tomllib.loads((made.path / "config.toml").read_text("utf-8"))
+    for key in REMOVED:
+        section, _, name = key.partition(".")
+        table[section][name] = 3
+    (made.path / "config.toml").write_text(tomli_w.dumps(table), encoding="utf-8")
+    assert Run.open(made.path).settings == known.settings
+    table["training"]["nosuch"] = 3
+    (made.path / "config.toml").write_text(tomli_w.dumps(table), encoding="utf-8")
+    with pytest.raises(InputError, match=r"unknown setting training\.nosuch"):
+        Run.open(made.path)
 
 
 CODEC_FILES = [

@@ -17,6 +17,14 @@ from rnnsearch.system.parsing import parse_toml, read_toml
 LARGEST = 10**9
 """Largest count of sentences, words or updates that a setting may name, unless its own bound is smaller."""
 
+REMOVED = frozenset(
+    {
+        *("training.processes", "training.exchange_timeout", "training.sampled_softmax"),
+        *("training.length_multiple",),
+    }
+)
+"""Settings of earlier versions, which are ignored in the config.toml of a run or model."""
+
 BUILT_IN = {"recipe": "recipes", "study": "studies/builtin"}
 """Kind of TOML file that comes with the package → its folder."""
 
@@ -343,6 +351,18 @@ def validated(table: dict[str, Any], where: str) -> Settings:
     """Returns the settings of a TOML table. Raises InputError for an unknown key or a wrong value. where:
     file or recipe in messages."""
     return checked(Settings, table, where, "`rnnsearch settings` lists them all")
+
+
+def stored(table: dict[str, Any], where: str) -> Settings:
+    """Returns the settings in the config.toml of a run or model, without those of REMOVED. Raises as
+    `validated`."""
+    kept = {
+        section: {key: value for key, value in settings.items() if f"{section}.{key}" not in REMOVED}
+        if isinstance(settings, dict)
+        else settings
+        for section, settings in table.items()
+    }
+    return validated(kept, where)
 
 
 def checked(kind: type[Table], table: dict[str, Any], where: str, remedy: str) -> Table:

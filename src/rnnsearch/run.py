@@ -12,7 +12,7 @@ import tomli_w
 import torch
 from torch import Tensor
 
-from rnnsearch.config import Settings, changed, validated
+from rnnsearch.config import Settings, changed, stored
 from rnnsearch.errors import InputError
 from rnnsearch.installed import folder_of
 from rnnsearch.model.initialise import skip_initialisation
@@ -115,7 +115,7 @@ class Run:
                 file=path,
                 remedy="use that version, or train again",
             )
-        settings = validated(table, str(file))
+        settings = stored(table, str(file))
         checksums = header.get("checksums")  # older runs and models have none
         if not isinstance(checksums, dict | None):
             raise InputError("is damaged: run.checksums is not a table", file=file)
