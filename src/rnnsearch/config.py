@@ -224,9 +224,10 @@ class TrainingSettings(_Section):
     validate_beam: Hypotheses = 1
     """beam size for translating the development set"""
     validate_bleu: bool = True
-    """at a validation, also translate the development set and compute its BLEU"""
+    """at a validation, also translate the development set and compute its BLEU, in the tokenisation of the
+    target language"""
     select_by: Literal["bleu", "nll"] = "bleu"
-    """development score that decides which weights are the best"""
+    """development score that decides which weights are the best; NLL decides between equal BLEU"""
     samples: int = Field(3, ge=0, le=1_000)
     """development translations shown at each validation"""
     save_every: Positive = 500

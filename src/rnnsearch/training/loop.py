@@ -28,7 +28,7 @@ from rnnsearch.training.launch import (
 from rnnsearch.training.log import Log, statistics
 from rnnsearch.training.processes import Processes, pairs_checksum, share_of, updates_from
 from rnnsearch.training.threads import Threads
-from rnnsearch.training.validation import BestWeights, Validation, validate
+from rnnsearch.training.validation import BestWeights, validate
 
 SKIPS_IN_A_ROW = 10
 """Number of successive non-finite gradients that end training."""
@@ -216,7 +216,8 @@ class Session:
             notes: dict[str, object] = {"update": progress.update}
             if result is not None:
                 notes |= {"dev_nll": result.nll, "dev_bleu": result.bleu}
-            better = self.best.offer(network, self._score(result), notes)
+            score = None if result is None else result.score(self.training.select_by)
+            better = self.best.offer(network, score, notes)
         self._tick()
         if again:  # only the best weights have to be saved
             return vars(progress)
@@ -230,14 +231,6 @@ class Session:
         self.shown.say(describe(row, better))
         self.shown.samples([] if result is None else result.samples)
         return vars(progress)
-
-    def _score(self, result: Validation | None) -> float | None:
-        """Returns the score that decides which weights are kept; higher is better. None without a development
-        set."""
-        if result is None:
-            return None
-        by_bleu = self.training.select_by == "bleu" and result.bleu is not None
-        return result.bleu if by_bleu else -result.nll
 
     def save(self, must: bool = False) -> None:
         """Saves a checkpoint. If the disk is full, the previous one remains; only with `must` does the error

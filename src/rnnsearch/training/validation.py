@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,17 +22,29 @@ from rnnsearch.training.checkpoint import TrainingProgress
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.translator import Translator
 
+Score = tuple[float, float]
+"""The score by which weights are selected, and minus the NLL, which decides between equal ones: higher is
+better."""
+
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The scores of a network on the development set. nll: mean −log p(y | x) of a sentence in nats (Table
-    2). bleu: None if not requested."""
+    """The scores of a network on the development set.
+
+    nll: mean −log p(y | x) of a sentence in nats (Table 2). bleu: in the tokenisation of the target language;
+    None if not requested.
+    """
 
     nll: float
     nll_per_word: float
     bleu: float | None
     samples: list[tuple[str, str, str]]
     """(source, reference, translation), as text."""
+
+    def score(self, select_by: str) -> Score:
+        """Returns the score by which the best weights are selected. select_by: bleu or nll."""
+        by_bleu = select_by == "bleu" and self.bleu is not None
+        return (self.bleu if by_bleu and self.bleu is not None else -self.nll), -self.nll
 
 
 def validate(network: TranslationNetwork, corpus: Corpus, settings: Settings) -> Validation | None:
@@ -49,8 +62,10 @@ def validate(network: TranslationNetwork, corpus: Corpus, settings: Settings) ->
     bleu = None
     if training.validate_bleu:
         from rnnsearch.evaluation.bleu import bleu as corpus_bleu
+        from rnnsearch.evaluation.bleu import tokenisation_of
 
-        bleu = corpus_bleu(hypotheses, references).value
+        tokenise = tokenisation_of(settings.data.target_language)
+        bleu = corpus_bleu(hypotheses, references, tokenise=tokenise).value
     # sentences spread over the set, the same every time
     shown = np.linspace(0, len(hypotheses) - 1, min(training.samples, len(hypotheses))).astype(int)
     samples = [(lines[i], references[i], hypotheses[i]) for i in shown]
@@ -79,18 +94,16 @@ class BestWeights:
 
     def __init__(self, path: Path, progress: TrainingProgress, warn: Callable[[str], None]) -> None:
         self.path, self.progress, self.warn = path, progress, warn
-        self._waiting: tuple[dict[str, Tensor], dict[str, Any], float | None] | None = None
+        self._waiting: tuple[dict[str, Tensor], dict[str, Any], Score | None] | None = None
         """Weights that the disk has not taken yet, their notes, and their score."""
         self._refused = ""
 
-    def offer(self, network: nn.Module, score: float | None, notes: dict[str, Any]) -> bool:
+    def offer(self, network: nn.Module, score: Score | None, notes: dict[str, Any]) -> bool:
         """Takes the weights if they are the best so far. Returns whether they are.
 
-        score: higher is better; None, without a development set: the latest are the best. notes: with
-        `update`.
+        score: None without a development set: the latest are the best. notes: with `update`.
         """
-        best = self.progress.best_score if self.path.exists() else None
-        before = self._waiting[2] if self._waiting else best
+        before = self._waiting[2] if self._waiting else self._best_score()
         if score is not None and before is not None and score <= before:
             self.progress.validations_since_best += 1
             return False
@@ -101,6 +114,13 @@ class BestWeights:
         if self._waiting is not None:  # a copy, because training changes the weights
             self._waiting = {name: tensor.clone() for name, tensor in tensors.items()}, notes, score
         return True
+
+    def _best_score(self) -> Score | None:
+        best, update = self.progress.best_score, self.progress.best_update
+        if best is None or not self.path.exists():
+            return None
+        nlls = (row["dev_nll"] for row in self.progress.validations if row["update"] == update)
+        return best, -next(nlls, math.inf)
 
     def is_missing(self) -> bool:
         """Tells whether the current weights should be offered again: an earlier session could not save them,
@@ -121,7 +141,8 @@ class BestWeights:
             said = f"{self._unsaved()}; they stay in memory until the next checkpoint, training goes on"
             self.warn(f"warning: {said}")
             return
-        progress.best_score, progress.best_update, progress.unsaved_update = score, notes["update"], 0
+        progress.best_score = None if score is None else score[0]
+        progress.best_update, progress.unsaved_update = notes["update"], 0
         self._waiting = None
 
     def must_be_saved(self) -> None:
