@@ -22,6 +22,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from fit_confidence import fit_confidence
+
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run, write_config
 from rnnsearch.system.files import write_text
@@ -175,7 +177,7 @@ def finish(run: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> N
     write_config(run, opened.settings)
     opened.change_search(faithful=True)
     dev = files_of(arguments.data, table["development"], (arguments.source, arguments.target))
-    rnnsearch("calibrate", run, *dev, "--write")
+    opened.change_search(confidence=fit_confidence(run, dev, []))
 
 
 def scores(model: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> list[dict[str, object]]:

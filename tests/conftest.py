@@ -32,7 +32,7 @@ if find_spec("jaxtyping") and find_spec("beartype"):
         "translation": (
             *("beam", "bounded_posterior", "forced", "joint", "quick_alignment", "readers", "sampling"),
         ),
-        "text": ("lexicon", "selecting.ngrams"),
+        "text": ("selecting.ngrams",),
         "text.store": ("batches", "blocks", "corpus", "order"),
     }
     modules = [f"rnnsearch.{package}.{name}" for package, names in shaped.items() for name in names]

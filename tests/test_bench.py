@@ -59,45 +59,9 @@ def test_translations_have_the_length_asked_for(precision: str, monkeypatch: pyt
     assert (result.beam, result.sentences, result.precision) == (2, 3, precision)
 
 
-def test_the_lexical_shortlist_is_all_that_is_searched(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Eight of twenty words, the specials among them; the step is given positions among the eight, and
-    answers for them."""
-    begun: list[list[int]] = []
-    searched: list[Any] = []
-    begin = bench.begin_search
-
-    def watched(networks: Any, maps: Any, ids: Any, lengths: Any, words: Any) -> Any:
-        [reader] = begin(networks, maps, ids, lengths, words)
-        begun.append(words.tolist())
-
-        def step(previous: Any, state: Any) -> Any:
-            assert previous is None or set(previous.flatten().tolist()) <= set(range(8))
-            searched.append(reader.step(previous, state))
-            return searched[-1]
-
-        return [reader._replace(step=step)]
-
-    monkeypatch.setattr(bench, "begin_search", watched)
-    result = bench.bench_translation(settings, words=20, length=4, repetitions=1, lexical_shortlist=8)
-    assert result.lexical_shortlist == 8
-    assert "lexical shortlist of 8 words" in result.text()
-    assert begun[0] == begun[1] == sorted(set(begun[0]))
-    assert len(begun[0]) == 8
-    assert begun[0][:2] == [0, 1]
-    assert {one.log_probabilities.shape[-1] for one in searched} == {8}
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("train --lexical-shortlist 5", "no lexical shortlist"),
-        (
-            "translate --words 9 --lexical-shortlist 10",
-            "shortlist of 10 words does not fit a vocabulary of 9",
-        ),
-        ("align --lexical-shortlist 5", "no lexical shortlist"),
         ("align --run run", "--run and --text are for `bench align`, and belong together"),
         ("train --run run --text en fr", "--run and --text are for `bench align`"),
     ],

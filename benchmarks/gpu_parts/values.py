@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product
 
 import torch
-from gpu_parts.common import FLOAT32, FLOAT64, VOCABULARY, Options, Row, Write, held, relative, row, small
+from gpu_parts.common import FLOAT32, FLOAT64, Options, Row, Write, held, relative, row, small
 from torch import Tensor
 
 from rnnsearch.model.alignment import ALIGNMENTS
@@ -127,7 +127,7 @@ def _updated(device: str, changes: str, dtype: torch.dtype) -> dict[str, Tensor]
 def searching(options: Options, write: Write) -> None:
     """Compares translations, samples, forced decoding and its posterior alignment, in float32."""
     cases: list[tuple[str, dict[str, int]]] = [(changes, {}) for changes in SEARCHES]
-    for changes, how in (*cases, ("", {"shortlist": VOCABULARY - 10}), ("", {"networks": 2})):
+    for changes, how in (*cases, ("", {"networks": 2})):
         with row(write, " ".join([changes, *how]).strip()) as found:
             _compare(found, _searched(options.device, changes, **how), _searched("cpu", changes, **how))
     for wiring, posterior in product(WIRINGS, (False, True)):
@@ -155,13 +155,12 @@ def _compare(found: Row, device: list[list[Hypothesis]], cpu: list[list[Hypothes
     found["ok"] &= len(same) >= 0.9 * len(pairs)
 
 
-def _searched(device: str, changes: str, shortlist: int = 0, networks: int = 1) -> list[list[Hypothesis]]:
+def _searched(device: str, changes: str, networks: int = 1) -> list[list[Hypothesis]]:
     models = [small(device, changes, seed=seed, sentences=8) for seed in range(1, networks + 1)]
     settings, _, batch = models[0]
-    chosen = torch.arange(shortlist).to(device) if shortlist else None
     several = [network for _, network, _ in models]
     weights = [linear_cache() for _ in several]
-    readers = begin_search(several, weights, batch.source, batch.source_lengths, chosen)
+    readers = begin_search(several, weights, batch.source, batch.source_lengths)
     return search(readers, batch.source_lengths, settings.search)
 
 

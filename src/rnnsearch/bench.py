@@ -51,7 +51,6 @@ class Throughput:
     target_words: int
     parameters: int
     beam: int
-    lexical_shortlist: int
     seconds: float
     words_per_second: float
     sentences_per_second: float
@@ -64,7 +63,6 @@ class Throughput:
             f"products, torch {self.torch}"
         )
         beam = f", beam {self.beam}" if self.beam else ""
-        beam += f", lexical shortlist of {self.lexical_shortlist:,} words" if self.lexical_shortlist else ""
         speed = (
             f"{self.words_per_second:,.0f} target words/s, {self.sentences_per_second:,.2f} "
             f"sentences/s, {self.seconds:.3f} s per batch"
@@ -120,34 +118,23 @@ def random_batch(settings: Settings, words: int, length: int) -> Batch:
     return Batch(ids, lengths, ids.flip(0), lengths, known, subset).to(training.device)
 
 
-def bench_translation(
-    settings: Settings, *, words: int, length: int, repetitions: int, lexical_shortlist: int = 0
-) -> Throughput:
+def bench_translation(settings: Settings, *, words: int, length: int, repetitions: int) -> Throughput:
     """Measures beam search for `search.batch_size` sentences of `length` words; every translation has the
-    same length.
-
-    lexical_shortlist: number of random target words to search; 0 = all. Raises InputError if it exceeds the
-    vocabulary or is below 3.
-    """
-    if lexical_shortlist and not 3 <= lexical_shortlist <= words:
-        what = f"a lexical shortlist of {lexical_shortlist:,} words does not fit a vocabulary of {words:,}"
-        raise InputError(what, remedy=f"choose 3 to {words:,} words, or 0 to search all words")
+    same length."""
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1})
     network = random_network(settings, words, torch.float32).to(settings.training.device)
     ids, lengths = (
         part.to(settings.training.device) for part in random_ids(limits.batch_size, length, words)
     )
     cache = linear_cache(getattr(torch, limits.precision))
-    others = 2 + torch.randperm(words - 2)[: lexical_shortlist - 2]
-    chosen = torch.cat([torch.arange(2), others]).sort().values.to(ids.device) if lexical_shortlist else None
 
     def translate() -> None:
-        readers = begin_search([network], [cache], ids, lengths, chosen)
+        readers = begin_search([network], [cache], ids, lengths)
         search(readers, lengths, limits)
 
     seconds = timed(translate, repetitions, settings.training.device)
     memory = peak_memory(settings.training.device)
-    return _throughput("translating", settings, limits, network, length, seconds, memory, lexical_shortlist)
+    return _throughput("translating", settings, limits, network, length, seconds, memory)
 
 
 def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
@@ -222,7 +209,6 @@ def _throughput(
     length: int,
     seconds: list[float],
     memory: int,
-    lexical_shortlist: int = 0,
 ) -> Throughput:
     """Returns the speed in `seconds`, one for each repetition. own: the settings section of this work."""
     median = statistics.median(seconds)
@@ -237,7 +223,6 @@ def _throughput(
         target_words=network.target_embedding.weight.shape[0],
         parameters=sum(parameter.numel() for parameter in network.parameters()),
         beam=own.beam if isinstance(own, SearchSettings) else 0,
-        lexical_shortlist=lexical_shortlist,
         seconds=median,
         words_per_second=own.batch_size * (length + 1) / median,
         sentences_per_second=own.batch_size / median,

@@ -258,10 +258,6 @@ class SearchSettings(_Section):
     """alpha of normalise = gnmt"""
     coverage_beta: Amount = 0.0
     """weight of GNMT's coverage penalty in the final scores"""
-    lexical_shortlist_frequent: Count = 100
-    """with a lexical shortlist: number of most frequent target words that are always in it"""
-    lexical_shortlist_per_word: Positive = 50
-    """with a lexical shortlist: number of translations that each source word adds to it"""
     no_unk: bool = False
     """never write UNK (the last column of Table 1)"""
     min_length_ratio: float = Field(0.0, ge=0, le=100)
@@ -278,8 +274,8 @@ class SearchSettings(_Section):
         1.0,
         0.0,
     )
-    """slope and bias of the map from a word's probability to its confidence, as `rnnsearch calibrate` fits
-    them"""
+    """slope and bias of the map from a word's probability to its confidence, as scripts/fit_confidence.py
+    fits them"""
 
 
 class Settings(_Section):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,6 @@ from rnnsearch.evaluation.confidence import (
     word_confidence,
 )
 from rnnsearch.records import Translation
-from rnnsearch.run import Run
 from rnnsearch.translation.translator import Translator
 
 SENTENCES = ["The man sees the woman.", "The woman reads a book.", ""]
@@ -97,20 +94,6 @@ def test_samples_and_long_lines_have_confidences(tiny_run: Path) -> None:
 def test_a_map_that_is_none_is_refused(value: Any) -> None:
     with pytest.raises(InputError, match=r"search\.confidence"):
         changed(SearchSettings(), {"confidence": value})
-
-
-def test_calibrate_prints_and_writes(
-    command: Callable[..., Any], tiny_run: Path, tiny_corpus: Path, tmp_path: Path
-) -> None:
-    run = Path(copytree(tiny_run, tmp_path / "run"))
-    texts = tiny_corpus / "dev.en", tiny_corpus / "dev.fr"
-    done = command("calibrate", run, *texts)
-    assert done.code == 0
-    assert done.lines[0] == "before"
-    assert done.lines[-1].startswith("search.confidence = [")
-    assert Run.open(run).settings == Run.open(tiny_run).settings
-    assert command("calibrate", run, *texts, "--write").code == 0
-    assert f"search.confidence = {list(Run.open(run).settings.search.confidence)}" == done.lines[-1]
 
 
 def test_unsure_words_are_dim_on_a_terminal() -> None:

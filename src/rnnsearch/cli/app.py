@@ -17,12 +17,10 @@ import typer
 from rnnsearch.cli.aer import aer
 from rnnsearch.cli.align import align
 from rnnsearch.cli.bench import bench
-from rnnsearch.cli.calibrate import calibrate
 from rnnsearch.cli.demo import demo
 from rnnsearch.cli.evaluate import evaluate
 from rnnsearch.cli.export import export
 from rnnsearch.cli.faults import BAD_INPUT, fault_of
-from rnnsearch.cli.lexicon import lexicon
 from rnnsearch.cli.links import links
 from rnnsearch.cli.models import models
 from rnnsearch.cli.on_ray import RayCommand
@@ -59,7 +57,6 @@ EXAMPLES: dict[Callable[..., None], str] = {
     select: "rnnsearch select --in-domain news.en news.fr --pool crawl.en.gz crawl.fr.gz --words 348000000 "
     "--out selected",
     links: "rnnsearch links train.en.gz train.fr.gz --out train.links",
-    lexicon: "rnnsearch lexicon store --out lexicon.gz",
     train: "rnnsearch train multi30k --data store --out run --set model.hidden_size=512",
     translate: "rnnsearch translate run news.en --beam 12 > news.fr",
     score: "rnnsearch score run news.en news.fr",
@@ -67,7 +64,6 @@ EXAMPLES: dict[Callable[..., None], str] = {
     serve: "rnnsearch serve en-fr=run --port 8000",
     evaluate: "rnnsearch evaluate --hyp news.out --system moses=moses.out --ref news.fr --src news.en "
     "--by-length --significance",
-    calibrate: "rnnsearch calibrate run dev.en dev.fr --write",
     aer: "rnnsearch aer --links news.links --gold news.wa",
     report: "rnnsearch report rnnsearch-50 rnnencdec-50 --test news.en news.fr --system Moses=moses.fr "
     "--out report",

@@ -45,13 +45,6 @@ Length = Annotated[
 Repetitions = Annotated[
     int, typer.Option(min=1, max=10**6, help="Batches to time, after one batch as warm-up.")
 ]
-LexicalShortlist = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        help="For `translate`: search only this number of target words, chosen at random; 0 = all words.",
-    ),
-]
 Run = Annotated[
     Path | None,
     typer.Option(
@@ -77,7 +70,6 @@ def bench(
     words: Words = 30_002,
     length: Length = 25,
     repetitions: Repetitions = 5,
-    lexical_shortlist: LexicalShortlist = 0,
     run: Run = None,
     text: Text = None,
     set_: Set = None,
@@ -96,9 +88,6 @@ def bench(
     changes = [*(set_ or ()), *([] if threads is None else [f"training.threads={threads}"])]
     settings = load_config(recipe, changes)
     usable_device(settings.training.device)
-    if work is not BenchTask.TRANSLATE and lexical_shortlist:
-        what = "training" if work is BenchTask.TRAIN else "alignment"
-        raise InputError(f"{what} uses no lexical shortlist", remedy="remove --lexical-shortlist")
     if (run or text) and (work is not BenchTask.ALIGN or not (run and text)):
         raise InputError(
             "--run and --text are for `bench align`, and belong together", remedy="give both, or none"
@@ -110,9 +99,7 @@ def bench(
     if work is BenchTask.TRAIN:
         result = bench_training(settings, words=words, length=length, repetitions=repetitions)
     else:
-        result = bench_translation(
-            settings, words=words, length=length, repetitions=repetitions, lexical_shortlist=lexical_shortlist
-        )
+        result = bench_translation(settings, words=words, length=length, repetitions=repetitions)
     print(dumps(asdict(result)) if json else result.text())
 
 

@@ -110,7 +110,7 @@ class RayOptions(NamedTuple):
         return WorkerOptions(self.workers, self.threads or 1, self.device == "cuda")
 
     def models(self, runs: list[Path], trust_code: bool, *files: Path | None) -> Models:
-        """Returns the runs as workers load them. files: dictionary and lexical translation table, if any."""
+        """Returns the runs as workers load them. files: the dictionary, if any."""
         from rnnsearch.cluster.tasks import Models
 
         places = (file and absolute(file) for file in files)

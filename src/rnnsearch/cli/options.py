@@ -229,18 +229,16 @@ def load(
     threads: int,
     trust_code: bool,
     dictionary: Path | None = None,
-    lexical_shortlist: Path | None = None,
 ) -> Translator:
     """Returns the translator of one run, or of an ensemble. Prints a note before it waits for a file from a
     pipe."""
     from rnnsearch.cluster.tasks import Models
     from rnnsearch.text.formats.opening import is_on_disk
 
-    for file in (dictionary, lexical_shortlist):
-        if file and not is_on_disk(file) and file.exists():
-            say(f"reading {file} to its end")
+    if dictionary and not is_on_disk(dictionary) and dictionary.exists():
+        say(f"reading {dictionary} to its end")
     there = tuple(map(Path, runs))
-    return Models(there, device, threads, trust_code, dictionary, lexical_shortlist).load()
+    return Models(there, device, threads, trust_code, dictionary).load()
 
 
 def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:

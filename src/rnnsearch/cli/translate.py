@@ -43,8 +43,8 @@ if TYPE_CHECKING:  # it would load numpy
     from rnnsearch.records import Translation
     from rnnsearch.translation.translator import Translator
 
-ModelOptions = tuple[bool, Path | None, Path | None]
-"""Options of the models: trust_code, dictionary, lexical_shortlist."""
+ModelOptions = tuple[bool, Path | None]
+"""Options of the models: trust_code, dictionary."""
 Runs = Annotated[
     list[str],
     typer.Argument(
@@ -80,26 +80,6 @@ Dictionary = Annotated[
     typer.Option(
         help="For --replace-unk and --faithful: a file of lines `source<TAB>target`; a source word found "
         "in it is replaced by its target word."
-    ),
-]
-LexicalShortlist = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Search only target words that are likely by this table (made by `rnnsearch lexicon`); this "
-        "is faster.",
-    ),
-]
-LexicalShortlistFrequent = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N", help="With --lexical-shortlist: always search the N most frequent target words."
-    ),
-]
-LexicalShortlistPerWord = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N", help="With --lexical-shortlist: search the N best translations of each source word."
     ),
 ]
 MinLengthRatio = Annotated[
@@ -141,9 +121,6 @@ def translate(
     replace_unk: ReplaceUnk = None,
     faithful: Faithful = None,
     dictionary: Dictionary = None,
-    lexical_shortlist: LexicalShortlist = None,
-    lexical_shortlist_frequent: LexicalShortlistFrequent = None,
-    lexical_shortlist_per_word: LexicalShortlistPerWord = None,
     min_length_ratio: MinLengthRatio = None,
     max_length_ratio: MaxLengthRatio = None,
     samples: Samples = 0,
@@ -170,7 +147,7 @@ def translate(
     refused = {"--samples": samples > 0, "--links": bool(links), "--alignment-plots": bool(alignment_plots)}
     options = RayOptions(ray, workers, out, overwrite, format, device, threads, refused)
     form = "json" if json else "nbest" if max(samples, nbest) > 1 else "text"
-    models = trust_code, dictionary, lexical_shortlist
+    models = trust_code, dictionary
     if ray:
         return translate_on_ray(runs, options, models, search, form, column)
     options.check_unused({"--column": bool(column)})

@@ -15,9 +15,9 @@ from rnnsearch.run import Run
 from rnnsearch.system.files import checksum
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.text.formats.records import Layout
-from rnnsearch.text.lexicon import read_dictionary
 from rnnsearch.text.nbest import is_nbest
 from rnnsearch.translation.answers import runs_key
+from rnnsearch.translation.faithful import read_dictionary
 from rnnsearch.translation.translator import Translator
 from rnnsearch.translation.word_aligner import WordAligner
 
@@ -34,7 +34,6 @@ class Models:
     threads: int = 1
     trust_code: bool = False
     dictionary: Path | None = None
-    lexical_shortlist: Path | None = None
 
     def load(self) -> Translator:
         """Loads the models into this process, and sets its number of threads."""
@@ -44,13 +43,11 @@ class Models:
             device=self.device,
             trust_code=self.trust_code,
             dictionary=read_dictionary(self.dictionary) if self.dictionary else None,
-            lexical_shortlist=self.lexical_shortlist,
         )
 
     def key(self) -> str:
         """Returns a checksum of the runs and of the files that are read with them."""
-        files = [path for path in (self.lexical_shortlist, self.dictionary) if path]
-        return runs_key(self.runs, files)
+        return runs_key(self.runs, [self.dictionary] if self.dictionary else [])
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from rnnsearch.errors import InputError
-from rnnsearch.exporting import check_parts
 from rnnsearch.installed import model_names
 from rnnsearch.page import page_files
 from rnnsearch.pretrained.card import examples_of
@@ -22,6 +21,14 @@ from rnnsearch.text.codec import Codec, Side
 from rnnsearch.text.vocabulary import SPECIALS
 from rnnsearch.training.alignment_loss import needs_links
 
+PARTS = {
+    "cell": ("gated",),
+    "encoder": ("bidirectional",),
+    "alignment": ("additive",),
+    "readout": ("maxout",),
+    "decoder": ("forward",),
+}
+"""Setting → the parts that the page's engine supports. It supports all decoder variants and sizes."""
 CONFIG, MODELS = "config.json", "models"
 TEXT, WEIGHTS = "text.json", "model.safetensors"
 SEARCH = (
@@ -92,7 +99,11 @@ def made_here(folder: Path) -> bool:
 def check_exportable(run: Run) -> None:
     """Raises InputError for a model that the page's engine cannot run; the message names the first
     unsupported setting."""
-    check_parts(run, "the engine of the page")
+    for setting, known in PARTS.items():
+        value = getattr(run.settings.model, setting)
+        if value not in known:
+            what = f'model.{setting} = "{value}": the engine of the page has only {", ".join(known)}'
+            raise InputError(what, file=run.path, remedy="export a model with the parts of recipe multi30k")
     data = run.settings.data
     if data.subwords == "unigram":
         what = 'data.subwords = "unigram": the engine of the page has only bpe and none'

@@ -14,7 +14,6 @@ TWINS = {
     "model.decoder:Source.context": "layers:context",
     "model.layers:linear": "layers:linear",
     "model.layers:linear_together": "layers:linear_together",
-    "model.layers:linear_of_rows": "layers:linear_of_rows",
     "model.layers:linear_cache": "layers:LinearCache",
     "model.layers:once": "layers:once",
     "model.layers:product_dtype": "layers:product_dtype",

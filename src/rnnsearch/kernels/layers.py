@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from rnnsearch.kernels.deferred_gradients import linear_product
@@ -98,13 +98,6 @@ def linear_together(modules: Sequence[nn.Module], x: Float[Tensor, "*rest in"]) 
     if cache is None or torch.is_grad_enabled() or len(known) < len(modules):
         return as_written(layers.linear_together)(modules, x)
     return cache.together(known)(x)
-
-
-def linear_of_rows(module: HasWeight, rows: Int[Tensor, " chosen"]) -> Product:
-    """Computes the same as its plain twin `model.layers:linear_of_rows`, in the precision of the open
-    cache."""
-    cache = _open.get() or LinearCache(module.weight.dtype)
-    return cache.make(module.weight[rows], None if module.bias is None else module.bias[rows])
 
 
 def once(tensor: Tensor, make: Callable[[], T]) -> T:

@@ -66,13 +66,6 @@ def linear_together(modules: Sequence[nn.Module], x: Float[Tensor, "*rest in"]) 
 
 
 @plain
-def linear_of_rows(module: HasWeight, rows: Int[Tensor, " chosen"]) -> Product:
-    """Returns the layer with some rows of W and b: (..., in) → (..., chosen)."""
-    weight, bias = module.weight[rows], None if module.bias is None else module.bias[rows]
-    return lambda x: F.linear(x, weight, bias)
-
-
-@plain
 def linear_cache(dtype: torch.dtype = torch.float32) -> Cache:
     """Returns a function whose context is entered around the steps of a sequence. dtype: of the products of
     float32 layers."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -203,24 +202,22 @@ class TranslationNetwork(nn.Module):
         previous: Int[Tensor, "batch hypotheses"] | None,
         state: DecoderState,
         source: Source,
-        output: Callable[[Tensor], Tensor] | None = None,
         direction: int = 0,
         known: Known = None,
     ) -> tuple[Float[Tensor, "batch hypotheses words"], DecoderState, DecoderState]:
         """Does one step of search. Returns (log p(y_i | y_<i, x), the state from which it was read, the next
         state).
 
-        previous: y_{i−1} of every hypothesis; None at the first step. output: `output.of_words(…)`, for p
-        over those words only.
-        direction: index in `directions`; y_<i are the words that it has read, which are to the right of y_i
-        if it reads backward. known: weights that replace α in the context.
+        previous: y_{i−1} of every hypothesis; None at the first step. direction: index in `directions`; y_<i
+        are the words that it has read, which are to the right of y_i if it reads backward. known: weights
+        that replace α in the context.
         """
-        decoder, readout, whole_output, _ = self.directions[direction]
+        decoder, readout, output, _ = self.directions[direction]
         embedded = None if previous is None else self.target_embedding(previous)
         word = None if embedded is None else decoder.cell.project(embedded)
         seen, state = decoder.step(word, state, source, known)
         read = readout(decoder.cell.hidden(seen.cell), embedded, seen.context)
-        return log_probabilities(output or whole_output, read), seen, state
+        return log_probabilities(output, read), seen, state
 
 
 def initialise_glorot(network: TranslationNetwork) -> None:

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from rnnsearch.model.initialise import gaussian, zeros
-from rnnsearch.model.layers import Linear, linear, linear_of_rows, tanh
+from rnnsearch.model.layers import Linear, linear, tanh
 from rnnsearch.system.twins import plain
 
 
@@ -100,12 +100,6 @@ class OutputLayer(nn.Module):
         """Returns all K logits, for search and tests. The training loss takes `features`, and never holds all
         logits at once."""
         return linear(self, self.features(readout))
-
-    def of_words(self, ids: Int[Tensor, " shortlist"]) -> Callable[[Tensor], Tensor]:
-        """Returns the layer for some words only: (*rest, readout) → (*rest, shortlist). It selects their rows
-        of W_o once."""
-        rows = linear_of_rows(self, ids)
-        return lambda readout: rows(self.features(readout))
 
     def parameters_of_words(
         self, ids: Int[Tensor, " subset"]

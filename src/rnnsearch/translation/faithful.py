@@ -12,12 +12,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsearch.errors import InputError
 from rnnsearch.text.codec import Codec, EncodedSentence
+from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.vocabulary import SPECIALS, UNK, WordFilter
 
 ADDRESS = re.compile(r"(?:https?://|www\.)\S+|[^\s@]+@[^\s@]+\.\w+|[@#]\w+")
@@ -226,3 +229,15 @@ def _digits(word: str) -> str:
 def _is_number(word: _Word) -> bool:
     """Tells whether a word has digits, is neither an address nor an hour (17h), and is not copied yet."""
     return word.copied is None and bool(_digits(word.text)) and not re.search(r"\dh", word.text)
+
+
+def read_dictionary(path: str | Path) -> dict[str, str]:
+    """Returns the first translation of every word. Raises InputError for a line that is not two words."""
+    entries: dict[str, str] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        fields = line.split()
+        if len(fields) != 2:
+            what, remedy = "is not a source word and a target word", "write two words per line"
+            raise InputError(what, file=path, line=number, remedy=remedy)
+        entries.setdefault(*fields)
+    return entries

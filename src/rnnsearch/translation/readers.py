@@ -1,7 +1,6 @@
 """Readers: networks as the search sees them. A reader takes previous ids and a state, and gives log p and α.
 
-One reader stands for one direction of the decoder, of one network or of an ensemble, over all target words or
-over a lexical shortlist.
+One reader stands for one direction of the decoder, of one network or of an ensemble.
 """
 
 from __future__ import annotations
@@ -13,20 +12,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int, Int64
-from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsearch.config import SearchSettings
 from rnnsearch.errors import InputError
 from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.layers import Cache
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.records import Hypothesis
-from rnnsearch.text.lexicon import LexicalTable
-from rnnsearch.text.vocabulary import SPECIALS
 from rnnsearch.translation.beam import SearchState, StepFunction, StepResult
 from rnnsearch.translation.joint import Reader, mean_alignment
 
@@ -49,7 +42,6 @@ class NetworkState:
 def network_step(
     network: TranslationNetwork,
     cache: Cache = nullcontext,
-    words: Int[Tensor, " candidates"] | None = None,
     direction: int = 0,
     factors: Mapping[int, Float[Tensor, " source"]] | None = None,
 ) -> StepFunction:
@@ -57,18 +49,13 @@ def network_step(
     network's directions.
 
     cache: the weight cache, as `linear_cache` makes it.
-    words: the target ids that may be written. p is then over them only, and ids are positions among them.
     factors: for a search of one sentence: word i → factors by which α_i is multiplied before it is normalised
     again.
     """
-    with cache():
-        output = None if words is None else network.directions[direction].output.of_words(words)
-
     numbers = count(network.decoder.first_attended)  # numbers of the words that read the contexts
 
     def step(previous: Int64[Tensor, "batch hypotheses"] | None, state: NetworkState) -> StepResult:
-        given = previous if previous is None or words is None else words[previous]
-        ask = partial(network.step, given, state.decoder, state.source, output, direction)
+        ask = partial(network.step, previous, state.decoder, state.source, direction)
         with cache():
             log_probabilities, seen, decoder = ask()
             changed = (factors or {}).get(next(numbers))
@@ -97,13 +84,12 @@ def begin_search(
     caches: Sequence[Cache],
     source: Int64[Tensor, "batch source"],
     lengths: Int64[Tensor, " batch"],
-    words: Int[Tensor, " candidates"] | None = None,
     factors: Mapping[int, Float[Tensor, " source"]] | None = None,
 ) -> list[Reader]:
     """Returns one reader for each decoding direction. Several networks form an ensemble. Annotations are
     computed once for each network.
 
-    caches: the cache of each network. source: ids. lengths: with the end of sentence. words, factors: as in
+    caches: the cache of each network. source: ids. lengths: with the end of sentence. factors: as in
     `network_step`.
     """
     states = []
@@ -115,8 +101,7 @@ def begin_search(
         zip(networks[0].directions, zip(*states, strict=True), strict=True)
     ):
         steps = [
-            network_step(network, own, words, number, factors)
-            for network, own in zip(networks, caches, strict=True)
+            network_step(network, own, number, factors) for network, own in zip(networks, caches, strict=True)
         ]
         step: StepFunction = steps[0]
         state: SearchState = members[0]
@@ -159,36 +144,3 @@ def ensemble(steps: Sequence[StepFunction]) -> StepFunction:
         )
 
     return step
-
-
-# Lexical shortlist (vocabulary selection; Jean et al. 2015, Sec. 3.3): a batch is searched over the few
-# target words that its source words may translate to. The search knows only positions in the shortlist. The
-# end of sentence and UNK are the first two of every shortlist, so that they keep their ids.
-
-
-def shortlist_of(
-    source: Int64[NDArray[np.int64], "*shape"],
-    table: LexicalTable,
-    target_words: int,
-    settings: SearchSettings,
-) -> Int64[NDArray[np.int64], " shortlist"]:
-    """Returns the target ids of a batch's shortlist, ascending: the specials, the most frequent words, the
-    best translations of each source id.
-
-    source: all ids of the batch; the end of sentence among them adds the best translations of NULL.
-    """
-    first = np.arange(min(len(SPECIALS) + settings.lexical_shortlist_frequent, target_words))
-    return np.union1d(first, table.best(source, settings.lexical_shortlist_per_word))
-
-
-def in_vocabulary_ids(
-    found: list[list[Hypothesis]], shortlist: Int64[NDArray[np.int64], " shortlist"] | None
-) -> list[list[Hypothesis]]:
-    """Converts hypotheses of a search over the shortlist to vocabulary ids. Without a shortlist, they are
-    unchanged."""
-    if shortlist is None:
-        return found
-    return [
-        [replace(one, ids=tuple(shortlist[list(one.ids)].tolist())) for one in hypotheses]
-        for hypotheses in found
-    ]

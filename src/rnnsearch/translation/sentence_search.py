@@ -20,7 +20,6 @@ from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.system.batching import in_halves
 from rnnsearch.system.twins import kernels_used
 from rnnsearch.text.codec import Codec, EncodedSentence
-from rnnsearch.text.lexicon import LexicalTable
 from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.text.vocabulary import SPECIALS, UNK
 from rnnsearch.translation.beam import Beam
@@ -28,7 +27,7 @@ from rnnsearch.translation.faithful import Faithful
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.joint import Reader, in_order, search
 from rnnsearch.translation.quick_alignment import quick_alignment
-from rnnsearch.translation.readers import begin_search, in_vocabulary_ids, shortlist_of
+from rnnsearch.translation.readers import begin_search
 from rnnsearch.translation.sampling import sample
 
 END = SPECIALS[0]
@@ -55,13 +54,11 @@ class Watched(NamedTuple):
 class _Begun(NamedTuple):
     """A batch before its first word.
 
-    readers: one for each direction of the decoder. shortlist: (shortlist,) the target ids that are searched;
-    None for all.
+    readers: one for each direction of the decoder.
     """
 
     readers: list[Reader]
     lengths: torch.Tensor
-    shortlist: NDArray[np.int64] | None
 
 
 class SentenceSearch:
@@ -74,10 +71,8 @@ class SentenceSearch:
         source: Codec,
         target: Codec,
         dictionary: Mapping[str, str],
-        lexical_table: LexicalTable | None,
     ) -> None:
         self.networks, self.target, self.dictionary = networks, target, dictionary
-        self.lexical_table = lexical_table
         self.faithful = Faithful(source, target.known, dictionary)
         self._caches: dict[tuple[str, bool], list[Cache]] = {}
 
@@ -114,13 +109,12 @@ class SentenceSearch:
             def tell(place: int, so_far: Hypothesis) -> None:
                 sentence, listener = some[place]
                 if listener is not None:
-                    ((in_vocabulary,),) = in_vocabulary_ids([[so_far]], begun.shortlist)
-                    listener(self.translation(sentence, in_vocabulary, settings))
+                    listener(self.translation(sentence, so_far, settings))
 
             listening = [place for place, one in enumerate(some) if one.listener is not None]
             watch = word_by_word(listening, tell) if listening else None
             hypotheses = search(begun.readers, begun.lengths, settings, watch)
-            return self._in_words(some, in_vocabulary_ids(hypotheses, begun.shortlist), settings)
+            return self._in_words(some, hypotheses, settings)
 
         return self._in_memory(sentences, settings.beam, settings, found)
 
@@ -143,7 +137,7 @@ class SentenceSearch:
             found = draw(reader.step, reader.state, begun.lengths, settings)
             if reader.backward:
                 found = [[in_order(one) for one in every] for every in found]
-            return self._in_words(some, in_vocabulary_ids(found, begun.shortlist), settings)
+            return self._in_words(some, found, settings)
 
         return self._in_memory(sentences, samples, settings, drawn)
 
@@ -193,16 +187,12 @@ class SentenceSearch:
                 raise InputError("attention can be changed only where words are written from left to right")
             factors = attention_factors(sentences[0], attention, self.device)
         ids, lengths = pad([sentence.ids for sentence in sentences])
-        shortlist, chosen = None, None
-        if self.lexical_table is not None:
-            shortlist = shortlist_of(ids.numpy(), self.lexical_table, len(self.target.vocabulary), settings)
-            chosen = torch.from_numpy(shortlist).to(self.device)
         ids, lengths = ids.to(self.device), lengths.to(self.device)
         caches = self.caches(settings.precision, settings.kernels)
-        readers = begin_search(self.networks, caches, ids, lengths, chosen, factors)
+        readers = begin_search(self.networks, caches, ids, lengths, factors)
         if cancelled is not None:
             readers = [reader.cancelled_by(cancelled) for reader in readers]
-        return _Begun(readers, lengths, shortlist)
+        return _Begun(readers, lengths)
 
     def _in_memory(
         self,

@@ -20,7 +20,6 @@ from rnnsearch.run import Run
 from rnnsearch.system.batching import READ_AHEAD, batched_by_length, batches, stream_batches
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.lines import given_lines, given_pairs
-from rnnsearch.text.lexicon import LexicalTable
 from rnnsearch.translation.faithful import encode_faithfully, encode_words_faithfully
 from rnnsearch.translation.sentence_search import (
     Attention,
@@ -42,10 +41,8 @@ class Translator:
     """One trained model, or an ensemble of several of the same vocabularies.
 
     networks: the models. source, target: codecs of both sides. search: the settings that a call does not
-    override. dictionary: source word → the word that `replace_unk` writes instead of it. lexical_table: makes
-    a lexical shortlist for each batch; search and sampling consider only its words, and p(y | x) is over
-    them. The networks' weights must not change afterwards: they are converted once to the precision of the
-    search."""
+    override. dictionary: source word → the word that `replace_unk` writes instead of it. The networks'
+    weights must not change afterwards: they are converted once to the precision of the search."""
 
     def __init__(
         self,
@@ -54,17 +51,15 @@ class Translator:
         target: Codec,
         search: SearchSettings | None = None,
         dictionary: Mapping[str, str] | None = None,
-        lexical_table: LexicalTable | None = None,
     ) -> None:
         self.networks: list[TranslationNetwork] = list(networks)
         self.source: Codec = source
         self.target: Codec = target
         self.search: SearchSettings = search or SearchSettings()
         self.dictionary: Mapping[str, str] = dictionary or {}
-        self.lexical_table: LexicalTable | None = lexical_table
         self.settings: Settings | None = None
         """The settings of the loaded run, which `save_pretrained` writes; None if no run was loaded."""
-        self._sentences = SentenceSearch(self.networks, source, target, self.dictionary, lexical_table)
+        self._sentences = SentenceSearch(self.networks, source, target, self.dictionary)
 
     @classmethod
     def load(
@@ -73,7 +68,6 @@ class Translator:
         device: str = "cpu",
         trust_code: bool = False,
         dictionary: Mapping[str, str] | None = None,
-        lexical_shortlist: str | Path | None = None,
     ) -> Translator:
         """Opens a run, or several as an ensemble. Nothing found in a run is executed. Code that its settings
         name is imported only with `trust_code`.
@@ -81,11 +75,7 @@ class Translator:
         runs: folders, or names of installed models (`rnnsearch models`). device: cpu, cuda or cuda:N.
         dictionary: as above. If a run's settings ask for int8 search and the device has no int8 products,
         float32 is used.
-
-        lexical_shortlist: file of a lexical translation table (`rnnsearch lexicon`); every batch is searched
-        over the words it allows.
-        Raises InputError if a folder is not a run, vocabularies or decoding directions of the runs differ, or
-        the file is not a table for them.
+        Raises InputError if a folder is not a run, or vocabularies or decoding directions of the runs differ.
         """
         if not runs:
             raise InputError("there is no run to load", remedy="give the folder of a trained run")
@@ -104,13 +94,11 @@ class Translator:
                     remedy="an ensemble needs one value for all runs; instead, rerank the n-best list of "
                     "one run with the other",
                 )
-        vocabularies = first.source.vocabulary, first.target.vocabulary
-        table = LexicalTable.read(Path(lexical_shortlist), *vocabularies) if lexical_shortlist else None
         networks = [run.load_network(trust_code=trust_code, device=device) for run in opened]
         search = first.settings.search
         if search.precision == "int8" and not has_int8(torch.device(device)):
             search = changed(search, {"precision": "float32"})
-        translator = cls(networks, first.source, first.target, search, dictionary, table)
+        translator = cls(networks, first.source, first.target, search, dictionary)
         translator.settings = first.settings
         return translator
 
