@@ -20,7 +20,8 @@ LARGEST = 10**9
 REMOVED = frozenset(
     {
         *("training.processes", "training.exchange_timeout", "training.sampled_softmax"),
-        *("training.length_multiple",),
+        *("training.length_multiple", "search.lexical_shortlist_frequent"),
+        "search.lexical_shortlist_per_word",
     }
 )
 """Settings of earlier versions, which are ignored in the config.toml of a run or model."""
