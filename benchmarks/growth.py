@@ -100,7 +100,17 @@ def measured(size: int, options: argparse.Namespace, folder: Path) -> Iterator[t
         texts, journal = [source, target][: 1 + (command == "align")], folder / f".{command}.journal"
         batch = min(BATCHES[command], options.sentences // READ_AHEAD)
         limit = options.sentences // (READ_AHEAD * batch) * READ_AHEAD * batch
-        words = [command, network, *texts, "--out", folder / command, "--batch-size", batch, "--threads", 1]
+        words = [
+            command,
+            network,
+            *texts,
+            "--out",
+            folder / command,
+            "--search.batch_size",
+            batch,
+            "--threads",
+            1,
+        ]
         cpu, memory, sentences = run(*words, journal=journal, limit=limit)
         yield f"{command} --out", sentences or size, cpu, memory
         if sentences:

@@ -236,7 +236,7 @@ class Translating(Work):
     """After a kill there must be no file. Its lines so far are in the journal, which must not lose any."""
 
     def words(self, out: Path) -> list[object]:
-        options = ["--batch-size", 1, "--beam", 3, "--threads", 1]
+        options = ["--search.batch_size", 1, "--beam", 3, "--threads", 1]
         return ["translate", self.base / "run", self.base / "train.en", "--out", out, *options]
 
     def before(self, out: Path) -> None:

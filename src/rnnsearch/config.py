@@ -3,6 +3,7 @@ an error."""
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -333,7 +334,7 @@ def recipe_names() -> list[str]:
     return list(built_in("recipe"))
 
 
-def load_config(recipe: str | Path = "", overrides: list[str] | tuple[str, ...] = ()) -> Settings:
+def load_config(recipe: str | Path = "", overrides: Sequence[str] = ()) -> Settings:
     """Reads a built-in recipe (by name) or a TOML file, then applies `section.key=value` overrides.
 
     Raises InputError for a recipe that does not exist, text that is not TOML, an unknown key or an invalid
@@ -408,6 +409,34 @@ def read_named(kind: str, name: str | Path) -> tuple[str, dict[str, Any]]:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     except ValueError as error:
         raise InputError(f"is not TOML: {error}", file=path) from None
+
+
+def overridden(section: str, overrides: Sequence[str], only: Container[str] | None = None) -> dict[str, Any]:
+    """Returns the values of `section.key=value` overrides by key. only: keys that have an effect; None for
+    all of the section.
+
+    Raises InputError for an invalid value, an unknown key, and a setting without effect.
+    """
+    table: dict[str, Any] = {}
+    for override in overrides:
+        apply_override(table, override)
+    for place, values in table.items():
+        kind: type[BaseModel] = (
+            type(getattr(Settings(), place)) if place in Settings.model_fields else _Section
+        )
+        for key in values:
+            if key not in kind.model_fields:
+                likely = suggested_key(Settings, [place, key])
+                remedy = f"{likely} `rnnsearch settings {section}` lists them".strip()
+                raise InputError(f"unknown setting {place}.{key}", remedy=remedy)
+            if place != section or (only is not None and key not in only):
+                raise InputError(f"{place}.{key} has no effect on this command", remedy="remove it")
+        try:
+            kind.model_validate(values)
+        except ValidationError as error:
+            raise InputError(f"{place}.{first_fault(error)}") from None
+    changed: dict[str, Any] = table.get(section, {})
+    return changed
 
 
 def apply_override(table: dict[str, Any], override: str) -> None:

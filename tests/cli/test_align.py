@@ -47,7 +47,7 @@ def lines_of(name: str) -> list[str]:
 
 def test_links_are_positions_of_words(command: Command, tiny_run: Path) -> None:
     objects = command(f"align {tiny_run} en fr --json").lines
-    lines = command(f"align {tiny_run} en - --batch-size 3", stdin=Path("fr").read_bytes()).lines
+    lines = command(f"align {tiny_run} en - --search.batch_size 3", stdin=Path("fr").read_bytes()).lines
     for found, line, sentence in zip(map(json.loads, objects), lines, lines_of("fr"), strict=True):
         assert "".join(found["tokens"]) == sentence.replace(" ", "")
         links = [tuple(map(int, link.split("-"))) for link in line.split()]

@@ -100,23 +100,23 @@ translate {run} {pieces} {three} → subword-run: has another source vocabulary 
 translate {run} {three} --beam 0 → search.beam: Input should be greater than 0
 translate {run} {three} --beam 1001 → search.beam: Input should be less than or equal to 1000
 translate {run} {three} --beam 99999999999999999999999 → search.beam: Input should be less than or equal to 1000
-translate {run} {three} --batch-size 1000000 → search.batch_size: Input should be less than or equal to 10000
+translate {run} {three} --search.batch_size 1000000 → search.batch_size: Input should be less than or equal to 10000
 translate {run} {three} --samples 1000000 → Invalid value for '--samples': Input should be less than or equal to 1000
 translate {run} {three} --threads 1000000 → Invalid value for '--threads'
 translate {run} {three} --beam five → Invalid value for '--beam'
 translate {run} {three} --nbest 7 → search.nbest = 7 is more than search.beam = 4
-translate {run} {three} --normalise often → search.normalise: Input should be 'none', 'length' or 'gnmt'
-translate {run} {three} --max-length-ratio inf → search.max_length_ratio: Input should be a finite number
-translate {run} {three} --max-length-ratio 1e300 → search.max_length_ratio
-translate {run} {three} --min-length-ratio -1 → search.min_length_ratio
-translate {run} {three} --coverage nan → search.coverage_beta
-translate {run} {three} --batch-size 0 → search.batch_size
+translate {run} {three} --search.normalise often → search.normalise: Input should be 'none', 'length' or 'gnmt'
+translate {run} {three} --search.max_length_ratio inf → search.max_length_ratio: Input should be a finite number
+translate {run} {three} --search.max_length_ratio 1e300 → search.max_length_ratio
+translate {run} {three} --search.min_length_ratio -1 → search.min_length_ratio
+translate {run} {three} --search.coverage_beta nan → search.coverage_beta
+translate {run} {three} --search.batch_size 0 → search.batch_size
 translate {run} {three} --threads -1 → Invalid value for '--threads'
 translate {run} {three} --device abacus → device 'abacus' cannot be used
 translate {run} {three} --device cuda:99 → device 'cuda:99' cannot be used
 translate {run} {three} --samples -1 → Invalid value for '--samples'
 translate {run} {three} --samples 2 --temperature 0 → temperature 0.0 is not above 0
-translate {run} {three} --samples 2 --seed 99999999999999999999 → Invalid value for '--seed'
+translate {run} {three} --samples 2 --seed 99999999999999999999 → a number or a size is too large
 translate {run} {three} --links {here}/nosuch/links → nosuch/links: cannot be written: No such file or directory
 translate {run} {three} --links {folder} → folder: cannot be written: Is a directory
 translate {run} {three} --alignment-plots {two} → two: cannot be written: File exists
@@ -131,7 +131,7 @@ score {run} {three} → a run, a source text and a target text are needed (give 
 score {run} {three} {two} → three has 3 lines and
 score {run} {three} {latin1} → latin1:2: byte 8
 score {run} - - → both sides cannot come from standard input
-score {run} {three} {three} --batch-size 0 → Invalid value for '--batch-size'
+score {run} {three} {three} --search.batch_size 0 → search.batch_size: Input should be
 score {run} {three} {unordered} → unordered:3: sentence 1 of 3 comes after sentence 2
 score {run} {three} {toomany} → toomany:2: sentence 3 of 3
 score {run} {three} {mixed} → mixed:2: is not a line of an n-best list
@@ -140,7 +140,7 @@ align {run} {three} → a run, a source text and a target text are needed
 align {run} {two} {two} --compare {run} → --compare needs pictures or a page (add --picture
 align {run} {two} {three} → two has 2 lines and
 align {run} {folder} {three} → folder: is a folder, not a text file
-align {run} {two} {two} --batch-size -1 → Invalid value for '--batch-size'
+align {run} {two} {two} --search.batch_size -1 → search.batch_size: Input should be
 evaluate --hyp {three} → the references are missing, or named twice
 evaluate --hyp {three} --ref {two} → three: has 3 lines, but there are 2 references
 evaluate --hyp {empty} --ref {empty} → empty: is empty (a test set has at least one pair)

@@ -64,7 +64,7 @@ def test_the_nth_line_out_belongs_to_the_nth_line_in(command: Command, tiny_run:
     assert (together.code, together.err) == (0, "")
     mixed = [line for text in lines for line in (text, "", "  \t")]
     apart = command(
-        f"translate {tiny_run} - --batch-size 2", stdin="\n".join(mixed).encode()
+        f"translate {tiny_run} - --search.batch_size 2", stdin="\n".join(mixed).encode()
     )  # the last line has no line feed
     assert apart.lines[0::3] == together.lines
     assert apart.lines[1::3] == apart.lines[2::3] == [""] * len(lines)
@@ -107,7 +107,7 @@ def test_json_links_and_plots_show_the_same_alignment(
     command: Command, tiny_run: Path, source: Path, tmp_path: Path
 ) -> None:
     links, plots = tmp_path / "links", tmp_path / "deep" / "plots"
-    words = "--nbest 3 --min-length-ratio 0.5 --max-length-ratio 1"
+    words = "--nbest 3 --search.min_length_ratio 0.5 --search.max_length_ratio 1"
     done = command(f"translate {tiny_run} {source} {words} --json --links {links} --alignment-plots {plots}")
     results = parsed(done.lines)
     assert len(results) == SENTENCES
@@ -132,9 +132,11 @@ def test_search_options_reach_the_search(command: Command, tiny_unknown_run: Pat
     def found(option: str) -> list[dict[str, Any]]:
         return parsed(command(f"translate {tiny_unknown_run} {source} --json {option}").lines)
 
-    assert any("<unk>" in result["tokens"] for result in found("--min-length-ratio 0.5"))
-    assert not any("<unk>" in result["tokens"] for result in found("--min-length-ratio 0.5 --no-unk"))
-    for result in found("--min-length-ratio 1"):
+    assert any("<unk>" in result["tokens"] for result in found("--search.min_length_ratio 0.5"))
+    assert not any(
+        "<unk>" in result["tokens"] for result in found("--search.min_length_ratio 0.5 --search.no_unk true")
+    )
+    for result in found("--search.min_length_ratio 1"):
         assert len(result["tokens"]) >= len(result["source_tokens"]) - 1
     wider, narrow = found("--beam 12"), found("--beam 1")
     assert [result["score"] for result in wider] != [result["score"] for result in narrow]
@@ -150,7 +152,7 @@ def test_an_empty_file_gives_a_line(command: Command, tiny_run: Path, tmp_path: 
 
 def test_an_empty_side_has_a_score_too(command: Command, tiny_run: Path, tmp_path: Path) -> None:
     texts = f"{write(tmp_path / 's', ['', 'The man.', ''])} {write(tmp_path / 't', ['Un homme.', '', ''])}"
-    scores = [float(line) for line in command(f"score {tiny_run} {texts} --batch-size 2").lines]
+    scores = [float(line) for line in command(f"score {tiny_run} {texts} --search.batch_size 2").lines]
     assert len(scores) == 3
     for score, found in zip(scores, parsed(command(f"score {tiny_run} {texts} --json").lines), strict=True):
         assert math.isfinite(score)
@@ -254,4 +256,6 @@ def test_foreign_code_needs_consent(
     ):
         assert_refused(command(line, stdin=b"The man.\n"), said)
         assert not Path("ran").exists()
-    assert len(command("translate run --trust-code --max-length-ratio 1", stdin=b"The man.\n").lines) == 1
+    assert (
+        len(command("translate run --trust-code --search.max_length_ratio 1", stdin=b"The man.\n").lines) == 1
+    )

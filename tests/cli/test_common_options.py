@@ -3,6 +3,7 @@ installed package alone."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from importlib import resources
@@ -14,6 +15,8 @@ from command_line import Command, assert_refused, sets, sizes
 
 import rnnsearch
 from rnnsearch.config import Settings, built_in
+from rnnsearch.run import Run
+from rnnsearch.translation.translator import Translator
 
 
 def test_the_version(command: Command) -> None:
@@ -63,6 +66,22 @@ train demo --data s --out r --set modle.hidden_size=3 → unknown setting modle 
 train demo --data s --out r --set training.hidden_size=3 → unknown setting training.hidden_size (did you mean 'model.hidden_size'?
 train demo --data s --out r --set hidden_size=3 → is not section.key=value (did you mean 'model.hidden_size'?)
 train {recipe} --data s --out r → mine.toml: unknown setting training.bacth_size (did you mean 'training.batch_size'?
+train demo --data s --out r --modle.hidden_size 3 → unknown setting modle (did you mean 'model'?
+translate run --search.baem 3 → unknown setting search.baem (did you mean 'search.beam'?
+translate run --serach.beam=3 → unknown setting serach.beam (did you mean 'search.beam'?
+translate run --beem.search 3 → unknown setting beem.search (
+translate run --training.seed 3 → training.seed has no effect on this command
+translate run --search.beam → --search.beam needs a value
+translate run --search.beam --json → --search.beam needs a value
+translate run --search.beam 3 --search.beam=4 → --search.beam is given twice
+translate run --search.beam 3 --beam 4 → --beam and --search.beam are the same
+translate run --search.beam 0 → search.beam: Input should be greater than 0
+align run a b --search.beam 3 → search.beam has no effect on this command
+aer --search.beam 3 → No such option: --search.beam
+translate run --beam 3 --beam=4 → --beam is given 2 times (give it once)
+score run a b --device cpu --device cuda → --device is given 2 times
+prepare a b --out s --out t → --out is given 2 times
+report run --test a b --out s -q --out t → --out is given 2 times
 experiment alignmnt --out s → did you mean 'alignment'?
 experiment {study} --out s → unknown setting variants.small.recpie (did you mean 'variants.small.recipe'?
 links a b --out c --symmetrise gorw → did you mean 'grow'?
@@ -145,3 +164,30 @@ def test_the_shell_is_answered(command: Command, monkeypatch: pytest.MonkeyPatch
         f"rnnsearch-50{end}" for end in ("", "-star", "-aligned")
     }
     assert completed("rnnsearch train demo --set model.hid") == {"model.hidden_size="}
+
+
+@pytest.mark.parametrize("form", ["--{}.{} {}", "--{}.{}={}", "--set {}.{}={}"])
+def test_every_setting_is_an_option(
+    command: Command, tiny_run: Path, tiny_store: Path, tmp_path: Path, form: str
+) -> None:
+    """In the three ways of writing it, of a number, a word and a truth value; repeated settings add up."""
+    settings = [("search", "nbest", 2), ("search", "normalise", "length"), ("search", "no_unk", "true")]
+    line = " ".join(form.format(*setting) for setting in settings)
+    printed = command(f"translate {tiny_run} {line} --json", stdin=b"The man sees.\n")
+    result = json.loads(printed.out)
+    expected = Translator.load(tiny_run).translate(
+        ["The man sees."], nbest=2, normalise="length", no_unk=True
+    )
+    assert result == expected[0].to_dict()
+    limits = [*(("model", f"{layer}_size", 4) for layer in ("embedding", "hidden", "alignment", "maxout"))]
+    limits += [("training", "max_updates", 1), ("training", "validate_bleu", "false")]
+    limits += [("training", "select_by", "nll")]
+    line = " ".join(form.format(*limit) for limit in limits)
+    assert command(f"train demo --data {tiny_store} --out {tmp_path}/run {line}").code == 0
+    settings_of_run = Run.open(tmp_path / "run").settings
+    assert (settings_of_run.model.hidden_size, settings_of_run.training.max_updates) == (4, 1)
+
+
+def test_the_help_of_translate_fits_on_one_screen(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert len(command("translate --help").lines) <= 40

@@ -25,8 +25,8 @@ from rnnsearch.translation.translator import Translator
 from rnnsearch.translation.word_aligner import WordAligner
 
 TRANSLATE, ALIGN = (
-    "translate {run} en --batch-size 2 --beam 2",
-    "align {run} en fr --posterior --batch-size 2",
+    "translate {run} en --search.batch_size 2 --beam 2",
+    "align {run} en fr --posterior --search.batch_size 2",
 )
 Ended = Callable[[int, str], tuple[Any, int]]
 
@@ -158,7 +158,7 @@ def test_after_ctrl_c_the_same_command_goes_on(
 @pytest.mark.parametrize(
     ("line", "other", "work"),
     [
-        (TRANSLATE, "translate {run} en --batch-size 2 --beam 1", "translated"),
+        (TRANSLATE, "translate {run} en --search.batch_size 2 --beam 1", "translated"),
         (TRANSLATE, TRANSLATE.replace("{run}", "{other_run}"), "translated"),
         (ALIGN, f"{ALIGN} --exact", "aligned"),
         (ALIGN, f"{ALIGN} --json", "aligned"),
@@ -195,7 +195,9 @@ def test_a_file_that_is_there_is_not_replaced_unasked(
     assert (refused.code, refused.err) == (2, said)
     ended(4, f"{line} --out out --overwrite")
     assert out.read_text("utf-8") == "mine\n"  # until the new one is whole
-    assert command(f"{line} --no-unk --out out").code == 2  # another journal is no leave to replace it
+    assert (
+        command(f"{line} --search.no_unk true --out out").code == 2
+    )  # another journal is no leave to replace it
     assert command(f"{line} --out out").code == 0  # this one is: --overwrite was given when it began
     assert alike(out.read_text("utf-8"), command(line).out)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["en", "fr", "out"]
@@ -210,7 +212,7 @@ def test_what_another_command_writes_is_left_alone(
     before = journal.read_bytes()
     with journal.open("rb+") as writing:
         assert lock(writing.fileno())
-        for more in ("", " --no-unk"):
+        for more in ("", " --search.no_unk true"):
             done = command(f"{line} --out out{more}")
             assert done.code == 2
             assert "another command is writing it" in done.err

@@ -90,7 +90,7 @@ def test_each_line_is_answered_as_it_comes_until_ctrl_c(tiny_run: Path, answers:
 
 
 def test_samples_do_not_go_on_after_ctrl_c(tiny_run: Path) -> None:
-    with translating(tiny_run, "--samples", 1, "--batch-size", 1) as process:
+    with translating(tiny_run, "--samples", 1, "--search.batch_size", 1) as process:
         assert process.stdin
         process.stdin.write("A dog runs .\n" * 200)
         process.stdin.flush()
@@ -159,7 +159,7 @@ def test_a_dictionary_from_a_pipe_is_waited_for_visibly(
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_text("horse\tcheval\n"))
     writer.start()
-    done = command(f"translate {tiny_run} --replace-unk --dictionary {pipe}", stdin=b"The man sees.\n")
+    done = command(f"translate {tiny_run} --dictionary {pipe}", stdin=b"The man sees.\n")
     writer.join()
     assert done.code == 0
     assert done.err.startswith(f"reading {pipe} to its end\n")
@@ -173,7 +173,7 @@ def test_killed_it_goes_on_and_the_file_is_that_of_undisturbed_work(
     (tmp_path / "text").write_text(
         "".join(f"The man sees {'the horse and ' * (number % 7)}the woman.\n" for number in range(60))
     )
-    line = f"translate {tiny_run} {tmp_path}/text --json --beam 2 --batch-size 1 --threads 1"
+    line = f"translate {tiny_run} {tmp_path}/text --json --beam 2 --search.batch_size 1 --threads 1"
     process, journal = start(*line.split(), "--out", tmp_path / "out"), tmp_path / ".out.journal"
     while count_outputs(journal) < 17 and process.poll() is None:
         time.sleep(0.01)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 LINES = 200
 """Lines of each shard."""
-SEARCH = ["--beam", "2", "--batch-size", "4"]
+SEARCH = ["--beam", "2", "--search.batch_size", "4"]
 
 
 @pytest.fixture(scope="module")

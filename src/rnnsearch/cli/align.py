@@ -28,8 +28,10 @@ from rnnsearch.cli.options import (
     Json,
     Out,
     Overwrite,
+    Set,
     Threads,
     TrustCode,
+    changes,
     load,
     one_of,
     runs_and_texts,
@@ -137,7 +139,6 @@ Compare = Annotated[
         metavar="RUN", help="Another run to show next to the first in pictures and page; may be repeated."
     ),
 ]
-BatchSize = Annotated[int, typer.Option(min=1, max=10_000, help="Sentence pairs processed together.")]
 
 
 def align(
@@ -157,11 +158,11 @@ def align(
     alignment_plots: AlignmentPlots = None,
     plot_format: PlotFormat = "png",
     compare: Compare = None,
-    batch_size: BatchSize = 256,
     out: Out = None,
     overwrite: Overwrite = False,
-    device: Device = "cpu",
     threads: Threads = 0,
+    set_: Set = None,
+    device: Device = "cpu",
     trust_code: TrustCode = False,
     ray: Ray = None,
     workers: Workers = None,
@@ -179,6 +180,7 @@ def align(
     _check_forms({"--json": json, "--links-format": links_format != PHARAOH, "--picture": picture})
     refused = shown.beside() | {"--gold": bool(gold), "--compare": bool(others)}
     refused["--links-format tmx"] = form == TMX
+    batch_size = changes("search", set_, only=("batch_size",)).get("batch_size", 256)
     options = RayOptions(ray, workers, out, overwrite, format, device, threads, refused)
     how: dict[str, Any] = {"threshold": threshold, "method": symmetrise}
     how |= {"posterior": posterior, "exact": exact}

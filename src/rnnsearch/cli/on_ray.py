@@ -32,22 +32,19 @@ Ray = Annotated[
     typer.Option(
         "--ray",
         metavar="[ADDRESS]",
-        help="Process the shards of a corpus with Ray: on the cluster at HOST:PORT, or with `auto` on this "
-        "machine's cluster. Without an address, use only the cores of this machine. A corpus is a file, a "
-        "folder, a pattern, or a URL of these.",
+        help="Work on a corpus here, or at HOST:PORT.",
     ),
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", min=1, help="With --ray: number of workers; default: one per core, or per GPU."
-    ),
+    typer.Option(metavar="N", min=1, help="With --ray: number of workers."),
 ]
 ShardFormat = Annotated[
     str,
     typer.Option(
         "--format",
-        help="With --ray: format of the shards, if their names do not show it: lines, jsonl or parquet.",
+        metavar="NAME",
+        help="With --ray: lines, jsonl or parquet.",
     ),
 ]
 AnswersOut = Annotated[

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +22,8 @@ from rnnsearch.system.progress import QUIET, ProgressBar, note
 if TYPE_CHECKING:  # it would load torch
     from rnnsearch.translation.translator import Translator
 
+_SETTING = re.compile(r"--([a-z]\w*\.[\w.]+)(?:=(.*))?", re.DOTALL)
+"""Pattern of a setting that is written as an option."""
 DEBUG = "RNNSEARCH_DEBUG"
 """The environment variable that `--debug` sets."""
 WIDE = 120
@@ -62,7 +66,7 @@ Quiet = Annotated[
         callback=lambda value: _set(QUIET, value),
         is_eager=True,
         expose_value=False,
-        help="Show only results and errors: no progress, warnings or notes.",
+        help="Show only results and errors.",
     ),
 ]
 Debug = Annotated[
@@ -90,14 +94,14 @@ Set = Annotated[
         "--set",
         metavar="SECTION.KEY=VALUE",
         autocompletion=_settings_like,
-        help="Change a setting; may be repeated. `rnnsearch settings` lists all settings.",
+        help="Any setting; or: --SECTION.KEY VALUE.",
     ),
 ]
 TrustCode = Annotated[
     bool,
     typer.Option(
         "--trust-code",
-        help="Allow the run to import Python code from outside rnnsearch, if you trust its author.",
+        help="Allow a run to import its author's Python code.",
     ),
 ]
 Device = Annotated[str, typer.Option(help="Device: cpu, cuda or cuda:N.")]
@@ -120,7 +124,7 @@ Format = Annotated[
 ]
 Json = Annotated[
     bool,
-    typer.Option("--json", help="Print one JSON object per line, with tokens, score and alignment matrix."),
+    typer.Option("--json", help="JSON lines: tokens, score, alignment matrix."),
 ]
 Precision = Annotated[
     str | None,
@@ -135,11 +139,10 @@ Out = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="Write the output here, with --ray into a folder or URL; after Ctrl-C or a crash, the same "
-        "command resumes.",
+        help="Write here; the same command resumes.",
     ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing --out file or folder.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")]
 LinksReversed = Annotated[
     bool, typer.Option("--links-reversed", help="The link files list target-source, not source-target.")
 ]
@@ -161,6 +164,17 @@ class CliCommand(TyperCommand):
 
     EVERYWHERE = ("quiet", "debug")
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads `--SECTION.KEY VALUE` as `--set SECTION.KEY=VALUE`, and refuses an option with one value that
+        is repeated."""
+        if any("--set" in option.opts for option in self.params):
+            args = _with_set(args)
+        _, _, found = self.make_parser(ctx).parse_args(list(args))
+        for option, times in Counter(found).items():
+            if times > 1 and option.nargs > 0 and not (option.multiple or getattr(option, "is_flag", False)):
+                raise InputError(f"{option.opts[0]} is given {times} times", remedy="give it once")
+        return super().parse_args(ctx, args)
+
     def get_params(self, ctx: Any) -> list[Any]:
         return [
             *super().get_params(ctx),
@@ -177,6 +191,45 @@ class CliCommand(TyperCommand):
         if shutil.get_terminal_size().columns < WIDE:
             self.rich_markup_mode = None
         super().format_help(ctx, formatter)
+
+
+def _with_set(args: Sequence[str]) -> list[str]:
+    """Returns the arguments with `--SECTION.KEY VALUE` and `--SECTION.KEY=VALUE` as `--set
+    SECTION.KEY=VALUE`."""
+    words, rest, seen = list[str](), iter(args), set[str]()
+    for word in rest:
+        setting = _SETTING.fullmatch(word)
+        if word == "--":
+            return [*words, word, *rest]
+        if setting is None:
+            words.append(word)
+            continue
+        key, value = setting.groups()
+        if value is None and (value := next(rest, "--")).startswith("--"):
+            raise InputError(f"--{key} needs a value", remedy=f"for example --{key} 12")
+        if key in seen:
+            raise InputError(f"--{key} is given twice", remedy="give it once")
+        seen.add(key)
+        words += ["--set", f"{key}={value}"]
+    return words
+
+
+def changes(
+    section: str, settings: Sequence[str] | None, *, only: Sequence[str] | None = None, **short: Any
+) -> dict[str, Any]:
+    """Returns the settings of one section that the command line changes: name → value.
+
+    settings: those of `--set`. short: those that have an option of their own, by their names; None for one
+    that is not given. only: the settings that have an effect; None for all of the section. Raises InputError
+    as `overridden` does, and for a setting that is given twice.
+    """
+    from rnnsearch.config import overridden
+
+    changed = overridden(section, settings or (), only)
+    for name, value in short.items():
+        if value is not None and name in changed:
+            raise InputError(f"--{name} and --{section}.{name} are the same", remedy="give one of them")
+    return changed | {name: value for name, value in short.items() if value is not None}
 
 
 class SeveralValues(CliCommand):

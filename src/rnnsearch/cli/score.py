@@ -19,7 +19,17 @@ from rnnsearch.cli.on_ray import (
     runs_and_corpora,
     work_on_ray,
 )
-from rnnsearch.cli.options import Device, Json, Threads, TrustCode, load, runs_and_texts, say_if_empty
+from rnnsearch.cli.options import (
+    Device,
+    Json,
+    Set,
+    Threads,
+    TrustCode,
+    changes,
+    load,
+    runs_and_texts,
+    say_if_empty,
+)
 from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:  # it would load numpy
@@ -36,9 +46,9 @@ def score(
         ),
     ],
     json: Json = False,
-    batch_size: Annotated[int, typer.Option(min=1, max=10_000, help="Sentence pairs scored together.")] = 64,
-    device: Device = "cpu",
     threads: Threads = 0,
+    set_: Set = None,
+    device: Device = "cpu",
     trust_code: TrustCode = False,
     ray: Ray = None,
     out: AnswersOut = None,
@@ -54,6 +64,7 @@ def score(
     from rnnsearch.text.formats.opening import is_on_disk
     from rnnsearch.text.nbest import is_nbest, not_nbest, parse_nbest, rerank
 
+    batch_size = changes("search", set_, only=("batch_size",)).get("batch_size", 64)
     options = RayOptions(ray, workers, out, overwrite, format, device, threads, {})
     if ray:
         score_on_ray(runs, options, columns, json, batch_size, trust_code)

@@ -22,15 +22,14 @@ from rnnsearch.cli.on_ray import (
     work_on_ray,
 )
 from rnnsearch.cli.options import (
-    BatchSize,
     Device,
     Json,
-    Normalise,
     Out,
     Overwrite,
-    Precision,
+    Set,
     Threads,
     TrustCode,
+    changes,
     is_run,
     load,
     say,
@@ -47,106 +46,56 @@ ModelOptions = tuple[bool, Path | None]
 """Options of the models: trust_code, dictionary."""
 Runs = Annotated[
     list[str],
-    typer.Argument(
-        metavar="RUN... [FILE]",
-        help="Trained runs (several make an ensemble), then the text; without FILE, or with -, it is stdin.",
-    ),
+    typer.Argument(metavar="RUN... [FILE]", help="Trained runs (several: an ensemble), and the text."),
 ]
-Beam = Annotated[
-    int | None,
-    typer.Option(help="Beam size (hypotheses per sentence); default: that of the run's settings."),
-]
-Nbest = Annotated[
-    int,
-    typer.Option(help="Translations of each line; with more than one, the output is a Moses n-best list."),
-]
-Coverage = Annotated[float | None, typer.Option("--coverage", help="Weight of GNMT's coverage penalty.")]
-NoUnk = Annotated[
-    bool | None, typer.Option("--no-unk", help="Never write UNK, the symbol for unknown words.")
-]
-ReplaceUnk = Annotated[
-    bool | None,
-    typer.Option(
-        "--replace-unk",
-        help="Replace each UNK (unknown word) by the source word with the largest attention weight.",
-    ),
-]
-Faithful = Annotated[
-    bool | None,
-    typer.Option(help="Copy names, numbers and addresses from the source; default: the run's setting."),
-]
+Beam = Annotated[int | None, typer.Option(help="Beam size; default: that of the run.")]
+Nbest = Annotated[int | None, typer.Option(help="Translations per line, as a Moses n-best list.")]
 Dictionary = Annotated[
-    Path | None,
-    typer.Option(
-        help="For --replace-unk and --faithful: a file of lines `source<TAB>target`; a source word found "
-        "in it is replaced by its target word."
-    ),
+    Path | None, typer.Option(help="Target words for unknown ones: source<TAB>target.", metavar="FILE")
 ]
-MinLengthRatio = Annotated[
-    float | None, typer.Option(help="Minimum length, relative to the source (the authors' code: 0.5).")
-]
-MaxLengthRatio = Annotated[float | None, typer.Option(help="Maximum length, relative to the source.")]
 Samples = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        max=1_000,
-        help="Sample this many translations at random instead of searching for the best.",
-    ),
+    int, typer.Option(min=0, max=1_000, metavar="N", help="Sample: draw them at random.", show_default=False)
 ]
 Temperature = Annotated[float, typer.Option(help="Temperature of --samples.")]
-Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Random seed of --samples.")]
-Links = Annotated[Path | None, typer.Option(help="Also write word links to this file, in Pharaoh format.")]
-AlignmentPlots = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Draw the alignment of each line into this folder, as PNG."),
-]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Random seed of --samples.")]
+Links = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write word links (Pharaoh format).")]
+AlignmentPlots = Annotated[Path | None, typer.Option(metavar="DIR", help="Also draw each alignment, as PNG.")]
 Column = Annotated[
     str,
-    typer.Option(
-        metavar="NAME",
-        help="With --ray: key or column of the text in JSON lines and Parquet, if it is not a usual one.",
-    ),
+    typer.Option(metavar="NAME", help="With --ray: key or column of the text."),
 ]
 
 
 def translate(
-    context: typer.Context,
     runs: Runs,
     beam: Beam = None,
-    nbest: Nbest = 1,
-    normalise: Normalise = None,
-    coverage_beta: Coverage = None,
-    no_unk: NoUnk = None,
-    replace_unk: ReplaceUnk = None,
-    faithful: Faithful = None,
+    nbest: Nbest = None,
+    json: Json = False,
+    out: Out = None,
+    threads: Threads = 0,
+    set_: Set = None,
     dictionary: Dictionary = None,
-    min_length_ratio: MinLengthRatio = None,
-    max_length_ratio: MaxLengthRatio = None,
     samples: Samples = 0,
     temperature: Temperature = 1.0,
     seed: Seed = 1,
-    json: Json = False,
     links: Links = None,
     alignment_plots: AlignmentPlots = None,
-    batch_size: BatchSize = None,
-    precision: Precision = None,
-    out: Out = None,
     overwrite: Overwrite = False,
     device: Device = "cpu",
-    threads: Threads = 0,
     trust_code: TrustCode = False,
     ray: Ray = None,
     workers: Workers = None,
     format: ShardFormat = "",
     column: Column = "",
 ) -> None:
-    """Translate text line by line: output line N is the translation of input line N. At a terminal, without a
-    text, type sentences; :help lists the commands there."""
-    search = search_settings(context.params)
+    """Translate text line by line, stdin without FILE: output line N is the translation of input line N.
+    At a terminal, type sentences, or :help."""
+    search = changes("search", set_, beam=beam, nbest=nbest)
+    if dictionary:
+        search.setdefault("replace_unk", True)
     refused = {"--samples": samples > 0, "--links": bool(links), "--alignment-plots": bool(alignment_plots)}
     options = RayOptions(ray, workers, out, overwrite, format, device, threads, refused)
-    form = "json" if json else "nbest" if max(samples, nbest) > 1 else "text"
+    form = "json" if json else "nbest" if max(samples, search.get("nbest", 1)) > 1 else "text"
     models = trust_code, dictionary
     if ray:
         return translate_on_ray(runs, options, models, search, form, column)
@@ -167,14 +116,6 @@ def translate(
         raise InputError("samples cannot be written with --out", remedy="write them with > FILE")
     else:
         translate_into_file(names, options, models, file, search, form, *files)
-
-
-def search_settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Returns the settings of the search among the options of the command, which have the settings' names."""
-    from rnnsearch.config import SearchSettings
-
-    given = {name: options[name] for name in SearchSettings.model_fields if options.get(name) is not None}
-    return given | ({"replace_unk": True} if options["dictionary"] else {})
 
 
 def print_translations(
