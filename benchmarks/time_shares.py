@@ -38,8 +38,7 @@ from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.training import trainer as training
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation import beam
-from rnnsearch.translation.joint import search
-from rnnsearch.translation.readers import begin_search
+from rnnsearch.translation.network_step import begin_search, search
 
 BEGIN = {"encoder, keys, first state": (TranslationNetwork, "begin")}
 PARTS: dict[str, dict[str, tuple[Any, str]]] = {
@@ -58,7 +57,7 @@ PARTS: dict[str, dict[str, tuple[Any, str]]] = {
         "readout": (Readout, "forward"),
         "output layer and softmax": (networks, "log_probabilities"),
         "choice of the best words": (beam, "best_candidates"),
-        "finished sentences": (beam.Found, "take"),
+        "finished sentences": (beam.SearchProgress, "take"),
         "selection of states": (beam, "advance"),
     },
 }

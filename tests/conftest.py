@@ -29,9 +29,7 @@ if find_spec("jaxtyping") and find_spec("beartype"):
     # some whose collaborators tests replace by others of the same look (translator, word_aligner).
     shaped = {
         "training": ("adadelta", "alignment_loss", "loss", "trainer"),
-        "translation": (
-            *("beam", "bounded_posterior", "forced", "joint", "quick_alignment", "readers", "sampling"),
-        ),
+        "translation": (*("beam", "forced", "network_step", "posterior"),),
         "text": ("selecting.ngrams",),
         "text.store": ("batches", "blocks", "corpus", "order"),
     }

@@ -40,7 +40,7 @@ from rnnsearch.studies.study import open_study
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.translation.beam import beam_search
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.readers import NetworkState, network_step
+from rnnsearch.translation.network_step import NetworkState, network_step
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

@@ -26,8 +26,7 @@ from rnnsearch.config import Settings, load_config
 from rnnsearch.model.layers import linear_cache
 from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.training.trainer import Trainer
-from rnnsearch.translation.joint import search
-from rnnsearch.translation.readers import begin_search
+from rnnsearch.translation.network_step import begin_search, search
 
 PAPER = 667_000 * 80
 """Pairs that RNNsearch-50* was trained on (the paper's Table 2)."""
@@ -130,10 +129,10 @@ def waits(options: Options, write: Write) -> None:
     ids, lengths = (part.to(options.device) for part in random_ids(8, sizes["length"], sizes["words"]))
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0})
     with torch.no_grad():
-        readers = begin_search([network], [linear_cache()], ids, lengths)
+        directions = begin_search([network], [linear_cache()], ids, lengths)
     kinds = {
         "an update": update_of(settings_for(options, "training.batch_size=8"), **sizes)[0],
-        f"a search over {sizes['length']} words": lambda: search(readers, lengths, limits),
+        f"a search over {sizes['length']} words": lambda: search(directions, lengths, limits),
     }
     for what, work in kinds.items():
         with row(write, f"waits in {what}") as found:

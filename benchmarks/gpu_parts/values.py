@@ -19,11 +19,10 @@ from rnnsearch.model.layers import linear_cache
 from rnnsearch.records import Hypothesis
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.trainer import Trainer
+from rnnsearch.translation.beam import Sampling
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.joint import search
-from rnnsearch.translation.quick_alignment import quick_alignment
-from rnnsearch.translation.readers import begin_search
-from rnnsearch.translation.sampling import sample
+from rnnsearch.translation.network_step import begin_search, search
+from rnnsearch.translation.posterior import quick_alignment
 
 DTYPES = {torch.float64: FLOAT64, torch.float32: FLOAT32}
 BFLOAT16 = 0.1
@@ -160,8 +159,8 @@ def _searched(device: str, changes: str, networks: int = 1) -> list[list[Hypothe
     settings, _, batch = models[0]
     several = [network for _, network, _ in models]
     weights = [linear_cache() for _ in several]
-    readers = begin_search(several, weights, batch.source, batch.source_lengths)
-    return search(readers, batch.source_lengths, settings.search)
+    directions = begin_search(several, weights, batch.source, batch.source_lengths)
+    return search(directions, batch.source_lengths, settings.search)
 
 
 def _forced(
@@ -181,10 +180,9 @@ def _quick(device: str, change: str) -> dict[str, Tensor]:
 def _samples(device: str) -> float:
     """Returns the largest relative difference of a sample's log p."""
     settings, network, batch = small(device)
-    (reader,) = begin_search([network], [linear_cache()], batch.source, batch.source_lengths)
+    (direction,) = begin_search([network], [linear_cache()], batch.source, batch.source_lengths)
     generator = torch.Generator(device if device.startswith("cuda") else "cpu").manual_seed(1)
-    how = {"samples": 4, "generator": generator}
-    drawn = sample(reader.step, reader.state, batch.source_lengths, settings.search, **how)
+    drawn = direction.sample(batch.source_lengths, settings.search, Sampling(4, 1.0, generator))
     worst = 0.0
     for number, one in ((number, one) for number, some in enumerate(drawn) for one in some if one.finished):
         target, size = torch.tensor([one.ids], device=device), torch.tensor([len(one.ids)], device=device)

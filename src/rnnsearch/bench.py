@@ -26,9 +26,8 @@ from rnnsearch.training.launch import Interrupt, joined, launch_of_environment, 
 from rnnsearch.training.processes import part_of
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.joint import search
-from rnnsearch.translation.quick_alignment import quick_alignment
-from rnnsearch.translation.readers import begin_search
+from rnnsearch.translation.network_step import begin_search, search
+from rnnsearch.translation.posterior import quick_alignment
 from rnnsearch.translation.translator import Translator
 
 
@@ -129,8 +128,8 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
     cache = linear_cache(getattr(torch, limits.precision))
 
     def translate() -> None:
-        readers = begin_search([network], [cache], ids, lengths)
-        search(readers, lengths, limits)
+        directions = begin_search([network], [cache], ids, lengths)
+        search(directions, lengths, limits)
 
     seconds = timed(translate, repetitions, settings.training.device)
     memory = peak_memory(settings.training.device)

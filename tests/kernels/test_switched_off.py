@@ -30,9 +30,8 @@ from rnnsearch.training.display import Display
 from rnnsearch.training.loop import train
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.joint import search
-from rnnsearch.translation.quick_alignment import quick_alignment
-from rnnsearch.translation.readers import begin_search
+from rnnsearch.translation.network_step import begin_search, search
+from rnnsearch.translation.posterior import quick_alignment
 from rnnsearch.translation.translator import Translator
 
 T = TypeVar("T")
@@ -77,8 +76,8 @@ def gradients(network: TranslationNetwork, training: dict[str, Any]) -> dict[str
 
 @torch.no_grad()
 def searched(network: TranslationNetwork) -> list[Any]:
-    readers = begin_search([network], [linear_cache()], SOURCE, LENGTHS)
-    found = search(readers, LENGTHS, SearchSettings(beam=4, nbest=3, no_unk=True, min_length_ratio=0.5))
+    directions = begin_search([network], [linear_cache()], SOURCE, LENGTHS)
+    found = search(directions, LENGTHS, SearchSettings(beam=4, nbest=3, no_unk=True, min_length_ratio=0.5))
     every = itertools.chain.from_iterable(found)
     return [(one.ids, one.finished, one.score, one.log_probabilities, one.weights) for one in every]
 

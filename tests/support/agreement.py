@@ -11,7 +11,7 @@ from small import Sentences, assert_by_hand, teacher_forced
 from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.translation.beam import beam_search
-from rnnsearch.translation.readers import EnsembleState, NetworkState, ensemble, network_step
+from rnnsearch.translation.network_step import EnsembleState, NetworkState, ensemble, network_step
 
 SEARCH = SearchSettings(beam=4, nbest=3, min_length_ratio=1.0, normalise="length")
 

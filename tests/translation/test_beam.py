@@ -16,7 +16,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.records import Hypothesis
 from rnnsearch.text import vocabulary
 from rnnsearch.translation.beam import EOS, UNK, beam_search
-from rnnsearch.translation.readers import EnsembleState, ensemble
+from rnnsearch.translation.network_step import EnsembleState, ensemble
 
 
 @dataclass

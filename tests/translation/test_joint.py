@@ -17,8 +17,7 @@ from rnnsearch.records import Hypothesis
 from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.translation.beam import final_score
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.joint import in_order, search, search_one_way
-from rnnsearch.translation.readers import begin_search
+from rnnsearch.translation.network_step import begin_search, in_order, search
 
 WORDS = 5
 """Target words, the end of sentence and UNK among them."""
@@ -87,14 +86,14 @@ def test_probabilities_of_both_directions_sum_to_one_and_their_mean_to_less() ->
     """Over all translations of at most three words: each direction's share, and that of the geometric mean,
     which is no larger."""
     both = network()
-    readers = begin_search([both], [linear_cache()], SOURCE[:1, :2], LENGTHS[:1])
+    directions = begin_search([both], [linear_cache()], SOURCE[:1, :2], LENGTHS[:1])
     settings = SearchSettings(beam=400, nbest=400, max_length_ratio=3.0)
     shares = []
-    for reader in readers:
-        (found,) = search_one_way(reader, LENGTHS[:1], settings)
+    for direction in directions:
+        (found,) = direction.search(LENGTHS[:1], settings)
         assert {one.ids for one in found} == set(every_translation(3))
         shares.append(sum(np.exp(one.score) for one in found))
-    (joint,) = search(readers, LENGTHS[:1], settings)
+    (joint,) = search(directions, LENGTHS[:1], settings)
     total = sum(np.exp(one.score) for one in joint)
     assert max(shares) <= 1 + 1e-5
     assert 0 < total <= np.sqrt(shares[0] * shares[1]) + 1e-6
@@ -105,10 +104,10 @@ def test_what_both_beams_end_with_is_pooled_and_ranked_by_both(beam: int) -> Non
     """Words and alignment are the means of both, in the order of the translation."""
     both = network(seed=3)
     settings = SearchSettings(beam=beam, nbest=beam, max_length_ratio=2.0)
-    readers = begin_search([both], [linear_cache()], SOURCE, LENGTHS)
-    one_way = [search_one_way(reader, LENGTHS, settings) for reader in readers]
+    directions = begin_search([both], [linear_cache()], SOURCE, LENGTHS)
+    one_way = [direction.search(LENGTHS, settings) for direction in directions]
     seen_once = 0
-    for number, found in enumerate(search(readers, LENGTHS, settings)):
+    for number, found in enumerate(search(directions, LENGTHS, settings)):
         pools = [{one.ids for one in every[number] if one.finished} for every in one_way]
         pool = sorted(pools[0] | pools[1])
         scored = dict(zip(pool, forced([both], number, pool), strict=True))
@@ -166,7 +165,7 @@ def test_where_nothing_is_finished_the_left_to_right_words_stay() -> None:
         beam=2, nbest=2, min_length_ratio=3.0, max_length_ratio=1.0
     )  # it must not end before it is cut
     both = network(seed=3)
-    readers = begin_search([both], [linear_cache()], SOURCE, LENGTHS)
-    found = search(readers, LENGTHS, settings)
-    assert found == search_one_way(readers[0], LENGTHS, settings)
+    directions = begin_search([both], [linear_cache()], SOURCE, LENGTHS)
+    found = search(directions, LENGTHS, settings)
+    assert found == directions[0].search(LENGTHS, settings)
     assert not any(one.finished for every in found for one in every)

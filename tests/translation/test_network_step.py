@@ -10,7 +10,7 @@ import torch
 from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.translation.beam import beam_search
-from rnnsearch.translation.readers import NetworkState, network_step
+from rnnsearch.translation.network_step import NetworkState, network_step
 
 SIZES = {f"{name}_size": 8 for name in ("embedding", "hidden", "alignment", "maxout")}
 

@@ -15,10 +15,10 @@ from rnnsearch.model.layers import linear_cache
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import MaxoutReadout
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.translation import bounded_posterior, forced
-from rnnsearch.translation import quick_alignment as quick_alignment_module
+from rnnsearch.translation import forced
+from rnnsearch.translation import posterior as posterior_module
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.quick_alignment import quick_alignment
+from rnnsearch.translation.posterior import quick_alignment
 
 WORDS = int(TARGET_LENGTHS.max())
 
@@ -32,21 +32,21 @@ def quick(
 
 @pytest.fixture
 def nothing_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_posterior, "LOSS", 0.0)
-    monkeypatch.setattr(bounded_posterior, "FREQUENT", 1)
+    monkeypatch.setattr(posterior_module, "LOSS", 0.0)
+    monkeypatch.setattr(posterior_module, "FREQUENT", 1)
 
 
 @pytest.fixture
 def met(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """How many positions met the whole output layer, call by call."""
     counts: list[int] = []
-    normaliser = bounded_posterior.BoundedPosterior._normaliser
+    normaliser = posterior_module.BoundedPosterior._normaliser
 
     def counted(self: Any, features: torch.Tensor) -> torch.Tensor:
         counts.append(len(features))
         return normaliser(self, features)
 
-    monkeypatch.setattr(bounded_posterior.BoundedPosterior, "_normaliser", counted)
+    monkeypatch.setattr(posterior_module.BoundedPosterior, "_normaliser", counted)
     return counts
 
 
@@ -137,7 +137,7 @@ def test_pairs_that_have_ended_leave_the_others(
     order = torch.tensor([1, 0, 1, 0])
     batch = Batch(SOURCE[order], LENGTHS[order], TARGET[order], TARGET_LENGTHS[order])
     expected = quick([one], batch, posterior=posterior)
-    monkeypatch.setattr(quick_alignment_module, "MULTIPLE", 1)
+    monkeypatch.setattr(posterior_module, "MULTIPLE", 1)
     found = quick([one], batch, posterior=posterior)
     for row, size in enumerate(batch.target_lengths.tolist()):
         torch.testing.assert_close(found[row, :size], expected[row, :size])
@@ -183,9 +183,9 @@ def test_rows_lose_no_more_than_is_stated(
     made, batch = larger
     monkeypatch.setattr(made.decoder, "wiring", "eq4")
     _, expected = forced_decoding([made], batch, posterior=True)
-    monkeypatch.setattr(bounded_posterior, "LOSS", loss)
-    monkeypatch.setattr(bounded_posterior, "FIRST", first)
-    monkeypatch.setattr(bounded_posterior, "FREQUENT", 100)
+    monkeypatch.setattr(posterior_module, "LOSS", loss)
+    monkeypatch.setattr(posterior_module, "FIRST", first)
+    monkeypatch.setattr(posterior_module, "FREQUENT", 100)
     lost = distances(quick([made], batch), expected, batch)
     assert float(lost.max()) <= loss
     wanted = batch.target_lengths - 1
@@ -210,25 +210,25 @@ def test_a_word_that_no_position_explains_is_left_to_alpha() -> None:
     torch.nn.init.zeros_(one.readout.C_o.weight)
     found, alpha = quick([one], BATCH), quick([one], BATCH, posterior=False)
     for row, size in enumerate((TARGET_LENGTHS - 1).tolist()):
-        assert float((found[row, :1] - alpha[row, :1]).abs().sum()) / 2 <= bounded_posterior.LOSS, size
+        assert float((found[row, :1] - alpha[row, :1]).abs().sum()) / 2 <= posterior_module.LOSS, size
 
 
 @pytest.mark.parametrize("scale", [1.0, 300.0])
 def test_large_logits_neither_overflow_nor_vanish(scale: float) -> None:
     logits = torch.tensor([[1.0, -2.0, 0.5], [0.0, 0.0, 0.0], [-3.0, -2.0, -1.0]]) * scale
     bias = torch.tensor([0.3, -torch.inf, 0.2]) * scale
-    words = bounded_posterior._Words(logits, bias)
+    words = posterior_module._Words(logits, bias)
     expected = (logits + bias).logsumexp(1)
-    torch.testing.assert_close(bounded_posterior._log_sum(torch.eye(3), [words]), expected)
-    parts = [bounded_posterior._Words(logits[:, some], bias[some]) for some in (slice(2), slice(2, 3))]
-    torch.testing.assert_close(bounded_posterior._log_sum(torch.eye(3), parts), expected)
+    torch.testing.assert_close(posterior_module._log_sum(torch.eye(3), [words]), expected)
+    parts = [posterior_module._Words(logits[:, some], bias[some]) for some in (slice(2), slice(2, 3))]
+    torch.testing.assert_close(posterior_module._log_sum(torch.eye(3), parts), expected)
 
 
 def test_padding_and_the_other_sentences_change_nothing(
     larger: tuple[TranslationNetwork, Batch], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, batch = larger
-    monkeypatch.setattr(bounded_posterior, "LOSS", 0.0)
+    monkeypatch.setattr(posterior_module, "LOSS", 0.0)
     together = quick([made], batch)
     for row, (length, words) in enumerate(
         zip(batch.source_lengths.tolist(), batch.target_lengths.tolist(), strict=True)
@@ -241,6 +241,16 @@ def test_padding_and_the_other_sentences_change_nothing(
             batch.target_lengths[few],
         )
         torch.testing.assert_close(together[few, :words, :length], quick([made], alone))
+
+
+@pytest.mark.parametrize("posterior", [True, False])
+@pytest.mark.parametrize("decoder", ["forward", "backward", "bidirectional"])
+def test_a_target_padded_beyond_its_longest_sentence(decoder: str, posterior: bool) -> None:
+    one, more = network(decoder=decoder), (0, 3)
+    padded = Batch(SOURCE, LENGTHS, torch.nn.functional.pad(TARGET, more), TARGET_LENGTHS)
+    found = quick([one], padded, posterior=posterior)
+    torch.testing.assert_close(found[:, :WORDS], quick([one], posterior=posterior))
+    assert not found[:, WORDS:].any()
 
 
 def test_bfloat16_is_nearly_the_same(larger: tuple[TranslationNetwork, Batch]) -> None:

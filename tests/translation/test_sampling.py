@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from rnnsearch.config import SearchSettings
 from rnnsearch.errors import InputError
 from rnnsearch.records import Hypothesis
-from rnnsearch.translation.beam import EOS, UNK, beam_search
-from rnnsearch.translation.sampling import sample
+from rnnsearch.translation.beam import EOS, UNK, Sampling, beam_search, sample
 
 DRAWS = 4000
 
@@ -31,9 +30,7 @@ class Table(Model):
     ) -> list[list[Hypothesis]]:
         generator = torch.Generator().manual_seed(seed)
         chosen = SearchSettings.model_validate(settings)
-        return sample(
-            self.step, *self.start(), chosen, temperature=temperature, samples=samples, generator=generator
-        )
+        return sample(self.step, *self.start(), chosen, Sampling(samples, temperature, generator))
 
 
 def exact(

@@ -1,5 +1,5 @@
-"""Beam search for the most probable translation (Sec. 4.2). It sees only a step function and an opaque state,
-never a model or a word.
+"""Beam search for the most probable translation (Sec. 4.2), and ancestral sampling. They see only a step
+function and an opaque state, never a model or a word.
 
 Arrays that follow the hypotheses are small and live on the CPU; only log p and α of the step stay where the
 model is. Throughout: B sentences still searched, k slots per sentence, J source positions, K target ids.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnsearch.config import SearchSettings
+from rnnsearch.errors import InputError
 from rnnsearch.records import Hypothesis
 from rnnsearch.system.twins import plain
 
@@ -27,6 +28,10 @@ EOS, UNK = 0, 1
 knows no vocabulary."""
 
 IMPOSSIBLE = -math.inf
+MOST_SAMPLES = 10_000
+"""Maximum number of samples of one sentence."""
+SMALLEST_TEMPERATURE = torch.finfo(torch.float32).tiny
+"""A smaller temperature would be 0 in float32. Here already the most probable word is always drawn."""
 SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
 """Stands for a coverage of 0, whose logarithm is −∞: a position never attended to costs β·87.3."""
 
@@ -130,22 +135,22 @@ def beam_search(
     Therefore the other sentences of the batch do not change a sentence's result, except through rounding in
     the step function.
     """
-    found = Found.begin(source_lengths, settings)
+    progress = SearchProgress.begin(source_lengths, settings)
     previous: Tensor | None = None
-    while found.live.sentences.size:
+    while progress.live.sentences.size:
         result = step(previous, state)
-        chosen = best_candidates(result, found.live, found.widths, found.early(), settings.no_unk)
-        rows = found.take(chosen)
+        chosen = best_candidates(result, progress.live, progress.widths, progress.early(), settings.no_unk)
+        rows = progress.take(chosen)
         if not rows.size:
             break
         if watch is not None:
-            watch(found.live)
-        previous, state = advance(result, found.live, rows)
-    return found.best()
+            watch(progress.live)
+        previous, state = advance(result, progress.live, rows)
+    return progress.best()
 
 
 @dataclass
-class Found:
+class SearchProgress:
     """The state of a search. source_lengths: on any device. history: a beam for each word, and one before the
     first.
 
@@ -161,7 +166,7 @@ class Found:
     widths: NDArray[np.int64]
 
     @classmethod
-    def begin(cls, source_lengths: Int[Tensor, " batch"], settings: SearchSettings) -> Found:
+    def begin(cls, source_lengths: Int[Tensor, " batch"], settings: SearchSettings) -> SearchProgress:
         size = len(source_lengths)
         limits, widths = length_limits(source_lengths, settings), np.full(size, settings.beam)
         return cls(
@@ -190,14 +195,14 @@ class Found:
         """
         live, settings = self.live, self.settings
         ends = chosen.filled & (chosen.ids == EOS)
-        goes = chosen.filled & ~ends & (self.words < self.limits.longest[live.sentences])[:, None]
+        continues = chosen.filled & ~ends & (self.words < self.limits.longest[live.sentences])[:, None]
         self._keep([*self.history, chosen], ends, finished=True)
-        chosen = replace(chosen, scores=np.where(goes, chosen.scores, np.float32(IMPOSSIBLE)))
+        chosen = replace(chosen, scores=np.where(continues, chosen.scores, np.float32(IMPOSSIBLE)))
 
-        stays = goes.any(axis=1) & ~settled(self.finished, chosen, settings)
-        failed = ~stays & np.array([not self.finished[sentence] for sentence in live.sentences])
+        unfinished = continues.any(axis=1) & ~settled(self.finished, chosen, settings)
+        failed = ~unfinished & np.array([not self.finished[sentence] for sentence in live.sentences])
         self._keep(self.history, live.filled & failed[:, None], finished=False)
-        rows, slots = survivors(stays, goes)
+        rows, slots = survivors(unfinished, continues)
         self.widths = (self.widths - ends.sum(axis=1))[rows]
         if rows.size:
             self.history.append(chosen.select(rows, slots))
@@ -289,22 +294,22 @@ def settled(found: list[list[Hypothesis]], live: Beam, settings: SearchSettings)
 
 
 def survivors(
-    stays: NDArray[np.bool_], goes: NDArray[np.bool_]
+    unfinished: NDArray[np.bool_], continues: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Converts the masks of continuing sentences (B,) and hypotheses (B, k) to rows (B',) and slots (B', k').
     The order is kept; empty slots are last."""
-    rows = np.flatnonzero(stays)
-    order = np.argsort(~goes[rows], axis=1, kind="stable")
-    return rows, order[:, : goes[rows].sum(axis=1).max(initial=0)]
+    rows = np.flatnonzero(unfinished)
+    order = np.argsort(~continues[rows], axis=1, kind="stable")
+    return rows, order[:, : continues[rows].sum(axis=1).max(initial=0)]
 
 
 def advance(result: StepResult, beam: Beam, rows: NDArray[np.int64]) -> tuple[Tensor, SearchState]:
     """Returns the previous ids and the state of the next step: for the sentences `rows`, with the hypotheses
     of the new beam."""
     device = result.log_probabilities.device
-    stay = None if rows.size == len(result.log_probabilities) else torch.from_numpy(rows).to(device)
+    kept = None if rows.size == len(result.log_probabilities) else torch.from_numpy(rows).to(device)
     return torch.from_numpy(beam.ids).to(device), result.state.select(
-        stay, torch.from_numpy(beam.parents).to(device)
+        kept, torch.from_numpy(beam.parents).to(device)
     )
 
 
@@ -368,3 +373,78 @@ def final_score(log_probability: float, weights: NDArray[np.float32], settings: 
     ]
     covered = np.clip(weights.sum(axis=0, dtype=np.float64), SMALLEST_COVERAGE, 1.0)
     return log_probability / penalty + settings.coverage_beta * float(np.log(covered).sum())
+
+
+class Sampling(NamedTuple):
+    """How to draw translations. samples: of each sentence. temperature: of the softmax. generator: on the
+    model's device."""
+
+    samples: int
+    temperature: float
+    generator: torch.Generator
+
+
+@torch.no_grad()
+def sample(
+    step: StepFunction,
+    state: SearchState,
+    source_lengths: Int[Tensor, " batch"],
+    settings: SearchSettings,
+    sampling: Sampling,
+) -> list[list[Hypothesis]]:
+    """Draws independent translations of every sentence, in the order drawn (no ranking).
+
+    Every id is drawn from softmax(log p / temperature) of the ids that the limits of the search allow; the
+    recorded log p stay the model's. At the longest allowed length the end of sentence may still be drawn; a
+    word drawn there is dropped and the hypothesis is unfinished. The draws depend on the other sentences of
+    the batch. Raises InputError if the temperature is not above 0, or the number of samples is not from 1 to
+    MOST_SAMPLES.
+    """
+    samples, temperature, _ = sampling
+    if not 0 < temperature < math.inf:
+        remedy = "to get the most probable words, use beam 1 without samples"
+        raise InputError(f"temperature {temperature} is not above 0", remedy=remedy)
+    if not 1 <= samples <= MOST_SAMPLES:
+        raise InputError(f"cannot draw {samples} samples", remedy=f"ask for 1 to {MOST_SAMPLES:,}")
+    limits = length_limits(source_lengths, settings)
+    found: list[dict[int, Hypothesis]] = [{} for _ in range(len(source_lengths))]
+    slots = np.zeros((len(found), samples), dtype=np.int64)
+    history = [empty_beam(source_lengths).select(np.arange(len(found)), slots)]
+    previous: Tensor | None = None
+    while history[-1].sentences.size:
+        live, words = history[-1], len(history) - 1
+        result = step(previous, state)
+        drawn = draw(result, live, words < limits.shortest[live.sentences], settings.no_unk, sampling)
+        ends = drawn.filled & (drawn.ids == EOS)
+        continues = drawn.filled & ~ends & (words < limits.longest[live.sentences])[:, None]
+        cut = live.filled & ~ends & ~continues
+        for some, which, finished in (([*history, drawn], ends, True), (history, cut, False)):
+            for sentence, slot, one in hypotheses(some, which, source_lengths, settings, finished=finished):
+                found[sentence][slot] = one
+
+        rows = np.flatnonzero(continues.any(axis=1))
+        if not rows.size:
+            break
+        # A sample keeps its slot to the end: moving the unended ones together would order the samples by
+        # length.
+        drawn = replace(drawn, scores=np.where(continues, drawn.scores, np.float32(IMPOSSIBLE)))
+        history.append(drawn.select(rows, np.arange(samples) + slots[: rows.size]))
+        previous, state = advance(result, history[-1], rows)
+    return [[by_slot[slot] for slot in range(samples)] for by_slot in found]
+
+
+def draw(result: StepResult, live: Beam, early: NDArray[np.bool_], no_unk: bool, sampling: Sampling) -> Beam:
+    """Returns one id for every slot, as a beam; its score is −∞ where no id is possible or the sample has
+    ended."""
+    size, slots, _ = result.log_probabilities.shape
+    samples, temperature, generator = sampling
+    # (B, samples, K); the first step has one slot for all
+    log_p = result.log_probabilities.repeat(1, samples // slots, 1)
+    forbid(log_p, early, no_unk)
+    possible = log_p.masked_fill((log_p == IMPOSSIBLE).all(dim=2, keepdim=True), 0.0)
+    relative = possible - possible.amax(dim=2, keepdim=True)  # so that no temperature makes all of them −∞
+    probabilities = torch.softmax(relative / max(temperature, SMALLEST_TEMPERATURE), dim=2)
+    ids = torch.multinomial(probabilities.flatten(0, 1), 1, generator=generator).view(size, samples)
+    scores = torch.from_numpy(live.scores).to(log_p.device) + log_p.gather(2, ids[:, :, None])[:, :, 0]
+    parents = torch.arange(samples, device=ids.device) % slots
+    return candidates(result, live.sentences, scores, parents.expand(size, -1), ids)

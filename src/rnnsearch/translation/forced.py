@@ -33,7 +33,7 @@ from rnnsearch.model.readout import OutputLayer
 from rnnsearch.system.twins import kernels_used
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.store.batches import Batch, pad
-from rnnsearch.translation.joint import mean_alignment
+from rnnsearch.translation.network_step import mean_alignment
 
 CHUNK_ELEMENTS = 16_000_000
 """Maximum number of logits in memory at once."""

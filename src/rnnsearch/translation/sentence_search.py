@@ -22,13 +22,11 @@ from rnnsearch.system.twins import kernels_used
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.text.vocabulary import SPECIALS, UNK
-from rnnsearch.translation.beam import Beam
+from rnnsearch.translation.beam import Beam, Sampling
 from rnnsearch.translation.faithful import Faithful
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.joint import Reader, in_order, search
-from rnnsearch.translation.quick_alignment import quick_alignment
-from rnnsearch.translation.readers import begin_search
-from rnnsearch.translation.sampling import sample
+from rnnsearch.translation.network_step import DirectionSearch, begin_search, search
+from rnnsearch.translation.posterior import quick_alignment
 
 END = SPECIALS[0]
 LARGEST_ALIGNMENT = 1 << 26
@@ -49,16 +47,6 @@ class Watched(NamedTuple):
 
     sentence: EncodedSentence
     listener: Listener | None = None
-
-
-class _Begun(NamedTuple):
-    """A batch before its first word.
-
-    readers: one for each direction of the decoder.
-    """
-
-    readers: list[Reader]
-    lengths: torch.Tensor
 
 
 class SentenceSearch:
@@ -104,7 +92,9 @@ class SentenceSearch:
         `Translator`; sentences with `attention` come one by one."""
 
         def found(some: list[Watched]) -> list[Translation]:
-            begun = self.begin([one.sentence for one in some], settings, cancelled, attention)
+            directions, lengths = self.begin(some, settings, attention)
+            if cancelled is not None:
+                directions = [direction.cancelled_by(cancelled) for direction in directions]
 
             def tell(place: int, so_far: Hypothesis) -> None:
                 sentence, listener = some[place]
@@ -113,33 +103,21 @@ class SentenceSearch:
 
             listening = [place for place, one in enumerate(some) if one.listener is not None]
             watch = word_by_word(listening, tell) if listening else None
-            hypotheses = search(begun.readers, begun.lengths, settings, watch)
-            return self._in_words(some, hypotheses, settings)
+            return self._in_words(some, search(directions, lengths, settings, watch), settings)
 
         return self._in_memory(sentences, settings.beam, settings, found)
 
     def sample(
-        self,
-        sentences: Sequence[Watched],
-        settings: SearchSettings,
-        *,
-        samples: int,
-        temperature: float,
-        generator: torch.Generator,
+        self, sentences: Sequence[Watched], settings: SearchSettings, sampling: Sampling
     ) -> list[Translation]:
         """Returns translations drawn from p(y | x), the first of each sentence with the others as
         alternatives."""
 
         def drawn(some: list[Watched]) -> list[Translation]:
-            begun = self.begin([one.sentence for one in some], settings)
-            reader = begun.readers[0]
-            draw = partial(sample, temperature=temperature, samples=samples, generator=generator)
-            found = draw(reader.step, reader.state, begun.lengths, settings)
-            if reader.backward:
-                found = [[in_order(one) for one in every] for every in found]
-            return self._in_words(some, found, settings)
+            directions, lengths = self.begin(some, settings)
+            return self._in_words(some, directions[0].sample(lengths, settings, sampling), settings)
 
-        return self._in_memory(sentences, samples, settings, drawn)
+        return self._in_memory(sentences, sampling.samples, settings, drawn)
 
     def force(
         self,
@@ -172,27 +150,15 @@ class SentenceSearch:
         with kernels_used(kernels):
             return in_halves(list(pairs), partial(forced_cost, words, self.annotation_size), forced)
 
-    @torch.no_grad()
     def begin(
-        self,
-        sentences: Sequence[EncodedSentence],
-        settings: SearchSettings,
-        cancelled: Callable[[], bool] | None = None,
-        attention: Attention | None = None,
-    ) -> _Begun:
-        """Encodes a batch."""
-        factors = None
-        if attention is not None:
-            if any(direction.backward for network in self.networks for direction in network.directions):
-                raise InputError("attention can be changed only where words are written from left to right")
-            factors = attention_factors(sentences[0], attention, self.device)
-        ids, lengths = pad([sentence.ids for sentence in sentences])
-        ids, lengths = ids.to(self.device), lengths.to(self.device)
+        self, sentences: Sequence[Watched], settings: SearchSettings, attention: Attention | None = None
+    ) -> tuple[list[DirectionSearch], torch.Tensor]:
+        """Encodes a batch. Returns the searches of its directions, and the source lengths."""
+        encoded = [one.sentence for one in sentences]
+        factors = None if attention is None else attention_factors(encoded[0], attention, self.device)
+        ids, lengths = (part.to(self.device) for part in pad([sentence.ids for sentence in encoded]))
         caches = self.caches(settings.precision, settings.kernels)
-        readers = begin_search(self.networks, caches, ids, lengths, factors)
-        if cancelled is not None:
-            readers = [reader.cancelled_by(cancelled) for reader in readers]
-        return _Begun(readers, lengths)
+        return begin_search(self.networks, caches, ids, lengths, factors), lengths
 
     def _in_memory(
         self,

@@ -20,6 +20,7 @@ from rnnsearch.run import Run
 from rnnsearch.system.batching import READ_AHEAD, batched_by_length, batches, stream_batches
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.lines import given_lines, given_pairs
+from rnnsearch.translation.beam import Sampling
 from rnnsearch.translation.faithful import encode_faithfully, encode_words_faithfully
 from rnnsearch.translation.sentence_search import (
     Attention,
@@ -189,13 +190,9 @@ class Translator:
         invalid temperature or number of samples.
         """
         settings = changed(self.search, search)
-        draw = partial(
-            self._sentences.sample,
-            settings=settings,
-            samples=samples,
-            temperature=temperature,
-            generator=torch.Generator(self._sentences.device).manual_seed(seed),
-        )
+        generator = torch.Generator(self._sentences.device).manual_seed(seed)
+        sampling = Sampling(samples, temperature, generator)
+        draw = partial(self._sentences.sample, settings=settings, sampling=sampling)
         return self._lines_in_order([given_lines(lines)], draw, settings)
 
     def parts(

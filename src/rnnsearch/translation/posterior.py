@@ -1,7 +1,12 @@
-"""A fast estimate of the alignment posterior, with a bound on its error.
+"""Fast alignment of given pairs by the alignment posterior or α: one pass over the target words, without
+log p.
 
     p(a_i = j | y_≤i, x) ∝ α_ij p(y_i | h_j)    (translation/forced.py)
     p(y_i | h_j) = exp(z_ij) / Σ_w exp(logit of w)
+
+The posterior of a word determines the context of the next state at once. Exact forced decoding
+(translation/forced.py) makes three passes instead, each with the posteriors of the previous pass: there, row
+i is final after i passes; here, after one.
 
 z_ij, the logit of y_i, is one dot product; the sum over all words is expensive. A sum over a few words is
 smaller, so with it as the denominator the quotient is an upper bound of α_ij p(y_i | h_j). The few words are
@@ -17,16 +22,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from copy import copy
+from dataclasses import replace
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
+from torch.nn import functional
 
-from rnnsearch.model.decoder import Source
-from rnnsearch.model.layers import once, product_dtype
-from rnnsearch.model.network import Direction
+from rnnsearch.model.alignment import Alignment
+from rnnsearch.model.decoder import DecoderState, Source
+from rnnsearch.model.layers import Cache, once, product_dtype
+from rnnsearch.model.network import Direction, TranslationNetwork, reordered, right_to_left
 from rnnsearch.model.readout import MaxoutReadout, OutputLayer, Readout
+from rnnsearch.text.store.batches import Batch
+from rnnsearch.translation.forced import ROUNDS
+from rnnsearch.translation.network_step import mean_alignment
 
 LOSS = 0.1
 """Maximum total variation between a row and the exact posterior of the same state, apart from rounding. The
@@ -46,6 +56,145 @@ MULTIPLE = 32
 which takes as long as many products. For some numbers of words, kernels are ten times slower."""
 SMALLEST_SUM = 1e-30
 """Smallest reliable sum of exponentials: below it, important terms may have underflowed."""
+
+
+Rows = Float[Tensor, "batch target source"]
+Row = Float[Tensor, "rows 1 source"]
+"""Row i of the first sentences."""
+
+
+@torch.no_grad()
+def quick_alignment(
+    networks: Sequence[TranslationNetwork],
+    caches: Sequence[Cache],
+    batch: Batch,
+    *,
+    posterior: bool = False,
+) -> Float[Tensor, "batch target source"]:
+    """Returns α, or the alignment posterior, of the words of each target. In a posterior, the rows of the end
+    of sentence and of padding are 0.
+
+    The longest target comes first: a pair leaves the batch when it ends. Its later rows may be 0.
+
+    caches: the cache of each network. Ensembles and bidirectional decoders give the mean, as in
+    `forced_decoding`. The two directions of a bidirectional decoder start at opposite ends, so neither can
+    wait for the other's posterior: they make as many passes as exact forced decoding does.
+    """
+    longest_first = batch.target_lengths.argsort(descending=True, stable=True)
+    batch = Batch(**{name: part[longest_first] for name, part in batch.parts().items()})
+    lengths, words = batch.target_lengths, batch.target.shape[1]
+    wanted = torch.arange(words, device=lengths.device) < lengths.unsqueeze(1) - 1 if posterior else None
+    fed_back = posterior and all(network.decoder.wiring == "released" for network in networks)
+    starts = []
+    for network, own in zip(networks, caches, strict=True):
+        with own():
+            starts.append(network.begin(batch.source, batch.source_lengths))
+    numbers = range(len(networks[0].directions))
+    known: Tensor | None = None
+    for _ in range(ROUNDS if fed_back and len(numbers) > 1 else 1):
+        found = []
+        for number in numbers:
+            directions = [network.directions[number] for network in networks]
+            order = right_to_left(lengths, words) if directions[0].backward else None
+            target = batch.target if order is None else batch.target.gather(1, order)
+            turned = known if known is None or order is None else reordered(known, order)
+            walkers = [
+                _Walker(network, direction, own, *start[number], target, posterior)
+                for network, direction, own, start in zip(networks, directions, caches, starts, strict=True)
+            ]
+            rows = _walk(walkers, lengths, wanted, turned, feeds=fed_back and len(numbers) == 1)
+            found.append(rows if order is None else reordered(rows, order))
+        known = mean_alignment(found)
+    assert known is not None
+    return torch.empty_like(known).index_copy_(0, longest_first, known)
+
+
+def _walk(
+    walkers: Sequence[_Walker],
+    lengths: Int64[Tensor, " batch"],
+    wanted: Bool[Tensor, "batch target"] | None,
+    known: Rows | None,
+    *,
+    feeds: bool,
+) -> Float[Tensor, "batch target source"]:
+    """Steps the decoders of several networks over the target words.
+
+    lengths: target lengths, the longest first. wanted: mask of the words whose posterior is returned; None
+    returns α. known: alignments that determine the contexts. feeds: whether each new row determines its
+    state's context.
+    """
+    sizes, source, target = lengths.tolist(), walkers[0].source, walkers[0].target
+    found = source.annotations.new_zeros(*target.shape, source.annotations.shape[1])
+    for i in range(sizes[0]):
+        left = sum(size > i for size in sizes)
+        left = min(len(sizes), left + -left % MULTIPLE)
+        asked = None if wanted is None else wanted[:left, i]
+        contexts = None if known is None else known[:left, i : i + 1]
+        row = mean_alignment([walker.attended_weights(i, left, asked, contexts) for walker in walkers])
+        if feeds:
+            for walker in walkers:
+                walker.feed(row)
+        found[:left, i] = row.squeeze(1)
+    return found
+
+
+class _Walker:
+    """One decoder, stepped over the target words."""
+
+    def __init__(
+        self,
+        network: TranslationNetwork,
+        direction: Direction,
+        cache: Cache,
+        source: Source,
+        state: DecoderState,
+        target: Int64[Tensor, "batch target"],
+        explains: bool,
+    ) -> None:
+        self.decoder, self.cache, self.target, self.state = direction.decoder, cache, target, state
+        self.before = state
+        """The state that gave the last row, without its context (`released`)."""
+        self.source = source
+        with cache():
+            words, self.word_of = target[:, :-1].unique(return_inverse=True)
+            self.embedded = network.target_embedding(words.unsqueeze(0)).squeeze(0)
+            self.projected = self.decoder.cell.project(self.embedded)
+            self.posterior = BoundedPosterior(direction, source, target) if explains else None
+
+    def attended_weights(
+        self, i: int, left: int, wanted: Bool[Tensor, " left"] | None, known: Row | None
+    ) -> Float[Tensor, "left 1 source"]:
+        """Returns row i of the first `left` pairs, with which later rows continue: α_i, or the posterior of
+        the wanted words."""
+        if left < len(self.state.cell):
+            self.source, self.state = self.source.first(left), self.state.first(left)
+        numbers = self.word_of[:left, i - 1 : i]  # of y_{i−1}
+        word = self.projected[numbers] if i else None
+        with self.cache():
+            if self.decoder.wiring == "released":  # its step, in two: `feed` may give it another context
+                self.before = (
+                    self.state if word is None else self.decoder.advance(word, self.state, self.source)
+                )
+                predicting_state = self.state = self.decoder.attend(self.before, self.source, known)
+            else:
+                predicting_state, self.state = self.decoder.step(word, self.state, self.source, known)
+            if wanted is None or self.posterior is None:
+                return predicting_state.weights
+            hidden = self.decoder.cell.hidden(predicting_state.cell)
+            first = hidden.new_zeros(len(hidden), 1, self.embedded.shape[1])
+            previous = self.embedded[numbers] if i else first
+            return self.posterior.row(i, hidden, previous, predicting_state.weights, wanted)
+
+    def feed(self, row: Float[Tensor, "left 1 source"]) -> None:
+        """Replaces the context of α by that of this alignment."""
+        with self.cache():
+            if type(self.decoder.alignment).attended is Alignment.attended:
+                # The state holds no earlier weights, so only the context changes.
+                any_weight = row.any(-1, keepdim=True)
+                context = torch.where(any_weight, self.source.context(row), self.state.context)
+                self.state = replace(self.state, context=context)
+            else:
+                self.state = self.decoder.attend(self.before, self.source, row)
 
 
 class BoundedPosterior:
@@ -70,7 +219,7 @@ class BoundedPosterior:
         self.groups = [slice(begin, begin + SENTENCES_AT_ONCE) for begin in groups]
         self.widths = [int(lengths[group].max()) for group in self.groups]
         weight, bias = self.output.weight, self.output.bias
-        padded = torch.nn.functional.pad(targets, (0, -targets.shape[1] % MULTIPLE))
+        padded = functional.pad(targets, (0, -targets.shape[1] % MULTIPLE))
         self.target_weights, self.target_biases = weight[padded], bias[padded]  # (batch, target, feature), …
         frequent = min(FREQUENT, len(weight), WORDS_AT_ONCE)
         own = self.target_biases.masked_fill(~_counted_once(padded, frequent), -torch.inf)
@@ -140,7 +289,7 @@ class BoundedPosterior:
     def _normaliser(self, features: Float[Tensor, "positions feature"]) -> Float[Tensor, " positions"]:
         """Returns log Σ_w exp(logit of w) over all words."""
         count = len(features)
-        filled = torch.nn.functional.pad(features, (0, 0, 0, -count % MULTIPLE))
+        filled = functional.pad(features, (0, 0, 0, -count % MULTIPLE))
         return torch.cat([_log_sum(some, self.all) for some in filled.split(ROWS_AT_ONCE)])[:count]
 
 
@@ -188,13 +337,7 @@ class _Words:
         """
 
     def __getitem__(self, some: slice) -> _Words:
-        found = copy(self)
-        found.by_feature, found.bias, found.factors = (
-            self.by_feature[some],
-            self.bias[some],
-            self.factors[some],
-        )
-        return found
+        return _Words(self.by_feature[some], self.bias[some])
 
 
 def _log_sum(
@@ -227,9 +370,8 @@ def _all_words(output: OutputLayer) -> list[_Words]:
 
 def _filled(weight: Float[Tensor, "words feature"], bias: Float[Tensor, " words"]) -> _Words:
     missing = -len(weight) % MULTIPLE
-    pad = torch.nn.functional.pad
-    by_feature = pad(weight, (0, 0, 0, missing)).t().contiguous()  # twice as fast as rows
-    return _Words(by_feature, pad(bias, (0, missing), value=-torch.inf))
+    by_feature = functional.pad(weight, (0, 0, 0, missing)).t().contiguous()  # twice as fast as rows
+    return _Words(by_feature, functional.pad(bias, (0, missing), value=-torch.inf))
 
 
 def _counted_once(targets: Int64[Tensor, "batch target"], frequent: int) -> Bool[Tensor, "batch target"]:
