@@ -1,4 +1,4 @@
-"""The gated cell without gradients against its plain twins."""
+"""The gated cell without gradients against the reference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rnnsearch.kernels import gated_steps
 from rnnsearch.model import encoder
 from rnnsearch.model.cells import GatedCell
 from rnnsearch.model.layers import Linear, linear_cache
-from rnnsearch.system.twins import as_written, kernels_used
+from rnnsearch.system.kernel_dispatch import kernels_used, reference
 
 LENGTHS = torch.randint(1, 7, (70,), generator=torch.Generator().manual_seed(1))
 LENGTHS[:3] = torch.tensor([7, 1, 7])
@@ -36,7 +36,7 @@ def test_a_sentence_is_read_as_if_alone(reverse: bool) -> None:
     one, embedded = cell(), random(70, 7, 5)
     mask = torch.arange(7) < LENGTHS.unsqueeze(1)
     with kernels_used(False):
-        expected = as_written(encoder.read)(one, embedded, mask, 0.0, reverse)
+        expected = reference(encoder.read)(one, embedded, mask, 0.0, reverse)
     torch.testing.assert_close(gated_steps.read(one, embedded, mask, reverse), expected)
     assert torch.equal(
         encoder.read(one, embedded, mask, 0.0, reverse), gated_steps.read(one, embedded, mask, reverse)
@@ -54,7 +54,7 @@ def test_a_step_with_a_context(dtype: torch.dtype) -> None:
     )
     projected = one.project(words)
     given = projected.clone()
-    expected = as_written(GatedCell.forward)(one, projected, state, context)
+    expected = reference(GatedCell.forward)(one, projected, state, context)
     with linear_cache()():
         found = one(projected, state, context)
     assert torch.equal(projected, given)  # nothing is overwritten
@@ -75,7 +75,7 @@ def test_gradients_and_dropout_are_left_to_the_plain_cell() -> None:
             keep = torch.zeros(3, 6, dtype=torch.float64)
             dropped = one(projected, state, context, keep)
             torch.testing.assert_close(
-                dropped, as_written(GatedCell.forward)(one, projected, state, context, keep)
+                dropped, reference(GatedCell.forward)(one, projected, state, context, keep)
             )
             assert not torch.allclose(dropped, one(projected, state, context))
 

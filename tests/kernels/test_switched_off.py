@@ -17,13 +17,13 @@ from small import ALIGNMENTS, CELLS, ENCODERS, WIRINGS, sentences, small_network
 from torch import Tensor
 
 from rnnsearch.config import SearchSettings, TrainingSettings, load_config, recipe_names
-from rnnsearch.kernels import TWINS
+from rnnsearch.kernels import KERNELS
 from rnnsearch.model.layers import linear_cache, tanh
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
-from rnnsearch.system import twins
+from rnnsearch.system import kernel_dispatch
+from rnnsearch.system.kernel_dispatch import kernels_used, reference
 from rnnsearch.system.tensors import load_tensors
-from rnnsearch.system.twins import as_written, kernels_used
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.display import Display
@@ -114,7 +114,7 @@ def test_every_loss_has_the_same_values(decoder: str, training: dict[str, Any]) 
 
 
 def test_the_switch_decides_which_form_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(twins.LOADED, "model.layers:tanh", torch.zeros_like)
+    monkeypatch.setitem(kernel_dispatch.LOADED, "model.layers:tanh", torch.zeros_like)
     values = both(lambda: tanh(torch.ones(1)))
     assert torch.equal(torch.stack(values), torch.stack((torch.zeros(1), torch.tanh(torch.ones(1)))))
 
@@ -129,11 +129,11 @@ def test_every_recipe_has_the_same_values(recipe: str) -> None:
     assert_equal(small_network(**model), training | dropout, 1e-12)
 
 
-def test_every_twin_stands_beside_its_plain_form() -> None:
+def test_every_kernel_stands_beside_its_reference() -> None:
     """Both have the same parameters, so that either can be called."""
-    for plain, twin in TWINS.items():
-        functions = [resolve_name(f"rnnsearch.{plain}"), resolve_name(f"rnnsearch.kernels.{twin}")]
-        functions[0] = as_written(functions[0])
+    for plain, kernel in KERNELS.items():
+        functions = [resolve_name(f"rnnsearch.{plain}"), resolve_name(f"rnnsearch.kernels.{kernel}")]
+        functions[0] = reference(functions[0])
         here, there = (len(inspect.signature(function).parameters) for function in functions)
         assert here == there, plain
 
@@ -141,7 +141,7 @@ def test_every_twin_stands_beside_its_plain_form() -> None:
 @pytest.fixture
 def without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """Imports as they are once somebody has deleted the folder."""
-    monkeypatch.setattr(twins, "LOADED", {})
+    monkeypatch.setattr(kernel_dispatch, "LOADED", {})
     for name in [name for name in sys.modules if name.startswith("rnnsearch.kernels")]:
         monkeypatch.setitem(sys.modules, name, None)
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from rnnsearch.model.dropout import Dropout, recurrent_dropout
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.twins import kernels_used
+from rnnsearch.system.kernel_dispatch import kernels_used
 
 
 def features(network: TranslationNetwork, dropout: Dropout | None) -> Tensor:

@@ -1,10 +1,10 @@
-"""Faster twins of plain functions of the model, the loss and the search.
+"""Faster forms of functions of the model, the loss and the search.
 
-`system/twins.py` substitutes them. Without this package, or with `training.kernels` and `search.kernels` off,
-the program is slower, computes in float32, and its results differ by rounding only.
+`system/kernel_dispatch.py` substitutes them. Without this package, or with `training.kernels` and
+`search.kernels` off, the program is slower, computes in float32, and its results differ by rounding only.
 """
 
-TWINS = {
+KERNELS = {
     "model.layers:tanh": "layers:tanh",
     "model.layers:where_real": "layers:where_real",
     "model.alignment.additive:AdditiveAlignment.energies": "additive_energies:energies",
@@ -25,4 +25,4 @@ TWINS = {
     "training.loss:negative_log_likelihood": "output_loss:negative_log_likelihood",
     "translation.beam:best_sums": "topk:best_sums",
 }
-"""Plain function of rnnsearch → its faster twin in rnnsearch.kernels, both as `module:function`."""
+"""Function of rnnsearch → its kernel in rnnsearch.kernels, both as `module:function`."""

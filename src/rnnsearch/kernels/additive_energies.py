@@ -21,7 +21,7 @@ from rnnsearch.kernels.deferred_gradients import backward_pass, refuse_second_or
 from rnnsearch.kernels.layers import open_cache
 from rnnsearch.model.alignment.additive import AdditiveAlignment
 from rnnsearch.model.alignment.base import Energies, Keys, Memory, State
-from rnnsearch.system.twins import as_written
+from rnnsearch.system.kernel_dispatch import reference
 
 CHUNK_ELEMENTS = 1 << 18
 """Elements worked on at a time."""
@@ -30,13 +30,13 @@ CHUNK_ELEMENTS = 1 << 18
 def energies(
     scorer: AdditiveAlignment, state: State, keys: Keys, memory: Memory | None
 ) -> tuple[Energies, Memory | None]:
-    """Computes the same as its plain twin `AdditiveAlignment.energies`."""
+    """Computes the same as `AdditiveAlignment.energies`."""
     cache = open_cache()
     if keys.device.type == "cpu" and not torch.is_grad_enabled():
         return additive_energies(scorer.W_a(state), keys, scorer.v_a.weight), memory
     if keys.device.type == "cpu" and cache is not None and backward_pass is not None:
         return cache.once(keys, lambda: AdditiveEnergies(keys, scorer.v_a.weight))(scorer.W_a(state)), memory
-    return as_written(AdditiveAlignment.energies)(scorer, state, keys, memory)
+    return reference(AdditiveAlignment.energies)(scorer, state, keys, memory)
 
 
 def additive_energies(

@@ -26,7 +26,7 @@ from rnnsearch.model.alignment.additive import AdditiveAlignment
 from rnnsearch.model.cells import Cell, GatedCell
 from rnnsearch.model.decoder import Decoder, DecoderState, Source
 from rnnsearch.model.dropout import recurrent_dropout
-from rnnsearch.system.twins import as_written
+from rnnsearch.system.kernel_dispatch import reference
 
 
 def read(
@@ -36,11 +36,11 @@ def read(
     dropout: float = 0.0,
     reverse: bool = False,
 ) -> Float[Tensor, "batch source hidden"]:
-    """Computes the same as its plain twin `model.encoder:read`."""
+    """Computes the same as `model.encoder:read`."""
     if type(cell) is GatedCell and gated_steps.computes(embedded) and not dropout:
         return gated_steps.read(cell, embedded, mask, reverse)
     if type(cell) is not GatedCell or embedded.device.type != "cpu" or not torch.is_grad_enabled():
-        return as_written(encoder.read)(cell, embedded, mask, dropout, reverse)
+        return reference(encoder.read)(cell, embedded, mask, dropout, reverse)
     first = embedded.new_zeros(len(embedded), cell.state_size)
     keep = recurrent_dropout(first, dropout)
     states: Tensor = _Read.apply(  # type: ignore[no-untyped-call]
@@ -56,7 +56,7 @@ def follow(
     source: Source,
     known: Float[Tensor, "batch target source"] | None,
 ) -> DecoderState:
-    """Computes the same as its plain twin `model.decoder:Decoder.follow`.
+    """Computes the same as `model.decoder:Decoder.follow`.
 
     All decoder variants have the same steps: c from s, then s from y, c and s. They differ in the first word
     and in the state from which p(y_i) is read.
@@ -68,7 +68,7 @@ def follow(
         or previous.device.type != "cpu"
         or not torch.is_grad_enabled()
     ):
-        return as_written(Decoder.follow)(decoder, previous, start, source, known)
+        return reference(Decoder.follow)(decoder, previous, start, source, known)
     positions = previous.shape[1]
     words, contexts = {
         "eq4": (previous, positions),

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from rnnsearch.kernels.layers import once, open_cache, product_dtype, tanh_
 from rnnsearch.model.cells import GatedCell
-from rnnsearch.system.twins import as_written
+from rnnsearch.system.kernel_dispatch import reference
 
 MULTIPLE = 32
 """Numbers of rows are rounded up to multiples of this: a CPU kernel is compiled for each new number."""
@@ -27,10 +27,10 @@ def step(
     context: Float[Tensor, "*rest context"] | None = None,
     keep: Float[Tensor, "*#rest hidden"] | None = None,
 ) -> Float[Tensor, "*rest state"]:
-    """Computes the same as its plain twin `model.cells:GatedCell.forward`."""
+    """Computes the same as `model.cells:GatedCell.forward`."""
     own = type(cell) is not GatedCell
     if own or context is None or keep is not None or not computes(state) or open_cache() is None:
-        return as_written(GatedCell.forward)(cell, projected, state, context, keep)
+        return reference(GatedCell.forward)(cell, projected, state, context, keep)
     n = cell.hidden_size
     gates, inner = once(cell.U.weight, lambda: _with_context(cell))
     rows = torch.cat((context, state), -1).to(gates.dtype)

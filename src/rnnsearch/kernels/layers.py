@@ -1,4 +1,4 @@
-"""The twins of `model/layers.py`. Their main gain: weights of linear layers are converted once for all steps
+"""Kernels of `model/layers.py`. Their main gain: weights of linear layers are converted once for all steps
 of a sequence, in search once for all sentences.
 
 Search multiplies few rows, a dozen for one sentence, so most of a product's time is spent on reading the
@@ -24,14 +24,14 @@ from rnnsearch.kernels.int8_linear import Int8Linear, shared_inputs
 from rnnsearch.model import layers
 from rnnsearch.model.decoder import Source
 from rnnsearch.model.layers import HasWeight, Product
+from rnnsearch.system.kernel_dispatch import reference
 from rnnsearch.system.tensors import FEWEST_OUTPUTS
-from rnnsearch.system.twins import as_written
 
 T = TypeVar("T")
 
 
 class LinearCache:
-    """The twin of `model.layers:linear_cache`. dtype: of the products of float32 layers; may be int8. Inputs,
+    """Kernel of `model.layers:linear_cache`. dtype: of the products of float32 layers; may be int8. Inputs,
     outputs and gradients stay float32; layers of other dtypes are unchanged."""
 
     def __init__(self, dtype: torch.dtype = torch.float32) -> None:
@@ -87,27 +87,27 @@ def open_cache() -> LinearCache | None:
 
 
 def linear(module: HasWeight, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
-    """Computes the same as its plain twin `model.layers:linear`."""
+    """Computes the same as `model.layers:linear`."""
     cache = _open.get()
     return F.linear(x, module.weight, module.bias) if cache is None else cache.of(module)(x)
 
 
 def linear_together(modules: Sequence[nn.Module], x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
-    """Computes the same as its plain twin `model.layers:linear_together`, as one product of an open cache."""
+    """Computes the same as `model.layers:linear_together`, as one product of an open cache."""
     cache, known = _open.get(), [module for module in modules if type(module) is layers.Linear]
     if cache is None or torch.is_grad_enabled() or len(known) < len(modules):
-        return as_written(layers.linear_together)(modules, x)
+        return reference(layers.linear_together)(modules, x)
     return cache.together(known)(x)
 
 
 def once(tensor: Tensor, make: Callable[[], T]) -> T:
-    """Computes the same as its plain twin `model.layers:once`, only once for each open cache."""
+    """Computes the same as `model.layers:once`, only once for each open cache."""
     cache = _open.get()
     return make() if cache is None else cache.once(tensor, make)
 
 
 def product_dtype(weight: Tensor) -> torch.dtype:
-    """Returns the dtype of the open cache for float32 weights (see the plain twin
+    """Returns the dtype of the open cache for float32 weights (see
     `model.layers:product_dtype`)."""
     cache = _open.get()
     return weight.dtype if cache is None or weight.dtype != torch.float32 else cache.dtype
@@ -116,7 +116,7 @@ def product_dtype(weight: Tensor) -> torch.dtype:
 def context(
     source: Source, weights: Float[Tensor, "batch hypotheses source"]
 ) -> Float[Tensor, "batch hypotheses annotation"]:
-    """Computes the same as its plain twin `model.decoder:Source.context`. The gradient of the annotations is
+    """Computes the same as `model.decoder:Source.context`. The gradient of the annotations is
     computed once, after all steps."""
     cache = _open.get()
     if cache is None or not torch.is_grad_enabled():
@@ -156,8 +156,8 @@ class _Tanh(torch.autograd.Function):
 def where_real(
     real: Bool[Tensor, " batch"], new: Float[Tensor, "batch state"], old: Float[Tensor, "batch state"]
 ) -> Float[Tensor, "batch state"]:
-    """Computes the same as its plain twin `model.layers:where_real`. If no sentence is padded, as at most
+    """Computes the same as `model.layers:where_real`. If no sentence is padded, as at most
     positions, it returns `new` itself. On a GPU this check would wait for the device."""
     if real.device.type == "cpu" and bool(real.all()):
         return new
-    return as_written(layers.where_real)(real, new, old)
+    return reference(layers.where_real)(real, new, old)

@@ -34,7 +34,7 @@ def negative_log_likelihood(
     dtype: torch.dtype = torch.float32,
     real: Bool[Tensor, " rows"] | None = None,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Computes the same as its plain twin `training.loss:negative_log_likelihood`."""
+    """Computes the same as `training.loss:negative_log_likelihood`."""
     low = dtype if features.dtype == torch.float32 else features.dtype
     if not torch.is_grad_enabled():  # inside an autograd function gradients are always off
         features, weight, bias = features.detach(), weight.detach(), bias.detach()

@@ -1,4 +1,4 @@
-"""The twins of functions of `model/readout.py`."""
+"""Kernels of functions of `model/readout.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from rnnsearch.model import readout as model
-from rnnsearch.system.twins import as_written
+from rnnsearch.system.kernel_dispatch import reference
 
 ROWS_AT_ONCE = 128
 """Hypotheses whose logits are computed at once on a CPU if there are more than three times as many. A product
@@ -21,11 +21,11 @@ of more rows is faster, and a second tensor of all logits takes longer than it s
 def log_probabilities(
     output: Callable[[Tensor], Tensor], readout: Float[Tensor, "*rest readout"]
 ) -> Float[Tensor, "*rest words"]:
-    """Computes the same as its plain twin `model.readout:log_probabilities`, on a CPU without a second tensor
+    """Computes the same as `model.readout:log_probabilities`, on a CPU without a second tensor
     of all logits."""
     rows = readout.flatten(0, -2)
     if rows.device.type != "cpu" or torch.is_grad_enabled():
-        return as_written(model.log_probabilities)(output, readout)
+        return reference(model.log_probabilities)(output, readout)
     if len(rows) <= 3 * ROWS_AT_ONCE:
         logits = output(readout)
         return torch.log_softmax(logits, -1, out=logits)
@@ -41,7 +41,7 @@ def log_probabilities(
 def maxout(
     readout: model.MaxoutReadout, layer: Float[Tensor, "*rest layer"]
 ) -> Float[Tensor, "*rest readout"]:
-    """Computes the same as its plain twin `model.readout:MaxoutReadout.activation`."""
+    """Computes the same as `model.readout:MaxoutReadout.activation`."""
     return _Maxout.apply(layer)  # type: ignore[no-untyped-call,no-any-return]
 
 
@@ -69,7 +69,7 @@ class _Maxout(torch.autograd.Function):
 def rows_of(
     matrix: Float[Tensor, "rows ..."], chosen: Int[Tensor, " chosen"], sparse: bool
 ) -> Float[Tensor, "chosen ..."]:
-    """Computes the same as its plain twin `model.readout:rows_of`. A sparse gradient holds only these
+    """Computes the same as `model.readout:rows_of`. A sparse gradient holds only these
     rows."""
     if sparse:
         rows: Tensor = _SparseRows.apply(matrix, chosen)  # type: ignore[no-untyped-call]

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Float32, Int, Int64
 from torch import Tensor
 
-from rnnsearch.system.twins import as_written
+from rnnsearch.system.kernel_dispatch import reference
 from rnnsearch.translation import beam
 
 BLOCK = 256
@@ -18,7 +18,7 @@ BLOCK = 256
 def best_sums(
     before: Float[Tensor, "batch hypotheses"], after: Float[Tensor, "batch hypotheses words"], count: int
 ) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:
-    """Computes the same as its plain twin `translation.beam:best_sums`, but without forming most of the sums.
+    """Computes the same as `translation.beam:best_sums`, but without forming most of the sums.
 
     The largest sums of a row are in the `count` blocks with the highest maxima, or in no whole block. Of
     blocks with equal maxima, the first ones come first, as of equal sums.
@@ -26,7 +26,7 @@ def best_sums(
     hypotheses, words = after.shape[1:]
     blocks = words // BLOCK
     if after.device.type != "cpu" or after.dtype != torch.float32 or hypotheses * blocks <= count:
-        return as_written(beam.best_sums)(before, after, count)
+        return reference(beam.best_sums)(before, after, count)
     rows, starts = torch.arange(len(after)).unsqueeze(1), torch.arange(hypotheses).unsqueeze(1) * words
     inside = after[:, :, : blocks * BLOCK].unflatten(2, (blocks, BLOCK))
     # Rounding is monotone: the sum of the maximum is the maximum of the sums.

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from rnnsearch.model.initialise import orthogonal
 from rnnsearch.model.layers import Linear, linear_together, tanh
-from rnnsearch.system.twins import plain
+from rnnsearch.system.kernel_dispatch import plain
 
 
 class Cell(nn.Module):

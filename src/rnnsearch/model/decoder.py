@@ -19,7 +19,7 @@ from rnnsearch.model.cells import Cell
 from rnnsearch.model.dropout import recurrent_dropout
 from rnnsearch.model.encoder import Encoded
 from rnnsearch.model.layers import Linear, tanh
-from rnnsearch.system.twins import plain
+from rnnsearch.system.kernel_dispatch import plain
 
 
 @dataclass(frozen=True)

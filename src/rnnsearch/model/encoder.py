@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from rnnsearch.model.cells import Cell
 from rnnsearch.model.dropout import recurrent_dropout
 from rnnsearch.model.layers import where_real
-from rnnsearch.system.twins import plain
+from rnnsearch.system.kernel_dispatch import plain
 
 
 class Encoded(NamedTuple):

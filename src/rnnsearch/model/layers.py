@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from rnnsearch.model.initialise import Initialiser, gaussian, zeros
-from rnnsearch.system.twins import plain
+from rnnsearch.system.kernel_dispatch import plain
 
 T = TypeVar("T")
 Cache = Callable[[], AbstractContextManager[object]]

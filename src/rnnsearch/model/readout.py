@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from rnnsearch.model.initialise import gaussian, zeros
 from rnnsearch.model.layers import Linear, linear, tanh
-from rnnsearch.system.twins import plain
+from rnnsearch.system.kernel_dispatch import plain
 
 
 class Readout(nn.Module):

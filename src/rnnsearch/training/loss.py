@@ -22,7 +22,7 @@ from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
 from rnnsearch.model.readout import OutputLayer
-from rnnsearch.system.twins import plain
+from rnnsearch.system.kernel_dispatch import plain
 
 
 @plain

@@ -16,7 +16,7 @@ from rnnsearch.config import TrainingSettings
 from rnnsearch.model.dropout import Dropout
 from rnnsearch.model.network import TeacherForced, TranslationNetwork, source_mask
 from rnnsearch.model.readout import OutputLayer
-from rnnsearch.system.twins import kernels_used
+from rnnsearch.system.kernel_dispatch import kernels_used
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.alignment_loss import alignment_loss, alignment_weight, needs_links, rows_to_force
 from rnnsearch.training.loss import negative_log_likelihood, over_words

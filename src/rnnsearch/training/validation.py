@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.system.kernel_dispatch import kernels_used
 from rnnsearch.system.tensors import save_tensors
-from rnnsearch.system.twins import kernels_used
 from rnnsearch.text.store.batches import collate
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.checkpoint import TrainingProgress

@@ -21,7 +21,7 @@ from torch import Tensor
 from rnnsearch.config import SearchSettings
 from rnnsearch.errors import InputError
 from rnnsearch.records import Hypothesis
-from rnnsearch.system.twins import plain
+from rnnsearch.system.kernel_dispatch import plain
 
 EOS, UNK = 0, 1
 """Ids of the end of sentence and of the unknown word in every vocabulary; repeated here because the search

@@ -30,7 +30,7 @@ from torch.nn.functional import linear
 from rnnsearch.model.alignment import Alignment
 from rnnsearch.model.network import Direction, TeacherForced, TranslationNetwork, right_to_left
 from rnnsearch.model.readout import OutputLayer
-from rnnsearch.system.twins import kernels_used
+from rnnsearch.system.kernel_dispatch import kernels_used
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.translation.network_step import mean_alignment

@@ -18,7 +18,7 @@ from rnnsearch.model.layers import Cache, fastest_precision, linear_cache
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.system.batching import in_halves
-from rnnsearch.system.twins import kernels_used
+from rnnsearch.system.kernel_dispatch import kernels_used
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.text.vocabulary import SPECIALS, UNK

@@ -8,7 +8,7 @@ from torch import Tensor
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State
 from rnnsearch.model.initialise import gaussian, zeros
 from rnnsearch.model.layers import Linear, tanh
-from rnnsearch.system.twins import plain
+from rnnsearch.system.kernel_dispatch import plain
 
 
 class AdditiveAlignment(Alignment):

@@ -1,7 +1,7 @@
-"""Plain functions and their faster twins. A plain function is written as in the paper; `rnnsearch.kernels`
-may have an equivalent that is faster, its twin.
+"""Reference functions and their kernels. A reference function is written as in the paper; `rnnsearch.kernels`
+may have an equivalent that is faster, its kernel.
 
-Without that package, or inside `kernels_used(False)`, the plain functions themselves are called.
+Without that package, or inside `kernels_used(False)`, the reference functions themselves are called.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOADED: dict[str, Callable[..., Any] | None] = {}
-"""Name of each plain function called so far → its twin; None if it has none."""
+"""Name of each reference function called so far → its kernel; None if it has none."""
 
 _used: ContextVar[bool] = ContextVar("kernels used", default=True)
 
 
 def plain(function: Callable[P, T]) -> Callable[P, T]:
-    """Marks a plain function: calls go to its twin in `rnnsearch.kernels`, if it has one."""
+    """Marks a reference function: calls go to its kernel in `rnnsearch.kernels`, if it has one."""
     name = f"{function.__module__.removeprefix('rnnsearch.')}:{function.__qualname__}"
 
     @wraps(function)
@@ -31,14 +31,14 @@ def plain(function: Callable[P, T]) -> Callable[P, T]:
         if not _used.get():
             return function(*args, **kwargs)
         if name not in LOADED:
-            LOADED[name] = _twin(name)
+            LOADED[name] = _kernel(name)
         return (LOADED[name] or function)(*args, **kwargs)
 
     return chosen
 
 
-def as_written(function: Callable[P, T]) -> Callable[P, T]:
-    """Returns the plain function itself, for a twin that cannot handle all inputs."""
+def reference(function: Callable[P, T]) -> Callable[P, T]:
+    """Returns the reference function itself, for a kernel that cannot handle all inputs."""
     return function.__wrapped__  # type: ignore[attr-defined,no-any-return]
 
 
@@ -52,14 +52,14 @@ def kernels_used(used: bool) -> Iterator[None]:
         _used.reset(token)
 
 
-def _twin(name: str) -> Callable[..., Any] | None:
+def _kernel(name: str) -> Callable[..., Any] | None:
     try:
-        twins: dict[str, str] = import_module("rnnsearch.kernels").TWINS
+        kernels: dict[str, str] = import_module("rnnsearch.kernels").KERNELS
     except ModuleNotFoundError as error:
         if error.name != "rnnsearch.kernels":
             raise
         return None
-    if name not in twins:
+    if name not in kernels:
         return None
-    module, function = twins[name].split(":")
+    module, function = kernels[name].split(":")
     return getattr(import_module(f"rnnsearch.kernels.{module}"), function)  # type: ignore[no-any-return]
