@@ -47,9 +47,7 @@ def study(folder: Path, word: str) -> str:
     summary = {"bleu": {"mean": 1.0, "spread": None, "runs": 1}}
     scores = {"variants": {f"one {word}": summary}, "systems": {word: summary}}
     test = {"sentences": 1, "long_sentences": 0, "signatures": {word: word}} | scores
-    differences = [
-        {"system": word, "other": word, "metric": "bleu", "difference": 1.0, "p_randomisation": 0.5}
-    ]
+    differences = [{"system": word, "other": word, "metric": "bleu", "difference": 1.0, "p": 0.5}]
     table: dict[str, Any] = {
         "title": word,
         "study": word,

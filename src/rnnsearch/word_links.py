@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +16,10 @@ from rnnsearch.errors import InputError
 Link = tuple[int, int]
 """A word link (source position, target position), both 0-based: the order of a Pharaoh `i-j` pair."""
 
-# At most nine digits: no text has such positions, and a wrong file gives one clear error.
-_PHARAOH_ITEM = re.compile("([0-9]{1,9})([-?p])([0-9]{1,9})")
+# At most nine digits: no text has such positions, and a wrong file gives one clear error. A score may follow.
+_PHARAOH_ITEM = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})(?:[:/]-?[0-9]*\.?[0-9]+(?:[eE]-?[0-9]+)?)?")
+_NUMBERED = re.compile(r"\s*([0-9]{1,9})(?:[:.](?=\s|$)|\s*\|\|\||\s*$|\s+(?=[0-9]+[-?p][0-9]))")
+_SCORE = re.compile(r"\s*-?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,36 @@ class GoldLinks:
         )
 
 
+def link_fields(lines: Iterable[str], file: object) -> Iterator[str]:
+    """Yields the links of each line of a file, for `parse_links`: without a sentence number before them, and
+    without text and score in further fields (fast_align): `source ||| target ||| links`, with or without
+    `||| score`, and `links ||| score`.
+
+    Raises InputError, with file and line, if the first line is numbered and a later one is not the next.
+    """
+    start = None
+    for number, line in enumerate(lines, 1):
+        match = _NUMBERED.match(line)
+        if number == 1 and match and int(match[1]) <= 1:
+            start = int(match[1])
+        if start is not None:
+            if match is None or int(match[1]) != number - 1 + start:
+                remedy = "number every sentence, in order, or none"
+                what = f"does not begin with the sentence's number {number - 1 + start}"
+                raise InputError(what, file=str(file), line=number, remedy=remedy)
+            line = line[match.end() :]
+        fields = line.split("|||")
+        if len(fields) in (3, 4):
+            line = fields[2]
+        elif len(fields) == 2 and _SCORE.fullmatch(fields[1]):
+            line = fields[0]
+        yield line
+
+
 def parse_links(line: str, file: object, number: int, *, swapped: bool = False) -> list[Link]:
-    """Reads a line of Pharaoh format: `0-0 1-2` is [(0, 0), (1, 2)]; an empty line has no links. In a line of
-    JSON, the links are at the key `links`, as such text or as [[0, 0], [1, 2]].
+    """Reads a line of Pharaoh format: `0-0 1-2` is [(0, 0), (1, 2)]; an empty line has no links. A score may
+    follow a link: `0-0:0.9`. In a line of JSON, the links are at the key `links`, as such text or as
+    [[0, 0], [1, 2]].
 
     swapped: whether the file lists target-source. file, number: file and line number in messages. Raises
     InputError for an invalid line.
@@ -53,13 +82,16 @@ def parse_links(line: str, file: object, number: int, *, swapped: bool = False) 
     return links
 
 
-def parse_gold_links(line: str, file: object, number: int) -> GoldLinks:
-    """Reads a line as `parse_links` does; possible links are written `3?4` or `3p4`. Raises InputError for
-    anything else."""
+def parse_gold_links(line: str, file: object, number: int, *, first: int = 0) -> GoldLinks:
+    """Reads a line as `parse_links` does; possible links are written `3?4` or `3p4`. first: the position of
+    the first word, 0 or 1. Raises InputError for anything else."""
     sure: set[Link] = set()
     possible: set[Link] = set()
     for source, marker, target in _items(line, file, number):
-        (sure if marker == "-" else possible).add((source, target))
+        if min(source, target) < first:
+            what = f"the link {source}{marker}{target} is of position 0, but the links count from {first}"
+            raise InputError(what, file=str(file), line=number, remedy="count from 0")
+        (sure if marker == "-" else possible).add((source - first, target - first))
     return GoldLinks(frozenset(sure), frozenset(possible))
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from urllib.error import URLError
 
 import pytest
+import sacrebleu
 from command_line import Command, assert_refused
 
 from rnnsearch.evaluation.bleu import bleu
@@ -59,18 +62,69 @@ def test_ter_stands_beside_bleu_and_chrf_and_comet_is_named_where_it_is(
     assert command(f"{line} --src {source}").err == named
 
 
-def test_every_table_is_in_json_and_in_tsv(command: Command, texts: Path) -> None:
-    files = (
-        f"--hyp {texts}/short.out --system gold={texts}/test.fr --ref {texts}/test.fr --src {texts}/test.en"
-    )
+def test_every_table_is_in_json_and_in_tsv(command: Command, texts: Path, tmp_path: Path) -> None:
+    for name in ("short.out", "test.fr", "test.en"):  # as many sentences as differences need
+        (tmp_path / name).write_text(3 * (texts / name).read_text("utf-8"), "utf-8")
+    files = "--hyp short.out --system gold=test.fr --ref test.fr --src test.en".replace("=", f"={tmp_path}/")
+    files = re.sub(r" (?=short|test)", f" {tmp_path}/", files)
     wanted = "--by-length --window 5 --significance --resamples 20 --ter --multi-bleu fr"
     whole = json.loads(command(f"evaluate {files} {wanted} --json").out)
     assert [row["metric"] for row in whole["significance"]] == ["BLEU", "chrF2", "multi-BLEU", "TER"]
-    assert all(row["share_better"] == 1 and row["p_randomisation"] < 0.02 for row in whole["significance"])
-    assert whole["windows"] == []  # fewer than 20 sentences everywhere
+    assert all(row["low"] * row["high"] > 0 and row["p"] < 0.02 for row in whole["significance"])
     again = command(f"evaluate {files} {wanted} --tsv")
     tables = ("scores", "lengths", "windows", "significance")
     assert len(again.lines) == 1 + sum(len(whole[table]) for table in tables)
+
+
+def test_several_references_are_sacrebleus(command: Command, texts: Path, tmp_path: Path) -> None:
+    reference = read(texts / "test.fr")
+    other = [" ".join(reversed(line.split())) for line in reference]
+    (tmp_path / "other").write_text("".join(f"{line}\n" for line in other), "utf-8")
+    mixed = [pair[place % 2] for place, pair in enumerate(zip(reference, other, strict=True))]
+    (tmp_path / "mixed").write_text("".join(f"{line}\n" for line in mixed), "utf-8")
+    files = f"--ref {texts}/test.fr --ref {tmp_path}/other"
+    done = command(f"evaluate --hyp {tmp_path}/mixed {files}")
+    assert done.lines[0].startswith("BLEU 100.00 (nrefs:2|")
+    short = read(texts / "short.out")
+    found = json.loads(command(f"evaluate --hyp {texts}/short.out {files} --ter --json").out)
+    expected = {
+        "BLEU": sacrebleu.corpus_bleu(short, [reference, other]),
+        "chrF2": sacrebleu.corpus_chrf(short, [reference, other]),
+        "TER": sacrebleu.corpus_ter(short, [reference, other]),
+    }
+    scores = {row["metric"]: row["value"] for row in found["scores"]}
+    assert {name: scores[name] for name in expected} == pytest.approx(
+        {name: score.score for name, score in expected.items()}
+    )
+    (tmp_path / "one").write_text("oui\n")
+    assert_refused(
+        command(f"evaluate --hyp {texts}/short.out {files} --ref {tmp_path}/one"), "has 1 sentences"
+    )
+
+
+def test_a_tokenisation_that_must_be_downloaded(
+    command: Command, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def offline(*_: object, **__: object) -> None:
+        raise URLError("Name or service not known")
+
+    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_spm.SACREBLEU_DIR", str(tmp_path))
+    monkeypatch.setattr("urllib.request.urlopen", offline)
+    line = f"evaluate --hyp {texts}/short.out --ref {texts}/test.fr --tokenise flores200"
+    assert_refused(command(line), "cannot download what the tokenisation 'flores200' needs")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("我们昨天去了北京。", "zh"), ("私は昨日、東京へ行きました。", "ja-mecab|char"), ("어제 서울에 갔습니다.", "ko-mecab|char"),
+     ("เมื่อวานเราไปกรุงเทพ", "char"), ("Nous étions à Pékin (北京).", ""), ("2 + 2", "")],
+)  # fmt: skip
+def test_unspaced_text_says_its_tokenisation(command: Command, tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "ref").write_text(f"{line}\n", "utf-8")
+    done = command(f"evaluate --hyp {tmp_path}/ref --ref {tmp_path}/ref")
+    message = rf"13a does not split the words of these references: use --tokenise ({said})\n" if said else ""
+    assert re.fullmatch(message, done.err)
+    assert command(f"evaluate --hyp {tmp_path}/ref --ref {tmp_path}/ref --tokenise 13a").err == ""
 
 
 def test_sacrebleus_test_sets(command: Command, texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from itertools import pairwise
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,8 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from rnnsearch.drawing.curves import Curve, curve_figure
-from rnnsearch.drawing.figures import inline_svg
+from rnnsearch.drawing.figures import inline_svg, save_figure
 from rnnsearch.drawing.palette import DIM, SERIES, TEXT
+from rnnsearch.errors import InputError
 
 NAMES = ["A", "B & <$C$>", "D" * 40]
 
@@ -50,6 +52,15 @@ def test_colours_and_letters_are_the_page_s() -> None:
     assert {f"var(--series-{place})" for place in range(3)} <= set(re.findall(r"var\([^)]*\)", drawn))
     assert "font-family" not in drawn
     assert "<style" not in drawn
+
+
+@pytest.mark.parametrize("suffix", [".pdf", ".svg"])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full disk")
+def test_a_full_disk_is_one_line(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / f"figure{suffix}").symlink_to("/dev/full")
+    figure = curve_figure([Curve("A", 0, [0.0, 1.0], [1.0, 2.0])], "x", "y")
+    with pytest.raises(InputError, match="No space left"):
+        save_figure(figure, tmp_path / f"figure{suffix}")
 
 
 def test_two_pictures_share_no_name() -> None:

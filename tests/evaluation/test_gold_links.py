@@ -40,6 +40,15 @@ def outcome(read: Callable[[Path], Sized], path: Path) -> Sized | str:
         ("  0-0\t1-1 \r\n", [{(0, 0), (1, 1)}]),
         ("0-0 1?2 3p4\n", [{(0, 0), (1, 2), (3, 4)}]),
         ("0-0\u20281-1\n2-2", [{(0, 0), (1, 1)}, {(2, 2)}]),
+        # a score behind each link; sentence numbers; fast_align's fields, with scores and without
+        ("0-0:0.93 1p1/1e-3 2-3:-4\n", [{(0, 0), (1, 1), (2, 3)}]),
+        ("1 0-0 1-1\n2\n3 2-2\n", [{(0, 0), (1, 1)}, set(), {(2, 2)}]),
+        ("0: 0-0\n1:\n", [{(0, 0)}, set()]),
+        ("1\t0?0\n2\t1-1\n", [{(0, 0)}, {(1, 1)}]),
+        ("1 ||| 0-0\n2 ||| \n", [{(0, 0)}, set()]),
+        ("the cat ||| le chat ||| 0-0 1-1\na ||| b |||\n", [{(0, 0), (1, 1)}, set()]),
+        ("the ||| le ||| 0-0 ||| -3.5\n", [{(0, 0)}]),
+        ("0-0 1-1 ||| -12.25\n ||| -0.5\n", [{(0, 0), (1, 1)}, set()]),
         ("", []),
     ],
 )
@@ -70,6 +79,25 @@ def test_a_malformed_item_is_refused_with_its_line(tmp_path: Path, item: str) ->
     path = written(tmp_path, f"0-0\n\n1-1 {item}\n")
     with pytest.raises(InputError, match=re.escape(f"{path}:3: ") + ".*is not a link"):
         read_pharaoh(path)
+
+
+def test_a_number_left_out_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"links.txt:2: does not begin with the sentence's number 2"):
+        read_pharaoh(written(tmp_path, "1 0-0\n3 0-0\n"))
+
+
+def test_gold_links_from_one_are_recognised_by_their_text(tmp_path: Path) -> None:
+    """The third word of three is at position 3 in these files, which is no position of three words from 0."""
+    path = written(tmp_path, "1-1 2p2 3-3\n1-1\n")
+    pairs = [("a b c", "d e f"), ("a b", "d e")]
+    with pytest.raises(
+        InputError, match=r"links.txt: its gold links seem to count words from 1.*--gold-from 1"
+    ):
+        read_gold(path, pairs=pairs)
+    assert read_gold(path, first=1, pairs=pairs)[0].possible == {(0, 0), (1, 1), (2, 2)}
+    assert read_gold(path, first=0, pairs=pairs)[0].sure == {(1, 1), (3, 3)}
+    longer = [("a b c d", "d e f g"), ("a b", "d e")]
+    assert read_gold(path, pairs=longer) == read_gold(path)
 
 
 @given(st.lists(links))

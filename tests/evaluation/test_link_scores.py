@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import Command, assert_refused
 
 from rnnsearch.evaluation.alignment_error import alignment_error, alignment_statistics
 from rnnsearch.word_links import GoldLinks, Link
-
-Command = Callable[..., Any]
 
 # Gold: sentence 1 has S 0-0 1-1 and P 1-2 besides; sentence 2 has S 0-0.
 GOLD = "0-0 1-1 1?2\n0-0\n"
@@ -26,7 +23,7 @@ RECALL = {"a": 2 / 3, "b": 2 / 3}
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in {**LINKS, "gold": GOLD}.items():
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text * 10)  # as many sentences as differences need
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -35,7 +32,7 @@ def test_json_of_several_systems(command: Command, folder: Path) -> None:
     done = command("aer", "--links", "a", "b", "--gold", "gold", "--json", "--alpha", "0.2")
     assert done.code == 0, done.err
     found = json.loads(done.out)
-    assert (found["gold"], found["sentences"], found["alpha"]) == ("gold", 2, 0.2)
+    assert (found["gold"], found["sentences"], found["alpha"]) == ("gold", 20, 0.2)
     for system, name in zip(found["systems"], "ab", strict=True):
         assert system["name"] == name
         rates = (system["aer"], system["precision"], system["recall"])
@@ -43,7 +40,7 @@ def test_json_of_several_systems(command: Command, folder: Path) -> None:
         assert system["f_measure"] == pytest.approx(
             1 / (0.2 / PRECISION[name] + 0.8 / RECALL[name]), abs=1e-6
         )
-        assert (system["links"], system["sure"], system["possible"]) == (3, 3, 4)
+        assert (system["links"], system["sure"], system["possible"]) == (30, 30, 40)
         assert system["monotone"] == 1
     assert found["agreement"] == [[1, pytest.approx(2 / 6, abs=1e-6)], [pytest.approx(2 / 6, abs=1e-6), 1]]
     (difference,) = found["differences"]
@@ -69,11 +66,9 @@ def test_statistics_add_up_to_the_score() -> None:
 def test_table_of_several_systems(command: Command, folder: Path) -> None:
     lines = command("aer", "--links", "a", "b", "--gold", "gold").lines
     assert lines[0].split() == ["system", "AER", "precision", "recall", "F(0.5)", "links"]
-    assert lines[1].split() == ["a", "16.67", "100.00", "66.67", "80.00", "3"]
-    assert lines[2].split() == ["b", "33.33", "66.67", "66.67", "66.67", "3"]
+    assert lines[1].split() == ["a", "16.67", "100.00", "66.67", "80.00", "30"]
+    assert lines[2].split() == ["b", "33.33", "66.67", "66.67", "66.67", "30"]
     assert lines[4] == "agreement 33.33: a, b"
-    # Exchanging only the first sentence, only the second, both or neither: no difference is larger than that
-    # of both or neither.
     assert lines[5].startswith("difference +16.67 (p = ")
     assert lines[5].endswith("): AER of b - a")
 
@@ -94,14 +89,14 @@ def test_scores_of_every_sentence(command: Command, folder: Path) -> None:
     ]
     # Sentence 1 of a: |A| 2, |A∩S| 1, |A∩P| 2, |S| 2. Sentence 2 of b is all wrong.
     assert rows[1] == ["a", "1", "0.25", "1", "0.5", "0.666667", "2", "2", "3"]
-    assert rows[4] == ["b", "2", "1", "0", "0", "0", "1", "1", "1"]
-    assert len(rows) == 5
+    assert rows[22] == ["b", "2", "1", "0", "0", "0", "1", "1", "1"]
+    assert len(rows) == 41
 
 
 def test_reversed_files(command: Command, folder: Path) -> None:
     expected = command("aer", "--links", "a", "--gold", "gold").out
-    Path("a.turned").write_text("0-0 2-1\n0-0\n")
-    Path("gold.turned").write_text("0-0 1-1 2?1\n0-0\n")
+    Path("a.turned").write_text("0-0 2-1\n0-0\n" * 10)
+    Path("gold.turned").write_text("0-0 1-1 2?1\n0-0\n" * 10)
     assert command("aer", "--links", "a.turned", "--gold", "gold", "--links-reversed").out == expected
     assert command("aer", "--links", "a", "--gold", "gold.turned", "--gold-reversed").out == expected
     assert command("aer", "--links", "a.turned", "--gold", "gold").out != expected
@@ -113,7 +108,7 @@ def test_reversed_files(command: Command, folder: Path) -> None:
         (["--links", "a", "a", "--gold", "gold"], "the same link file is given twice"),
         (
             ["--links", "a", "short", "--gold", "gold"],
-            "short: there are 1 sentences of links but 2 of gold links",
+            "short: there are 1 sentences of links but 20 of gold links",
         ),
         (["--links", "a", "--gold", "gold", "--alpha", "2"], "--alpha"),
     ],
@@ -123,3 +118,38 @@ def test_mistakes(command: Command, folder: Path, words: list[str], message: str
     refused = command("aer", *words)
     assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
     assert message in refused.err
+
+
+FROM_ONE = "1-1 2p2 3-3\n1-1 2-3 3p2\n1-1\n"
+FROM_ZERO = "0-0 1-1 2-2\n0-0 1-2 2-1\n0-0\n"
+
+
+def test_links_that_count_from_one_are_asked_about(command: Command, tmp_path: Path) -> None:
+    """All links are possible gold links and all sure ones are found, so the error rate is 0."""
+    (tmp_path / "gold").write_text(FROM_ONE)
+    (tmp_path / "links").write_text(FROM_ZERO)
+    line = f"aer --links {tmp_path}/links --gold {tmp_path}/gold"
+    message = "gold: its gold links seem to count words from 1: none has position 0 (add --gold-from 1"
+    assert_refused(command(line), message)
+    assert command(f"{line} --gold-from 1").out.startswith("AER 0.00 ")
+    assert not command(f"{line} --gold-from 0").out.startswith("AER 0.00 ")
+    turned = command(f"aer --links {tmp_path}/gold --gold {tmp_path}/links")
+    assert_refused(turned, "the links seem to count words from 1")
+    refused = command(f"aer --links {tmp_path}/links --gold {tmp_path}/links --gold-from 1")
+    assert_refused(refused, "links:1: the link 0-0 is of position 0, but the links count from 1")
+
+
+def test_prepare_does_not_guess_at_links_from_one(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.en").write_text("the cat sleeps .\nwe see it\nyes\n")
+    (tmp_path / "a.fr").write_text("le chat dort .\nnous le voyons\noui\n")
+    (tmp_path / "links").write_text(FROM_ONE.replace("p", "-"))
+    line = f"prepare {tmp_path}/a.en {tmp_path}/a.fr --links {tmp_path}/links --out {tmp_path}/out"
+    assert_refused(command(line), "links: its links seem to count words from 1")
+
+
+def test_a_few_sentences_are_not_compared(command: Command, tmp_path: Path) -> None:
+    for name, text in {**LINKS, "gold": GOLD}.items():
+        (tmp_path / name).write_text(text)
+    done = command(f"aer --links {tmp_path}/a {tmp_path}/b --gold {tmp_path}/gold")
+    assert "difference" not in done.out
+    assert done.err == "fewer than 20 sentences: no differences and no p-values\n"

@@ -3,6 +3,8 @@ sacreBLEU's, and they behave as p-values must."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import sacrebleu
@@ -29,6 +31,7 @@ from rnnsearch.evaluation.statistics import (
     exchanged_differences,
     p_number,
     p_statement,
+    p_value,
     ratio,
     resampled_sums,
     windows,
@@ -118,22 +121,21 @@ def test_of_no_sentence_there_is_no_score() -> None:
 
 
 @pytest.mark.parametrize(("name", "metric"), [("bleu", BLEU()), ("chrf", CHRF()), ("ter", TER())])
-def test_the_p_values_are_sacrebleus(name: str, metric: Metric, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ties_p_is_sacrebleus(name: str, metric: Metric, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The random exchanges are the same; sacreBLEU counts larger differences only, so its p is too small where
+    equal ones occur, as those of TER's edits do."""
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
     monkeypatch.setattr("rnnsearch.evaluation.statistics.DRAWN_AT_ONCE", 40 * 64)
     ours, theirs = (METRICS[name](hypotheses, REFERENCES) for hypotheses in (BETTER, WORSE))
-    result = compare(("better", ours), ("worse", theirs), resamples=300, trials=400)
-    expected = []
-    for test, samples in (("bs", 300), ("ar", 400)):
-        _, scores = PairedTest(
-            [("better", BETTER), ("worse", WORSE)], {name: metric}, [REFERENCES], test, samples
-        )()
-        expected.append(scores[ours.name][1].p_value)
-    assert (result.p_bootstrap, result.p_randomisation) == pytest.approx(expected, abs=1e-12)
-    assert 0.01 < result.p_randomisation < 0.9
+    result = compare(("better", ours), ("worse", theirs), trials=400)
+    systems = [("better", BETTER), ("worse", WORSE)]
+    _, scores = PairedTest(systems, {name: metric}, [REFERENCES], "ar", 400)()
+    expected = scores[ours.name][1].p_value
+    assert result.p == pytest.approx(expected, abs=1e-12) or (name == "ter" and result.p > expected)
+    assert 0.01 < result.p < 0.9
     assert (result.metric, result.system, result.other) == (ours.name, "better", "worse")
     assert result.difference == pytest.approx(theirs.score().value - ours.score().value)
-    assert result.share_better < 0.5  # also for TER, where less is better
+    assert result.low < result.difference < result.high
 
 
 def test_exchanging_by_a_plain_loop() -> None:
@@ -153,43 +155,65 @@ def mean(values: list[float]) -> SufficientStatistics:
     return ratio("mean", "", values, [1.0] * len(values))
 
 
-def test_two_sentences_can_be_counted_by_hand() -> None:
-    """Means of (0, 0) and (1, 1): exchanging leaves the full difference in two cases of four and none beyond
-    it; so do resamples."""
-    result = compare(("a", mean([0.0, 0.0])), ("b", mean([1.0, 1.0])), resamples=99, trials=99)
-    assert (result.difference, result.share_better, result.p_bootstrap, result.p_randomisation) == (
-        1.0,
-        1.0,
-        0.01,
-        0.01,
-    )
-    # (0, 1) against (1, 0): no difference at all, every resample as likely as its mirror image
-    level = compare(("a", mean([0.0, 1.0])), ("b", mean([1.0, 0.0])), resamples=4000, trials=99)
-    assert (level.difference, level.p_bootstrap, level.p_randomisation) == (0.0, 1.0, 1.0)
-    assert level.share_better == pytest.approx(0.5, abs=0.03)
+def differing(k: int, of: int, worse: float) -> tuple[tuple[str, SufficientStatistics], ...]:
+    """Two systems that differ in k sentences; the second has `worse` more in each."""
+    return ("a", mean([0.0] * of)), ("b", mean([worse] * k + [0.0] * (of - k)))
 
 
-def test_small_p_values_are_as_rare_as_they_say() -> None:
+@pytest.mark.parametrize(("k", "p"), [(0, 1.0), (1, 1.0), (2, 0.5), (3, 0.25), (13, 2 / 2**13)])
+@pytest.mark.parametrize("worse", [1.0, 0.1])  # sums of 0.1 have rounding errors
+def test_p_of_few_differing_sentences_is_that_of_all_exchanges(k: int, p: float, worse: float) -> None:
+    """Of the 2^k exchanges, only two give the whole difference: none, and all."""
+    assert compare(*differing(k, 100, worse)).p == pytest.approx(p)
+
+
+def test_p_counts_equal_differences() -> None:
+    """One wrong word link more in 14 of 100 sentences, one less in 6: the difference is that of 20 coins, of
+    which at least 14 fall alike: 2 Σ C(20, i) / 2^20 for i of 14 to 20."""
+    values = [1.0] * 14 + [-1.0] * 6 + [0.0] * 80
+    expected = 2 * sum(math.comb(20, i) for i in range(14, 21)) / 2**20
+    p = compare(("a", mean([0.0] * 100)), ("b", mean(values))).p
+    assert p == pytest.approx(expected, abs=4 * (expected / 10_000) ** 0.5)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 15, 40])
+def test_false_positives_are_as_rare_as_p_says(k: int) -> None:
+    """Equal systems that differ in k of 100 sentences, by one error each: p ≤ 0.05 in at most 5 of 100 cases,
+    up to 3 standard deviations."""
+    random, cases, found = np.random.default_rng(k), 400, 0
+    for _ in range(cases):
+        values = np.zeros(100)
+        values[:k] = random.choice([-1.0, 1.0], size=k)
+        found += (
+            p_value(mean([0.0] * 100), mean(values.tolist()), trials=199, seed=int(random.integers(1e6)))
+            <= 0.05
+        )
+    assert found / cases <= 0.05 + 3 * (0.05 * 0.95 / cases) ** 0.5
+
+
+def test_p_is_uniform_for_equal_systems() -> None:
     """Two systems that differ by chance alone: about one in ten of the p-values is below 0.1."""
     draws = np.random.default_rng(4).normal(size=(200, 2, 30))
-    below = sum(
-        compare(("a", mean(list(a))), ("b", mean(list(b))), resamples=5, trials=199).p_randomisation <= 0.1
-        for a, b in draws
-    )
+    below = sum(p_value(mean(list(a)), mean(list(b)), trials=199) <= 0.1 for a, b in draws)
     assert 8 <= below <= 34  # 20 are expected, with a standard deviation of 4.2
 
 
+def test_the_interval_of_a_difference_is_that_of_its_normal_distribution() -> None:
+    gain = np.random.default_rng(5).normal(1, 2, size=400)
+    found = compare(("a", mean([0.0] * 400)), ("b", mean(gain.tolist())), samples=2000)
+    reach = 1.96 * gain.std() / 20
+    assert (found.low, found.high) == pytest.approx((gain.mean() - reach, gain.mean() + reach), abs=0.03)
+
+
 def test_every_two_systems_are_compared_once() -> None:
-    found = comparisons(
-        {name: mean([value, 0.0]) for name, value in (("a", 1.0), ("b", 2.0), ("c", 4.0))},
-        resamples=5,
-        trials=5,
-    )
-    assert [(one.system, one.other, one.difference) for one in found] == [
-        ("a", "b", 0.5),
-        ("a", "c", 1.5),
-        ("b", "c", 1.0),
-    ]
+    values = (("a", 1.0), ("b", 2.0), ("c", 4.0))
+    found = comparisons({name: mean([value, 0.0] * 10) for name, value in values}, samples=5, trials=5)
+    differences = [(one.system, one.other, one.difference) for one in found]
+    assert differences == [("a", "b", 0.5), ("a", "c", 1.5), ("b", "c", 1.0)]
+
+
+def test_fewer_than_twenty_sentences_are_not_compared() -> None:
+    assert comparisons({name: mean([value] * 19) for name, value in (("a", 0.0), ("b", 1.0))}) == []
 
 
 def test_what_cannot_be_compared() -> None:

@@ -149,7 +149,7 @@ TABLE: dict[str, Any] = {
                 "other": "two",
                 "metric": "bleu",
                 "difference": -0.512,
-                "p_randomisation": 0.0312,
+                "p": 0.0312,
             }
         ]
     },

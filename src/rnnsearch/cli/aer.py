@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import LinksReversed
+from rnnsearch.cli.options import GoldFrom, LinksReversed, say
 from rnnsearch.cli.output import write
 
 
@@ -27,6 +27,7 @@ def aer(
     gold_reversed: Annotated[
         bool, typer.Option("--gold-reversed", help="The gold file lists target-source, not source-target.")
     ] = False,
+    gold_from: GoldFrom = None,
     alpha: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Weight of precision in the F-measure; 0.5 is balanced.")
     ] = 0.5,
@@ -50,10 +51,14 @@ def aer(
         links_by_sentence,
         read_links,
     )
+    from rnnsearch.evaluation.statistics import FEW, FEWEST
 
-    truth = [sentence.reversed() for sentence in read_gold(gold)] if gold_reversed else read_gold(gold)
-    systems = read_links(links, truth, links_reversed)
+    truth = read_gold(gold, first=gold_from)
+    truth = [sentence.reversed() for sentence in truth] if gold_reversed else truth
+    systems = read_links(links, truth, links_reversed, gold if gold_from is None else "")
     if per_sentence:
         write(per_sentence, "".join(f"{line}\n" for line in links_by_sentence(systems, truth)))
     compared = link_differences(systems, truth)
+    if systems[1:] and len(truth) < FEWEST:
+        say(FEW)
     print(links_as_json(systems, compared, gold, alpha) if json else links_as_text(systems, compared, alpha))

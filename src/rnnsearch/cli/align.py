@@ -25,6 +25,7 @@ from rnnsearch.cli.on_ray import (
 )
 from rnnsearch.cli.options import (
     Device,
+    GoldFrom,
     Json,
     Out,
     Overwrite,
@@ -153,6 +154,7 @@ def align(
     links_format: LinksFormat = PHARAOH,
     picture: Picture = False,
     gold: Gold = "",
+    gold_from: GoldFrom = None,
     measures: Measures = None,
     page: Page = None,
     alignment_plots: AlignmentPlots = None,
@@ -191,7 +193,7 @@ def align(
     options.check_unused({"--columns": columns is not None})
     _check_pictures(shown, out, bool(others))
     names, source, target = runs_and_texts(runs)
-    corpus = TextPairs.read(source, target, gold)
+    corpus = TextPairs.read(source, target, gold, gold_from)
     loaded = partial(load, device=device, threads=threads, trust_code=trust_code)
     translator, back = loaded(names), loaded(reverse) if reverse else None
     if reverse:
@@ -215,7 +217,7 @@ class TextPairs:
     truths: Sequence[GoldLinks]
 
     @classmethod
-    def read(cls, source: str, target: str, gold: str) -> TextPairs:
+    def read(cls, source: str, target: str, gold: str, gold_from: int | None) -> TextPairs:
         """Opens the files. Raises InputError where the two texts cannot be pairs."""
         from rnnsearch.evaluation.gold_links import read_gold
         from rnnsearch.text.formats.lines import check_pairs, read_pairs
@@ -223,7 +225,8 @@ class TextPairs:
         check_pairs(source, target)
         say_if_empty(source, target)
         pairs: Iterable[tuple[str, str]] = read_pairs(source, target)
-        return cls(source, target, gold, list(pairs) if gold else pairs, read_gold(gold) if gold else [])
+        pairs = list(pairs) if gold else pairs
+        return cls(source, target, gold, pairs, read_gold(gold, first=gold_from, pairs=pairs) if gold else [])
 
     def counted(self, words: str, translator: Translator) -> LinkWords:
         """Returns the words that links refer to; with `auto`, those of the gold links."""

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from rnnsearch.text.tokenise import Tokeniser
 
 Ref = Annotated[
-    str | None, typer.Option(help="Reference translations, one per line, detokenised; - is stdin.")
+    list[str] | None,
+    typer.Option(
+        metavar="FILE...",
+        help="Reference translations, one per line, detokenised; several files are several references "
+        "of each sentence; - is stdin.",
+    ),
 ]
 TestSetName = Annotated[
     str | None,
@@ -55,7 +60,9 @@ Systems = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=FILE...", help="More translations, with names for the tables."),
 ]
-Tokenise = Annotated[str, typer.Option(help="Tokenisation for BLEU, as sacreBLEU names it.")]
+Tokenise = Annotated[
+    str | None, typer.Option(help="Tokenisation for BLEU, as sacreBLEU names it; default: 13a.")
+]
 MultiBleu = Annotated[
     str | None,
     typer.Option(
@@ -109,7 +116,7 @@ def evaluate(
     language_pair: LanguagePair = "",
     run: Runs = None,
     system: Systems = None,
-    tokenise: Tokenise = "13a",
+    tokenise: Tokenise = None,
     multi_bleu: MultiBleu = None,
     ter: Ter = False,
     by_length: ByLength = False,
@@ -126,8 +133,10 @@ def evaluate(
 ) -> None:
     """Score translations of any system: BLEU and chrF, TER with --ter, also by sentence length, without
     unknown words, and with significance tests. If COMET is installed, print its command for these files."""
+    from rnnsearch.evaluation.bleu import unspaced_tokenisation
     from rnnsearch.evaluation.measures import OF_TEXTS, Wanted, measure
     from rnnsearch.evaluation.score_tables import as_json, as_text, as_tsv
+    from rnnsearch.evaluation.statistics import FEW, FEWEST
     from rnnsearch.evaluation.test_set import read_hypotheses, read_system, read_test_set, sacrebleu_files
 
     if (ref or src if test_set else not ref) or (language_pair and not test_set):
@@ -137,12 +146,21 @@ def evaluate(
         )
     if test_set:
         src, ref = sacrebleu_files(test_set, language_pair)
-    assert ref is not None
-    texts = [*(hyp or []), ref, src, *(other.partition("=")[2] for other in system or [])]
+    assert ref
+    texts = [*(hyp or []), *ref, src, *(other.partition("=")[2] for other in system or [])]
     _check_options(texts, hyp or run or system, src, bool(run or by_length or window), json and tsv)
-    test = read_test_set(src or "", src, ref)
+    test = read_test_set(src or "", src, ref[0]).with_references(ref[1:])
+    if tokenise is None:
+        tokenise = "13a"
+        if other := unspaced_tokenisation(test.reference):
+            say(f"13a does not split the words of these references: use --tokenise {other}")
     systems = [read_hypotheses(file, len(test.reference)) for file in hyp or []]
-    about: dict[str, Any] = {"references": ref, "source": src, "resamples": resamples, "seed": seed}
+    about: dict[str, Any] = {
+        "references": ref if ref[1:] else ref[0],
+        "source": src,
+        "resamples": resamples,
+        "seed": seed,
+    }
     tokeniser = _tokeniser(multi_bleu) if multi_bleu else None
     with progress_bar() as progress:
         if run:
@@ -156,9 +174,11 @@ def evaluate(
         widths, tested = (window, 1) if window else None, OF_TEXTS if significance else ()
         wanted = Wanted(tokenise, tokeniser, ter, by_length, widths, tested, resamples, seed)
         measures = measure(test, systems, wanted, progress)
+    if significance and len(test.reference) < FEWEST:
+        say(FEW)
     print(as_json(measures, about) if json else as_tsv(measures) if tsv else as_text(measures))
     if src and hyp and find_spec("comet"):
-        say(f"COMET is installed: comet-score {shlex.join(['-s', src, '-r', ref, '-t', *hyp])}")
+        say(f"COMET is installed: comet-score {shlex.join(['-s', src, '-r', ref[0], '-t', *hyp])}")
 
 
 def _check_options(

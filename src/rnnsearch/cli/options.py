@@ -146,6 +146,10 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at
 LinksReversed = Annotated[
     bool, typer.Option("--links-reversed", help="The link files list target-source, not source-target.")
 ]
+GoldFrom = Annotated[
+    int | None,
+    typer.Option(min=0, max=1, help="Position of the first word in the gold links, if they are not NAACL."),
+]
 WorkerProcesses = Annotated[
     int, typer.Option("--workers", min=0, max=1_024, help="Worker processes; 0 = one per core.")
 ]

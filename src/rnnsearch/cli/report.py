@@ -9,7 +9,16 @@ from typing import Annotated, Any
 
 import typer
 
-from rnnsearch.cli.options import BatchSize, Device, Normalise, Precision, Threads, TrustCode, progress_bar
+from rnnsearch.cli.options import (
+    BatchSize,
+    Device,
+    GoldFrom,
+    Normalise,
+    Precision,
+    Threads,
+    TrustCode,
+    progress_bar,
+)
 
 Test = Annotated[
     list[str],
@@ -42,6 +51,7 @@ def report(
     runs: Runs = None,
     system: System = None,
     gold: Gold = None,
+    gold_from: GoldFrom = None,
     title: Title = "",
     first: First = 0,
     beam: Beam = None,
@@ -58,7 +68,7 @@ def report(
     from rnnsearch.report.make import make_report
     from rnnsearch.system.machine import set_up_cpu
 
-    tests = read_test_sets(test, gold or ())
+    tests = read_test_sets(test, gold or (), gold_from)
     systems = read_systems(system or (), tests)
     if first:
         tests = [each.first(first) for each in tests]

@@ -87,8 +87,11 @@ def save_figure(figure: Figure, path: Path) -> None:
 
     # SVG embeds no fonts, so letters are outlines. PDF has Type 42 fonts: many conferences refuse Type 3.
     dates = {".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None}}
-    with rc_context({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}), writing(path):
-        figure.savefig(path, metadata=dates.get(path.suffix.lower(), {}))
+    suffix, drawn = path.suffix.lower(), io.BytesIO()  # matplotlib's writer of PDF hides errors of the disk
+    with rc_context({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}):
+        figure.savefig(drawn, format=suffix[1:], metadata=dates.get(suffix, {}))
+    with writing(path):
+        path.write_bytes(drawn.getvalue())
 
 
 class Album:

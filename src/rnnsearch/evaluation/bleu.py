@@ -3,18 +3,21 @@ computed."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, one_line
 from rnnsearch.evaluation.statistics import Score, SufficientStatistics, ratio
 
 if TYPE_CHECKING:
     from rnnsearch.text.tokenise import Tokeniser
 
+References = Sequence[str] | Sequence[Sequence[str]]
+"""One reference for each line, or several lists of these, which are one reference each."""
 CountProgress = Callable[[int, int], None]
 """Called with the sentences done and the sentences in all."""
 
@@ -30,8 +33,28 @@ _LETTERS_TO_PERL = {
 }
 
 
-def bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokenise: str = "13a") -> Score:
-    """Returns cased corpus BLEU (Papineni et al. 2002) of detokenised lines, one reference each; 0 to 100.
+_SCRIPTS = {
+    "zh": "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff",
+    "ja": "\u3041-\u30ff",
+    "ko": "\u1100-\u11ff\uac00-\ud7a3",
+    "th": "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff",
+}
+
+
+def unspaced_tokenisation(lines: Sequence[str]) -> str:
+    """Returns the tokenisation for text in Chinese, Japanese, Korean, Thai, Lao, Tibetan, Burmese or Khmer
+    letters, on which 13a counts whole phrases as words; empty for other text."""
+    text = "".join(lines[:1000])
+    counts = {language: len(re.findall(f"[{letters}]", text)) for language, letters in _SCRIPTS.items()}
+    if 2 * sum(counts.values()) <= sum(map(str.isalpha, text)):
+        return ""
+    if counts["ja"] * 10 > counts["zh"] + counts["ja"] > 0:  # Japanese has kana in every sentence
+        return tokenisation_of("ja")
+    return tokenisation_of(max(counts, key=lambda language: counts[language]))
+
+
+def bleu(hypotheses: Sequence[str], references: References, *, tokenise: str = "13a") -> Score:
+    """Returns cased corpus BLEU (Papineni et al. 2002) of detokenised lines; 0 to 100.
 
     tokenise: sacreBLEU's name of the tokenisation inside the metric: 13a, intl, zh, char, none, …
     Raises InputError for different numbers of lines, no line at all, or a tokenisation that is unknown or not
@@ -53,8 +76,8 @@ def tokenisation_of(language: str) -> str:
     return "char" if code in _WITHOUT_SPACES else "13a"
 
 
-def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Returns corpus chrF2 (Popović 2015) of detokenised lines, one reference each; 0 to 100.
+def chrf(hypotheses: Sequence[str], references: References) -> Score:
+    """Returns corpus chrF2 (Popović 2015) of detokenised lines; 0 to 100.
 
     Raises InputError as `bleu` does.
     """
@@ -62,14 +85,14 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
 
 
 def bleu_statistics(
-    hypotheses: Sequence[str], references: Sequence[str], *, tokenise: str = "13a"
+    hypotheses: Sequence[str], references: References, *, tokenise: str = "13a"
 ) -> SufficientStatistics:
     """Returns the statistics of `bleu`. The numbers of a row are words of the hypothesis, words of the
     reference, matching n-grams and n-grams (1 to 4)."""
     return _statistics("BLEU", _bleu_metric(tokenise), hypotheses, references)
 
 
-def chrf_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> SufficientStatistics:
+def chrf_statistics(hypotheses: Sequence[str], references: References) -> SufficientStatistics:
     """Returns the statistics of corpus chrF2 (Popović 2015), over character 6-grams, cased, spaces ignored; 0
     to 100.
 
@@ -83,7 +106,7 @@ def chrf_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> Suf
 
 def ter_statistics(
     hypotheses: Sequence[str],
-    references: Sequence[str],
+    references: References,
     progress: CountProgress | None = None,
     found: Sequence[Sequence[float]] | None = None,
 ) -> SufficientStatistics:
@@ -103,7 +126,7 @@ def ter_statistics(
 
 
 def multi_bleu_statistics(
-    hypotheses: Sequence[str], references: Sequence[str], tokeniser: Tokeniser | None = None
+    hypotheses: Sequence[str], references: References, tokeniser: Tokeniser | None = None
 ) -> SufficientStatistics:
     """Returns BLEU of tokenised text as Moses's multi-bleu.perl computes it, with which the paper was
     measured (Sec. 5.1): not smoothed.
@@ -123,7 +146,12 @@ def multi_bleu_statistics(
     )
     if tokeniser is not None and tokeniser.kind == "moses":
         metric.tokenizer_signature = f"moses-{tokeniser.language}"
-    return _statistics("multi-BLEU", metric, _words(hypotheses, tokeniser), _words(references, tokeniser))
+    return _statistics(
+        "multi-BLEU",
+        metric,
+        _words(hypotheses, tokeniser),
+        [_words(stream, tokeniser) for stream in _streams(references)],
+    )
 
 
 def length_ratio_statistics(statistics: SufficientStatistics) -> SufficientStatistics:
@@ -147,28 +175,30 @@ def _bleu_metric(tokenise: str) -> Any:
         )
     try:
         return BLEU(tokenize=tokenise)
-    except (
-        ImportError,
-        RuntimeError,
-    ) as error:  # how sacreBLEU reports a tokeniser whose package is not installed
+    except (ImportError, RuntimeError) as error:  # the tokeniser's package is not installed
         raise InputError(f"BLEU tokenisation {tokenise!r} cannot be used: {error}") from None
+    except OSError as error:  # its model cannot be downloaded
+        what = f"sacreBLEU cannot download what the tokenisation {tokenise!r} needs: {one_line(str(error))}"
+        raise InputError(what, remedy="try again with a network connection: it is needed once") from None
 
 
 def _statistics(
     name: str,
     metric: Any,
     hypotheses: Sequence[str],
-    references: Sequence[str],
+    references: References,
     lower_is_better: bool = False,
     progress: CountProgress | None = None,
     found: Sequence[Sequence[float]] | None = None,
 ) -> SufficientStatistics:
-    _require_pairs(hypotheses, references)
+    streams = _streams(references)
+    for stream in streams:
+        _require_pairs(hypotheses, stream)
     step = 20 if progress else len(hypotheses)
     rows = [list(row) for row in (found or ())[:-1]]  # sacreBLEU needs a line for its signature
     for begin in range(len(rows), len(hypotheses), step):
         part = slice(begin, begin + step)
-        rows += metric._extract_corpus_statistics(hypotheses[part], [references[part]])
+        rows += metric._extract_corpus_statistics(hypotheses[part], [stream[part] for stream in streams])
         if progress:
             progress(len(rows), len(hypotheses))
     signature = str(metric.get_signature())
@@ -186,6 +216,11 @@ def _words(lines: Sequence[str], tokeniser: Tokeniser | None) -> list[str]:
     if tokeniser is not None and tokeniser.kind == "moses":
         lines = [" ".join(tokeniser.moses_words(line)) for line in lines]
     return [line.translate(_LETTERS_TO_PERL) for line in lines]
+
+
+def _streams(references: References) -> list[Sequence[str]]:
+    one = not references or isinstance(references[0], str)
+    return [references] if one else list(references)  # type: ignore[list-item]
 
 
 def _require_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from rnnsearch.errors import InputError
@@ -150,7 +151,7 @@ def system_statistics(
     """Compares one system's texts with the references by every metric. For a run, adds its likelihood of the
     references and, if there are gold links, its alignment error."""
     wanted, run = wanted or Wanted(), system.run
-    found = _text_statistics(system.texts, test.reference, wanted) if system.texts else {}
+    found = _text_statistics(system.texts, test.references, wanted) if system.texts else {}
     if wanted.ter and system.texts:
         found[TER] = _cached_ter(test, system, wanted.ter_folder, progress)
     if run is not None:
@@ -197,7 +198,7 @@ def perplexity(nll_per_word: float) -> float:
         return math.inf
 
 
-def _text_statistics(texts: Sequence[str], references: Sequence[str], wanted: Wanted) -> Statistics:
+def _text_statistics(texts: Sequence[str], references: Sequence[Sequence[str]], wanted: Wanted) -> Statistics:
     """Returns all metrics of texts but TER."""
     found = {
         BLEU: bleu.bleu_statistics(texts, references, tokenise=wanted.tokenise),
@@ -213,7 +214,7 @@ def _cached_ter(
 ) -> SufficientStatistics:
     """Computes TER. The edits are read from a file in `folder`, whose name depends on the texts, or written
     there."""
-    key = checksum("TER", *system.texts, *test.reference)[:12]
+    key = checksum("TER", *system.texts, *chain(*test.references))[:12]
     path = folder and folder / file_name(system.name) / f"{file_name(test.name)}.ter.{key}.json"
     try:
         known = json.loads(path.read_text(encoding="utf-8")) if path else None
@@ -223,7 +224,7 @@ def _cached_ter(
     def report(done: int, total: int) -> None:
         progress(f"{system.name}, {test.name}: translation edit rate", done, total)
 
-    found = bleu.ter_statistics(system.texts, test.reference, report, known)
+    found = bleu.ter_statistics(system.texts, test.references, report, known)
     if path and known is None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, json.dumps(found.values.tolist()))
@@ -247,7 +248,9 @@ def _on_known_pairs(
     texts = system.run.without_unk if system.run else None
     rows = [row for row, number in enumerate(known) if texts and texts[number] != system.texts[number]]
     if texts and rows:
-        changed = [texts[known[row]] for row in rows], [test.reference[known[row]] for row in rows]
+        numbers = [known[row] for row in rows]
+        references = [[lines[number] for number in numbers] for lines in test.references]
+        changed = [texts[number] for number in numbers], references
         again = _text_statistics(*changed, wanted) | (
             {TER: bleu.ter_statistics(*changed)} if wanted.ter else {}
         )

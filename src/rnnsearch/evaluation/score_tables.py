@@ -17,7 +17,7 @@ from rnnsearch.drawing.characters import pad_left, pad_right
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_behaviour import agreement, monotone
 from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error, alignment_statistics
-from rnnsearch.evaluation.gold_links import read_pharaoh
+from rnnsearch.evaluation.gold_links import read_pharaoh, require_same_start
 from rnnsearch.evaluation.measures import (
     ALL,
     KNOWN,
@@ -32,7 +32,7 @@ from rnnsearch.word_links import GoldLinks, Link
 
 COLUMNS = (
     *("table", "system", "other", "metric", "pairs", "shortest", "longest", "sentences"),
-    *("value", "low", "high", "p_bootstrap", "p_randomisation", "share_better"),
+    *("value", "low", "high", "p"),
 )
 """Columns of the TSV form, which has one row per number. table: scores, lengths, windows or significance."""
 
@@ -144,15 +144,15 @@ def _significance_table(found: Sequence[Comparison]) -> str:
     rows = [
         [
             *(each.metric, each.system, each.other, f"{each.difference:+.2f}"),
-            *(p_number(each.p_randomisation), p_number(each.p_bootstrap), f"{100 * each.share_better:.1f} %"),
+            *(f"[{each.low:+.2f}, {each.high:+.2f}]", p_number(each.p)),
         ]
         for each in found
     ]
     title = (
-        "Significance: two-sided p-values, and the share of bootstrap resamples in which the other "
-        "system is better"
+        "Significance: other − system [95 % bootstrap interval], and the two-sided p by approximate "
+        "randomisation"
     )
-    heading = ["metric", "system", "other", "difference", "p (randomisation)", "p (bootstrap)", "better"]
+    heading = ["metric", "system", "other", "difference", "interval", "p"]
     return f"{title}\n\n{text_table(heading, rows)}"
 
 
@@ -197,14 +197,19 @@ class ScoredLinks(NamedTuple):
     score: AlignmentScore
 
 
-def read_links(names: Sequence[str], gold: Sequence[GoldLinks], swapped: bool = False) -> list[ScoredLinks]:
-    """Reads and scores link files. swapped: whether the files have target-source. Raises InputError as
-    `read_pharaoh` and `alignment_error` do."""
+def read_links(
+    names: Sequence[str], gold: Sequence[GoldLinks], swapped: bool = False, gold_file: str = ""
+) -> list[ScoredLinks]:
+    """Reads and scores link files. swapped: whether the files have target-source. gold_file: if given, all
+    links must count from the same position. Raises InputError as `read_pharaoh`, `alignment_error` and
+    `require_same_start` do."""
     if len(set(names)) < len(names):
         raise InputError("the same link file is given twice", remedy="give each file once")
     systems = []
     for name in names:
         links = read_pharaoh(name)
+        if gold_file:
+            require_same_start(gold, gold_file, links)
         links = [{link[::-1] for link in sentence} for sentence in links] if swapped else links
         try:
             systems.append(ScoredLinks(name, links, alignment_error(links, gold)))
@@ -239,7 +244,7 @@ def links_as_text(systems: Sequence[ScoredLinks], differences: Sequence[Comparis
         lines.append(f"agreement {100 * _agreement(one, other):.2f}: {one.name}, {other.name}")
     for found in differences:
         lines.append(
-            f"difference {100 * found.difference:+.2f} ({p_statement(found.p_randomisation)}): AER of "
+            f"difference {100 * found.difference:+.2f} ({p_statement(found.p)}): AER of "
             f"{found.other} - {found.system}"
         )
     return "\n".join(lines)
@@ -264,7 +269,7 @@ def links_as_json(
                 "system": found.system,
                 "other": found.other,
                 "aer": round(found.difference, 6),
-                "p": found.p_randomisation,
+                "p": found.p,
             }
             for found in differences
         ],

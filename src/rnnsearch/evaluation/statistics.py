@@ -22,10 +22,11 @@ BOUNDS = (0, 10, 20, 30, 40, 50, 60)
 """Bounds of the length buckets: 1–10, 11–20, …, 51–60, and longer."""
 FEWEST = 20
 """Minimum number of sentences: a score of fewer is noise."""
-RESAMPLES, TRIALS, SEED = 1000, 10_000, 12345
-"""sacreBLEU's values: p-values equal those of `sacrebleu --paired-bs` and `--paired-ar`."""
+FEW = f"fewer than {FEWEST} sentences: no differences and no p-values"
+TRIALS, SEED = 10_000, 12345
+"""Of approximate randomisation: sacreBLEU's values, and its random exchanges."""
 SMALLEST = 0.001
-"""Smaller p-values are shown as `< 0.001`: 1,000 resamples allow no more."""
+"""Smaller p-values are shown as `< 0.001`."""
 
 Subset = NDArray[np.bool_] | NDArray[np.intp]
 """Sentences of a test set: one boolean for each, or positions."""
@@ -232,42 +233,41 @@ def p_statement(p: float) -> str:
 class Comparison:
     """A comparison of two systems by one metric, on the same sentences.
 
-    difference: the score of `other` minus that of `system`. p_randomisation: approximate randomisation
-    (Riezler & Maxwell 2005), two-sided: how often the systems differ by more after their translations were
-    exchanged at random, sentence by sentence. Quote this one: it tests the null hypothesis itself.
-    p_bootstrap: paired bootstrap (Koehn 2004), two-sided: how often the difference on resampled sentences
-    exceeds its mean by more than the observed difference. According to Riezler & Maxwell it has more false
-    positives. share_better: the share of resamples in which `other` is better, ties counted half (Koehn's
-    figure).
+    difference: the score of `other` minus that of `system`. low, high: its 95 % interval by the paired
+    bootstrap (Koehn 2004). p: two-sided, by approximate randomisation (Riezler & Maxwell 2005): how often the
+    systems differ at least as much after their translations were exchanged at random, sentence by sentence.
     """
 
     metric: str
     system: str
     other: str
     difference: float
-    p_bootstrap: float
-    p_randomisation: float
-    share_better: float
+    low: float
+    high: float
+    p: float
 
 
 def comparisons(
-    systems: Mapping[str, SufficientStatistics], *, resamples: int = RESAMPLES, trials: int = TRIALS
+    systems: Mapping[str, SufficientStatistics], *, samples: int = 1000, trials: int = TRIALS
 ) -> list[Comparison]:
-    """Compares each pair of systems, in their order. systems: name → statistics of one metric. Raises
-    InputError as `compare` does."""
+    """Compares each pair of systems, in their order; none if there are fewer than FEWEST sentences.
+
+    systems: name → statistics of one metric. Raises InputError as `compare` does.
+    """
     pairs = combinations(systems.items(), 2)
-    return [compare(first, second, resamples=resamples, trials=trials) for first, second in pairs]
+    enough = all(len(statistics) >= FEWEST for statistics in systems.values())
+    return [compare(*pair, samples=samples, trials=trials) for pair in pairs] if enough else []
 
 
 def compare(
     system: tuple[str, SufficientStatistics],
     other: tuple[str, SufficientStatistics],
     *,
-    resamples: int = RESAMPLES,
+    samples: int = 1000,
     trials: int = TRIALS,
     seed: int = SEED,
 ) -> Comparison:
-    """Compares two systems, each given as (name, statistics).
+    """Compares two systems, each given as (name, statistics). samples: resamples of the bootstrap interval.
 
     Raises InputError if they are of different metrics or of different numbers of sentences.
     """
@@ -279,17 +279,32 @@ def compare(
         )
         raise InputError(what, remedy="compare one metric on one test set")
     difference = theirs.score().value - ours.score().value
-    resampled = theirs.bootstrap(samples=resamples, seed=seed) - ours.bootstrap(samples=resamples, seed=seed)
-    better = -resampled if ours.lower_is_better else resampled
-    return Comparison(
-        metric=ours.name,
-        system=name,
-        other=other_name,
-        difference=difference,
-        p_bootstrap=_share_beyond(np.abs(resampled) - np.abs(resampled).mean(), difference),
-        p_randomisation=_share_beyond(np.abs(exchanged_differences(ours, theirs, trials, seed)), difference),
-        share_better=float(np.mean((better > 0) + 0.5 * (better == 0))),
-    )
+    resampled = theirs.bootstrap(samples=samples, seed=seed) - ours.bootstrap(samples=samples, seed=seed)
+    low, high = np.percentile(resampled, (2.5, 97.5)).tolist()
+    return Comparison(ours.name, name, other_name, difference, low, high, p_value(ours, theirs, trials, seed))
+
+
+def p_value(
+    ours: SufficientStatistics, theirs: SufficientStatistics, trials: int = TRIALS, seed: int = SEED
+) -> float:
+    """Returns the two-sided p-value of the difference between two systems on the same sentences: the
+    probability of at least this difference if each sentence's two translations were exchanged by chance.
+
+    It is exact, by enumeration, if so few sentences differ that `trials` cover all exchanges. Otherwise it is
+    (count of differences at least as large + 1) / (trials + 1), which never has more false positives than it
+    says (Davison & Hinkley 1997, Sec. 4.2).
+    """
+    scores = ours.score().value, theirs.score().value
+    rounding = 1e-10 * sum(map(abs, scores))
+    differing = np.flatnonzero((ours.values != theirs.values).any(axis=1))
+    exact = 2 ** len(differing) <= trials
+    if exact:
+        kept = np.arange(2 ** len(differing))[:, None] >> np.arange(len(differing)) & 1
+        differences = _differences(ours, theirs, kept, differing)
+    else:
+        differences = exchanged_differences(ours, theirs, trials, seed)
+    beyond = int(np.sum(np.abs(differences) >= abs(scores[1] - scores[0]) - rounding))
+    return beyond / len(differences) if exact else (beyond + 1) / (trials + 1)
 
 
 def exchanged_differences(
@@ -299,24 +314,25 @@ def exchanged_differences(
     with probability ½."""
     random = np.random.default_rng(seed)
     sentences = len(ours)
-    both, gain = ours.values.sum(axis=0) + theirs.values.sum(axis=0), ours.values - theirs.values
     # numpy draws booleans by 32: a multiple of 32 keeps the order of a single draw
     block = max(32, DRAWN_AT_ONCE // sentences // 32 * 32)
-    differences: list[float] = []
-    for begin in range(0, trials, block):
-        kept = random.integers(2, size=(min(block, trials - begin), sentences), dtype=bool)
-        first = theirs.values.sum(axis=0) + kept.astype(np.float64) @ gain
-        rows = zip(first.tolist(), (both - first).tolist(), strict=True)
-        differences += [ours.of_sums(a) - ours.of_sums(b) for a, b in rows]
-    return np.array(differences)
+    drawn = (
+        random.integers(2, size=(min(block, trials - begin), sentences), dtype=bool)
+        for begin in range(0, trials, block)
+    )
+    return np.concatenate([_differences(ours, theirs, kept, slice(None)) for kept in drawn])
 
 
-def _share_beyond(chance: NDArray[np.float64], difference: float) -> float:
-    """Returns the p-value: the share of random differences that are larger; the observed one counts as
-    larger.
-
-    It is 1 if there is no difference: the strict inequality alone would call equal systems different.
-    """
-    if difference == 0:
-        return 1.0
-    return float((np.sum(chance > abs(difference)) + 1) / (len(chance) + 1))
+def _differences(
+    ours: SufficientStatistics,
+    theirs: SufficientStatistics,
+    kept: NDArray[np.bool_] | NDArray[np.int64],
+    exchanged: slice | NDArray[np.intp],
+) -> NDArray[np.float64]:
+    """Returns the differences of the scores, (trials,). kept: (trials, exchanged sentences), whether each
+    system keeps its translation or they exchange theirs."""
+    both = ours.values.sum(axis=0) + theirs.values.sum(axis=0)
+    gain = (ours.values - theirs.values)[exchanged]
+    first = theirs.values.sum(axis=0) + kept.astype(np.float64) @ gain
+    rows = zip(first.tolist(), (both - first).tolist(), strict=True)
+    return np.array([ours.of_sums(a) - ours.of_sums(b) for a, b in rows])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +27,9 @@ ABSENT = "-"
 @dataclass(frozen=True)
 class TestSet:
     """A test set. source, reference: line n of one translates line n of the other. gold: the gold links of
-    every pair. files, gold_file: the files of these."""
+    every pair. files, gold_file: the files of these. more: further references, with which texts are compared
+    too; runs are asked for the likelihood of the first one.
+    """
 
     name: str
     source: list[str]
@@ -35,6 +37,12 @@ class TestSet:
     files: tuple[str, str] = ("", "")
     gold: list[GoldLinks] | None = None
     gold_file: str = ""
+    more: list[list[str]] = field(default_factory=list)
+
+    @property
+    def references(self) -> list[list[str]]:
+        """Returns all references."""
+        return [self.reference, *self.more]
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -44,16 +52,27 @@ class TestSet:
     def first(self, pairs: int) -> TestSet:
         """Returns the test set of the first `pairs` pairs."""
         gold = None if self.gold is None else self.gold[:pairs]
-        return replace(self, source=self.source[:pairs], reference=self.reference[:pairs], gold=gold)
+        more = [lines[:pairs] for lines in self.more]
+        return replace(
+            self, source=self.source[:pairs], reference=self.reference[:pairs], gold=gold, more=more
+        )
 
     def reversed(self) -> TestSet:
         """Returns the test set of the other direction, without gold links."""
-        return replace(self, source=self.reference, reference=self.source, gold=None)
+        return replace(self, source=self.reference, reference=self.source, gold=None, more=[])
 
-    def with_gold(self, file: str | Path) -> TestSet:
-        """Returns the test set with the gold links of a file. Raises InputError if their number of sentences
-        differs."""
-        links = read_gold(file)
+    def with_references(self, files: Sequence[str | Path]) -> TestSet:
+        """Returns the test set with the further references of files. Raises InputError if their number of
+        lines differs."""
+        more = [list(read_lines(file)) for file in files]
+        for file, lines in zip(files, more, strict=True):
+            require_lines(file, len(lines), self)
+        return replace(self, more=self.more + more)
+
+    def with_gold(self, file: str | Path, first: int | None = None) -> TestSet:
+        """Returns the test set with the gold links of a file. first: as in `read_gold`. Raises InputError as
+        that does, and if their number of sentences differs."""
+        links = read_gold(file, first=first, pairs=self.pairs)
         require_lines(file, len(links), self)
         return replace(self, gold=links, gold_file=str(file))
 
@@ -77,11 +96,13 @@ def read_test_set(
     return test if gold is None else test.with_gold(gold)
 
 
-def read_test_sets(files: Sequence[str], gold: Sequence[str] = ()) -> list[TestSet]:
+def read_test_sets(
+    files: Sequence[str], gold: Sequence[str] = (), gold_from: int | None = None
+) -> list[TestSet]:
     """Reads test sets of `[NAME=]SRC REF [NAME=]SRC REF …`, and gold links of `[NAME=]FILE …`.
 
     A test set without a name is named after its source file, up to the first dot. Gold links without a name
-    belong to the only test set.
+    belong to the only test set. gold_from: position of their first word, as in `read_gold`.
     Raises InputError for an odd number of files, two sets with the same name, a set without lines, and gold
     links that do not fit.
     """
@@ -93,10 +114,10 @@ def read_test_sets(files: Sequence[str], gold: Sequence[str] = ()) -> list[TestS
         name = name or Path(source).name.partition(".")[0] or "test"
         sets.append(read_test_set(name, source, reference))
     require_different([test.name for test in sets], "test sets", "--test NAME=SRC REF")
-    return reduce(_with_gold, gold, sets)
+    return reduce(partial(_with_gold, first=gold_from), gold, sets)
 
 
-def _with_gold(sets: list[TestSet], entry: str) -> list[TestSet]:
+def _with_gold(sets: list[TestSet], entry: str, first: int | None) -> list[TestSet]:
     name, path = _split_name(entry)
     if not name and len(sets) > 1:
         raise InputError(f"which test set do the gold links {path} belong to?", remedy="--gold NAME=FILE")
@@ -104,7 +125,7 @@ def _with_gold(sets: list[TestSet], entry: str) -> list[TestSet]:
     if name not in names:
         what = f"no test set {name!r} for the gold links {path}"
         raise InputError(what, remedy=f"one of {', '.join(names)}")
-    return [test.with_gold(path) if test.name == name else test for test in sets]
+    return [test.with_gold(path, first) if test.name == name else test for test in sets]
 
 
 def _split_name(word: str) -> tuple[str, str]:
@@ -113,10 +134,10 @@ def _split_name(word: str) -> tuple[str, str]:
     return ("", word) if not equals or Path(word).exists() else (name, path)
 
 
-def sacrebleu_files(name: str, languages: str) -> tuple[str, str]:
+def sacrebleu_files(name: str, languages: str) -> tuple[str, list[str]]:
     """Returns the source and reference files of a test set of sacreBLEU, which downloads it at the first use.
 
-    languages: a pair such as en-fr. If there are several references, the first is returned.
+    languages: a pair such as en-fr.
     Raises InputError for a set or a language pair that sacreBLEU does not have, and if it cannot download
     them.
     """
@@ -132,7 +153,7 @@ def sacrebleu_files(name: str, languages: str) -> tuple[str, str]:
         remedy = f"give -l one of {', '.join(sorted(pairs))}"
         raise InputError(f"the test set {name} has no language pair {languages!r}", remedy=remedy)
     try:
-        return utils.get_source_file(name, languages), utils.get_reference_files(name, languages)[0]
+        return utils.get_source_file(name, languages), list(utils.get_reference_files(name, languages))
     except (Exception, SystemExit) as error:  # it raises, or logs and exits
         remedy = "it must be downloaded once: try again with a network connection"
         raise InputError(f"sacreBLEU cannot get {name}: {one_line(str(error))}", remedy=remedy) from None

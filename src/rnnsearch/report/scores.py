@@ -113,9 +113,7 @@ def _significance(part: Part, names: Sequence[str]) -> Table:
         f"p: approximate randomisation (Riezler and Maxwell 2005), two-sided, {TRIALS:,} trials. * marks "
         f"p < {SIGNIFICANT}. p is not corrected for the number of comparisons."
     )
-    made = (
-        f"Paired bootstrap (Koehn 2004), chrF2 and all p-values unrounded: tables/{part.prefix}measures.csv"
-    )
+    made = f"Bootstrap intervals, chrF2 and all p-values unrounded: tables/{part.prefix}measures.csv"
     return part.table(
         "significance",
         "Differences in BLEU, the row's system minus the column's",
@@ -127,8 +125,8 @@ def _significance(part: Part, names: Sequence[str]) -> Table:
 
 
 def _difference(difference: float, comparison: Comparison) -> str:
-    p = comparison.p_randomisation
-    return f"{difference:+.2f}{'*' if p < SIGNIFICANT else ''} ({p_statement(p)})".replace("-", "−")
+    star = "*" if comparison.p < SIGNIFICANT else ""
+    return f"{difference:+.2f}{star} ({p_statement(comparison.p)})".replace("-", "−")
 
 
 def by_length(part: Part) -> Section:

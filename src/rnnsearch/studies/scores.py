@@ -16,7 +16,7 @@ import numpy as np
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.measures import BLEU, CHRF, NLL_PER_SENTENCE, Statistics, system_statistics
-from rnnsearch.evaluation.statistics import SufficientStatistics, compare
+from rnnsearch.evaluation.statistics import FEWEST, SufficientStatistics, compare
 from rnnsearch.evaluation.test_set import RunAnswers, System
 from rnnsearch.studies.study import LONG, StudyFolder, StudyRun
 from rnnsearch.system.files import checksum
@@ -61,7 +61,7 @@ LEARNING = (
 """Keys that a row takes from the run's learning statistics (Table 2)."""
 KEYS = {BLEU: "bleu", CHRF: "chrf", NLL_PER_SENTENCE: "nll"}
 """Metric → its key in the rows, where that is not its name in lowercase."""
-FORMAT = "2"
+FORMAT = "3"
 """Part of every fingerprint. A new value makes all rows be computed again."""
 
 
@@ -255,6 +255,8 @@ class Results:
                     (name, mean_over_seeds([self.statistics(run, test)[metric.key] for run in side]))
                     for name, side in zip(names, sides, strict=True)
                 )
+                if len(one[1]) < FEWEST:
+                    continue
                 compared = asdict(compare(one, other))
                 known[key] = {"from": key} | compared | {"metric": metric.key, "seeds": seeds}
             result[test].append(known[key])

@@ -228,7 +228,7 @@ def _differences(name: str, entries: Sequence[dict[str, Any]]) -> list[Block]:
     metrics = {metric.key: metric for metric in TEST_METRICS}
     found: dict[str, dict[str, str]] = {}
     for entry in entries:
-        metric, p = metrics[entry["metric"]], p_statement(entry["p_randomisation"])
+        metric, p = metrics[entry["metric"]], p_statement(entry["p"])
         difference = f"{entry['difference'] * metric.factor:+.{metric.digits}f}".replace("-", "−")
         found.setdefault(f"{entry['other']} − {entry['system']}", {})[metric.key] = f"{difference} ({p})"
     if not found:

@@ -102,6 +102,9 @@ VOTES = (0.65, 0.4, 0.15)
 """Smallest probability of a link in `vote` if none, one or both of the aligner's directions have it. Chosen
 on the 37 development sentences of the Hansards."""
 
+FROM_ZERO = "perl -pe 's/[0-9]+/$&-1/ge' LINKS"
+"""A command that converts Pharaoh links from 1 to links from 0."""
+
 Range = tuple[int, int]
 """(first, one after the last)"""
 
@@ -133,6 +136,17 @@ def recognise(pairs: Iterable[PairWordCounts]) -> LinkWords:
             return "given"
         fits_given = fits_given and _fit(links, given)
     return "given" if fits_given else "tokenised"
+
+
+def count_from_one(pairs: Iterable[PairWordCounts]) -> bool:
+    """Tells whether links seem to count words from 1: no link has position 0, and a link refers to the word
+    after the last given word of its sentence."""
+    beyond = False
+    for links, given, _ in pairs:
+        if any(0 in link for link in links):
+            return False
+        beyond = beyond or any(link[side] == given[side] for link in links for side in (0, 1))
+    return beyond
 
 
 def _fit(links: Sequence[Link], words: tuple[int, int]) -> bool:
@@ -178,6 +192,8 @@ def check_links(
                 remedy = (
                     f"links count the {counted} from 0; if the file lists target-source, add --links-reversed"
                 )
+                if position == size:
+                    remedy = f"links count the {counted} from 0; if the file counts from 1: {FROM_ZERO}"
                 raise InputError(what, file=file, line=number, remedy=remedy)
 
 

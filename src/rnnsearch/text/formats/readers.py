@@ -14,6 +14,7 @@ from rnnsearch.text.formats.lines import InputWarnings, SideWarnings, read_lines
 from rnnsearch.text.formats.opening import COMPRESSIONS, STDIN
 from rnnsearch.text.formats.records import Format, Layout, LinePair, read_csv, read_json_lines, read_tsv
 from rnnsearch.text.formats.tmx import read_tmx, read_tmx_links
+from rnnsearch.word_links import link_fields
 
 __all__ = ["FORMATS", "Format", "Layout", "LinePair", "ParallelText", "parallel_texts", "read_link_lines"]
 
@@ -79,8 +80,10 @@ def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None)
 
 def read_link_lines(path: str | Path) -> Iterator[str]:
     """Yields the word links of each pair, as a line for `parse_links`: the lines of a file, or the links of
-    each unit if the name says TMX. Raises InputError as `read_lines` and `read_tmx_links` do."""
-    return read_tmx_links(path) if _format(str(path), Layout()) == "tmx" else read_lines(path)
+    each unit if the name says TMX. Raises InputError as `read_lines`, `link_fields` and `read_tmx_links`
+    do."""
+    tmx = _format(str(path), Layout()) == "tmx"
+    return read_tmx_links(path) if tmx else link_fields(read_lines(path), path)
 
 
 def _format(name: str, layout: Layout) -> Format:

@@ -26,9 +26,11 @@ from rnnsearch.text.codec import SIDES, side_repair, side_tokeniser
 from rnnsearch.text.formats.lines import RawInputWarnings, in_step, plain_line
 from rnnsearch.text.formats.readers import LinePair, ParallelText, read_link_lines
 from rnnsearch.text.links import (
+    FROM_ZERO,
     LinkWords,
     PairWordCounts,
     check_links,
+    count_from_one,
     given_words,
     project,
     recognise,
@@ -166,7 +168,11 @@ class Cleaner:
             if self.link_words != "auto":
                 refer_to = self.link_words
             elif chunk.first == 1 and chunk.links is not None:
-                refer_to = recognise(self._word_counts(chunk))
+                counts = list(self._word_counts(chunk))
+                if count_from_one(counts):
+                    what = "its links seem to count words from 1: none has position 0, and some are too large"
+                    raise InputError(what, file=chunk.links_file, remedy=f"count from 0: {FROM_ZERO}")
+                refer_to = recognise(counts)
             yield replace(chunk, link_words=refer_to)
 
     def _word_counts(self, chunk: Chunk) -> Iterator[PairWordCounts]:
