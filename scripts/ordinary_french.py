@@ -24,7 +24,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation.gold_links import read_gold
 from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.text.links import Range, project, tokeniser_ranges
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.word_links import GoldLinks
 
 CONTRACTED = {"de le": "du", "de les": "des", "à le": "au", "à les": "aux"}

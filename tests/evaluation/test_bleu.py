@@ -23,7 +23,7 @@ from rnnsearch.evaluation.bleu import (
 from rnnsearch.evaluation.statistics import Score
 from rnnsearch.evaluation.test_set import read_system
 from rnnsearch.text.formats.lines import read_lines
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 
 METRICS = {
     "bleu": bleu_statistics,

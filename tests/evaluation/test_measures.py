@@ -32,7 +32,7 @@ from rnnsearch.evaluation.test_set import RunAnswers, System
 from rnnsearch.evaluation.test_set import TestSet as Texts
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
 from rnnsearch.word_links import GoldLinks
 

@@ -18,7 +18,7 @@ from rnnsearch.run import Run
 from rnnsearch.studies.scores import Results
 from rnnsearch.studies.study import StudyRun
 from rnnsearch.text.codec import Codec
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
 from rnnsearch.translation.outputs import Kind, Outputs, open_run
 from rnnsearch.translation.outputs_file import OutputLine, as_line

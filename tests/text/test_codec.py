@@ -9,7 +9,7 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import SIDES, Codec, DecodedSentence, EncodedSentence, load_codecs
 from rnnsearch.text.subwords import Subwords
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
 
 COUNTS = Counter(["la", "maison", "rouge", "la", "raison", "le", "roi", "rouge"])

@@ -19,7 +19,7 @@ from rnnsearch.text.links import (
     vote,
     word_ranges,
 )
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.word_links import Link, parse_links
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rnnsearch.errors import InputError
 from rnnsearch.text import subwords as subwords_module
 from rnnsearch.text.subwords import WORD_START, Subwords
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 
 SENTENCES = [
     f"the {adjective} {noun} {verb}s the {noun}s .".split()

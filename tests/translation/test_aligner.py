@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rnnsearch import AlignedPair, Aligner, InputError, Translation
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 
 
 class Known:

@@ -9,7 +9,7 @@ import pytest
 
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.subwords import Subwords
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import UNK, Vocabulary, WordFilter
 from rnnsearch.translation.faithful import Faithful, encode_faithfully
 

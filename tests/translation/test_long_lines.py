@@ -13,7 +13,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.run import Run
 from rnnsearch.system import batching
 from rnnsearch.text.codec import Codec, EncodedSentence
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
 from rnnsearch.translation import sentence_search
 from rnnsearch.translation.sentence_search import EncodedPair, forced_cost

@@ -15,7 +15,7 @@ from rnnsearch.records import Translation
 from rnnsearch.run import Run
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.formats.lines import read_lines
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
 from rnnsearch.translation.source_lines import WrongLanguage, noted
 from rnnsearch.translation.translator import Translator

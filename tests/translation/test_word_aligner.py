@@ -12,7 +12,7 @@ import pytest
 
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.translation.alignment_measures import browsed, measured, table, together
 from rnnsearch.translation.word_aligner import WordAligner, counted_by, in_given_words
 from rnnsearch.word_links import GoldLinks

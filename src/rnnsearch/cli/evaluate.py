@@ -15,7 +15,7 @@ from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:
     from rnnsearch.evaluation.test_set import System, TestSet
-    from rnnsearch.text.tokenise import Tokeniser
+    from rnnsearch.text.tokens import Tokeniser
 
 Ref = Annotated[
     list[str] | None,
@@ -198,7 +198,7 @@ def _check_options(
 
 def _tokeniser(language: str) -> Tokeniser:
     """Returns the tokeniser for multi-BLEU."""
-    from rnnsearch.text.tokenise import Tokeniser
+    from rnnsearch.text.tokens import Tokeniser
 
     return Tokeniser("space", "") if language == "none" else Tokeniser("moses", language)
 

@@ -13,7 +13,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.evaluation.test_set import TestSet
 from rnnsearch.text.links import PairWordCounts, given_words, recognise, tokeniser_ranges
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.word_links import GoldLinks, Link
 
 

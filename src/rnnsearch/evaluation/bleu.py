@@ -14,7 +14,7 @@ from rnnsearch.errors import InputError, one_line
 from rnnsearch.evaluation.statistics import Score, SufficientStatistics, ratio
 
 if TYPE_CHECKING:
-    from rnnsearch.text.tokenise import Tokeniser
+    from rnnsearch.text.tokens import Tokeniser
 
 References = Sequence[str] | Sequence[Sequence[str]]
 """One reference for each line, or several lists of these, which are one reference each."""

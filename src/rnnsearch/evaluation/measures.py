@@ -28,7 +28,7 @@ from rnnsearch.records import Translation
 from rnnsearch.system.files import checksum, file_name, write_text
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.links import symmetrise
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.word_links import Link
 
 BLEU, CHRF, MULTI_BLEU, TER, LENGTH_RATIO = "BLEU", "chrF2", "multi-BLEU", "TER", "length ratio"

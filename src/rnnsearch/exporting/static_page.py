@@ -17,7 +17,9 @@ from rnnsearch.run import Run
 from rnnsearch.system.files import file_name, write_text
 from rnnsearch.system.folders import whole_folder
 from rnnsearch.system.tensors import quantise, save_tensors
-from rnnsearch.text.codec import Codec, Side
+from rnnsearch.text.codec import Codec
+from rnnsearch.text.moses import Detokeniser, WholeWords, code_point_ranges
+from rnnsearch.text.tokens import base, changes
 from rnnsearch.text.vocabulary import SPECIALS
 from rnnsearch.training.alignment_loss import needs_links
 
@@ -37,8 +39,6 @@ SEARCH = (
     "confidence",
 )
 """The search settings that the engine reads."""
-NO_DETOKENISER = ("cs", "fi", "ko", "zh", "ja", "cjk")
-"""Target languages for which the engine has no detokeniser."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +108,10 @@ def check_exportable(run: Run) -> None:
     if data.subwords == "unigram":
         what = 'data.subwords = "unigram": the engine of the page has only bpe and none'
         raise InputError(what, file=run.path)
-    if data.tokeniser == "moses" and (
-        data.target_language in NO_DETOKENISER or data.source_language in ("ko", "zh", "ja", "cjk")
-    ):
+    if run.source.tokeniser.unspaced or run.target.tokeniser.unspaced:
         what = (
-            f"the engine of the page has no tokeniser for {data.source_language} or no detokeniser for "
-            f"{data.target_language}"
+            f"the engine of the page has no tokeniser for text without spaces ({data.source_language} to "
+            f"{data.target_language})"
         )
         raise InputError(what, file=run.path, remedy="the tokeniser `space` works for every language")
 
@@ -127,8 +125,8 @@ def write_browser_model(run: Run, folder: Path) -> int:
         "format": 1,
         "wiring": run.settings.model.wiring,
         "search": search,
-        "source": _side(run.source, "source"),
-        "target": _side(run.target, "target"),
+        "source": _side(run.source),
+        "target": _side(run.target),
     }
     folder.mkdir(parents=True)
     write_text(folder / TEXT, json.dumps(text, ensure_ascii=False, separators=(",", ":")))
@@ -136,41 +134,37 @@ def write_browser_model(run: Run, folder: Path) -> int:
     return sum((folder / name).stat().st_size for name in (TEXT, WEIGHTS))
 
 
-def _side(codec: Codec, side: Side) -> dict[str, Any]:
+def _side(codec: Codec) -> dict[str, Any]:
     tokeniser = codec.tokeniser
     words = [codec.vocabulary.word(number) for number in range(len(codec.vocabulary))]
     result: dict[str, Any] = {"words": words, "subwords": "none", "pieces": None}
     result |= {"tokeniser": tokeniser.kind, "language": tokeniser.language, "lowercase": tokeniser.lowercase}
+    result["normalise"] = list(changes(tokeniser.language).values()) if tokeniser.normalised else None
     if codec.known is not None:
         result["known"] = base64.b64encode(codec.known.bits.tobytes()).decode()
     if codec.subwords is not None:
         pieces = codec.subwords.vocabulary()
         # The subwords are the vocabulary itself, unless one is spelt like a special token.
         result |= {"subwords": "bpe", "pieces": None if pieces == words[len(SPECIALS) :] else pieces}
-    return result if tokeniser.kind == "space" else result | moses_rules(tokeniser.language, side)
+    return result if tokeniser.kind == "space" else result | moses_rules(base(tokeniser.language))
 
 
-def moses_rules(language: str, side: Side) -> dict[str, Any]:
+def moses_rules(language: str) -> dict[str, Any]:
     """Returns the data of Moses's rules: sets of characters as [first, last, …], and words whose full stop
     does not end a sentence."""
-    from sacremoses import MosesDetokenizer, MosesTokenizer
-    from sacremoses.util import CJKChars
+    from sacremoses import MosesTokenizer
 
-    from rnnsearch.text.moses import code_point_ranges
-
-    tokeniser, detokeniser = MosesTokenizer(language), MosesDetokenizer(language)
+    tokeniser = MosesTokenizer(language)
     sets = {
         "alnum": tokeniser.IsAlnum,
         "alpha": tokeniser.IsAlpha,
         "numbers": tokeniser.IsN,
         "lower": tokeniser.IsLower,
     }
-    if side == "target":
-        sets["alpha"] = detokeniser.IsAlpha
     return {
         "prefixes": list(dict.fromkeys([*tokeniser.NONBREAKING_PREFIXES, *tokeniser.NUMERIC_ONLY_PREFIXES])),
         "numeric_prefixes": list(tokeniser.NUMERIC_ONLY_PREFIXES),
         **{name: code_point_ranges(characters) for name, characters in sets.items()},
-        "currency": code_point_ranges(detokeniser.IsSc),
-        "cjk": [end for span in CJKChars.ranges for end in span],
+        "whole": WholeWords.pattern(language),
+        "detokeniser": Detokeniser(language).patterns,
     }

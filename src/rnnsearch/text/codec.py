@@ -20,7 +20,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.parsing import read_file
 from rnnsearch.text.formats.lines import ENTITY
 from rnnsearch.text.subwords import Subwords
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import EOS, Vocabulary, WordFilter
 
 Side = Literal["source", "target"]

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import Repair
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.word_links import Link
 
 DEFAULT = "grow-diag-final-and"

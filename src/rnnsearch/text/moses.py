@@ -22,10 +22,6 @@ from functools import cache, cached_property
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from sacremoses import MosesDetokenizer
 
 LETTERS = "A-Za-zÀ-ÖØ-öø-ž"
 """Letters of European languages in Latin script, as the inside of a character class. Both Moses and Python
@@ -153,16 +149,28 @@ _BESIDE = "A"
 
 class FastMoses:
     """The tokeniser of one language. For a language that Moses does not know, it uses the general rules, as
-    sacremoses does."""
+    sacremoses does. whole: whether words are rejoined that sacremoses cuts at marks and joiners."""
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, whole: bool = True) -> None:
         self.language, self.latin = language, SimpleChunks.latin(language)
         self._cache, self._following = _ChunkCache(self), _Following(self)
+        signs = "|".join(
+            [_UNUSUAL.pattern, *(table[language] for table in (_INSIDE, _AFTER) if language in table)]
+        )
+        self._cut = re.compile(signs if whole else "(?!)")
 
     @cached_property
     def reference(self) -> MosesReference:
         """Returns sacremoses's own rules, made when they are first needed."""
         return MosesReference(self.language)
+
+    @cached_property
+    def _rejoin(self) -> WholeWords:
+        return WholeWords(self.language)
+
+    def rejoined(self, text: str, words: Sequence[str]) -> Sequence[str]:
+        """Returns the words with the parts together that the rules should not have cut."""
+        return self._rejoin(text, words) if self._cut.search(text) else words
 
     def words(self, line: str) -> list[str]:
         """Returns the words of a line, as sacremoses gives them without escaping. The line may have no white
@@ -171,7 +179,7 @@ class FastMoses:
         if not chunks:
             return []
         if "' " in line and " '" in line and "' '" in " ".join(chunks):
-            return self.reference.words(line)
+            return list(self.rejoined(line, self.reference.words(line)))
         if ". " in line:
             for i, following in enumerate(chunks[1:]):
                 if chunks[i][-1] == ".":
@@ -198,6 +206,7 @@ class _ChunkCache(dict[str, tuple[str, ...]]):
     def __missing__(self, key: str) -> tuple[str, ...]:
         rules = self._rules
         words = rules.latin.words(key) or rules.reference.simple.words(key) or self._surrounded(key)
+        words = tuple(rules.rejoined(key.removeprefix(" ").partition(" ")[0], words))
         if len(key) <= _LONGEST:
             if len(self) >= _CACHE_SIZE:
                 self.clear()
@@ -228,38 +237,175 @@ class _Following(dict[str, str]):
         return self[character]
 
 
-_WORD = f"[{LETTERS}0-9-][{LETTERS}0-9.-]*"
-_FORMS = {"en": f"'?{_WORD}", "fr": f"{_WORD}'?", "it": f"{_WORD}'?"}
-_OWN_RULES = ("cs", "fi", "ga")  # for numbers, for what follows a colon, and for apostrophes
+_APOSTROPHES_INSIDE = ("az", "be", "br", "cy", "ga", "gd", "ht", "mt", "nl", "sq", "sw", "tr", "uk", "yi")
+_INSIDE = {
+    **dict.fromkeys(_APOSTROPHES_INSIDE, "['’]"),
+    **{"ca": "['’·]", "oc": "['’·]", "uz": "['’‘]", "he": "[\"'\u05f3\u05f4]"},
+    **{"fi": ":(?=[a-zåäö])", "sv": ":(?=[a-zåäö])"},
+}
+"""Language → signs that are parts of a word between two letters, where Moses's rules cut."""
+_AFTER = {"he": "\u05f3", "hy": "[\u055a-\u055c\u055e]", "el": "['’]", "mt": "['’]"}
+"""Language → signs that are parts of the word before them."""
+_MARKS = "\\p{M}\u200c\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
+_UNUSUAL = re.compile("[\u0300-\u1dff\u200c\u200d\u20d0-\u20f0\u2de0-\U0010ffff]")
+
+
+class WholeWords:
+    """Rejoins what Moses's rules cut: combining marks, joiners, parts of emoji, and signs inside words."""
+
+    def __init__(self, language: str) -> None:
+        import regex
+
+        self._whole = regex.compile(self.pattern(language))
+
+    @staticmethod
+    def pattern(language: str) -> str:
+        """Returns a regular expression, for Python and JavaScript, of words that stay whole."""
+        alnum = r"[\p{L}\p{N}_]?"
+        parts = rf"(?:[{_MARKS}]|(?<=[\u200c\u200d])[^\s{_MARKS}])+{alnum}"
+        if language in _INSIDE:
+            parts += rf"|(?<=\p{{L}}){_INSIDE[language]}\p{{L}}"
+        if language in _AFTER:
+            parts += f"|{_AFTER[language]}{alnum}"
+        return "[\U0001f1e6-\U0001f1ff]{2}|" + rf"\S(?:{parts})+"
+
+    def __call__(self, text: str, words: Sequence[str]) -> list[str]:
+        """Returns the words with their parts together. words: as Moses's rules cut the text."""
+        joined: list[str] = []
+        spans, begin, end, place = self._whole.finditer(text), 0, 0, 0
+        for word in words:
+            start = text.index(word, place)
+            while end <= start and (found := next(spans, None)):
+                begin, end = found.span()
+            if joined and place == start and begin < start < end:
+                joined[-1] += word
+            else:
+                joined.append(word)
+            place = start + len(word)
+        return joined
+
+
+_CURRENCY = "$¢-¥֏؋৲৳৻૱௹฿៛₠-₽꠸﷼﹩＄￠￡￥￦"
+_ENDS = "…٪،؛؟۔।॥։՝።-፨၊။។៕"
+_CJK = (
+    "[\u1100-\u11ff\u2e80-\ua4cf\ua840-\ua87f\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff65-\uffdc"
+    "\U00017000-\U00018aff\U0001b000-\U0001b12f\U0001b170-\U0001b2ff\U00020000-\U0002ffff]"
+)
+_KIND = {mark: kind for kind in ("„“”", "‚‘’", "«»", "‹›") for mark in kind}
+_CLOSED_BY = {"„": "“”", "“": "”", "”": "”", "‚": "‘’", "‘": "’", "’": "’‘", "«": "»", "»": "«"}
+_CLOSED_BY |= {"‹": "›", "›": "‹"}
+"""Opening quotation mark → the marks that may close it. Which marks open depends on the language."""
+_JOINED = {
+    "en": "s|t|d|m|re|ve|ll",  # isn’t
+    "de": "s|n|ne|nem|nen|ner|m",  # geht's
+    "ko": "이?라[고는며]?|고|며|는|은|을|를|의|에서?|이|가|와|과|도|로|처럼",  # particles after a quotation
+}
+"""Language → words that follow an apostrophe, or in Korean a closing mark, without a space."""
+_SHORTENED = frozenset(["po", "mo", "be", "va", "da", "fa", "sta", "di", "to"])
+"""Italian words that end in an apostrophe: un po' di."""
 
 
 class Detokeniser:
-    """The detokeniser of one language. It imports sacremoses, which takes half a second, only for unusual
-    sentences."""
+    """The detokeniser of one language: Moses's rules, and some for typographic and other scripts' marks.
+
+    page/engine/moses.js has the same rules.
+    """
 
     def __init__(self, language: str) -> None:
-        self.language = language
-        word = _FORMS.get(language, _WORD)
-        self._plain = None if language in _OWN_RULES else re.compile(f"(?:(?:{word}|[.,]+|[?!:;%()]) )*")
-        french = language == "fr"  # French punctuation has a space before it
-        self._to_the_left = re.compile(r" ([.,]+|\))(?= )" if french else r" ([.,]+|[)?!:;%])(?= )")
-        self._to_the_right = re.compile(r"\( (?![?!:;%])" if french else r"\( ")
-
-    @cached_property
-    def reference(self) -> MosesDetokenizer:
-        from sacremoses import MosesDetokenizer
-
-        return MosesDetokenizer(self.language)
+        self.language, never = language, "(?!)"
+        self.patterns = {
+            "opens": rf"[{_CURRENCY}(\[{{¿¡]+",
+            "ends": rf"[,.?!:;\\%}}\])]+|[{_ENDS}{'·' * (language == 'el')}]+",
+            "spaced": r"[?!:;\\%]" if language == "fr" else never,
+            "contraction": f"'[{LETTERS}].*" if language == "en" else never,
+            "elision": f".*[{LETTERS}]'" if language in ("fr", "it", "ga") else never,
+            "joined": _JOINED.get(language, never),
+            "internal": _INSIDE.get(language, never),
+            "cjk": never if language == "ko" else _CJK,
+        }
+        """Regular expressions, for Python and JavaScript, of whole words; `cjk` is one of a character."""
+        self._is = {kind: re.compile(pattern).fullmatch for kind, pattern in self.patterns.items()}
 
     def line(self, words: Sequence[str]) -> str:
-        """Returns the line that these words make, as sacremoses gives it without unescaping."""
-        spaced = "".join(f"{word} " for word in words)
-        if self._plain is None or not self._plain.fullmatch(spaced):
-            line: str = self.reference.detokenize(list(words), unescape=False)
-            return line
-        joined = self._to_the_right.sub("(", self._to_the_left.sub(r"\1", spaced)).rstrip()
-        if self.language == "en":
-            return re.sub(f" ('[{LETTERS}])", r"\1", joined)
-        if self.language in ("fr", "it"):
-            return re.sub(f"([{LETTERS}]') (?=[{LETTERS}])", r"\1", joined)
-        return joined
+        """Returns the line that these words make."""
+        words = f" {' '.join(words)} ".replace(" @-@ ", "-").split()
+        pieces: list[str] = []
+        quotes: dict[str, str] = {}  # those that are open: kind → mark
+        right = True
+        for place, word in enumerate(words):
+            left, attached = self._attached(words, place, quotes)
+            spaced = self._is["spaced"](word) and not left
+            pieces.append(word if (left or right) and not spaced else f" {word}")
+            right = attached
+        return "".join(pieces).strip()
+
+    def _attached(self, words: Sequence[str], place: int, quotes: dict[str, str]) -> tuple[bool, bool]:
+        """Tells whether a word has no space before it, and none after it."""
+        word, before = words[place], words[place - 1] if place else ""
+        if word.isalnum() and word < "\u1100":  # an ordinary word
+            return False, False
+        after = words[place + 1] if place + 1 < len(words) else ""
+        between = before[-1:].isalnum() and after[:1].isalnum()
+        if word in ":–٫٬" and before[-1:].isdigit() and after[:1].isdigit():
+            return True, True
+        if self._is["cjk"](word[0]):
+            return bool(before and self._is["cjk"](before[-1])), False
+        if self._is["opens"](word):
+            real = word == "$" and before == "R"
+            return real, not real
+        if self._is["spaced"](word):
+            return False, False
+        if self._is["ends"](word) or (place and self._is["contraction"](word)):
+            return True, False
+        if self._is["elision"](word) and after[:1].isalpha():
+            return False, True
+        if not word.strip("'\"`") or word in _KIND:
+            return self._quotation(words, place, quotes)
+        if word == "—" and self.language == "es":  # it begins speech, or stands around an insertion
+            begins = "—" not in quotes and (not place or before in ".?!…»:")
+            return (False, True) if begins else self._toggled(word, quotes)
+        if between and (
+            word in "/_" or (word == "—" and self.language == "en") or (word == "@" and "." in after)
+        ):
+            return True, True
+        if self.language == "ko" and before[-1:] in "\"'”’)]»" and self._is["joined"](word):
+            return True, False
+        return False, word == "#" and after[:1].isalnum()
+
+    def _toggled(self, mark: str, quotes: dict[str, str]) -> tuple[bool, bool]:
+        """Closes the mark if it is open, and opens it otherwise."""
+        closes = bool(quotes.pop(mark, ""))
+        if not closes:
+            quotes[mark] = mark
+        return closes, not closes
+
+    def _quotation(self, words: Sequence[str], place: int, quotes: dict[str, str]) -> tuple[bool, bool]:
+        """Does as `_attached` for quotation marks and apostrophes."""
+        word, before, later = words[place], words[place - 1] if place else "", words[place + 1 :]
+        after, kind = later[0] if later else "", _KIND.get(word, word)
+        opened = quotes.get(kind, "")
+        if word in "'’" and before[-1:].isalnum():
+            if self.language == "it" and before.lower() in _SHORTENED:
+                return True, False
+            if self.language in ("en", "de"):
+                if self._is["joined"](after):
+                    return True, True
+                if not opened and (word == "’" or (self.language == "en" and before.endswith("s"))):
+                    return True, False
+            elif word == "’" and not opened and not self._is["internal"](word) and after[:1].isalpha():
+                return True, True
+        if kind == word:
+            return self._toggled(word, quotes)
+        if self.language == "fr" and kind == "«»":
+            return False, False
+        if word in _CLOSED_BY.get(opened, ""):
+            del quotes[kind]
+            return True, False
+        if word in "”»’›":
+            opens = word != "”" or self.language in ("fi", "sv")
+            if word == "’" and before[-1:].isalnum() and self._is["internal"](word):
+                return False, True  # nl: ’s avonds
+            if not opens or not any(other in _CLOSED_BY[word] for other in later):
+                return True, False
+        quotes[kind] = word
+        return False, True

@@ -28,7 +28,7 @@ from rnnsearch.text.preparing import prepare as preparation
 from rnnsearch.text.preparing.preparation_report import PreparationReport
 from rnnsearch.text.preparing.prepare import prepare, prepare_texts
 from rnnsearch.text.store.corpus import Corpus, Pairs
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 
 
 def settings(**values: object) -> DataSettings:

@@ -31,7 +31,7 @@ from rnnsearch.text.selecting.scores import (
     write_scores,
 )
 from rnnsearch.text.selecting.select import Unit, best, selected, total_words
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
 
 SPACE = Tokenisers(Tokeniser("space", "en"), Tokeniser("space", "fr"))

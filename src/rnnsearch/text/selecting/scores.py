@@ -28,7 +28,7 @@ from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.formats.opening import STDIN
 from rnnsearch.text.formats.readers import Layout, LinePair, ParallelText, parallel_texts
 from rnnsearch.text.selecting.ngrams import Floats, NgramModel, encode_text
-from rnnsearch.text.tokenise import Tokeniser
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import SPECIALS, Vocabulary
 
 MINIMUM_COUNT = 2
