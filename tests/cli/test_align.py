@@ -113,7 +113,7 @@ MISTAKES = """
 --json --links-format tmx → --json and --links-format cannot be used together
 --links-format jsonl --picture → --links-format and --picture cannot be used together
 --links-format tsv → --links-format does not know 'tsv'
---links-format tmx --ray --out x → --links-format tmx cannot be used with --ray
+--links-format tmx --ray local --out x → --links-format tmx cannot be used with --ray
 --symmetrise best → --symmetrise does not know 'best'
 --words some → --words does not know 'some'
 --plot-format gif → --plot-format does not know 'gif'

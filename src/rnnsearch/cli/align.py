@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,17 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from rnnsearch.cli.on_ray import (
-    PairColumns,
-    Ray,
-    RayOptions,
-    ShardFormat,
-    Workers,
-    pair_layout,
-    runs_and_corpora,
-    work_on_ray,
-)
+from rnnsearch.cli.on_ray import Ray, RayOptions, Workers, layout_of, runs_and_corpora, work_on_ray
 from rnnsearch.cli.options import (
+    Columns,
     Device,
     GoldFrom,
     Json,
@@ -41,6 +33,7 @@ from rnnsearch.cli.options import (
 )
 from rnnsearch.cli.output import LineProgress, write
 from rnnsearch.errors import InputError
+from rnnsearch.installed import is_name
 from rnnsearch.system.extras import need
 from rnnsearch.system.files import writing
 
@@ -168,8 +161,7 @@ def align(
     trust_code: TrustCode = False,
     ray: Ray = None,
     workers: Workers = None,
-    format: ShardFormat = "",
-    columns: PairColumns = None,
+    columns: Columns = None,
 ) -> None:
     """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from
     0), or matrices with --json."""
@@ -183,7 +175,7 @@ def align(
     refused = shown.beside() | {"--gold": bool(gold), "--compare": bool(others)}
     refused["--links-format tmx"] = form == TMX
     batch_size = changes("search", set_, only=("batch_size",)).get("batch_size", 256)
-    options = RayOptions(ray, workers, out, overwrite, format, device, threads, refused)
+    options = RayOptions(ray, workers, out, overwrite, device, threads, refused)
     how: dict[str, Any] = {"threshold": threshold, "method": symmetrise}
     how |= {"posterior": posterior, "exact": exact}
     if ray:
@@ -397,20 +389,43 @@ def align_on_ray(
     how: dict[str, Any],
 ) -> None:
     """Aligns the shards of a corpus. how: options of WordAligner."""
-    from rnnsearch.cluster.tasks import Aligning
     from rnnsearch.run import Run
+    from rnnsearch.translation.answers import answers_key
     from rnnsearch.translation.word_aligner import check_reverse
 
     options.check()
     runs, corpora = runs_and_corpora(words, 2)
-    if reverse_run:
-        check_reverse(Run.open(runs[0]), Run.open(reverse_run[0]), reverse_run[0])
-    back = options.models(reverse_run, trust_code) if reverse_run else None
-    layout, answer = pair_layout(runs[0], columns), partial(_answer, truth=None, form=form)
-    kind = "text" if form == PHARAOH else "json"
-    models = options.models(runs, trust_code)
-    task = Aligning(models, batch_size, answer, kind, layout, reverse=back, options=how)
-    work_on_ray(task, runs, corpora, options, reverse_runs=list(map(str, reverse_run)), options=how)
+    back = [run if is_name(run) else run.resolve() for run in reverse_run]
+    if back:
+        check_reverse(Run.open(runs[0]), Run.open(back[0]), back[0])
+    find_key = partial(
+        answers_key, [*runs, *back], f"align {how} {batch_size} {columns} {len(back)}", form, []
+    )
+    loaded = partial(load, device=options.device, threads=options.threads or 1, trust_code=trust_code)
+    work = partial(_work, partial(loaded, runs), partial(loaded, back) if back else None, form, how)
+    suffix = ".txt" if form == PHARAOH else ".jsonl"
+    work_on_ray(
+        options,
+        corpora,
+        layout_of(runs[0], columns or ("", "")),
+        partial(work, batch_size=batch_size),
+        find_key,
+        suffix,
+    )
+
+
+def _work(
+    loaded: Callable[[], Translator],
+    reverse: Callable[[], Translator] | None,
+    form: str,
+    how: dict[str, Any],
+    batch_size: int,
+) -> Callable[[Iterator[tuple[str, str]]], Iterable[str]]:
+    """Returns the work on the pairs of a shard."""
+    from rnnsearch.translation.word_aligner import WordAligner
+
+    aligner = WordAligner(loaded(), reverse and reverse(), batch_size=batch_size, **how)
+    return lambda pairs: (_answer(one, None, form) for one in aligner.align(pairs))
 
 
 def _titles(runs: list[Path], reverse: list[Path], others: list[Path]) -> list[str]:

@@ -23,7 +23,6 @@ from rnnsearch.cli.export import export
 from rnnsearch.cli.faults import BAD_INPUT, fault_of
 from rnnsearch.cli.links import links
 from rnnsearch.cli.models import models
-from rnnsearch.cli.on_ray import RayCommand
 from rnnsearch.cli.options import DEBUG, CliCommand, Debug, Quiet, SeveralValues, Version, say
 from rnnsearch.cli.prepare import prepare
 from rnnsearch.cli.report import report
@@ -77,11 +76,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
 """The commands, in the order of the help, each with the example that its help shows."""
 
 for command, example in EXAMPLES.items():
-    several, on_ray = (
-        command in (prepare, select, evaluate, report, aer),
-        command in (translate, score, align),
-    )
-    kind = SeveralValues if several else RayCommand if on_ray else CliCommand
+    kind = SeveralValues if command in (prepare, select, evaluate, report, aer) else CliCommand
     first = " ".join((command.__doc__ or "").partition("\n\n")[0].split())  # in one piece: the help wraps it
     app.command(command.__name__.strip("_"), short_help=first, epilog=f"Example: {example}", cls=kind)(
         command

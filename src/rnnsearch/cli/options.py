@@ -289,13 +289,16 @@ def load(
 ) -> Translator:
     """Returns the translator of one run, or of an ensemble. Prints a note before it waits for a file from a
     pipe."""
-    from rnnsearch.cluster.tasks import Models
+    from rnnsearch.system.machine import set_up_cpu
     from rnnsearch.text.formats.opening import is_on_disk
+    from rnnsearch.translation.faithful import read_dictionary
+    from rnnsearch.translation.translator import Translator
 
     if dictionary and not is_on_disk(dictionary) and dictionary.exists():
         say(f"reading {dictionary} to its end")
-    there = tuple(map(Path, runs))
-    return Models(there, device, threads, trust_code, dictionary).load()
+    set_up_cpu(threads)
+    words = read_dictionary(dictionary) if dictionary else None
+    return Translator.load(*runs, device=device, trust_code=trust_code, dictionary=words)
 
 
 def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rnnsearch.cli.on_ray import (
-    AnswersOut,
-    OverwriteAnswers,
-    PairColumns,
-    Ray,
-    RayOptions,
-    ShardFormat,
-    Workers,
-    pair_layout,
-    runs_and_corpora,
-    work_on_ray,
-)
+from rnnsearch.cli.on_ray import Ray, RayOptions, Workers, layout_of, runs_and_corpora, work_on_ray
 from rnnsearch.cli.options import (
+    Columns,
     Device,
     Json,
+    Out,
+    Overwrite,
     Set,
     Threads,
     TrustCode,
@@ -34,6 +27,7 @@ from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:  # it would load numpy
     from rnnsearch.records import Translation
+    from rnnsearch.translation.translator import Translator
 
 
 def score(
@@ -51,11 +45,10 @@ def score(
     device: Device = "cpu",
     trust_code: TrustCode = False,
     ray: Ray = None,
-    out: AnswersOut = None,
-    overwrite: OverwriteAnswers = False,
+    out: Out = None,
+    overwrite: Overwrite = False,
     workers: Workers = None,
-    format: ShardFormat = "",
-    columns: PairColumns = None,
+    columns: Columns = None,
 ) -> None:
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these
     scores."""
@@ -65,7 +58,7 @@ def score(
     from rnnsearch.text.nbest import is_nbest, not_nbest, parse_nbest, rerank
 
     batch_size = changes("search", set_, only=("batch_size",)).get("batch_size", 64)
-    options = RayOptions(ray, workers, out, overwrite, format, device, threads, {})
+    options = RayOptions(ray, workers, out, overwrite, device, threads, {})
     if ray:
         score_on_ray(runs, options, columns, json, batch_size, trust_code)
         return
@@ -103,11 +96,22 @@ def score_on_ray(
     trust_code: bool,
 ) -> None:
     """Scores the shards of a corpus."""
-    from rnnsearch.cli.output import as_json
-    from rnnsearch.cluster.tasks import Scoring
+    from rnnsearch.translation.answers import answers_key
 
     options.check()
     runs, corpora = runs_and_corpora(words, 2)
-    models, layout = options.models(runs, trust_code), pair_layout(runs[0], columns)
-    answer, form = as_json if json else as_score, "json" if json else "text"
-    work_on_ray(Scoring(models, batch_size, answer, form, layout), runs, corpora, options)
+    find_key = partial(answers_key, runs, f"score {batch_size} {columns}", str(json), [])
+    loaded = partial(load, runs, options.device, options.threads or 1, trust_code)
+    work, suffix = partial(_work, loaded, batch_size, json), ".jsonl" if json else ".txt"
+    work_on_ray(options, corpora, layout_of(runs[0], columns or ("", "")), work, find_key, suffix)
+
+
+def _work(
+    loaded: Callable[[], Translator], batch_size: int, json: bool
+) -> Callable[[Iterator[tuple[str, str]]], Iterable[str]]:
+    """Returns the work on the pairs of a shard."""
+    from rnnsearch.cli.output import as_json
+    from rnnsearch.text.nbest import not_nbest
+
+    translator, answer = loaded(), as_json if json else as_score
+    return lambda pairs: map(answer, translator.force(not_nbest(pairs, "the target"), batch_size))

@@ -7,20 +7,15 @@ import stat
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import count
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rnnsearch.cli.on_ray import (
-    Ray,
-    RayOptions,
-    ShardFormat,
-    Workers,
-    runs_and_corpora,
-    work_on_ray,
-)
+from rnnsearch.cli.on_ray import Ray, RayOptions, Workers, layout_of, runs_and_corpora, work_on_ray
 from rnnsearch.cli.options import (
     Device,
     Json,
@@ -62,7 +57,7 @@ Links = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write wor
 AlignmentPlots = Annotated[Path | None, typer.Option(metavar="DIR", help="Also draw each alignment, as PNG.")]
 Column = Annotated[
     str,
-    typer.Option(metavar="NAME", help="With --ray: key or column of the text."),
+    typer.Option(metavar="NAME", help="With --ray: key of the text in JSON lines."),
 ]
 
 
@@ -85,7 +80,6 @@ def translate(
     trust_code: TrustCode = False,
     ray: Ray = None,
     workers: Workers = None,
-    format: ShardFormat = "",
     column: Column = "",
 ) -> None:
     """Translate text line by line, stdin without FILE: output line N is the translation of input line N.
@@ -94,7 +88,7 @@ def translate(
     if dictionary:
         search.setdefault("replace_unk", True)
     refused = {"--samples": samples > 0, "--links": bool(links), "--alignment-plots": bool(alignment_plots)}
-    options = RayOptions(ray, workers, out, overwrite, format, device, threads, refused)
+    options = RayOptions(ray, workers, out, overwrite, device, threads, refused)
     form = "json" if json else "nbest" if max(samples, search.get("nbest", 1)) > 1 else "text"
     models = trust_code, dictionary
     if ray:
@@ -214,19 +208,26 @@ def translate_on_ray(
     column: str,
 ) -> None:
     """Translates the shards of a corpus."""
-    from rnnsearch.cluster.tasks import Translating
     from rnnsearch.config import changed
     from rnnsearch.run import Run
-    from rnnsearch.text.formats.records import OneSide
+    from rnnsearch.translation.answers import answers_key
 
     options.check()
     runs, corpora = runs_and_corpora(words, 1)
-    settings = Run.open(runs[0]).settings
-    layout = OneSide(source=column, source_language=settings.data.source_language)
-    size = changed(settings.search, search).batch_size
-    kind = "json" if form == "json" else "text"
-    task = Translating(options.models(runs, *models), size, _answers(form), kind, layout, search=search)
-    work_on_ray(task, runs, corpora, options, search=search)
+    settings = changed(Run.open(runs[0]).settings.search, search).model_dump_json()
+    trust_code, dictionary = models[0], models[1] and models[1].resolve()
+    find_key = partial(answers_key, runs, f"{settings}{column}", form, [dictionary] if dictionary else [])
+    loaded = partial(load, runs, options.device, options.threads or 1, trust_code, dictionary)
+    work, suffix = partial(_work, loaded, search, form), ".jsonl" if form == "json" else ".txt"
+    work_on_ray(options, corpora, layout_of(runs[0], [column]), work, find_key, suffix)
+
+
+def _work(
+    loaded: Callable[[], Translator], search: dict[str, Any], form: str
+) -> Callable[[Iterator[str]], Iterable[str]]:
+    """Returns the work on the lines of a shard."""
+    translator, answer = loaded(), _answers(form)
+    return lambda lines: map(answer, count(), translator.stream(lines, full_batches=True, **search))
 
 
 def is_whole(file: str) -> bool:

@@ -1,1 +1,0 @@
-"""Corpora larger than one machine can work on: Ray's machines turn shards of text into shards of answers."""
