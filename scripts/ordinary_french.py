@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.gold_links import read_gold
+from rnnsearch.evaluation.alignment_error import read_gold
 from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.text.links import Range, project, tokeniser_ranges
 from rnnsearch.text.tokens import Tokeniser

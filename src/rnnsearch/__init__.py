@@ -24,9 +24,8 @@ if TYPE_CHECKING:
         load_config,
         recipe_names,
     )
-    from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error
+    from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error, read_gold, read_pharaoh
     from rnnsearch.evaluation.bleu import bleu, chrf
-    from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
     from rnnsearch.evaluation.statistics import Score
     from rnnsearch.records import Hypothesis, Translation
     from rnnsearch.run import Run
@@ -66,8 +65,8 @@ _LAZY = {
     "Score": "rnnsearch.evaluation.statistics",
     "alignment_error": "rnnsearch.evaluation.alignment_error",
     "AlignmentScore": "rnnsearch.evaluation.alignment_error",
-    "read_gold": "rnnsearch.evaluation.gold_links",
-    "read_pharaoh": "rnnsearch.evaluation.gold_links",
+    "read_gold": "rnnsearch.evaluation.alignment_error",
+    "read_pharaoh": "rnnsearch.evaluation.alignment_error",
     "symmetrise": "rnnsearch.text.links",
     "Link": "rnnsearch.word_links",
     "GoldLinks": "rnnsearch.word_links",

@@ -10,9 +10,8 @@ from pathlib import Path
 from rnnsearch.builtin.corpus import write
 from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error
+from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error, read_gold
 from rnnsearch.evaluation.bleu import bleu
-from rnnsearch.evaluation.gold_links import read_gold
 from rnnsearch.evaluation.statistics import Score
 from rnnsearch.records import Translation
 from rnnsearch.run import Run

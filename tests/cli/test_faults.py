@@ -12,7 +12,7 @@ import torch
 from command_line import Command
 
 from rnnsearch.cli.faults import fault_of
-from rnnsearch.evaluation import gold_links
+from rnnsearch.evaluation import alignment_error
 
 
 def of_depth() -> None:
@@ -66,7 +66,7 @@ def test_an_error_inside_is_one_line_and_debug_shows_all_of_it(
     def broken(*_: object) -> None:
         raise KeyError("two\nlines")
 
-    monkeypatch.setattr(gold_links, "read_gold", broken)
+    monkeypatch.setattr(alignment_error, "read_gold", broken)
     line = "aer --links a --gold b"
     done, shown = command(line), command(f"--debug {line}")
     assert (done.code, done.out, shown.code) == (1, "", 1)

@@ -175,7 +175,6 @@ import sys
 from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation import alignment_error as alignment
 from rnnsearch.drawing import alignment_figure as figures
-from rnnsearch.evaluation import gold_links as links
 assert not {"matplotlib", "sacrebleu", "torch"} & sys.modules.keys(), "imported too early"
 import numpy
 figures.alignment_figure(["a"], ["b"], numpy.ones((1, 1)))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from rnnsearch.evaluation.alignment_behaviour import (
+from rnnsearch.evaluation.alignment_error import (
     behaviour,
     coverage,
     jumps,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,12 @@ import pytest
 from rnnsearch.cli.output import with_unsure_dimmed
 from rnnsearch.config import SearchSettings, changed
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.confidence import (
-    calibrated,
-    calibration_error,
-    fit,
-    reliability,
-    reliability_table,
-    right_words,
-    word_confidence,
-)
+from rnnsearch.evaluation.confidence import calibrated, word_confidence
 from rnnsearch.records import Translation
 from rnnsearch.translation.translator import Translator
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+from fit_confidence import calibration_error, fit, reliability, reliability_table, right_words
 
 SENTENCES = ["The man sees the woman.", "The woman reads a book.", ""]
 

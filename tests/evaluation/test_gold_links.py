@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
+from rnnsearch.evaluation.alignment_error import read_gold, read_pharaoh
 from rnnsearch.word_links import Link, format_links, parse_gold_links
 
 links = st.sets(st.tuples(st.integers(0, 200), st.integers(0, 200)), max_size=8)

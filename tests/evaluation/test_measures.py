@@ -15,19 +15,17 @@ import pytest
 import sacrebleu
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.measures import (
     ALL,
     KNOWN,
     OF_TEXTS,
+    MeasureOptions,
     Measures,
-    Wanted,
     measure,
     nll_statistics,
     perplexity,
 )
 from rnnsearch.evaluation.score_tables import COLUMNS, as_json, as_text, as_tsv
-from rnnsearch.evaluation.statistics import SufficientStatistics
 from rnnsearch.evaluation.test_set import RunAnswers, System
 from rnnsearch.evaluation.test_set import TestSet as Texts
 from rnnsearch.records import Translation
@@ -77,7 +75,7 @@ SECOND = System(
 
 @pytest.fixture(scope="module")
 def everything() -> Measures:
-    wanted = Wanted(ter=True, by_length=True, window=(2, 1), significance=OF_TEXTS, samples=50)
+    wanted = MeasureOptions(ter=True, by_length=True, window=(2, 1), significance=OF_TEXTS, samples=50)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rnnsearch.evaluation.statistics.windows.__defaults__", (10, 1, 2))  # the fewest
         return measure(TEST, [FIRST, SECOND], wanted)
@@ -143,10 +141,10 @@ def test_every_metric_is_tested(everything: Measures) -> None:
 
 
 def test_nothing_is_measured_that_nobody_asked_for() -> None:
-    plain = measure(TEST, [FIRST], Wanted(samples=5))
+    plain = measure(TEST, [FIRST], MeasureOptions(samples=5))
     assert (plain.known, plain.by_length, plain.windows, plain.comparisons) == (None, [], [], [])
     assert {score.metric for score in plain.scores} == {"BLEU", "chrF2", "length ratio"}
-    none_known = measure(TEST, [replace(SECOND, run=run([-1.0] * 4, [1] * 4, {}))], Wanted(samples=5))
+    none_known = measure(TEST, [replace(SECOND, run=run([-1.0] * 4, [1] * 4, {}))], MeasureOptions(samples=5))
     assert none_known.known == []
     assert {score.pairs for score in none_known.scores} == {ALL}
     assert "Without unknown words: 0 of 4 pairs" in as_text(none_known)
@@ -157,7 +155,7 @@ def test_pairs_are_known_that_every_run_knows() -> None:
         System(name, REFERENCES, run=run([-1.0] * 4, [1] * 4, dict.fromkeys(known, "x")))
         for name, known in (("a", [0, 1, 3]), ("b", [1, 2, 3]))
     ]
-    assert measure(TEST, [*runs, FIRST], Wanted(samples=2)).known == [1, 3]
+    assert measure(TEST, [*runs, FIRST], MeasureOptions(samples=2)).known == [1, 3]
 
 
 def test_what_is_refused() -> None:
@@ -167,32 +165,15 @@ def test_what_is_refused() -> None:
         measure(TEST, [FIRST, FIRST])
 
 
-def test_edits_of_ter_are_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
-    compute = bleu.ter_statistics
-
-    def watched(texts: Sequence[str], references: Sequence[str], *others: object) -> SufficientStatistics:
-        asked.append(others[1])
-        return compute(texts, references, *others)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(bleu, "ter_statistics", watched)
-    wanted = Wanted(ter=True, samples=2, ter_folder=tmp_path)
-    first, second = (measure(TEST, [FIRST], wanted).value("erste", "TER") for _ in range(2))
-    assert first == second == sacrebleu.corpus_ter(FIRST.texts, [REFERENCES]).score
-    assert asked[0] is None
-    assert asked[1] is not None
-    (file,) = tmp_path.rglob("test.ter.*.json")
-    file.write_text("[[1.0, 2.0", encoding="utf-8")  # as a full disk leaves it
-    assert measure(TEST, [FIRST], wanted).value("erste", "TER") == first
-
-
 def test_alignment_error_is_that_of_the_references_links() -> None:
     """Links 0-0 and 1-0 of each sentence; S {0-0}, P adds 1-1: A 1, in S 1, in P 1."""
     gold = [GoldLinks(frozenset({(0, 0)}), frozenset({(1, 1)}))] * 4
     weights = np.array([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9]], np.float32)
     line = Translation("", ["x", "y"], ["a", "b", "</s>"], -1.0, [], weights)
     answers = RunAnswers(Path("run"), CODEC, CODEC, references=[line] * 4, posterior=[[(0, 1)]] * 4)
-    found = measure(replace(TEST, gold=gold), [System("a", REFERENCES, run=answers)], Wanted(samples=2))
+    found = measure(
+        replace(TEST, gold=gold), [System("a", REFERENCES, run=answers)], MeasureOptions(samples=2)
+    )
     assert (found.value("a", "AER"), found.value("a", "precision")) == (0.0, 1.0)
     assert found.value("a", "posterior AER") == 1.0
 
@@ -237,14 +218,14 @@ def test_json_and_tsv_hold_every_number(everything: Measures) -> None:
 
 def test_a_value_that_is_no_number_is_null_in_json() -> None:
     system = System("a", ["x"], run=run([-1e6], [0]))
-    whole = json.loads(as_json(measure(Texts("", ["x"], ["x"]), [system], Wanted(samples=2)), {}))
+    whole = json.loads(as_json(measure(Texts("", ["x"], ["x"]), [system], MeasureOptions(samples=2)), {}))
     [perplexity] = [row for row in whole["scores"] if row["metric"] == "perplexity"]
     assert perplexity["value"] is None
 
 
 def test_one_system_is_a_line_a_metric() -> None:
     bleu, chrf, sentence, word, perplexity = as_text(
-        measure(TEST, [replace(SECOND, run=replace(SECOND.run, without_unk=None))], Wanted(samples=2))
+        measure(TEST, [replace(SECOND, run=replace(SECOND.run, without_unk=None))], MeasureOptions(samples=2))
     ).split("\n")
     score = sacrebleu.corpus_bleu(SECOND.texts, [REFERENCES])
     assert (

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.drawing.figures import Album
-from rnnsearch.evaluation.alignment_behaviour import behaviour, shares
+from rnnsearch.evaluation.alignment_error import behaviour, shares
 from rnnsearch.evaluation.measures import Measures
 from rnnsearch.evaluation.test_set import RunAnswers, System
 from rnnsearch.evaluation.test_set import TestSet as Texts

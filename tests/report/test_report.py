@@ -16,9 +16,8 @@ from html_elements import Elements
 
 from rnnsearch.drawing.figures import Album
 from rnnsearch.drawing.page import Document, as_html
-from rnnsearch.evaluation.alignment_error import alignment_error
+from rnnsearch.evaluation.alignment_error import alignment_error, read_gold, read_pharaoh
 from rnnsearch.evaluation.bleu import bleu, chrf_statistics
-from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
 from rnnsearch.evaluation.test_set import RunAnswers, read_test_sets
 from rnnsearch.report import learning
 from rnnsearch.report.make import make_report

@@ -18,9 +18,8 @@ from command_line import HEEDING_CTRL_C, Command
 from study_files import study_in
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.alignment_error import alignment_error
+from rnnsearch.evaluation.alignment_error import alignment_error, read_gold, read_pharaoh
 from rnnsearch.evaluation.bleu import bleu
-from rnnsearch.evaluation.gold_links import read_gold, read_pharaoh
 from rnnsearch.studies import runs
 from rnnsearch.studies.run_study import Finished, current_states, run_study
 from rnnsearch.studies.scores import Results

@@ -43,7 +43,7 @@ def aer(
     ] = None,
 ) -> None:
     """Score word links against gold links: alignment error rate, precision, recall and F-measure."""
-    from rnnsearch.evaluation.gold_links import read_gold
+    from rnnsearch.evaluation.alignment_error import read_gold
     from rnnsearch.evaluation.score_tables import (
         link_differences,
         links_as_json,

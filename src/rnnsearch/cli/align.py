@@ -211,7 +211,7 @@ class TextPairs:
     @classmethod
     def read(cls, source: str, target: str, gold: str, gold_from: int | None) -> TextPairs:
         """Opens the files. Raises InputError where the two texts cannot be pairs."""
-        from rnnsearch.evaluation.gold_links import read_gold
+        from rnnsearch.evaluation.alignment_error import read_gold
         from rnnsearch.text.formats.lines import check_pairs, read_pairs
 
         check_pairs(source, target)

@@ -134,7 +134,7 @@ def evaluate(
     """Score translations of any system: BLEU and chrF, TER with --ter, also by sentence length, without
     unknown words, and with significance tests. If COMET is installed, print its command for these files."""
     from rnnsearch.evaluation.bleu import unspaced_tokenisation
-    from rnnsearch.evaluation.measures import OF_TEXTS, Wanted, measure
+    from rnnsearch.evaluation.measures import OF_TEXTS, MeasureOptions, measure
     from rnnsearch.evaluation.score_tables import as_json, as_text, as_tsv
     from rnnsearch.evaluation.statistics import FEW, FEWEST
     from rnnsearch.evaluation.test_set import read_hypotheses, read_system, read_test_set, sacrebleu_files
@@ -172,8 +172,8 @@ def evaluate(
             tokeniser = tokeniser or next(iter(answers.values())).target.tokeniser
         systems += [read_system(other, len(test.reference)) for other in system or []]
         widths, tested = (window, 1) if window else None, OF_TEXTS if significance else ()
-        wanted = Wanted(tokenise, tokeniser, ter, by_length, widths, tested, resamples, seed)
-        measures = measure(test, systems, wanted, progress)
+        options = MeasureOptions(tokenise, tokeniser, ter, by_length, widths, tested, resamples, seed)
+        measures = measure(test, systems, options, progress)
     if significance and len(test.reference) < FEWEST:
         say(FEW)
     print(as_json(measures, about) if json else as_tsv(measures) if tsv else as_text(measures))

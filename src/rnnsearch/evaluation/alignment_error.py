@@ -1,20 +1,33 @@
-"""Quality of word links (alignment error rate against gold links) and sharpness of soft alignments
-(entropy)."""
+"""Alignment error rate of word links, with readers of gold links, and measures that need none: entropy,
+coverage, monotone jumps, agreement of two directions."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
-from rnnsearch.evaluation.test_set import TestSet
-from rnnsearch.text.links import PairWordCounts, given_words, recognise, tokeniser_ranges
-from rnnsearch.text.tokens import Tokeniser
-from rnnsearch.word_links import GoldLinks, Link
+from rnnsearch.text.formats.readers import read_link_lines
+from rnnsearch.text.links import FROM_ZERO, PairWordCounts, count_from_one, given_words
+from rnnsearch.word_links import GoldLinks, Link, parse_gold_links
+
+_POSITION = "([0-9]{1,9})"
+_NAACL_LINE = re.compile(rf"{_POSITION}\s+{_POSITION}\s+{_POSITION}(?:\s+([SP]))?(?:\s+[0-9.eE+-]+)?")
+
+LEFT_OUT, TOO_OFTEN = 0.2, 2.5
+"""A source word with `coverage` below the first is left out (under-translated); one with coverage above the
+second is attended to too often (over-translated). If two words are translated by one, each has 0.5; if one is
+translated by two, it has 2: neither is a fault."""
+
+Behaviour = dict[str, tuple[float, float]]
+"""Measure → (count, total), of one sentence or summed over several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,59 +110,97 @@ def _counts(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]) -> NDA
     return np.array(counts, dtype=np.int64)
 
 
-def counted_links(
-    test: TestSet, links: Sequence[Sequence[Link]], tokenisers: tuple[Tokeniser, Tokeniser]
-) -> tuple[list[set[Link]], list[GoldLinks]]:
-    """Returns (links in the positions that the gold links use, gold links).
+def read_pharaoh(path: str | Path) -> list[set[Link]]:
+    """Reads the links of a Pharaoh file, one sentence per line: `i-j`, source-target, 0-based. An empty line
+    is a sentence without links. JSON lines and TMX are read as well (`read_link_lines`, `parse_links`).
 
-    links: (source, target) positions of the tokenisers' words. Gold links count words between spaces, or the
-    tokenisers' words; which of the two is recognised as by `prepare`.
-    Raises InputError for gold links outside their sentences.
+    Possible links, written `i?j` or `ipj` in gold files, count as links here; `read_gold` keeps them apart.
+    Raises InputError with file and line for anything else.
     """
-    assert test.gold is not None
-    words = [
-        [(given_words(line), tokeniser.words(line)) for line, tokeniser in zip(pair, tokenisers, strict=True)]
-        for pair in test.pairs
-    ]
-    counted = [
-        PairWordCounts(sorted(sentence.possible), *zip(*(map(len, side) for side in pair), strict=True))
-        for sentence, pair in zip(test.gold, words, strict=True)
-    ]
-    tokenised = recognise(counted) == "tokenised"
-    for number, (possible, *counts) in enumerate(counted, 1):
-        source, target = counts[tokenised]
-        for j, i in possible:
-            if j >= source or i >= target:
-                what = (
-                    f"sentence {number}: the gold link {j}-{i} (counted from 0) is outside its {source} "
-                    f"source and {target} target words"
-                )
-                remedy = "gold links must count words between spaces, or the tokeniser's words"
-                raise InputError(what, file=test.gold_file, remedy=remedy)
-    if tokenised:
-        return [set(sentence) for sentence in links], test.gold
-    found = []
-    for sentence, pair in zip(links, words, strict=True):
-        left, right = (_given_positions(test, *side) for side in pair)
-        found.append({(left[j], right[i]) for j, i in sentence})
-    return found, test.gold
+    lines = enumerate(read_link_lines(path), 1)
+    return [set(parse_gold_links(line, path, number).possible) for number, line in lines]
 
 
-def _given_positions(test: TestSet, given: list[str], words: list[str]) -> list[int]:
-    """Returns, for each of the tokeniser's words, the index of the given word that contains it; of several,
-    the first."""
-    ranges = tokeniser_ranges(given, words)
-    if ranges is None:
-        what = (
-            f"the tokeniser changes letters of {' '.join(given)[:60]!r}, so its links cannot be "
-            "compared with gold links"
-        )
-        remedy = 'leave the sentence out, or give data.tokeniser = "space"'
-        raise InputError(what, file=test.gold_file, remedy=remedy)
-    positions = [0] * len(words)
-    for place, (first, after) in reversed(list(enumerate(ranges))):
-        positions[first:after] = [place] * (after - first)
-    return positions
+def read_gold(
+    path: str | Path, *, first: int | None = None, pairs: Sequence[tuple[str, str]] = ()
+) -> list[GoldLinks]:
+    """Reads gold links in sentence order, from a NAACL file (named .wa or .wa.gz, or recognised by its first
+    line) or a file that `read_pharaoh` reads.
+
+    first: the position of the first word in a file of the second kind, 0 or 1; if None, it is 0. pairs: the
+    text, if it is known: if `first` is None, InputError is raised for links that seem to count from 1.
+
+    A NAACL line is `sentence source_position target_position [S|P] [confidence]`, 1-based; without a letter
+    the link is sure. Position 0 is the empty word: such a line adds no link, but its sentence counts. Blank
+    lines are skipped.
+    Raises InputError with file and line for a malformed link, and for a NAACL file that leaves out a
+    sentence: the n-th entry must belong to the n-th line of the text.
+    """
+    lines = list(read_link_lines(path))
+    if not _is_naacl(lines, path):
+        numbered = enumerate(lines, 1)
+        found = [parse_gold_links(line, path, number, first=first or 0) for number, line in numbered]
+        if first is None and count_from_one(_word_counts(found, pairs)):
+            raise from_one(path)
+        return found
+    sentences = _parse_naacl(lines, path)
+    for expected, number in enumerate(sorted(sentences), start=1):
+        if number != expected:
+            raise InputError(
+                f"there is no line for sentence {expected}, but one for sentence {number}",
+                file=path,
+                remedy=f"number the sentences from 1; write a sentence without links as '{expected} 0 0'",
+            )
+    return [sentences[number] for number in sorted(sentences)]
+
+
+def _word_counts(gold: Sequence[GoldLinks], pairs: Sequence[tuple[str, str]]) -> Iterator[PairWordCounts]:
+    for links, pair in zip(gold, pairs, strict=False):
+        source, target = (len(given_words(line)) for line in pair)
+        yield PairWordCounts(list(links.possible), (source, target), (source, target))
+
+
+def from_one(path: str | Path) -> InputError:
+    """Returns the error for gold links that seem to count words from 1."""
+    what = "its gold links seem to count words from 1: none has position 0"
+    return InputError(what, file=path, remedy="add --gold-from 1, or --gold-from 0 if they count from 0")
+
+
+def require_same_start(gold: Sequence[GoldLinks], path: str | Path, links: Sequence[set[Link]]) -> None:
+    """Raises InputError if links have position 0 and the gold links have not, so that they seem to count from
+    1, or the other way round. path: of the gold links."""
+    ours = {position for sentence in links for link in sentence for position in link}
+    theirs = {position for sentence in gold for link in sentence.possible for position in link}
+    if ours and theirs and (0 in ours) != (0 in theirs):
+        if 0 in ours:
+            raise from_one(path)
+        remedy = f"count from 0: {FROM_ZERO}; add --gold-from 0 if they do"
+        raise InputError("the links seem to count words from 1: none has position 0", remedy=remedy)
+
+
+def _is_naacl(lines: Sequence[str], path: str | Path) -> bool:
+    if str(path).removesuffix(".gz").endswith(".wa"):
+        return True
+    first = next((line for line in lines if line.strip()), "")
+    return _NAACL_LINE.fullmatch(first.strip()) is not None
+
+
+def _parse_naacl(lines: Sequence[str], path: str | Path) -> dict[int, GoldLinks]:
+    found: dict[int, tuple[set[Link], set[Link]]] = {}
+    for line_number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        match = _NAACL_LINE.fullmatch(line.strip())
+        if match is None or int(match[1]) == 0:
+            remedy = "write a line as: sentence source_position target_position [S|P], counted from 1"
+            raise InputError(
+                f"{line.strip()!r} is not a NAACL link", file=path, line=line_number, remedy=remedy
+            )
+        sentence, source, target = int(match[1]), int(match[2]), int(match[3])
+        links = found.setdefault(sentence, (set(), set()))[match[4] == "P"]
+        if source > 0 and target > 0:
+            links.add((source - 1, target - 1))
+    return {sentence: GoldLinks(*map(frozenset, sides)) for sentence, sides in found.items()}
 
 
 def entropy(weights: NDArray[np.floating]) -> float:
@@ -168,3 +219,85 @@ def entropy(weights: NDArray[np.floating]) -> float:
 
 def _share(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
+
+
+def coverage(weights: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Returns the sum of the attention on each source word, Σ_i α_ij (Tu et al. 2016; GNMT's penalty): about
+    1 if it was translated once.
+
+    weights: (target, source), rows sum to 1 (Eq. 6). Returns (source,). The end of sentence is a word if
+    `weights` has its column.
+    """
+    total: NDArray[np.float64] = np.asarray(weights, dtype=np.float64).sum(axis=0)
+    return total
+
+
+def left_out(weights: NDArray[np.floating]) -> list[int]:
+    """Returns the positions of the source words that were left out. weights: as in `coverage`."""
+    return [int(j) for j in np.flatnonzero(coverage(weights) < LEFT_OUT)]
+
+
+def too_often(weights: NDArray[np.floating]) -> list[int]:
+    """Returns the positions of the source words that were attended to too often. weights: as in
+    `coverage`."""
+    return [int(j) for j in np.flatnonzero(coverage(weights) > TOO_OFTEN)]
+
+
+def jumps(links: Collection[Link]) -> list[float]:
+    """Returns how far the source position moves from each linked target word to the next. A word with several
+    links has their mean position."""
+    sources: dict[int, list[int]] = {}
+    for source, target in set(links):
+        sources.setdefault(target, []).append(source)
+    places = [sum(sources[target]) / len(sources[target]) for target in sorted(sources)]
+    return [later - earlier for earlier, later in pairwise(places)]
+
+
+def monotone(links: Collection[Link]) -> tuple[int, int]:
+    """Returns (number of jumps that do not go back, number of all jumps)."""
+    moves = jumps(links)
+    return sum(move >= 0 for move in moves), len(moves)
+
+
+def agreement(one: Collection[Link], other: Collection[Link]) -> tuple[int, int]:
+    """Returns (2 |A∩B|, |A| + |B|) of the links A of one direction and B of the other."""
+    return 2 * len(set(one) & set(other)), len(set(one)) + len(set(other))
+
+
+def behaviour(
+    weights: NDArray[np.floating], links: Collection[Link], reverse: Collection[Link] | None = None
+) -> Behaviour:
+    """Returns the counts of one sentence: entropy of target words in nats, under- and over-translated source
+    words, monotone jumps, links that both directions share.
+
+    weights: (target, source) with the end of the source sentence as the last column. links: those made from
+    the weights. reverse: links (source, target) of the reverse run.
+    """
+    of_words = weights[:, :-1]
+    counts: Behaviour = {
+        "entropy": (entropy(weights) * len(weights), len(weights)),
+        "under_translated": (len(left_out(of_words)), of_words.shape[1]),
+        "over_translated": (len(too_often(of_words)), of_words.shape[1]),
+        "monotone": monotone(links),
+    }
+    return counts if reverse is None else counts | {"agreement": agreement(links, reverse)}
+
+
+def summed(sentences: Sequence[Behaviour]) -> Behaviour:
+    """Returns the sums of the counts over all sentences; long ones weigh more."""
+    total: Behaviour = {}
+    for sentence in sentences:
+        for name, (part, of) in sentence.items():
+            before = total.get(name, (0.0, 0.0))
+            total[name] = before[0] + part, before[1] + of
+    return total
+
+
+def shares(counts: Behaviour) -> dict[str, float]:
+    """Returns measure → count / total. If a total is 0, the share of monotone jumps is 1, agreement is left
+    out, and the others are 0."""
+    return {
+        name: part / of if of else float(name == "monotone")
+        for name, (part, of) in counts.items()
+        if of or name != "agreement"
+    }

@@ -11,7 +11,7 @@ import numpy as np
 
 from rnnsearch.drawing.alignment_figure import Panel, matrix_of
 from rnnsearch.drawing.page import render
-from rnnsearch.evaluation.alignment_behaviour import LEFT_OUT, TOO_OFTEN
+from rnnsearch.evaluation.alignment_error import LEFT_OUT, TOO_OFTEN
 from rnnsearch.word_links import GoldLinks, Link
 
 

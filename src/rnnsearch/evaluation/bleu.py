@@ -108,21 +108,17 @@ def ter_statistics(
     hypotheses: Sequence[str],
     references: References,
     progress: CountProgress | None = None,
-    found: Sequence[Sequence[float]] | None = None,
 ) -> SufficientStatistics:
     """Returns the translation edit rate (Snover et al. 2006) in percent, 0 for identity; lowercased and split
     at spaces, as Tercom does.
 
     A row has the numbers of edits and of words of the reference. The search over shifts of phrases takes
     seconds for short sentences, minutes for thousands of long ones. progress: called during the search.
-    found: the `values` of an earlier call with these texts.
     Raises InputError as `chrf_statistics` does.
     """
     from sacrebleu.metrics.ter import TER
 
-    return _statistics(
-        "TER", TER(), hypotheses, references, lower_is_better=True, progress=progress, found=found
-    )
+    return _statistics("TER", TER(), hypotheses, references, lower_is_better=True, progress=progress)
 
 
 def multi_bleu_statistics(
@@ -189,14 +185,13 @@ def _statistics(
     references: References,
     lower_is_better: bool = False,
     progress: CountProgress | None = None,
-    found: Sequence[Sequence[float]] | None = None,
 ) -> SufficientStatistics:
     streams = _streams(references)
     for stream in streams:
         _require_pairs(hypotheses, stream)
     step = 20 if progress else len(hypotheses)
-    rows = [list(row) for row in (found or ())[:-1]]  # sacreBLEU needs a line for its signature
-    for begin in range(len(rows), len(hypotheses), step):
+    rows: list[list[float]] = []
+    for begin in range(0, len(hypotheses), step):
         part = slice(begin, begin + step)
         rows += metric._extract_corpus_statistics(hypotheses[part], [stream[part] for stream in streams])
         if progress:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
-from pathlib import Path
+from functools import partial
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
-from rnnsearch.evaluation.alignment_error import alignment_statistics, counted_links
+from rnnsearch.evaluation.alignment_error import alignment_statistics
 from rnnsearch.evaluation.statistics import (
     Comparison,
     LengthBand,
@@ -25,11 +23,10 @@ from rnnsearch.evaluation.statistics import (
 )
 from rnnsearch.evaluation.test_set import System, TestSet, require_different
 from rnnsearch.records import Translation
-from rnnsearch.system.files import checksum, file_name, write_text
 from rnnsearch.system.progress import Progress
-from rnnsearch.text.links import symmetrise
+from rnnsearch.text.links import PairWordCounts, given_words, recognise, symmetrise, tokeniser_ranges
 from rnnsearch.text.tokens import Tokeniser
-from rnnsearch.word_links import Link
+from rnnsearch.word_links import GoldLinks, Link
 
 BLEU, CHRF, MULTI_BLEU, TER, LENGTH_RATIO = "BLEU", "chrF2", "multi-BLEU", "TER", "length ratio"
 NLL_PER_SENTENCE, NLL_PER_WORD, PERPLEXITY, AER = "NLL per sentence", "NLL per word", "perplexity", "AER"
@@ -47,14 +44,13 @@ def _silent(what: str, done: int, total: int | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MeasureOptions:
     """A choice of further measures. BLEU and chrF2 are always computed, likelihood and alignment error for
     runs.
 
     tokenise: sacreBLEU's tokenisation for BLEU. multi_bleu: the tokeniser for multi-BLEU. by_length: whether
     to score the paper's length buckets. window: (width, step) of a sliding window of lengths. significance:
-    metrics by which each pair of systems is tested. samples, seed: of the bootstrap intervals. ter_folder:
-    folder that keeps the edits of TER, which take minutes to find.
+    metrics by which each pair of systems is tested. samples, seed: of the bootstrap intervals.
     """
 
     tokenise: str = "13a"
@@ -65,7 +61,6 @@ class Wanted:
     significance: Collection[str] = ()
     samples: int = 1000
     seed: int = 1
-    ter_folder: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -91,8 +86,8 @@ class Measures:
 
     def score(self, system: str, metric: str, pairs: str = ALL) -> SystemScore | None:
         """Returns one score; None where a system has no such score."""
-        wanted = (system, metric, pairs)
-        return next((one for one in self.scores if (one.system, one.metric, one.pairs) == wanted), None)
+        options = (system, metric, pairs)
+        return next((one for one in self.scores if (one.system, one.metric, one.pairs) == options), None)
 
     def value(self, system: str, metric: str, pairs: str = ALL) -> float | None:
         """Returns the value of `score`."""
@@ -101,25 +96,30 @@ class Measures:
 
 
 def measure(
-    test: TestSet, systems: Sequence[System], wanted: Wanted | None = None, progress: Progress = _silent
+    test: TestSet,
+    systems: Sequence[System],
+    options: MeasureOptions | None = None,
+    progress: Progress = _silent,
 ) -> Measures:
     """Measures every system on all pairs, and on the pairs without unknown words if a run says which they
     are.
 
     Raises InputError if there is no system, if two have the same name, and as the metrics do.
     """
-    wanted = wanted or Wanted()
+    options = options or MeasureOptions()
     if not systems:
         raise InputError("there is no system to evaluate", remedy="give a file of translations")
     require_different([system.name for system in systems], "systems", "--system NAME=FILE")
-    statistics = {system.name: system_statistics(test, system, wanted, progress) for system in systems}
+    statistics = {system.name: system_statistics(test, system, options, progress) for system in systems}
     known = _known_pairs(systems)
-    scores = _scores(statistics, [None], wanted, ALL)
+    scores = _scores(statistics, [None], options, ALL)
     if known:
-        parts = {one.name: _on_known_pairs(test, one, statistics[one.name], known, wanted) for one in systems}
-        scores += _scores(parts, [None], wanted, KNOWN)
+        parts = {
+            one.name: _on_known_pairs(test, one, statistics[one.name], known, options) for one in systems
+        }
+        scores += _scores(parts, [None], options, KNOWN)
     lengths = bleu.lengths(test.source)
-    bands = buckets(lengths) if wanted.by_length else []
+    bands = buckets(lengths) if options.by_length else []
     return Measures(
         test=test,
         systems=list(systems),
@@ -134,26 +134,27 @@ def measure(
         known=known,
         lengths=lengths,
         buckets=[band for band in bands if band.sentences],
-        by_length=_scores(statistics, bands, wanted),
-        windows=_scores(statistics, windows(lengths, *wanted.window) if wanted.window else [], wanted),
+        by_length=_scores(statistics, bands, options),
+        windows=_scores(statistics, windows(lengths, *options.window) if options.window else [], options),
         comparisons=[
             comparison
             for metric in _metrics(statistics)
-            if metric in wanted.significance
+            if metric in options.significance
             for comparison in comparisons({name: found[metric] for name, found in statistics.items()})
         ],
     )
 
 
 def system_statistics(
-    test: TestSet, system: System, wanted: Wanted | None = None, progress: Progress = _silent
+    test: TestSet, system: System, options: MeasureOptions | None = None, progress: Progress = _silent
 ) -> Statistics:
     """Compares one system's texts with the references by every metric. For a run, adds its likelihood of the
     references and, if there are gold links, its alignment error."""
-    wanted, run = wanted or Wanted(), system.run
-    found = _text_statistics(system.texts, test.references, wanted) if system.texts else {}
-    if wanted.ter and system.texts:
-        found[TER] = _cached_ter(test, system, wanted.ter_folder, progress)
+    options, run = options or MeasureOptions(), system.run
+    found = _text_statistics(system.texts, test.references, options) if system.texts else {}
+    if options.ter and system.texts:
+        said = partial(progress, f"{system.name}, {test.name}: translation edit rate")
+        found[TER] = bleu.ter_statistics(system.texts, test.references, said)
     if run is not None:
         found |= nll_statistics(run.references)
         tokenisers = run.source.tokeniser, run.target.tokeniser
@@ -174,6 +175,61 @@ def _links(system: System) -> Iterator[tuple[str, Sequence[Sequence[Link]]]]:
         turned = [[(j, i) for i, j in pair] for pair in back]
         pairs = zip(links, turned, strict=True)
         yield f"{form} symmetrised", [symmetrise(*pair, system.symmetrisation) for pair in pairs]
+
+
+def counted_links(
+    test: TestSet, links: Sequence[Sequence[Link]], tokenisers: tuple[Tokeniser, Tokeniser]
+) -> tuple[list[set[Link]], list[GoldLinks]]:
+    """Returns (links in the positions that the gold links use, gold links).
+
+    links: (source, target) positions of the tokenisers' words. Gold links count words between spaces, or the
+    tokenisers' words; which of the two is recognised as by `prepare`.
+    Raises InputError for gold links outside their sentences.
+    """
+    assert test.gold is not None
+    words = [
+        [(given_words(line), tokeniser.words(line)) for line, tokeniser in zip(pair, tokenisers, strict=True)]
+        for pair in test.pairs
+    ]
+    counted = [
+        PairWordCounts(sorted(sentence.possible), *zip(*(map(len, side) for side in pair), strict=True))
+        for sentence, pair in zip(test.gold, words, strict=True)
+    ]
+    tokenised = recognise(counted) == "tokenised"
+    for number, (possible, *counts) in enumerate(counted, 1):
+        source, target = counts[tokenised]
+        for j, i in possible:
+            if j >= source or i >= target:
+                what = (
+                    f"sentence {number}: the gold link {j}-{i} (counted from 0) is outside its {source} "
+                    f"source and {target} target words"
+                )
+                remedy = "gold links must count words between spaces, or the tokeniser's words"
+                raise InputError(what, file=test.gold_file, remedy=remedy)
+    if tokenised:
+        return [set(sentence) for sentence in links], test.gold
+    found = []
+    for sentence, pair in zip(links, words, strict=True):
+        left, right = (_given_positions(test, *side) for side in pair)
+        found.append({(left[j], right[i]) for j, i in sentence})
+    return found, test.gold
+
+
+def _given_positions(test: TestSet, given: list[str], words: list[str]) -> list[int]:
+    """Returns, for each of the tokeniser's words, the index of the given word that contains it; of several,
+    the first."""
+    ranges = tokeniser_ranges(given, words)
+    if ranges is None:
+        what = (
+            f"the tokeniser changes letters of {' '.join(given)[:60]!r}, so its links cannot be "
+            "compared with gold links"
+        )
+        remedy = 'leave the sentence out, or give data.tokeniser = "space"'
+        raise InputError(what, file=test.gold_file, remedy=remedy)
+    positions = [0] * len(words)
+    for place, (first, after) in reversed(list(enumerate(ranges))):
+        positions[first:after] = [place] * (after - first)
+    return positions
 
 
 def nll_statistics(references: Sequence[Translation]) -> Statistics:
@@ -198,37 +254,17 @@ def perplexity(nll_per_word: float) -> float:
         return math.inf
 
 
-def _text_statistics(texts: Sequence[str], references: Sequence[Sequence[str]], wanted: Wanted) -> Statistics:
+def _text_statistics(
+    texts: Sequence[str], references: Sequence[Sequence[str]], options: MeasureOptions
+) -> Statistics:
     """Returns all metrics of texts but TER."""
     found = {
-        BLEU: bleu.bleu_statistics(texts, references, tokenise=wanted.tokenise),
+        BLEU: bleu.bleu_statistics(texts, references, tokenise=options.tokenise),
         CHRF: bleu.chrf_statistics(texts, references),
     }
-    if wanted.multi_bleu is not None:
-        found[MULTI_BLEU] = bleu.multi_bleu_statistics(texts, references, wanted.multi_bleu)
+    if options.multi_bleu is not None:
+        found[MULTI_BLEU] = bleu.multi_bleu_statistics(texts, references, options.multi_bleu)
     return found | {LENGTH_RATIO: bleu.length_ratio_statistics(found[BLEU])}
-
-
-def _cached_ter(
-    test: TestSet, system: System, folder: Path | None, progress: Progress
-) -> SufficientStatistics:
-    """Computes TER. The edits are read from a file in `folder`, whose name depends on the texts, or written
-    there."""
-    key = checksum("TER", *system.texts, *chain(*test.references))[:12]
-    path = folder and folder / file_name(system.name) / f"{file_name(test.name)}.ter.{key}.json"
-    try:
-        known = json.loads(path.read_text(encoding="utf-8")) if path else None
-    except (OSError, ValueError):
-        known = None
-
-    def report(done: int, total: int) -> None:
-        progress(f"{system.name}, {test.name}: translation edit rate", done, total)
-
-    found = bleu.ter_statistics(system.texts, test.references, report, known)
-    if path and known is None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(found.values.tolist()))
-    return found
 
 
 def _known_pairs(systems: Sequence[System]) -> list[int] | None:
@@ -238,7 +274,7 @@ def _known_pairs(systems: Sequence[System]) -> list[int] | None:
 
 
 def _on_known_pairs(
-    test: TestSet, system: System, whole: Statistics, known: list[int], wanted: Wanted
+    test: TestSet, system: System, whole: Statistics, known: list[int], options: MeasureOptions
 ) -> Statistics:
     """Returns the statistics on the known pairs, with translations in which runs may not write UNK.
 
@@ -251,8 +287,8 @@ def _on_known_pairs(
         numbers = [known[row] for row in rows]
         references = [[lines[number] for number in numbers] for lines in test.references]
         changed = [texts[number] for number in numbers], references
-        again = _text_statistics(*changed, wanted) | (
-            {TER: bleu.ter_statistics(*changed)} if wanted.ter else {}
+        again = _text_statistics(*changed, options) | (
+            {TER: bleu.ter_statistics(*changed)} if options.ter else {}
         )
         for metric, found in again.items():
             part[metric].values[rows] = found.values
@@ -267,7 +303,10 @@ def _metrics(statistics: dict[str, Statistics]) -> list[str]:
 
 
 def _scores(
-    statistics: dict[str, Statistics], words: Sequence[LengthBand | None], wanted: Wanted, pairs: str = ""
+    statistics: dict[str, Statistics],
+    words: Sequence[LengthBand | None],
+    options: MeasureOptions,
+    pairs: str = "",
 ) -> list[SystemScore]:
     """Returns the scores of all systems on these lengths. Without `pairs`, NLL per sentence is left out: it
     grows with the length anyway."""
@@ -276,7 +315,7 @@ def _scores(
         for system, found in statistics.items():
             if metric not in found or not words or (metric == NLL_PER_SENTENCE and not pairs):
                 continue
-            for one in by_length(found[metric], words, samples=wanted.samples, seed=wanted.seed):
+            for one in by_length(found[metric], words, samples=options.samples, seed=options.seed):
                 scores.append(replace(one, system=system, metric=metric, pairs=pairs))
             if metric == NLL_PER_WORD and pairs:
                 one = scores[-1]

@@ -15,9 +15,15 @@ from rich.cells import cell_len
 
 from rnnsearch.drawing.characters import pad_left, pad_right
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.alignment_behaviour import agreement, monotone
-from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error, alignment_statistics
-from rnnsearch.evaluation.gold_links import read_pharaoh, require_same_start
+from rnnsearch.evaluation.alignment_error import (
+    AlignmentScore,
+    agreement,
+    alignment_error,
+    alignment_statistics,
+    monotone,
+    read_pharaoh,
+    require_same_start,
+)
 from rnnsearch.evaluation.measures import (
     ALL,
     KNOWN,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rnnsearch.errors import InputError, did_you_mean, one_line
-from rnnsearch.evaluation.gold_links import read_gold
+from rnnsearch.evaluation.alignment_error import read_gold
 from rnnsearch.records import Translation
 from rnnsearch.system.files import file_name
 from rnnsearch.text.codec import Codec

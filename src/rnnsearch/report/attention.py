@@ -11,7 +11,7 @@ import numpy as np
 
 from rnnsearch.drawing.alignment_figure import alignment_figure
 from rnnsearch.drawing.page import Block, Column, Paragraph, Pictures, Section, Table, Value
-from rnnsearch.evaluation import alignment_behaviour as behaviour
+from rnnsearch.evaluation import alignment_error as behaviour
 from rnnsearch.evaluation.measures import AER
 from rnnsearch.evaluation.test_set import RunAnswers
 from rnnsearch.records import Translation
@@ -33,7 +33,7 @@ LENGTHS = (10, 20, 30, 45)
 class Faults(NamedTuple):
     """Findings of the attention in one translation.
 
-    left_out, too_often: positions of source words (`evaluation/alignment_behaviour.py`); left_out excludes
+    left_out, too_often: positions of source words (`evaluation/alignment_error.py`); left_out excludes
     punctuation. again: positions of target words, without punctuation, that were written before with most
     attention on the same source word. unknown: for every UNK, the source word with the largest weight, the
     end of sentence excluded.

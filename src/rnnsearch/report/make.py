@@ -20,7 +20,7 @@ from rnnsearch.drawing.page import (
     every_table,
 )
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.measures import BLEU, CHRF, OF_TEXTS, Measures, Wanted, measure
+from rnnsearch.evaluation.measures import BLEU, CHRF, OF_TEXTS, MeasureOptions, Measures, measure
 from rnnsearch.evaluation.test_set import NamedRun, System, TestSet, require_different
 from rnnsearch.report.attention import alignments, unknown_section
 from rnnsearch.report.learning import learning
@@ -122,15 +122,14 @@ def _measure(
         answers = run_answers(run, test, folder, progress)
         compared.append(System(run.name, answers.texts, run=answers))
     compared += [System(name, found[test.name]) for name, found in systems.items() if test.name in found]
-    wanted = Wanted(
+    options = MeasureOptions(
         multi_bleu=runs[0].run.target.tokeniser if runs else None,
         ter=True,
         by_length=True,
         window=WINDOW,
         significance=(BLEU, CHRF),
-        ter_folder=folder,
     )
-    return measure(test, compared, wanted, progress)
+    return measure(test, compared, options, progress)
 
 
 def _section(part: Part) -> tuple[Section, list[Table]]:

@@ -19,7 +19,7 @@ from rnnsearch.drawing.page import (
     Value,
     Word,
 )
-from rnnsearch.evaluation.alignment_behaviour import LEFT_OUT, TOO_OFTEN
+from rnnsearch.evaluation.alignment_error import LEFT_OUT, TOO_OFTEN
 from rnnsearch.evaluation.measures import CHRF
 from rnnsearch.records import Translation
 from rnnsearch.report.attention import UNKNOWN, Faults, faults, longest_gap

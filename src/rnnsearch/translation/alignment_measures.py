@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rnnsearch.drawing.alignment_figure import Panel
-from rnnsearch.evaluation.alignment_behaviour import Behaviour, behaviour, shares, summed
-from rnnsearch.evaluation.alignment_error import alignment_error
+from rnnsearch.evaluation.alignment_error import Behaviour, alignment_error, behaviour, shares, summed
 from rnnsearch.evaluation.alignment_page import MEASURES, BrowsedRun, BrowsedSentence
 from rnnsearch.translation.word_aligner import Aligned
 from rnnsearch.word_links import GoldLinks, Link, hard_links
