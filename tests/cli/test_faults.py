@@ -63,7 +63,7 @@ def test_memory_for_a_process() -> None:
 def test_an_error_inside_is_one_line_and_debug_shows_all_of_it(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise KeyError("two\nlines")
 
     monkeypatch.setattr(alignment_error, "read_gold", broken)

@@ -78,6 +78,7 @@ def everything() -> Measures:
     wanted = MeasureOptions(ter=True, by_length=True, window=(2, 1), significance=OF_TEXTS, samples=50)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rnnsearch.evaluation.statistics.windows.__defaults__", (10, 1, 2))  # the fewest
+        patch.setattr("rnnsearch.evaluation.statistics.FEWEST", 2)
         return measure(TEST, [FIRST, SECOND], wanted)
 
 

@@ -1,8 +1,8 @@
 """The confidence of a word: its probability, mapped to the share of such words that are right.
 
-The probabilities of a network are usually too low or too high. A logistic map with two parameters, fitted on a
-development set (`scripts/fit_confidence.py`), corrects them (Platt 1999): c = σ(slope · logit p + bias). It
-keeps the order of words.
+The probabilities of a network are usually too low or too high. A logistic map with two parameters, fitted on
+a development set (`scripts/fit_confidence.py`), corrects them (Platt 1999): c = σ(slope · logit p + bias).
+It keeps the order of words.
 """
 
 from __future__ import annotations
