@@ -3,9 +3,11 @@ model needs."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -29,6 +31,8 @@ class Hub(BaseHTTPRequestHandler):
     etag: str
     missing: int
     """Bytes that an answer promises and does not bring."""
+    hostile: str
+    """What is wrong with the weights: "gzip", "endless", "damaged", or nothing."""
 
     def log_message(self, format: str, *arguments: object) -> None:
         pass
@@ -44,12 +48,29 @@ class Hub(BaseHTTPRequestHandler):
             about = {"id": "someone/en-fr", "sha": self.commit, "siblings": siblings}
             return self.answer(json.dumps(about).encode(), "application/json")
         name = path.rpartition("/")[2]
+        if name == "model.safetensors" and self.hostile:
+            return self.answer_hostilely()
         if name in self.files:
             return self.answer(self.files[name], "application/octet-stream")
         self.send_response(404)
         self.send_header("X-Error-Code", "RepoNotFound")
         self.send_header("content-length", "0")
         return self.end_headers()
+
+    def answer_hostilely(self) -> None:
+        self.send_response(200)
+        if self.hostile == "gzip":
+            self.send_header("content-encoding", "gzip")
+        if self.hostile != "damaged":
+            self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        parts = {"gzip": gzip.compress(bytes(10**8)), "endless": bytes(1 << 16), "damaged": b"{}"}
+        with suppress(OSError):
+            while self.hostile == "endless":
+                self.wfile.write(b"10000\r\n" + parts["endless"] + b"\r\n")
+            part = parts[self.hostile]
+            chunked = b"%x\r\n%b\r\n0\r\n\r\n" % (len(part), part)
+            self.wfile.write(part if self.hostile == "damaged" else chunked)
 
     def answer(self, content: bytes, kind: str) -> None:
         self.send_response(200)
@@ -70,7 +91,7 @@ def hub(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         "evil.py": b"raise SystemExit",
         "big.bin": b"0",
     }
-    Hub.asked, Hub.commit, Hub.etag, Hub.missing = [], COMMIT, "", 0
+    Hub.asked, Hub.commit, Hub.etag, Hub.missing, Hub.hostile = [], COMMIT, "", 0, ""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
@@ -131,6 +152,26 @@ def test_a_download_that_breaks_off_is_one_line_and_no_model(
     with pytest.raises(InputError, match="model 'someone/en-fr' cannot be fetched: "):
         Translator.from_pretrained("someone/en-fr")
     assert not list(tmp_path.glob("cache/**/model.safetensors"))
+
+
+@pytest.mark.parametrize(
+    ("hostile", "message"),
+    [
+        ("gzip", "the hub compressed"),
+        ("endless", "more than 1,000,000 bytes"),
+        ("damaged", "model.safetensors"),
+    ],
+)
+def test_nothing_that_is_refused_stays(
+    hub: type[Hub], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile: str, message: str
+) -> None:
+    hub.hostile = hostile
+    monkeypatch.setattr("rnnsearch.pretrained.hub.LARGEST", 10**6)
+    with pytest.raises(InputError, match=f"model 'someone/en-fr' cannot be fetched: .*{message}"):
+        Translator.from_pretrained("someone/en-fr")
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    hub.hostile = ""
+    assert Translator.from_pretrained("someone/en-fr").translate(["a"])
 
 
 def test_a_name_that_the_hub_does_not_know_is_one_line(hub: type[Hub]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import lzma
 from collections.abc import Callable
@@ -16,6 +17,7 @@ except ImportError:
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
     ".gz": partial(gzip.compress, mtime=0),  # no clock: the bytes are part of the names of tests
+    ".bz2": bz2.compress,
     ".xz": lzma.compress,
     ".zst": zstandard.compress,
 }

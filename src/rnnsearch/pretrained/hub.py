@@ -8,11 +8,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 from rnnsearch.errors import InputError
+from rnnsearch.run import Run
 from rnnsearch.system.files import make_parents
 from rnnsearch.system.folders import whole_folder
 
 TIMEOUT = 60
 """Seconds without a byte after which a download is given up."""
+LARGEST = 1 << 32
+"""Bytes of a whole model; a download of more is given up."""
 FILES = re.compile(
     r"config\.toml|model\.safetensors|vocabulary\.(source|target)\.txt|subwords\.\w+\.model"
     r"|words\.\w+\.bloom|README\.md"
@@ -41,8 +44,8 @@ def fetched(name: str, revision: str | None = None) -> Path:
     huggingface_hub's own downloads name files after headers. If the hub cannot be reached, the last known
     commit of the revision is used.
 
-    Raises InputError without the extra, for an unknown name, for an invalid answer, and if the hub cannot be
-    reached and nothing is cached.
+    Raises InputError without the extra, for an unknown name, for an invalid or larger answer, and if the hub
+    cannot be reached and nothing is cached. Nothing that is refused stays in the cache.
     """
     try:
         from huggingface_hub import HfApi, constants
@@ -71,29 +74,39 @@ def fetched(name: str, revision: str | None = None) -> Path:
     folder, wanted = cache / "snapshots" / commit, [file for file in files if FILES.fullmatch(file)]
     if not all((folder / file).is_file() for file in wanted):
         with whole_folder(folder, lambda _: True) as made:
-            for file in wanted:
-                try:
-                    _download(name, commit, made / file)
-                except Exception as error:
-                    raise _not_fetched(name, error) from None
+            left = LARGEST
+            try:
+                for file in wanted:
+                    left -= _download(name, commit, made / file, left)
+                Run.open(made).load_network()
+            except Exception as error:
+                raise _not_fetched(name, error) from None
     make_parents(latest)
     latest.write_text(commit)
     return folder
 
 
-def _download(name: str, commit: str, place: Path) -> None:
-    """Downloads the hub's file of the same name to `place`."""
+def _download(name: str, commit: str, place: Path, at_most: int) -> int:
+    """Downloads the hub's file of the same name to `place`, and returns its bytes. Raises ValueError for more
+    than `at_most`, and for a compressed answer, which could become any number of bytes."""
     from huggingface_hub import get_session, hf_hub_url, hf_raise_for_status
     from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
     url = hf_hub_url(name, place.name, revision=commit, endpoint=ENDPOINT)
+    headers, size = build_hf_headers() | {"accept-encoding": "identity"}, 0
     with (
-        get_session().stream("GET", url, headers=build_hf_headers(), timeout=TIMEOUT) as response,
+        get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as response,
         place.open("wb") as file,
     ):
         hf_raise_for_status(response)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise ValueError(f"the hub compressed {place.name}, which was not asked for")
         for part in response.iter_bytes():
+            size += len(part)
+            if size > at_most:
+                raise ValueError(f"its files have more than {LARGEST:,} bytes")
             file.write(part)
+    return size
 
 
 def _not_fetched(name: str, error: Exception) -> InputError:

@@ -20,8 +20,8 @@ LARGEST = 1 << 28
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parses TOML. Raises ValueError with a plain one-line message."""
-    table: dict[str, Any] = _parsed(tomllib.loads, text)
+    """Parses TOML, also after a byte order mark. Raises ValueError with a plain one-line message."""
+    table: dict[str, Any] = _parsed(tomllib.loads, text.removeprefix("\ufeff"))
     return table
 
 

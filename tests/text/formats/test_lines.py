@@ -39,6 +39,7 @@ def text(tmp_path: Path) -> Path:
         (b"a\n\xef\xbb\xbfb", "a\n\ufeffb\n"),  # no mark of the file
         ("a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\n".encode(), "a b c d e f g\n"),
         (b"a\tb\0c\x1bd\x7f\n", "a b c d \n"),
+        (b"some words and \0a NUL character\n\0\n" * 9, "some words and  a NUL character\n \n" * 9),
         ("un\u00a0été \U0001f600\n".encode(), "un\u00a0été \U0001f600\n"),
     ],
 )
@@ -73,7 +74,14 @@ def test_what_is_odd_is_counted_by_line(text: Path) -> None:
     ("content", "message"),
     [
         (b"a\nb\nd\xe9j\xe0\n", r"text\.en:3: byte 2 of the line is not UTF-8 \(convert the file"),
-        ("é".encode("utf-16"), r"text\.en:1: the file is UTF-16 \(convert"),
+        *(
+            (text.encode(name), rf"text\.en:1: the file is {name[:6].upper()} \(convert.*iconv -f {name} -t")
+            for name in (*("utf-16", "utf-16-le", "utf-16-be"), *("utf-32", "utf-32-le", "utf-32-be"))
+            for text in (
+                *("Hi.\n", "déjà vu\r\n", "\nThe house is old.\nWhere is it?\n", "Где мой дом? Там.\n" * 3),
+                *("这座房子在山上。\n她在哪里？\n" * 9, "घर कहाँ है\n" * 9, "บ้านอยู่ที่ไหน\n" * 9),
+            )
+        ),
         *(
             (PACK[end](b"a\n"), rf"text\.en:1: the file is compressed \(give it a name that ends in \{end}")
             for end in PACKED
@@ -85,6 +93,12 @@ def test_text_that_is_not_utf8_is_refused(text: Path, content: bytes, message: s
     text.write_bytes(content)
     with pytest.raises(InputError, match=message):
         list(read_lines(text))
+
+
+@pytest.mark.parametrize("name", ["a.sgm", "a.SGML", "a.xlf", "a.xliff.gz", "a.srt", "a.vtt"])
+def test_lines_that_are_not_sentences_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match=rf"{name}: .* are not sentences \((write|save)"):
+        read_lines(name)
 
 
 @pytest.mark.parametrize("suffix", PACKED)
@@ -215,7 +229,7 @@ def test_no_bytes_put_lines_out_of_step(scratch: Path, content: bytes, packed: s
         number for number, raw in enumerate(raw_lines, 1) if raw.decode("utf-8", "ignore").encode() != raw
     ]
     if isinstance(lines, InputError):
-        assert f"{path}:{broken[0]}: " in str(lines)
+        assert "the file is UTF-" in str(lines) or f"{path}:{broken[0]}: " in str(lines)
         return
     assert not broken
     assert len(lines) == len(raw_lines)

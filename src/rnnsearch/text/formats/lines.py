@@ -6,6 +6,7 @@ that are not text raise InputError.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.opening import MAGIC, is_on_disk, opened
+from rnnsearch.text.formats.opening import MAGIC, is_on_disk, opened, text_suffix
 
 Item = TypeVar("Item")
 Other = TypeVar("Other")
@@ -25,8 +26,17 @@ LONGEST_LINE = 1 << 24
 
 ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 
+NO_LINES = dict.fromkeys((".sgm", ".sgml"), "write the text between <seg> and </seg>, one segment per line")
+NO_LINES |= dict.fromkeys((".xlf", ".xliff"), "save it as TMX, as translation tools do")
+NO_LINES |= dict.fromkeys((".srt", ".vtt"), "write one sentence per line, without numbers and times")
+"""Suffix of a file whose lines are not sentences → what to do with it."""
+
 _BOM = "\ufeff"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_MARKS = {b"\xff\xfe\0\0": "utf-32-le", b"\0\0\xfe\xff": "utf-32-be"} | {
+    b"\xff\xfe": "utf-16-le",
+    b"\xfe\xff": "utf-16-be",
+}
+_SAMPLE = 1 << 14  # bytes from which the encoding is found
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Characters that str.splitlines() and some editors treat as line ends.
@@ -38,7 +48,7 @@ class InputWarnings:
     """Warnings of a reader about a file: for each kind, the number of lines and the first such line
     (1-based).
 
-    A record of several lines counts at its first line; a record of a Parquet file or dataset, at its row.
+    A record of several lines counts at its first line.
     """
 
     lines: dict[str, int] = field(default_factory=dict)
@@ -70,14 +80,15 @@ IGNORED = InputWarnings()
 
 
 def read_lines(path: str | Path, warnings: InputWarnings = IGNORED) -> Iterator[str]:
-    """Yields the lines of a UTF-8 text, one by one: a plain file, a .gz, .xz or .zst file, or standard input
-    for `-`.
+    """Yields the lines of a UTF-8 text, one by one, from a file that `opened` can open.
 
     A byte order mark at the start and a carriage return at the end of a line are dropped; other control
     characters and Unicode's own line ends become spaces. What was found is noted in `warnings`. A last line
     without line feed counts; an empty line is a line. Raises InputError, with the line if known, for a file
-    that cannot be read, is damaged, or is not UTF-8.
+    that cannot be read, is damaged, is not UTF-8, or whose name says that its lines are not sentences.
     """
+    if remedy := NO_LINES.get(suffix := text_suffix(path)):
+        raise InputError(f"cannot be read: the lines of {suffix} are not sentences", file=path, remedy=remedy)
     return (plain_line(line, number, warnings) for number, line in enumerate(raw_lines(path, warnings), 1))
 
 
@@ -88,6 +99,9 @@ def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
     Otherwise as `read_lines`.
     """
     with opened(path) as stream:
+        if encoding := _wide_encoding(stream.peek(_SAMPLE)[:_SAMPLE] if hasattr(stream, "peek") else b""):
+            remedy = f"convert it with `iconv -f {encoding} -t utf-8`"
+            raise InputError(f"the file is {encoding[:6].upper()}", file=path, line=1, remedy=remedy)
         for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
             if len(raw) > LONGEST_LINE:
                 what = f"the line is longer than {LONGEST_LINE:,} bytes"
@@ -99,6 +113,26 @@ def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
                 if not line:  # the file is empty except for the mark
                     return
             yield line.removesuffix("\n")
+
+
+def _wide_encoding(sample: bytes) -> str:
+    """Returns the name of UTF-16 or UTF-32 if the beginning of a file is in one of them, by its byte order
+    mark, or because it is printable text with many spaces or ASCII characters in that encoding alone."""
+    for mark, encoding in _MARKS.items():
+        if sample.startswith(mark):
+            return encoding[:6]
+    found, most = "", 0
+    for encoding in _MARKS.values() if b"\0" in sample else ():
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(sample)
+        except UnicodeDecodeError:
+            continue
+        strange = sum(not (character.isprintable() or character in "\t\r\n") for character in text)
+        spaces, plain = text.count(" ") + text.count("\n"), sum(map(str.isascii, text))
+        wide = sample.count(0) * 5 >= len(sample) * 2 or (len(text) >= 20 and spaces * 200 >= len(text))
+        if wide and "\0" not in text and strange * 50 <= len(text) and plain > most:
+            found, most = encoding, plain
+    return found
 
 
 def read_pairs(
@@ -169,9 +203,7 @@ def _decoded(raw: bytes, path: str | Path, number: int) -> str:
         what = f"byte {error.start + 1} of the line is not UTF-8"
         remedy = "convert the file, for example with `iconv -f latin1 -t utf-8`, or correct the line"
     suffix = next((suffix for magic, suffix in MAGIC.items() if raw.startswith(magic)), "")
-    if number == 1 and raw.startswith(_UTF16):
-        what, remedy = "the file is UTF-16", "convert it with `iconv -f utf-16 -t utf-8`"
-    elif number == 1 and suffix:
+    if number == 1 and suffix:
         what, remedy = "the file is compressed", f"give it a name that ends in {suffix}"
     raise InputError(what, file=path, line=number, remedy=remedy)
 

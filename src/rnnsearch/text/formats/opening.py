@@ -1,11 +1,13 @@
-"""Opens files and decompresses them according to their names. All faults become InputError."""
+"""Opens files, and decompresses them according to their names. All faults become InputError."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import lzma
 import sys
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,10 +19,18 @@ from rnnsearch.errors import InputError
 
 STDIN = "-"
 
-MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+MAGIC = {
+    b"\x1f\x8b": ".gz",
+    b"BZh": ".bz2",
+    b"\xfd7zXZ": ".xz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"PK\x03\x04": ".zip",
+}
 """First bytes of a compressed file → the suffix that its name should have."""
 
 _BUFFER = 1 << 18  # bytes decompressed at a time
+# Files beside the text of a downloaded archive.
+_NOTES = ("readme", "license", "licence", "copying", "_", ".")
 
 
 def is_on_disk(path: str | Path) -> bool:
@@ -28,9 +38,17 @@ def is_on_disk(path: str | Path) -> bool:
     return str(path) != STDIN and Path(path).is_file()
 
 
+def text_suffix(path: str | Path) -> str:
+    """Returns the suffix of a file's name without that of its compression, in lowercase."""
+    name = Path(path)
+    packed = name.suffix.lower() in (*COMPRESSIONS, ".zip")
+    return Path(name.stem).suffix.lower() if packed else name.suffix.lower()
+
+
 @contextmanager
 def opened(path: str | Path) -> Iterator[BinaryIO]:
-    """Yields the bytes of a file: a plain one, a .gz, .xz or .zst file, or standard input for `-`.
+    """Yields the bytes of a file: a plain one, a .gz, .bz2, .xz or .zst file, the only text in a .zip file,
+    `archive.zip/name` for one of several, or standard input for `-`.
 
     Raises InputError for a file that cannot be opened or read, for damaged compression, and for .zst without
     the library that reads it.
@@ -39,13 +57,13 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
         if str(path) == STDIN:
             with _stdin() as stream:
                 yield stream
-        elif unpack := COMPRESSIONS.get(Path(path).suffix):
+        elif unpack := _unpacker(Path(path)):
             with (
                 unpack(Path(path)) as packed,
                 io.BufferedReader(cast(io.RawIOBase, packed), _BUFFER) as stream,
             ):
-                # Python's gzip reads a file of 0 bytes as valid and empty; a failed download leaves such a
-                # file.
+                # Python's gzip and bz2 read a file of 0 bytes as valid and empty; a failed download leaves
+                # such a file.
                 if not stream.peek(1) and Path(path).is_file() and not Path(path).stat().st_size:
                     raise EOFError("it is empty")
                 yield stream
@@ -66,14 +84,17 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
             file=path,
             remedy="copy it again, or remove .gz from the name of a plain file",
         ) from None
-    except (EOFError, zlib.error, lzma.LZMAError) as error:
-        raise InputError(
-            f"the compressed file is damaged or incomplete: {error}",
-            file=path,
-            remedy="copy or download it again",
-        ) from None
+    except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+        raise _damaged(path, error) from None
     except OSError as error:
+        if error.errno is None:  # of bz2
+            raise _damaged(path, error) from None
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+
+
+def _damaged(path: str | Path, error: Exception) -> InputError:
+    what = f"the compressed file is damaged or incomplete: {error}"
+    return InputError(what, file=path, remedy="copy or download it again")
 
 
 @contextmanager
@@ -87,6 +108,50 @@ def _stdin() -> Iterator[BinaryIO]:
     else:
         with open(descriptor, "rb", closefd=False) as stream:
             yield stream
+
+
+def _unpacker(path: Path) -> Callable[[Path], Any] | None:
+    if path.suffix.lower() == ".zip" or archive_of(path):
+        return _open_zip
+    return COMPRESSIONS.get(path.suffix.lower())
+
+
+def archive_of(path: Path) -> Path | None:
+    """Returns the .zip file that a path like `archive.zip/name` leads into."""
+    parents = (parent for parent in path.parents if parent.suffix.lower() == ".zip")
+    return next(filter(Path.is_file, parents), None)
+
+
+def texts_in_zip(path: Path) -> list[str]:
+    """Returns the names of the texts in a .zip file. Raises InputError if it is damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+    except (zipfile.BadZipFile, NotImplementedError) as error:
+        raise _damaged(path, error) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+    return [name for name in names if not Path(name).name.lower().startswith(_NOTES)]
+
+
+@contextmanager
+def _open_zip(path: Path) -> Iterator[Any]:
+    archive = archive_of(path) or path
+    name = path.relative_to(archive).as_posix()
+    if archive == path:
+        name, *others = texts_in_zip(path) or [""]
+        if others or not name:
+            what = f"holds {1 + len(others) if name else 0} texts: {', '.join([name, *others])}"
+            raise InputError(what[:200], file=path, remedy=f"name one of them, as in {path}/{name or 'NAME'}")
+    with zipfile.ZipFile(archive) as opened_archive:
+        try:
+            member = opened_archive.open(name)
+        except KeyError:
+            raise InputError("no such file in the archive", file=path, remedy="check the path") from None
+        except (RuntimeError, NotImplementedError) as error:  # encrypted, or an unknown compression
+            raise InputError(f"cannot be read: {error}", file=path, remedy="unpack it yourself") from None
+        with member:
+            yield member
 
 
 @contextmanager
@@ -111,5 +176,10 @@ def _zstandard(path: Path) -> Any:
     )
 
 
-COMPRESSIONS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _open_zstandard}
+COMPRESSIONS: dict[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": _open_zstandard,
+}
 """Suffix → function that opens such a file."""

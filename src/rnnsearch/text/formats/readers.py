@@ -9,10 +9,9 @@ from functools import partial
 from pathlib import Path
 
 from rnnsearch.errors import InputError, escaped
-from rnnsearch.text.formats.arrow import read_tables
-from rnnsearch.text.formats.lines import InputWarnings, SideWarnings, read_lines, read_pairs
-from rnnsearch.text.formats.opening import COMPRESSIONS, STDIN
-from rnnsearch.text.formats.records import Format, Layout, LinePair, read_csv, read_json_lines, read_tsv
+from rnnsearch.text.formats.lines import NO_LINES, InputWarnings, SideWarnings, read_lines, read_pairs
+from rnnsearch.text.formats.opening import STDIN, archive_of, text_suffix, texts_in_zip
+from rnnsearch.text.formats.records import Format, Layout, LinePair, read_json_lines, read_tsv
 from rnnsearch.text.formats.tmx import read_tmx, read_tmx_links
 from rnnsearch.word_links import link_fields
 
@@ -20,15 +19,14 @@ __all__ = ["FORMATS", "Format", "Layout", "LinePair", "ParallelText", "parallel_
 
 FORMATS: dict[Format, Callable[[str | Path, Layout, SideWarnings], Iterator[LinePair]]] = {
     "tsv": read_tsv,
-    "csv": read_csv,
     "tmx": read_tmx,
     "jsonl": read_json_lines,
-    "parquet": read_tables,
-    "dataset": read_tables,
 }
 """Format of a bilingual file → its reader."""
 
-_SUFFIXES: dict[str, Format] = {f".{name}": name for name in FORMATS} | {".arrow": "dataset"}
+_SUFFIXES: dict[str, Format] = {f".{name}": name for name in FORMATS}
+_CONVERT = "write it as TSV or JSON lines; the page on getting corpora has the three lines that do it"
+_NOT_READ = NO_LINES | dict.fromkeys((".csv", ".parquet", ".arrow"), _CONVERT)
 
 
 @dataclass(slots=True)
@@ -53,17 +51,20 @@ class ParallelText:
 def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None) -> list[ParallelText]:
     """Returns the parallel texts that the arguments of a command name, in their order.
 
-    A bilingual file (by its name or the layout) or the folder of a dataset is one text. Any other name is a
-    source file, and the next name is its target. Raises InputError for a source without a target, files that
-    do not exist, and standard input named twice.
+    A bilingual file (by its name or the layout) is one text, and so is a .zip file that holds one, or a text
+    in either language. Any other name is a source file, and the next name is its target. Raises InputError
+    for a source without a target, files that do not exist, formats that are not read, and standard input
+    named twice.
     """
     layout = layout or Layout()
     _check(names, layout)
     texts, rest = [], [str(name) for name in names]
     while rest:
         name = source = rest.pop(0)
-        format = _format(source, layout)
-        if format != "lines":
+        format, sides = _format(source, layout), _sides_in_zip(source, layout)
+        if sides:
+            reader = partial(read_pairs, *sides)
+        elif format != "lines":
             reader = partial(FORMATS[format], source, layout)
         elif rest and _format(rest[0], layout) == "lines":
             name, reader = f"{source} | {rest[0]}", partial(read_pairs, source, rest.pop(0))
@@ -90,13 +91,29 @@ def _format(name: str, layout: Layout) -> Format:
     """Returns the format of a file; "lines" if its name does not show a bilingual format."""
     if layout.format:
         return layout.format
-    path = Path(name)
-    if name != STDIN and path.is_dir():
-        return "dataset"
-    suffix = path.suffix.lower()
-    if suffix in COMPRESSIONS:
-        suffix = Path(path.stem).suffix.lower()
+    suffix = text_suffix(name)
+    if _is_zip(name) and suffix not in _SUFFIXES and len(inner := texts_in_zip(Path(name))) == 1:
+        suffix = text_suffix(inner[0])
     return _SUFFIXES.get(suffix, "lines")
+
+
+def _is_zip(name: str) -> bool:
+    return Path(name).suffix.lower() == ".zip" and Path(name).is_file()
+
+
+def _sides_in_zip(name: str, layout: Layout) -> tuple[str, str] | None:
+    """Returns the source and the target text in a .zip file of several texts, by the ends of their names, or
+    None for any other file."""
+    if layout.format in FORMATS or not _is_zip(name) or len(texts := texts_in_zip(Path(name))) < 2:
+        return None
+    languages = layout.source_language, layout.target_language
+    found = [[text for text in texts if text_suffix(text) == f".{language}"] for language in languages]
+    if [len(side) for side in found] == [1, 1] and found[0] != found[1]:
+        return f"{name}/{found[0][0]}", f"{name}/{found[1][0]}"
+    what = (
+        f"holds no pair of texts whose names end in .{languages[0]} and .{languages[1]}: {', '.join(texts)}"
+    )
+    raise InputError(what[:300], file=name, remedy=f"name the two, as in {name}/{texts[0]} {name}/{texts[1]}")
 
 
 def _check(names: Sequence[str | Path], layout: Layout) -> None:
@@ -109,11 +126,14 @@ def _check(names: Sequence[str | Path], layout: Layout) -> None:
         raise InputError("no corpus is named", remedy="name a source and a target file, or a bilingual file")
     if [*map(str, names)].count(STDIN) > 1:
         raise InputError("standard input can be read only once", remedy="name a file in place of one `-`")
-    if layout.format in ("parquet", "dataset") and STDIN in map(str, names):
-        raise InputError(f"{layout.format} cannot be read from standard input", remedy="name a file")
-    for name in names:
-        if str(name) != STDIN and not Path(name).exists():
+    for name in filter(lambda name: str(name) != STDIN, names):
+        if not Path(name).exists() and not archive_of(Path(name)):
             raise InputError("no such file", file=name, remedy="check the path")
+        if Path(name).is_dir():
+            remedy = f"name the files in it; if they are a dataset or Parquet, {_CONVERT}"
+            raise InputError("is a folder, not a text file", file=name, remedy=remedy)
+        if not layout.format and (suffix := text_suffix(name)) in _NOT_READ:
+            raise InputError(f"{suffix} files are not read", file=name, remedy=_NOT_READ[suffix])
     if bool(layout.source) != bool(layout.target) or (layout.source and layout.source == layout.target):
         raise InputError(
             "source and target each need a column, key or language of their own",

@@ -1,21 +1,23 @@
-"""Where the two sides are in the records of a file, and readers of TSV, CSV and JSON lines. The rows of
-tables (`arrow`) share the code for records with keys."""
+"""Where the two sides are in the records of a file, and readers of TSV and JSON lines."""
 
 from __future__ import annotations
 
-import csv
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
 from rnnsearch.errors import InputError
+from rnnsearch.text.formats.columns import SAMPLE, find_columns
 from rnnsearch.text.formats.lines import InputWarnings, SideWarnings, plain_field, plain_line, raw_lines
 
-Format = Literal["", "lines", "tsv", "csv", "tmx", "jsonl", "parquet", "dataset"]
+Format = Literal["", "lines", "tsv", "tmx", "jsonl"]
 LinePair = tuple[str, str]
+
+_EMPTY_ROWS = ([""], ["\r"])
 
 EMPTY_LINE = "empty line"
 NO_TEXT = "no text on this side"
@@ -26,11 +28,11 @@ class Layout:
     """The format of a file, and the places of the two sides in it.
 
     format: empty = by the file's name. Standard input has none, so that it is a file of lines unless the
-    format is given. source, target: a column's number (1-based) or name in TSV and CSV, a key in JSON lines,
-    Parquet and datasets (`translation.en` for one inside another), a language code in TMX. Both empty = the
-    first of `names` that the file has, else the first two columns; in TMX the languages. A TSV or CSV file
-    with names has them in its first line, which is then no pair. source_language, target_language: codes, for
-    the usual names of columns and keys, and for TMX.
+    format is given. source, target: a column's number (1-based) or name in TSV, a key in JSON lines
+    (`translation.en` for one inside another), a language code in TMX. Both empty = the first of `names` that
+    the file has, else the columns that `find_columns` finds; in TMX the languages. A TSV file with names has
+    them in its first line, which is then no pair. source_language, target_language: codes, for the usual
+    names of columns and keys, and for TMX.
     """
 
     format: Format = ""
@@ -51,9 +53,9 @@ class Layout:
         """Returns the names, for a message."""
         return " or ".join(f"'{source}' and '{target}'" for source, target in self.names())
 
-    def remedy(self, kind: str) -> str:
-        """Returns the remedy in a message about a file without the names. kind: column or key."""
-        return f"give the {kind}s of source and target"
+    def remedy(self) -> str:
+        """Returns the remedy in a message about a file without the names."""
+        return "give the keys of source and target"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +74,11 @@ class OneSide(Layout):
     def wanted(self) -> str:
         return " or ".join(f"'{name}'" for name, _ in self.names())
 
-    def remedy(self, kind: str) -> str:
-        return f"give the {kind} of the text"
+    def remedy(self) -> str:
+        return "give the key of the text"
 
 
 Record = dict[str, Any]
-_Rows = Iterator[tuple[int, list[str]]]
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MISSING = object()
 
@@ -87,87 +87,41 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
     """Yields two columns between TABs. Nothing is quoted: a quotation mark is a character of the text. An
     empty line is a pair of empty sides.
 
-    Raises InputError, with the line, for a line that lacks a column, besides what `read_lines` raises.
+    Raises InputError, with the line, for a line that lacks a column, besides what `read_lines` and
+    `find_columns` raise.
     """
     rows = ((number, line.split("\t")) for number, line in enumerate(raw_lines(path, warnings[0]), 1))
-    return _pairs(rows, plain_line, path, layout, warnings)
-
-
-def read_csv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
-    """Yields two columns between commas as in RFC 4180: a quoted one may hold commas, doubled quotation
-    marks, and line breaks, which become spaces.
-
-    Raises InputError as `read_tsv` does, and for invalid quotation marks, with the line where the record
-    begins.
-    """
-    return _pairs(_csv_rows(path, warnings[0]), plain_field, path, layout, warnings)
-
-
-def _csv_rows(path: str | Path, warnings: InputWarnings) -> _Rows:
-    reader = csv.reader((_csv_line(line) for line in raw_lines(path, warnings)), strict=True)
-    while True:
-        number = reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            what = f"the record that begins here is not valid CSV: {error}"
-            remedy = "write quotation marks inside quoted text twice, and close the quoted text"
-            raise InputError(what, file=path, line=number, remedy=remedy) from None
-        yield number, row
-
-
-def _csv_line(line: str) -> str:
-    """Returns the line with its line feed. To csv, a lone carriage return ends a record; here it is only a
-    control character, so it is replaced by another one."""
-    body = line.removesuffix("\r")
-    return body.replace("\r", "\x1a") + line[len(body) :] + "\n"
-
-
-def _pairs(
-    rows: _Rows,
-    clean: Callable[[str, int, InputWarnings], str],
-    path: str | Path,
-    layout: Layout,
-    warnings: SideWarnings,
-) -> Iterator[LinePair]:
-    places: tuple[int, int] | None = None
-    for number, cells in rows:
-        if places is None:
-            places, named = _places(cells, layout, path, number)
-            if named:
-                warnings[0].note("line of column names", number)
-                continue
-        if cells in ([], [""], ["\r"]):
+    sample, fault = [], None
+    try:
+        sample.extend(islice(rows, SAMPLE))
+    except InputError as error:  # the pairs before it come first
+        fault = error
+    filled = [(number, cells) for number, cells in sample if cells not in _EMPTY_ROWS]
+    languages = layout.source_language, layout.target_language
+    columns = find_columns([cells for _, cells in filled], layout.names(), languages, path)
+    for note in columns.notes:
+        warnings[0].note(note, filled[0][0])
+    needed = 1 + max(columns.source, columns.target)
+    for number, cells in chain(sample, rows):
+        if cells in _EMPTY_ROWS:
             warnings[0].note(EMPTY_LINE, number)
             yield "", ""
-            continue
-        if len(cells) <= max(places):
-            what = f"has {len(cells)} column{'s' * (len(cells) != 1)}, but column {max(places) + 1} is needed"
-            remedy = "correct or delete the line, or give other columns"
-            raise InputError(what, file=path, line=number, remedy=remedy)
-        source = clean(cells[places[0]], number, warnings[0])
-        yield source, clean(cells[places[1]], number, warnings[1])
+        elif len(cells) < needed:
+            raise _too_few(cells, needed, path, number)
+        elif number != filled[0][0] or not columns.named:
+            source = plain_line(cells[columns.source], number, warnings[0])
+            yield source, plain_line(cells[columns.target], number, warnings[1])
+    if fault:
+        raise fault
 
 
-def _places(first: list[str], layout: Layout, path: str | Path, number: int) -> tuple[tuple[int, int], bool]:
-    """Returns (index of the source column, of the target column), and True if the first line holds their
-    names."""
-    if layout.source.isdecimal() and layout.target.isdecimal():
-        return (int(layout.source) - 1, int(layout.target) - 1), False
-    names = [name.removesuffix("\r") for name in first]
-    for source, target in layout.names():
-        if source in names and target in names:
-            return (names.index(source), names.index(target)), True
-    if not layout.source:
-        return (0, 1), False
-    what = (
-        f"the first line does not name the columns '{layout.source}' and '{layout.target}'; it has: "
-        f"{', '.join(names)}"
-    )
-    remedy = "give columns of this line, or column numbers"
-    raise InputError(what[:300], file=path, line=number, remedy=remedy)
+def _too_few(cells: list[str], needed: int, path: str | Path, number: int) -> InputError:
+    what = f"has {len(cells)} column{'s' * (len(cells) != 1)}, but column {needed} is needed"
+    remedy = "correct or delete the line, or give other columns"
+    for sign in (";", '","', "|"):
+        if len(cells) == 1 and sign in cells[0]:
+            remedy = f"write TABs between the columns, not {sign.strip(chr(34))!r}"
+    return InputError(what, file=path, line=number, remedy=remedy)
 
 
 def read_json_lines(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
@@ -184,27 +138,18 @@ def read_json_lines(path: str | Path, layout: Layout, warnings: SideWarnings) ->
             yield "", ""
             continue
         record = _record(line, path, number)
-        keys = keys or find_keys(record, layout, "key", path, number)
-        yield texts_at(record, keys, path, number, warnings)
+        keys = keys or _find_keys(record, layout, path, number)
+        source = _text_at(record, keys[0], path, number, warnings[0])
+        yield source, _text_at(record, keys[1], path, number, warnings[1])
 
 
-def find_keys(
-    record: Record, layout: Layout, kind: str, path: str | Path, number: int | None = None
-) -> tuple[str, str]:
-    """Returns the first names of the layout that this record has. kind: the word for a key in messages."""
+def _find_keys(record: Record, layout: Layout, path: str | Path, number: int) -> tuple[str, str]:
+    """Returns the first names of the layout that this record has."""
     for source, target in layout.names():
         if _value(record, source) is not _MISSING and _value(record, target) is not _MISSING:
             return source, target
-    what = f"does not have the {kind}s {layout.wanted()}; it has: {', '.join(record)}"
-    raise InputError(what[:400], file=path, line=number, remedy=layout.remedy(kind))
-
-
-def texts_at(
-    record: Record, keys: tuple[str, str], path: str | Path, number: int, warnings: SideWarnings
-) -> LinePair:
-    """Returns the texts at the keys, empty for null. Raises InputError for anything else."""
-    source = _text_at(record, keys[0], path, number, warnings[0])
-    return source, _text_at(record, keys[1], path, number, warnings[1])
+    what = f"does not have the keys {layout.wanted()}; it has: {', '.join(record)}"
+    raise InputError(what[:400], file=path, line=number, remedy=layout.remedy())
 
 
 def _text_at(record: Record, key: str, path: str | Path, number: int, warnings: InputWarnings) -> str:
@@ -219,7 +164,7 @@ def _text_at(record: Record, key: str, path: str | Path, number: int, warnings: 
     elif value is _MISSING:
         what = f"does not have the key '{key}'"
     else:
-        what = f"has no text at the key '{key}', but {json.dumps(value, default=str)[:40]}"
+        what = f"has no text at the key '{key}', but {json.dumps(value)[:40]}"
     raise InputError(what, file=path, line=number, remedy="correct or delete it")
 
 

@@ -3,10 +3,12 @@ perhaps word links in Pharaoh format."""
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
+from typing import BinaryIO
 from xml.parsers import expat
 
 from rnnsearch.errors import InputError
@@ -17,6 +19,7 @@ from rnnsearch.text.formats.records import NO_TEXT, Layout, LinePair
 from rnnsearch.word_links import Link, format_links, parse_gold_links
 
 _CHUNK = 1 << 16  # bytes given to the parser at a time
+_LONGEST_REFERENCE = 12  # bytes of &#x12345678;
 _DEEPEST = 100  # elements inside one another; a translation memory has some ten
 _MEMORY = "is this a translation memory?"
 _AGAIN = "the file is damaged or incomplete: correct it or get it again"
@@ -26,6 +29,16 @@ _LINKS = 2
 """Place of the word links in a unit, behind the two sides."""
 _PROPERTY = "x-word-links"
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_CODE = "\ufdd0"
+"""Stands for a formatting code in a segment until its end: Unicode has no such character."""
+_WORDS = r"[^\W\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"  # written with spaces
+_GLUED = re.compile(rf"(?:(?<={_WORDS})|(?<=[.!?:;,)…])){_CODE}+(?={_WORDS})")
+_PLACEHOLDER = re.compile(
+    r"\$?\{\{?[\w.]+\}?\}|%(?:\d+\$)?[a-zA-Z@](?![\w%])|%\([\w.]+\)[a-zA-Z]|__[A-Z][A-Z0-9_]*__"
+)
+# Bytes and references of control characters, which XML cannot hold and exporters write nevertheless.
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|&#(?:x[0-9a-fA-F]{1,8}|[0-9]{1,8});")
+_WIDE = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 TMX_END = "</body>\n</tmx>\n"
 
 
@@ -49,8 +62,10 @@ def tmx_unit(lines: Sequence[str], languages: Sequence[str], links: Sequence[Lin
 
 
 def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
-    """Yields the segments of two languages in each unit, in whatever encoding the file declares; text inside
-    formatting codes is left out.
+    """Yields the segments of two languages in each unit, in whatever encoding the file declares.
+
+    Of formatting codes, placeholders such as `{0}` and `%s` stay, and a space stays between words that only a
+    code separates. Control characters, which XML does not allow, become spaces. All are noted.
 
     A language `en` matches `en`, `EN-US` and so on; `en-GB` matches only itself. A unit without the language
     has an empty side, and of two segments in one language the first counts; both are noted. External entities
@@ -103,7 +118,11 @@ class _Units:
         self._segment: list[str] | None = None
         self._length = 0
         self._codes = 0  # depth of formatting codes inside the segment
-        self._parser = expat.ParserCreate()
+        self._code: list[str] = []  # text of the code that is being read
+        self._create_parser()
+
+    def _create_parser(self, encoding: str | None = None) -> None:
+        self._parser = expat.ParserCreate(encoding)
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
@@ -114,12 +133,33 @@ class _Units:
     def read(self) -> Iterator[tuple[str, str, str, int]]:
         """Yields the sides, links and first line of each unit."""
         with opened(self._path) as stream:
-            while chunk := stream.read(_CHUNK):
+            for chunk in filter(None, self._chunks(stream)):
                 self._parse(chunk)
                 yield from self._finished
                 self._finished.clear()
         self._parse(b"")
         yield from self._finished
+
+    def _chunks(self, stream: BinaryIO) -> Iterator[bytes]:
+        """Yields the bytes of the file, UTF-16 as UTF-8, and U+0080, a control character that XML allows, for
+        those that it does not."""
+        rest, chunk = b"", stream.read(_CHUNK)
+        decoder = None
+        if encoding := _WIDE.get(chunk[:2]):
+            decoder = codecs.getincrementaldecoder(encoding)()
+            self._create_parser("utf-8")
+        while chunk:
+            try:
+                rest += decoder.decode(chunk).encode() if decoder else chunk
+            except UnicodeDecodeError as error:
+                raise self._fault(f"is not valid XML: {error.reason}", _AGAIN) from None
+            start = max(rest.rfind(b"&", -_LONGEST_REFERENCE), 0)
+            end = start if start and b";" not in rest[start:] else len(rest)
+            yield _CONTROLS.sub(_allowed, rest[:end])
+            rest, chunk = rest[end:], stream.read(_CHUNK)
+        if decoder and decoder.getstate()[0]:
+            raise self._fault("ends inside a character", _AGAIN)
+        yield _CONTROLS.sub(_allowed, rest)
 
     def _parse(self, chunk: bytes) -> None:
         """Parses the next bytes of the file; no bytes = its end."""
@@ -146,7 +186,9 @@ class _Units:
         if len(self._open) > _DEEPEST:
             raise self._fault(f"elements are nested more than {_DEEPEST} deep", _MEMORY)
         if self._segment is not None:
-            self._codes += name in _CODES
+            if name in _CODES:
+                self._codes += 1
+                self._segment.append(_CODE)
         elif name == "tu":
             if self._unit is not None:
                 raise self._fault("a unit <tu> begins inside another", _AGAIN)
@@ -166,9 +208,9 @@ class _Units:
         return next(met, None)
 
     def _text(self, text: str) -> None:
-        if self._segment is None or self._codes:
+        if self._segment is None:
             return
-        self._segment.append(text)
+        (self._code if self._codes else self._segment).append(text)
         self._length += len(text)
         if self._length > LONGEST_LINE:
             raise self._fault(f"the segment is longer than {LONGEST_LINE:,} characters", _MEMORY)
@@ -185,7 +227,10 @@ class _Units:
     def _end(self, name: str) -> None:
         self._open.pop()
         if self._segment is not None and name != ("prop" if self._side == _LINKS else "seg"):
-            self._codes -= name in _CODES
+            if name in _CODES:
+                self._codes -= 1
+                self._segment += _PLACEHOLDER.findall("".join(self._code))
+                self._code.clear()
         elif self._segment is not None:
             self._end_segment("".join(self._segment))
             if name == "prop":
@@ -199,6 +244,9 @@ class _Units:
         assert self._unit is not None
         assert self._side is not None
         self._segment = None
+        if _CODE in text:
+            self._warnings[self._side].note("formatting code", self._line)
+            text = _GLUED.sub(" ", text).replace(_CODE, "")
         if self._unit[self._side] is None:
             self._unit[self._side] = text
         else:
@@ -214,6 +262,16 @@ class _Units:
         sides = zip(unit, self._warnings, strict=True)
         source, target, links = (plain_field(text or "", self._line, warnings) for text, warnings in sides)
         self._finished.append((source, target, links, self._line))
+
+
+def _allowed(found: re.Match[bytes]) -> bytes:
+    """Returns a reference that XML allows as it is, and U+0080 for anything else."""
+    control = found[0]
+    if control[:1] == b"&":
+        number = int(control[3:-1], 16) if control[2:3] == b"x" else int(control[2:-1])
+        if number < 0x110000 and not _NO_XML.match(chr(number)):
+            return control
+    return b"&#128;"
 
 
 def _code(language: str) -> str:
