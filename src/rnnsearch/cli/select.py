@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -83,28 +82,38 @@ def select(
     from rnnsearch.system.files import prepare_output
     from rnnsearch.system.workers import core_count
     from rnnsearch.text.formats.readers import Layout
-    from rnnsearch.text.selecting.scores import score_pool
-    from rnnsearch.text.selecting.select import SelectionAmount, output_files
-    from rnnsearch.text.selecting.select import select as select_pairs
+    from rnnsearch.text.selection import Scores, output_files, score_pool
+    from rnnsearch.text.selection import select as select_pairs
 
-    asked = {"words": words, "share": share, "pairs": pairs}
-    amounts = [SelectionAmount(value, unit) for unit, value in asked.items() if value is not None]
-    _check(from_scores, scores, in_domain, pool, out, len(amounts))
+    amounts = [
+        (n, unit) for n, unit in ((words, "words"), (share, "share"), (pairs, "pairs")) if n is not None
+    ]
+    faults = {
+        "a domain and a pool; give --in-domain and --pool, or --from-scores": not (
+            from_scores or (in_domain and pool)
+        ),
+        "--from-scores without --in-domain and --scores": from_scores and (in_domain or scores),
+        "--out PREFIX, or --scores to compute scores only": not out and (from_scores or not scores),
+        "an amount together with --out; give --out and one of --words, --share and --pairs": len(amounts)
+        != bool(out),
+    }
+    for needed in filter(faults.get, faults):
+        raise InputError(f"select needs {needed}")
     settings = load_config(recipe, tuple(set_ or ())).data
-    sides = columns or ("", "")
-    layout = Layout(format_, *sides, settings.source_language, settings.target_language)  # type: ignore[arg-type]  # checked there
-    with progress_bar() as progress, tempfile.TemporaryDirectory(prefix="rnnsearch-") as folder:
-        if from_scores is None:
+    languages = settings.source_language, settings.target_language
+    layout = Layout(format_, *(columns or ("", "")), *languages)  # type: ignore[arg-type]  # checked there
+    with progress_bar() as progress:
+        if from_scores:
+            scored = Scores.open(from_scores)
+        else:
             # Check that the output files can be written before the long work.
             if out:
                 output_files(out, layout, overwrite)
-            if scores is not None:
+            if scores:
                 prepare_output(scores, overwrite)
-            from_scores = scores or Path(folder) / "scores"
-            score_pool(
+            scored = score_pool(
                 in_domain or [],
                 pool or [],
-                from_scores,
                 settings=settings,
                 layout=layout,
                 order=order,
@@ -112,31 +121,11 @@ def select(
                 workers=workers or core_count(),
                 progress=progress,
             )
+            if scores:
+                scored.save(scores)
         if not out:
             return
         report = select_pairs(
-            from_scores, out, amounts[0], pool=pool or [], overwrite=overwrite, progress=progress
+            scored, out, *amounts[0], pool=pool or [], overwrite=overwrite, progress=progress
         )
-    print(report.text(), end="")
-
-
-def _check(
-    from_scores: Path | None, scores: Path | None, in_domain: object, pool: object, out: str, amounts: int
-) -> None:
-    """Raises InputError for options that contradict each other."""
-    if from_scores is None and not (in_domain and pool):
-        raise InputError(
-            "select needs a domain and a pool", remedy="give --in-domain and --pool, or --from-scores"
-        )
-    if from_scores is not None and (in_domain or scores):
-        raise InputError(
-            "--from-scores cannot be used with --in-domain or --scores",
-            remedy="remove --from-scores, or the other two",
-        )
-    if not out and (from_scores is not None or scores is None):
-        raise InputError("select needs --out, or --scores to compute scores only", remedy="give --out PREFIX")
-    if amounts != bool(out):
-        raise InputError(
-            "select needs one amount together with --out",
-            remedy="give --out and one of --words, --share and --pairs",
-        )
+    print(report, end="")

@@ -3,14 +3,13 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.text.selecting.ngrams import FALLBACK, EncodedText, NgramModel, discounts, encode_text
+from rnnsearch.text.ngrams import FALLBACK, EncodedText, NgramModel, discounts, encode_text
 from rnnsearch.text.vocabulary import Vocabulary
 
 Sentence = tuple[str, ...]
@@ -160,15 +159,3 @@ def test_cross_entropy_is_bits_per_word() -> None:
 )
 def test_discounts(counts: list[int], expected: list[float]) -> None:
     assert discounts(np.array([*counts, 7, 9], dtype=np.int64)).tolist() == pytest.approx(expected)
-
-
-def test_what_was_saved_is_opened(tmp_path: Path) -> None:
-    text = encode_text([("a", "b", "c"), ("b",), ("a", "b", "a", "x", "x")], WORDS)
-    for order in (1, 2, 4):
-        folder = tmp_path / str(order)
-        folder.mkdir()
-        model = NgramModel.estimate(text, len(WORDS), order)
-        model.save(folder)
-        opened = NgramModel.open(folder)
-        assert (opened.words, len(opened.logs)) == (len(WORDS), order)
-        assert opened.log_probabilities(text).tolist() == model.log_probabilities(text).tolist()

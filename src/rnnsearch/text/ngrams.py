@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, pairwise
-from pathlib import Path
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -23,9 +22,6 @@ FALLBACK = (0.5, 1.0, 1.5)
 three and four times."""
 
 
-_SAVED = ("keys", "logs", "backoffs")
-
-
 class EncodedText(NamedTuple):
     """Sentences of ids in one array: <s> w_1 … w_n </s>, one after the other. starts: where each sentence
     begins, and where the last ends."""
@@ -38,13 +34,10 @@ def encode_text(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> E
     """Encodes sentences of words; words outside the vocabulary are its UNK. The id of <s>, which is no word,
     is len(vocabulary)."""
     sentences = list(sentences)
-    lengths = np.fromiter(map(len, sentences), np.int64, len(sentences)) + 2
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    ids = np.full(starts[-1], len(vocabulary))
-    ids[starts[1:] - 1] = EOS
-    is_word = np.ones(len(ids), dtype=bool)
-    is_word[starts[:-1]] = is_word[starts[1:] - 1] = False
-    ids[is_word] = vocabulary.ids(chain.from_iterable(sentences))
+    starts = np.cumsum([0, *(len(sentence) + 2 for sentence in sentences)])
+    ids = np.full(starts[-1], ABSENT)
+    ids[starts[:-1]], ids[starts[1:] - 1] = len(vocabulary), EOS
+    ids[ids == ABSENT] = vocabulary.ids(chain.from_iterable(sentences))
     return EncodedText(ids, starts)
 
 
@@ -52,14 +45,14 @@ class NgramModel(NamedTuple):
     """log p(w | the order − 1 words before it), for every word of a closed vocabulary, the unknown word and
     the end of sentence among them.
 
-    Each n-gram has a number. A single word's number is its id. A longer n-gram's number is the index of its
-    key among the keys of its length, where key = (number of the n-gram without its last word) × (words + 1) +
-    (id of its last word).
+    Each n-gram has a number: the index of its key among the keys of its length, where key = (number of the
+    n-gram without its last word) × (words + 1) + (id of its last word), and 0 is the number of no word. So a
+    single word's number is its id.
 
-    keys: for each length from 2 on, ascending. logs: log p of each n-gram's last word after its others, for
-    each length. backoffs: log γ, the logarithm of the weight of the shorter context after this n-gram, for
-    each length but the longest. words: size of the vocabulary; this is also the id of <s>, with which every
-    sentence begins and which is never predicted.
+    keys: for each length from 1 on, ascending. logs: log p of each n-gram's last word after its others.
+    backoffs: log γ of each n-gram's context, the logarithm of the weight of the shorter context, by the
+    context's number. words: size of the vocabulary; this is also the id of <s>, with which every sentence
+    begins and which is never predicted.
     """
 
     words: int
@@ -70,41 +63,42 @@ class NgramModel(NamedTuple):
     @classmethod
     def estimate(cls, text: EncodedText, words: int, order: int) -> NgramModel:
         """Estimates a model from at least one sentence. Ids other than <s> are below `words`."""
-        grams = _grams(text, words, order)
-        counts = _adjusted_counts(grams)
-        amount = discounts(counts[0])[np.minimum(counts[0], 3)]
-        probabilities = (counts[0] - amount) / counts[0].sum() + amount.sum() / counts[0].sum() / words
-        probabilities[words] = 1  # <s> is never predicted: it adds nothing to a sum of logarithms
-        logs, backoffs = [_log(probabilities)], []
-        for gram, count in zip(grams[1:], counts[1:], strict=True):
-            amount = discounts(count)[np.minimum(count, 3)]
+        model, grams = cls(words, [], [], []), _grams(text, words, order)
+        probabilities = np.array([1 / words])
+        for length, gram in enumerate(grams, 1):
+            # Of shorter n-grams, the different words to their left count. Nothing stands to the left of <s>.
+            left = np.bincount(grams[length].suffixes, minlength=len(gram.keys)) if length < order else 0
+            counts = np.where(gram.begins | (length == order), gram.counts, left)
+            amount = discounts(counts)[np.minimum(counts, 3)]
             contexts = gram.keys // (words + 1)
-            total = np.bincount(contexts, count, len(probabilities))
-            left = np.bincount(contexts, amount, len(probabilities))
+            total = np.bincount(contexts, counts, len(probabilities))
             # γ; 1 for an n-gram that no word ever followed.
-            weight = np.divide(left, total, out=np.ones(len(total)), where=total > 0)
-            probabilities = (count - amount) / total[contexts] + weight[contexts] * probabilities[
+            weight = np.ones(len(total))
+            np.divide(np.bincount(contexts, amount, len(total)), total, out=weight, where=total > 0)
+            probabilities = (counts - amount) / total[contexts] + weight[contexts] * probabilities[
                 gram.suffixes
             ]
-            logs.append(_log(probabilities))
-            backoffs.append(_log(weight))
-        return cls(words, [gram.keys for gram in grams[1:]], logs, backoffs)
+            model.keys.append(gram.keys)
+            model.logs.append(np.log(probabilities).astype(np.float32))
+            model.backoffs.append(np.log(weight).astype(np.float32))
+        return model
 
     def log_probabilities(self, text: EncodedText) -> Floats:
         """Returns ln p of each position of the text; 0 at every <s>."""
-        result = self.logs[0][text.ids].astype(np.float64)
-        # The number of the n-gram that ends at each position, for one length after the other.
-        found = text.ids
-        for keys, logs, backoffs in zip(self.keys, self.logs[1:], self.backoffs, strict=True):
-            ends = np.flatnonzero(found[:-1] != ABSENT) + 1
-            contexts = found[ends - 1]
-            numbers = _places(keys, contexts * (self.words + 1) + text.ids[ends])
-            hit = numbers != ABSENT
+        result = np.zeros(len(text.ids))
+        # The number of the context of each position, for one length after the other.
+        contexts = np.zeros(len(text.ids), np.int64)
+        for keys, logs, backoffs in zip(self.keys, self.logs, self.backoffs, strict=True):
+            ends = np.flatnonzero(contexts != ABSENT)
+            before = contexts[ends]
+            numbers = _places(keys, before * (self.words + 1) + text.ids[ends])
+            # `numbers` may be ABSENT, -1: then the last entry is looked up in vain.
             result[ends] = np.where(
-                hit, logs[np.where(hit, numbers, 0)] if len(logs) else 0, result[ends] + backoffs[contexts]
+                numbers != ABSENT, logs[numbers] if len(logs) else 0, result[ends] + backoffs[before]
             )
-            found = np.full(len(found), ABSENT)
-            found[ends] = numbers
+            contexts = np.full(len(contexts), ABSENT)
+            contexts[ends[ends < len(contexts) - 1] + 1] = numbers[ends < len(contexts) - 1]
+        result[text.ids == self.words] = 0
         return result
 
     def cross_entropies(self, text: EncodedText) -> Floats:
@@ -115,21 +109,6 @@ class NgramModel(NamedTuple):
         sums: Floats = np.add.reduceat(self.log_probabilities(text), text.starts[:-1])
         entropies: Floats = -sums / np.log(2) / (np.diff(text.starts) - 1)
         return entropies
-
-    def save(self, folder: Path) -> None:
-        """Writes arrays into an existing folder."""
-        for name in _SAVED:
-            for number, values in enumerate(getattr(self, name)):
-                np.save(folder / f"{name}.{number}.npy", values)
-
-    @classmethod
-    def open(cls, folder: Path) -> NgramModel:
-        """Maps what `save` wrote into memory: processes that open the same folder share it."""
-        keys, logs, backoffs = (
-            [np.asarray(np.load(path, mmap_mode="r")) for path in sorted(folder.glob(f"{name}.*.npy"))]
-            for name in _SAVED
-        )
-        return cls(len(logs[0]) - 1, keys, logs, backoffs)  # <s> has an entry, too
 
 
 def _places(keys: Ids, wanted: Ids) -> Ids:
@@ -154,8 +133,9 @@ class _Grams(NamedTuple):
 def _grams(text: EncodedText, words: int, order: int) -> list[_Grams]:
     place = np.arange(len(text.ids)) - np.repeat(text.starts[:-1], np.diff(text.starts))  # in its sentence
     ids = np.arange(words + 1)
-    grams = [_Grams(ids, np.bincount(text.ids, minlength=words + 1), np.zeros_like(ids), ids == words)]
-    found = text.ids
+    counts = np.bincount(text.ids, minlength=words + 1)
+    counts[words] = 0  # <s> is never predicted
+    grams, found = [_Grams(ids, counts, np.zeros_like(ids), ids == words)], text.ids
     for before in range(1, order):
         ends = np.flatnonzero(place >= before)
         keys, first, numbers, counts = np.unique(
@@ -170,22 +150,6 @@ def _grams(text: EncodedText, words: int, order: int) -> list[_Grams]:
     return grams
 
 
-def _adjusted_counts(grams: list[_Grams]) -> list[Ids]:
-    """Returns the number of occurrences of the longest n-grams; for shorter ones, the number of different
-    words to their left.
-
-    Nothing stands to the left of <s>, so n-grams that begin with it keep their number of occurrences; <s>
-    alone has none, as it is never predicted.
-    """
-    shorter = [
-        np.where(gram.begins, gram.counts, np.bincount(longer.suffixes, minlength=len(gram.keys)))
-        for gram, longer in pairwise(grams)
-    ]
-    counts = [*shorter, grams[-1].counts]
-    counts[0] = np.where(grams[0].begins, 0, counts[0])
-    return counts
-
-
 def discounts(counts: Ids) -> Floats:
     """Returns (0, D_1, D_2, D_3+): the discounts of n-grams with the counts 0, 1, 2, and 3 or more (Chen &
     Goodman 1998, Eq. 26)."""
@@ -197,7 +161,3 @@ def discounts(counts: Ids) -> Floats:
     if any(not 0 < discount <= count for count, discount in enumerate(estimated, 1)):
         return np.array([0, *FALLBACK])
     return np.array([0, *estimated])
-
-
-def _log(values: Floats) -> NDArray[np.float32]:
-    return np.log(values).astype(np.float32)
