@@ -30,7 +30,7 @@ if find_spec("jaxtyping") and find_spec("beartype"):
     shaped = {
         "training": ("adadelta", "alignment_loss", "loss", "trainer"),
         "translation": (*("beam", "forced", "network_step", "posterior"),),
-        "text": ("selecting.ngrams",),
+        "text": ("ngrams",),
         "text.store": ("batches", "blocks", "corpus", "order"),
     }
     modules = [f"rnnsearch.{package}.{name}" for package, names in shaped.items() for name in names]

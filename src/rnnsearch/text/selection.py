@@ -111,8 +111,8 @@ class PairScorer(NamedTuple):
         """Returns the sums of both sides' differences, infinite if a side is empty, and the numbers of target
         words."""
         sides = [
-            list(map(t.words, side))
-            for t, side in zip(self.tokenisers, zip(*lines, strict=True), strict=True)
+            list(map(tokeniser.words, side))
+            for tokeniser, side in zip(self.tokenisers, zip(*lines, strict=True), strict=True)
         ]
         source, target = (one.differences(side) for one, side in zip(_opened(self.file), sides, strict=True))
         filled = [all(pair) for pair in zip(*sides, strict=True)]
