@@ -118,8 +118,7 @@ Format = Annotated[
     str,
     typer.Option(
         "--format",
-        help="Format of the files, if their names do not show it: lines, tsv, csv, tmx, jsonl, parquet or "
-        "dataset.",
+        help="Format of the files, if their names do not show it: lines, tsv, tmx or jsonl.",
     ),
 ]
 Json = Annotated[

@@ -49,8 +49,8 @@ Files = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE...",
-        help="Source and target files alternating, or bilingual files. .gz, .xz and .zst are decompressed; "
-        "- is stdin.",
+        help="Source and target files alternating, or bilingual files. .gz, .bz2, .xz, .zst and .zip are "
+        "decompressed; - is stdin.",
     ),
 ]
 Dev = Annotated[
