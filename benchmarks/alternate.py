@@ -3,8 +3,8 @@ all alike.
 
     python benchmarks/alternate.py --rounds 5 \\
         "rnnsearch bench train --recipe multi30k --words 4002 --length 15 --threads 1" \\
-        "rnnsearch bench train --recipe multi30k --words 4002 --length 15 --threads 1 \\
-            --set training.processes=2"
+        "torchrun --standalone --nproc-per-node 2 -m rnnsearch bench train --recipe multi30k --words 4002 \\
+            --length 15 --threads 1"
 
 Each command is run once per round, and `--json` is added to it. Each round gives the ratio of every speed to
 that of the first command; the median and the range over the rounds are printed. To measure a code change,

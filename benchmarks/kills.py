@@ -43,14 +43,14 @@ from rnnsearch.translation.outputs_file import count_outputs
 
 PRELOADED = (
     *("rnnsearch.training.loop", "rnnsearch.text.preparing.prepare", "rnnsearch.translation.answers"),
-    *("rnnsearch.demo", "torch.utils.tensorboard.summary", "tensorboard.summary.writer.record_writer"),
+    *("rnnsearch.demo", "torch.utils.tensorboard"),
     *("sacrebleu", "sacremoses"),
 )
 """Modules imported once: each command is a fork of this process, so that it is not killed during imports."""
 SMALL = [f"model.{name}_size=12" for name in ("embedding", "hidden", "alignment", "maxout")] + [
     *("model.initialisation=glorot", "training.batch_size=10", "training.dropout_embedding=0.1"),
     *("training.validate_bleu=false", "training.select_by=nll", "training.samples=0", "training.threads=1"),
-    *("training.exchange_timeout=60", "training.max_minutes=20"),
+    "training.max_minutes=20",
 ]
 PATIENCE = 240.0
 """Seconds after which a process that should end or make progress counts as hanging."""

@@ -28,7 +28,7 @@ if find_spec("jaxtyping") and find_spec("beartype"):
     # those that name shapes, but for
     # some whose collaborators tests replace by others of the same look (translator, word_aligner).
     shaped = {
-        "training": ("adadelta", "alignment_loss", "loss", "trainer"),
+        "training": ("loss", "optimiser", "trainer"),
         "translation": (*("beam", "forced", "network_step", "posterior"),),
         "text": ("ngrams",),
         "text.store": ("batches", "blocks", "corpus", "order"),

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from command_line import sets, sizes
 
 from rnnsearch import bench
@@ -100,20 +99,6 @@ def test_operations_are_those_of_the_products() -> None:
     assert bench.operations_of_update(twice, words=20, length=5) == 2 * few
     halves = load_config("", [*SMALL, "training.precision=bfloat16"])
     assert bench.operations_of_update(halves, words=20, length=5) == few
-    sampled = load_config("", [*SMALL, "training.sampled_softmax=20"])
-    assert bench.operations_of_update(sampled, words=50, length=5) == few
-
-
-def test_words_of_a_sampled_softmax() -> None:
-    """The targets, others up to the number asked for, no word twice; none of it if it is off."""
-    targets = torch.tensor([[5, 3, 0], [3, 9, 0]])
-    for size, expected in ((6, 6), (2, 4), (99, 12)):
-        found = bench.random_words(targets, 12, size)
-        assert found is not None
-        assert found.tolist() == sorted(set(found.tolist()))
-        assert len(found) == expected
-        assert {0, 3, 5, 9} <= set(found.tolist())
-    assert bench.random_words(targets, 12, 0) is None
 
 
 def test_alignment_has_a_row_for_each_way(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

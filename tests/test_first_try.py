@@ -37,7 +37,7 @@ def test_it_goes_on_after_ctrl_c_and_ends_with_scores_and_a_page(
     stopped = command(line)
     assert (stopped.code, stopped.out) == (130, "")
     assert "measured just now" in stopped.err
-    assert stopped.err.endswith("; the same command goes on\n")
+    assert stopped.err.endswith("\nthe same command goes on\n")
     during = Path("try/page/index.html").read_text()
     assert 'http-equiv="refresh"' in during
     assert "BLEU (development)" in during

@@ -40,7 +40,7 @@ def test_it_goes_on_after_ctrl_c_and_writes_links(
     stopped = command(*words)
     assert (stopped.code, stopped.out) == (130, "")
     assert "eflomal is not installed" in stopped.err
-    assert stopped.err.endswith("; the same command goes on\n")
+    assert stopped.err.endswith("\nthe same command goes on\n")
     assert not Path("links").exists()
     finished = command(*words)
     assert finished.code == 0, finished.err

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from rnnsearch.text.preparing.preparation_report import PreparationReport
     from rnnsearch.text.preparing.prepare import prepare
     from rnnsearch.text.store.corpus import Corpus
-    from rnnsearch.training.launch import TrainingInterrupted
-    from rnnsearch.training.loop import train
+    from rnnsearch.training.loop import TrainingInterrupted, train
     from rnnsearch.translation.aligner import AlignedPair, Aligner
     from rnnsearch.translation.translator import Translator
     from rnnsearch.word_links import GoldLinks, Link
@@ -51,7 +50,7 @@ _LAZY = {
     "PreparationReport": "rnnsearch.text.preparing.preparation_report",
     "Corpus": "rnnsearch.text.store.corpus",
     "train": "rnnsearch.training.loop",
-    "TrainingInterrupted": "rnnsearch.training.launch",
+    "TrainingInterrupted": "rnnsearch.training.loop",
     "Run": "rnnsearch.run",
     "load_config": "rnnsearch.config",
     "recipe_names": "rnnsearch.config",

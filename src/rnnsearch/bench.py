@@ -22,8 +22,7 @@ from rnnsearch.model.layers import fastest_precision, linear_cache
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu, usable_device
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.training.launch import Interrupt, joined, launch_of_environment, launched
-from rnnsearch.training.processes import part_of
+from rnnsearch.training.ddp import connected_ranks, torchrun_value
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.network_step import begin_search, search
@@ -79,27 +78,23 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
 
     words: vocabulary size K of both sides. Raises InputError for invalid sizes.
     """
-    training, arguments = settings.training, (settings, words, length, repetitions)
-    if training.processes == 1:
-        seconds, memory = time_updates(*arguments)
-    else:
-        set_up_cpu(training.threads, training.processes)
-        seconds, memory = launched(training.processes, time_updates, *arguments)
+    training = settings.training
+    seconds, memory = time_updates(settings, words, length, repetitions)
     with torch.device("meta"):
         network = TranslationNetwork(settings.model, words, words, trust_code=True)
     return _throughput("training on", settings, training, network, length, seconds, memory)
 
 
 def time_updates(settings: Settings, words: int, length: int, repetitions: int) -> tuple[list[float], int]:
-    """Measures updates in one of the processes that share them. Returns (the seconds of each update, the peak
+    """Measures updates, which the ranks of torchrun share. Returns (the seconds of each update, the peak
     memory of this process in bytes)."""
-    training, launch = settings.training, launch_of_environment()
-    with joined(launch, training, Interrupt()) as processes:
+    training = settings.training
+    with connected_ranks(training.device) as ranks:
         network = random_network(settings, words, PRECISIONS[training.precision]).to(training.device)
         batch = random_batch(settings, words, length)
         total = 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30
-        trainer = Trainer(network, training, total, processes)
-        mine, updates = part_of(batch, processes), itertools.count(1)
+        trainer = Trainer(network, training, total, ranks)
+        mine, updates = ranks.share(batch), itertools.count(1)
 
         def update() -> None:
             trainer.update([mine], next(updates), len(batch.source))
@@ -113,8 +108,7 @@ def random_batch(settings: Settings, words: int, length: int) -> Batch:
     training = settings.training
     ids, lengths = random_ids(training.batch_size, length, words)
     known = torch.eye(length + 1).repeat(training.batch_size, 1, 1)
-    subset = random_words(ids, words, training.sampled_softmax)
-    return Batch(ids, lengths, ids.flip(0), lengths, known, subset).to(training.device)
+    return Batch(ids, lengths, ids.flip(0), lengths, known).to(training.device)
 
 
 def bench_translation(settings: Settings, *, words: int, length: int, repetitions: int) -> Throughput:
@@ -163,7 +157,7 @@ def random_network(settings: Settings, words: int, product_dtype: torch.dtype) -
             f"{words} words are too few",
             remedy="give at least 3: the end of sentence, the unknown word and another one",
         )
-    set_up_cpu(settings.training.threads, settings.training.processes)
+    set_up_cpu(settings.training.threads, torchrun_value("LOCAL_WORLD_SIZE", 1))
     torch.manual_seed(settings.training.seed)
     return TranslationNetwork(settings.model, words, words, product_dtype=product_dtype, trust_code=True)
 
@@ -173,17 +167,6 @@ def random_ids(sentences: int, length: int, words: int) -> tuple[Tensor, Tensor]
     ids = torch.randint(2, words, (sentences, length + 1))
     ids[:, -1] = 0
     return ids, torch.full((sentences,), length + 1)
-
-
-def random_words(targets: Tensor, words: int, size: int) -> Tensor | None:
-    """Returns V' of a sampled softmax over `size` words, sorted: the targets and random others; None if size
-    is 0, which means all words."""
-    if not size:
-        return None
-    used = targets.unique()
-    others = torch.ones(words, dtype=torch.bool).index_fill_(0, used, False).nonzero().squeeze(1)
-    drawn = others[torch.randperm(len(others))[: max(0, min(size, words) - len(used))]]
-    return torch.cat([used, drawn]).sort().values
 
 
 def timed(work: Callable[[], object], repetitions: int, device: str, *, warm_up: bool = True) -> list[float]:

@@ -143,14 +143,12 @@ class TrainingSettings(_Section):
     """sentence pairs in a batch (B.2)"""
     batch_tokens: Positive | None = None
     """limit batches by tokens instead: at most this many source or target positions, padding included"""
-    length_multiple: int = Field(1, gt=0, le=1_024)
-    """pad sentences to a multiple of this length, so that a GPU gets fewer shapes; padding costs time"""
     pool_batches: Size = 20
     """batches that are sorted by length together (B.2)"""
     reshuffle: bool = False
     """shuffle the pairs again in every epoch; the paper shuffles once"""
     accumulate: int = Field(1, gt=0, le=10_000)
-    """batches whose gradients are summed for one update"""
+    """batches whose gradients are summed for one update; at most those of an epoch"""
     optimiser: Literal["adadelta", "adam", "adamw", "sgd"] = "adadelta"
     """optimiser; the paper uses Adadelta (B.2)"""
     learning_rate: float = Field(1.0, gt=0)
@@ -175,9 +173,6 @@ class TrainingSettings(_Section):
     """dropout probability of the recurrent states, with one mask per sequence (Gal & Ghahramani 2016)"""
     dropout_readout: Probability = 0.0
     """dropout probability of t, the hidden layer before the output"""
-    sampled_softmax: Count = 0
-    """train with a softmax over this many target words, including those of the next sentences, instead of
-    all words (Jean et al. 2015); 0 = all words"""
     label_smoothing: Probability = 0.0
     """probability mass that is moved from the reference word to all words"""
     alignment_loss: Literal["none", "cross-entropy", "squared", "product"] = "none"
@@ -201,14 +196,9 @@ class TrainingSettings(_Section):
     kernels: bool = True
     """use the faster versions of model and loss (package rnnsearch.kernels); false: plain PyTorch, slower,
     in float32"""
-    processes: int = Field(1, gt=0, le=256)
-    """worker processes on this machine's CPU that share each batch; changes rounding and dropout masks;
-    torchrun sets the number otherwise"""
-    exchange_timeout: float = Field(600.0, gt=0, le=1e6)
-    """seconds after which a process that does not answer the others ends the training"""
     threads: int = Field(0, ge=0, le=1_024)
-    """CPU threads of each process; 0 = divide all cores among the processes, fewer while that is clearly
-    faster"""
+    """CPU threads of each rank; 0 = divide all cores among the ranks of this machine, fewer while that is
+    clearly faster"""
     device: str = "cpu"
     """device: cpu, cuda or cuda:N"""
     seed: Seed = 1

@@ -19,7 +19,7 @@ from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.display import Display
-from rnnsearch.training.loop import go_on
+from rnnsearch.training.loop import train
 from rnnsearch.translation.translator import Translator
 
 TRAIN_PAIRS, HELD_OUT_PAIRS = 12_000, 500
@@ -52,7 +52,7 @@ def run_demo(folder: str | Path, overrides: tuple[str, ...] = (), display: Displ
         write(corpus, TRAIN_PAIRS, HELD_OUT_PAIRS)
         dev, links = (corpus / "dev.en", corpus / "dev.fr"), corpus / "train.links"
         prepare(corpus / "train.en", corpus / "train.fr", store, dev=dev, links=links, settings=settings.data)
-    go_on(settings, Corpus.open(store), run, display)
+    train(settings, Corpus.open(store), run, resume=True, display=display)
     translator = Translator.load(run)
     source, target = list(read_lines(corpus / "test.en")), list(read_lines(corpus / "test.fr"))
     score = bleu([result.text for result in translator.translate(source)], target)

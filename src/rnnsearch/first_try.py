@@ -41,7 +41,7 @@ from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
-from rnnsearch.training.loop import go_on
+from rnnsearch.training.loop import train
 from rnnsearch.training.threads import measured_fastest
 from rnnsearch.translation.translator import Translator
 
@@ -89,9 +89,9 @@ def try_corpus(
         count = write_parts(source, target, held_out, corpus)
         direction = f"{settings.source_language} → {settings.target_language}"
         say(f"{direction}: {count:,} pairs to learn from, {len(held_out):,} held out")
-    train, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in PARTS)
+    learned, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in PARTS)
     if not store.exists():
-        prepare(*train, store, dev=dev, settings=settings, progress=progress)
+        prepare(*learned, store, dev=dev, settings=settings, progress=progress)
     data = Corpus.open(store)
     if not (folder / "plan.json").exists():
         say("measuring this machine")
@@ -101,7 +101,7 @@ def try_corpus(
     page.mkdir(exist_ok=True)
     display = PageDisplay(run, page, data, text)
     with served(page, show):
-        go_on(load_config(RECIPE, changes), data, run, display)
+        train(load_config(RECIPE, changes), data, run, resume=True, display=display)
         tests = [read_test_set("held-out text", *test)]
         report = make_report([NamedRun("run", run)], tests, page / "report", progress=progress)
         numbers = read_json(report.with_name("report.json"))

@@ -36,7 +36,7 @@ from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.links import LinkWords
 from rnnsearch.text.preparing.prepare import prepare_texts
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training.loop import go_on
+from rnnsearch.training.loop import train
 from rnnsearch.word_links import format_links
 
 RECIPE = "aligner"
@@ -99,7 +99,8 @@ def learn_links(
                 settings=settings,
                 progress=progress,
             )
-        go_on(load_config(recipe, [*training_limits(source), *own]), Corpus.open(store), run)
+        chosen = load_config(recipe, [*training_limits(source), *own])
+        train(chosen, Corpus.open(store), run, resume=True)
     return runs
 
 

@@ -1,9 +1,12 @@
-"""What each of several processes does in the tests: it learns from its share of random batches."""
+"""What each rank does in the tests of several: it learns from its share of random batches.
+
+torchrun --nproc-per-node 2 -m learning_together FILE CASE... writes into FILE what comes of it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
 from typing import Any
 
 import torch
@@ -12,8 +15,7 @@ from torch import Tensor
 from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.training.launch import Interrupt, joined, launch_of_environment
-from rnnsearch.training.processes import Processes, part_of
+from rnnsearch.training.ddp import Ranks, connected_ranks
 from rnnsearch.training.trainer import Trainer, Update
 
 MODEL = ModelSettings(
@@ -23,7 +25,6 @@ TIED = MODEL.model_copy(update={"tie_output": True})
 BOTH = MODEL.model_copy(update={"decoder": "bidirectional"})
 BACKWARD = MODEL.model_copy(update={"decoder": "backward"})
 LAST_STATE = MODEL.model_copy(update={"alignment": "fixed", "encoder": "forward"})
-SAMPLED = {"sampled_softmax": 9}
 ADAM = {"optimiser": "adam", "learning_rate": 0.01}
 LINKED = {"alignment_loss": "cross-entropy", "alignment_forcing": "mixed"}
 CASES: dict[str, tuple[ModelSettings, dict[str, Any]]] = {
@@ -33,9 +34,6 @@ CASES: dict[str, tuple[ModelSettings, dict[str, Any]]] = {
     "adadelta, parameters without a gradient": (LAST_STATE, {}),
     "adam": (MODEL, ADAM),
     "adam, averaged, both decoders, accumulated": (BOTH, ADAM | {"average_decay": 0.9, "accumulate": 2}),
-    "adadelta, sampled softmax, both decoders, accumulated": (BOTH, SAMPLED | {"accumulate": 2}),
-    "adadelta, sampled softmax, tied": (TIED, SAMPLED),
-    "adam, sampled softmax": (MODEL, ADAM | SAMPLED),
     "adamw, links, backward decoder": (BACKWARD, ADAM | LINKED | {"optimiser": "adamw", "weight_decay": 0.1}),
     "adadelta, links, both decoders, accumulated": (BOTH, LINKED | {"accumulate": 2}),
     "sgd, never clipped": (MODEL, {"optimiser": "sgd", "learning_rate": 0.1, "clip_norm": 0.0}),
@@ -46,12 +44,12 @@ State = tuple[dict[str, Tensor], dict[int, dict[str, Tensor]], dict[str, Tensor]
 """Of a trainer: network, optimiser, averages."""
 
 
-def trainer_of(case: str, processes: Processes, seed: int = 3) -> Trainer:
+def trainer_of(case: str, ranks: Ranks, seed: int = 3) -> Trainer:
     """Returns a trainer of a small network in float64, the same for the same seed."""
     model, changes = CASES[case]
     torch.manual_seed(seed)
     network = TranslationNetwork(model, WORDS, WORDS).double()
-    return Trainer(network, TrainingSettings(threads=1, **changes), 0, processes)
+    return Trainer(network, TrainingSettings(threads=1, **changes), 0, ranks)
 
 
 def batches_of(number: int, training: TrainingSettings, pairs: int = PAIRS) -> list[Batch]:
@@ -62,24 +60,20 @@ def batches_of(number: int, training: TrainingSettings, pairs: int = PAIRS) -> l
         lengths = torch.randint(1, 6, (2, pairs), generator=generator)
         ids = torch.randint(0, WORDS, (2, pairs, 5), generator=generator)
         known = torch.rand(pairs, 5, 5, generator=generator, dtype=torch.float64)
-        words = None
-        if training.sampled_softmax:
-            words = torch.randperm(WORDS, generator=generator)[: training.sampled_softmax].sort().values
-            ids[1] = words[ids[1] % len(words)]
-        found.append(Batch(ids[0], lengths[0], ids[1], lengths[1], known, words))
+        found.append(Batch(ids[0], lengths[0], ids[1], lengths[1], known))
     return found
 
 
 def learned(
-    case: str, processes: Processes, updates: int = UPDATES, pairs: int = PAIRS
+    case: str, ranks: Ranks, updates: int = UPDATES, pairs: int = PAIRS
 ) -> tuple[State, list[Update]]:
-    """Returns what comes of so many updates. Other processes than the first begin with other weights."""
-    trainer = trainer_of(case, processes, seed=3 + processes.rank)
+    """Returns what comes of so many updates. Other ranks than the first begin with other weights."""
+    trainer = trainer_of(case, ranks, seed=3 + ranks.rank)
     done = []
     for number in range(1, updates + 1):
         whole = batches_of(number, trainer.settings, pairs)
         count = sum(len(batch.source) for batch in whole)
-        done.append(trainer.update([part_of(batch, processes) for batch in whole], number, count))
+        done.append(trainer.update([ranks.share(batch) for batch in whole], number, count))
     return state_of(trainer), done
 
 
@@ -89,30 +83,33 @@ def state_of(trainer: Trainer) -> State:
     return trainer.network.state_dict(), trainer.optimiser.state_dict()["state"], average
 
 
-def skipped(processes: Processes) -> tuple[Update, bool]:
-    """Returns an update whose gradient is not finite in the last process alone, and whether nothing
+def skipped(ranks: Ranks) -> tuple[Update, bool]:
+    """Returns an update whose gradient is not finite in the last rank alone, and whether nothing
     changed."""
-    trainer = trainer_of("adam", processes)
-    if processes.rank == processes.world - 1:
+    trainer = trainer_of("adam", ranks)
+    if ranks.rank == ranks.world - 1:
         with torch.no_grad():
             trainer.network.readout.U_o.weight[0, 0] = math.nan
     before = {name: tensor.clone() for name, tensor in trainer.network.state_dict().items()}
-    update = trainer.update([part_of(batches_of(1, trainer.settings)[0], processes)], 1, PAIRS)
+    update = trainer.update([ranks.share(batches_of(1, trainer.settings)[0])], 1, PAIRS)
     after = trainer.network.state_dict()
     return update, all(
         torch.equal(after[name].nan_to_num(), tensor.nan_to_num()) for name, tensor in before.items()
     )
 
 
-def learn_everything(cases: Sequence[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Runs in each process. Returns what every case comes to here, and the weights in every process."""
+def main(file: str, *cases: str) -> None:
+    """Writes what every case comes to in rank 0, and the weights in every rank."""
     torch.set_num_threads(1)
-    training = TrainingSettings(threads=1)
-    with joined(launch_of_environment(), training, Interrupt()) as processes:
-        found: dict[str, Any] = {case: learned(case, processes) for case in cases}
+    with connected_ranks("cpu") as ranks:
+        found: dict[str, Any] = {case: learned(case, ranks) for case in cases}
         weights = {case: found[case][0][0] for case in cases}
-        found["fewer pairs than processes"] = learned(
-            "adadelta, sparse rows, averaged", processes, 3, pairs=1
-        )
-        found["skipped"] = skipped(processes)
-        return found, processes.gather(weights)
+        found["fewer pairs than ranks"] = learned("adadelta, sparse rows, averaged", ranks, 3, pairs=1)
+        found["skipped"] = skipped(ranks)
+        every = ranks.gather(weights)
+        if ranks.is_first:
+            torch.save((found, every), file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

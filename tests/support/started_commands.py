@@ -30,6 +30,8 @@ SMALL = [
     *("training.max_updates=30", "training.max_minutes=4"),  # whatever becomes of the test that started it
 ]
 """Settings of a training of two seconds, with dropout."""
+TWO = ("--standalone", "--nproc-per-node", "2")
+"""Options of torchrun for two ranks."""
 ENDLESS = "training.max_updates=1000000"
 
 
@@ -40,8 +42,11 @@ def settings(*changes: str, **training: Any) -> Settings:
 
 
 def train(given: Settings, corpus: Corpus, path: Path, *, display: Display | None = None, **how: Any) -> Run:
-    """Trains in this process, quietly unless there is a display."""
-    return loop.train(given, corpus, path, display=display or Display(quiet=True), **how)
+    """Trains in this process, quietly unless there is a display. Returns the run, also after a signal."""
+    try:
+        return loop.train(given, corpus, path, display=display or Display(quiet=True), **how)
+    except loop.TrainingInterrupted as ended:
+        return ended.run
 
 
 def train_words(store: Path, run: Path, *changes: str, more: Sequence[str] = ()) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from started_commands import start, train_words
+from started_commands import TWO, start, torchrun, train_words
 
 from rnnsearch.builtin.corpus import write
 from rnnsearch.config import DataSettings
@@ -16,10 +16,10 @@ from rnnsearch.text.store.corpus import Corpus
 
 @pytest.fixture(scope="session")
 def whole_run(tiny_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of two processes, undisturbed."""
+    """Of two ranks, undisturbed."""
     folder = tmp_path_factory.mktemp("whole")
-    words = train_words(tiny_store, folder / "run", "training.processes=2")
-    assert start(words, folder / "said").wait(240) == 0
+    words = train_words(tiny_store, folder / "run")
+    assert start(words, folder / "said", torchrun(*TWO)).wait(600) == 0
     return folder / "run"
 
 

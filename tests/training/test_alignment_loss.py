@@ -21,8 +21,8 @@ from rnnsearch.config import DataSettings, TrainingSettings, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training.alignment_loss import LOSSES, alignment_loss, alignment_weight, rows_to_force
 from rnnsearch.training.log import read_statistics
+from rnnsearch.training.loss import LOSSES, alignment_loss, alignment_weight, rows_to_force
 from rnnsearch.training.trainer import Trainer, Update
 
 

@@ -3,6 +3,9 @@ vocabulary."""
 
 from __future__ import annotations
 
+import itertools
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training import loop
+from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
 
 SIZES = [f"model.{part}_size=16" for part in ("embedding", "hidden", "alignment", "maxout")]
@@ -123,3 +127,42 @@ def test_the_command(command: Any, tiny_store: Path, tiny_run: Path, tmp_path: P
     refused = command(*words[:5], tmp_path / "other", *sets, "--from", tmp_path / "nothing")
     assert refused.code == 2
     assert refused.err.count("\n") == 1
+
+
+def test_without_word_links_what_learns_from_them_is_off(
+    tiny_store: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the recipe of a model asks for them; also if the run is resumed by the same command."""
+    links = "training.alignment_loss=product", "training.alignment_forcing=mixed"
+    for resume in (False, True):
+        run = train(
+            tiny_store, tmp_path / "run", *links, begin_from=tiny_run, resume=resume, display=Display()
+        )
+        training = run.settings.training
+        assert (training.alignment_loss, training.alignment_forcing) == ("none", "none")
+        said = "has no word links: training.alignment_loss and training.alignment_forcing are off\n"
+        assert capsys.readouterr().err.count(said) == 1
+    assert Run.open(tmp_path / "run").settings == run.settings
+    with pytest.raises(InputError, match=r"has no word links, which training\.alignment_loss"):
+        train(tiny_store, tmp_path / "other", *links, resume=True)
+
+
+def test_the_commands_of_the_page(command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they stand there, but for one update of three pairs."""
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "fine-tune.md"
+    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    monkeypatch.chdir(tmp_path)
+    pairs = {
+        "en": "Good morning.\nWhere is the station?\nThank you.\n",
+        "fr": "Bonjour.\nOù est la gare ?\nMerci.\n",
+    }
+    for (language, text), name in itertools.product(pairs.items(), ("ours", "ours-dev", "ours-test")):
+        Path(f"{name}.{language}").write_text(text, encoding="utf-8")
+    for line in lines:
+        program, *words = shlex.split(line)
+        assert program == "rnnsearch"
+        small = ["--set", "training.max_updates=1", "--set", "training.validate_every=1"]
+        done = command(*words, *(small if words[0] == "train" else []))
+        assert done.code == 0, done.err
+    assert read_statistics("tuned")["begun_from"] == "en-fr"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,10 +23,11 @@ from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training import beginning, log, loop, trainer, validation
-from rnnsearch.training.beginning import run_lock
+from rnnsearch.training import log, loop, setup, trainer, validation
+from rnnsearch.training.checkpoint import TrainingProgress
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
+from rnnsearch.training.setup import run_lock
 from rnnsearch.training.validation import Validation
 
 EVERY_5 = {"max_updates": 10, "validate_every": 5, "save_every": 5, "samples": 1}
@@ -79,7 +81,7 @@ def test_a_limit_that_was_reached_before_is_said_when_training_is_resumed(
     train(corpus, tmp_path / "run", max_minutes=0.0001)
     _, said = train(corpus, tmp_path / "run", resume=True, max_minutes=0.0001)
     assert "reached training.max_minutes = 0.0001: 1 updates" in said
-    assert "nothing was left to do: limits count from the run's beginning, so raise this one" in said
+    assert "nothing was trained: limits count all updates of the run; raise the limit to continue" in said
 
 
 def falling_nll(*values: float, bleu: Sequence[float | None] = ()) -> Callable[..., Validation]:
@@ -184,14 +186,14 @@ def test_a_full_disk_costs_no_earlier_checkpoint(
 
 
 class Refusing:
-    """In place of `save_tensors`: a disk that is full for the weights of these updates."""
+    """In place of `save_tensors`: a disk that is full for the weights of these updates, so many times."""
 
-    def __init__(self, *updates: int) -> None:
-        self.updates, self.refused = updates, 0
+    def __init__(self, updates: tuple[int, ...], times: int = 1000) -> None:
+        self.updates, self.times = updates, times
 
     def __call__(self, path: Path, tensors: Any, notes: Any) -> None:
-        if notes["update"] in self.updates:
-            self.refused += 1
+        if notes["update"] in self.updates and self.times:
+            self.times -= 1
             raise OSError(errno.ENOSPC, "No space left on device")
         save_tensors(path, tensors, notes)
 
@@ -200,41 +202,35 @@ def test_the_best_weights_are_tried_again_until_the_disk_takes_them(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected, _ = weights(train(corpus, tmp_path / "five", max_updates=5)[0].path)
-    disk, checkpoints, honest = Refusing(5), list[int](), loop.save_checkpoint
-    monkeypatch.setattr(validation, "save_tensors", disk)
+    monkeypatch.setattr(validation, "save_tensors", Refusing((5,), times=2))
     monkeypatch.setattr(loop, "validate", falling_nll(30.0, 40.0, 50.0))
-
-    def freed(*arguments: Any) -> None:
-        checkpoints.append(arguments[-1].best_update)
-        honest(*arguments)
-        disk.updates = ()
-
-    monkeypatch.setattr(loop, "save_checkpoint", freed)
     run, said = train(corpus, tmp_path / "run", max_updates=15)
-    assert "the best weights, of update 5, could not be saved: No space left on device; they stay in" in said
-    assert (disk.refused, checkpoints) == (2, [0, 5, 5, 5])
+    assert "the best weights, of update 5, are not saved: No space left on device; the next check" in said
+    assert "no checkpoint at update 5: No space left on device; the previous one is kept" in said
     tensors, notes = weights(run.path)
     assert (notes["update"], read_statistics(run.path)["best_update"]) == (5, 5)
     assert all(torch.equal(tensor, expected[name]) for name, tensor in tensors.items())
 
 
-@pytest.mark.parametrize(
-    ("full_at", "there"), [((5, 10), "there is no model"), ((10,), "it holds those of update 5")]
-)
+@pytest.mark.parametrize(("full_at", "resumed_at"), [((5, 10), 0), ((10,), 5)])
 def test_best_weights_that_are_never_saved_are_no_success(
-    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_at: tuple[int, ...], there: str
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_at: tuple[int, ...], resumed_at: int
 ) -> None:
-    said = rf"of update 10, could not be saved: No space left on device; {there} .free some space"
+    """And there is no checkpoint that believes them saved: resuming makes them again."""
+    nll = {5: 50.0, 10: 40.0}
+    monkeypatch.setattr(loop, "validate", falling_nll(*nll.values()))
+    whole, _ = train(corpus, tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr(validation, "save_tensors", Refusing(*full_at))
-        patch.setattr(loop, "validate", falling_nll(50.0, 40.0))
+        patch.setattr(validation, "save_tensors", Refusing(full_at))
+        patch.setattr(loop, "validate", falling_nll(*nll.values()))
+        said = rf"no checkpoint at update 10: No space left on device .* --resume from update {resumed_at}"
         with pytest.raises(InputError, match=said):
             train(corpus, tmp_path / "run")
-    monkeypatch.setattr(loop, "validate", falling_nll(40.0))
+    monkeypatch.setattr(loop, "validate", falling_nll(*(nll[at] for at in nll if at > resumed_at)))
     run, _ = train(corpus, tmp_path / "run", resume=True)
-    assert weights(run.path)[1]["update"] == 10
-    statistics = read_statistics(run.path)
-    assert (statistics["best_update"], len(statistics["validations"])) == (10, 2)
+    (tensors, notes), (expected, _) = weights(run.path), weights(whole.path)
+    assert (notes["update"], read_statistics(run.path)["best_update"]) == (10, 10)
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in tensors.items())
 
 
 class Gone(io.StringIO):
@@ -261,43 +257,48 @@ def test_nobody_has_to_watch(corpus: Corpus, tmp_path: Path, error: Exception) -
     assert read_statistics(run.path)["updates"] == 2
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize(
-    ("fails", "error"),
-    [
-        ("draw", RuntimeError("odd")),
-        *((name, OSError(errno.ENOSPC, "No space left")) for name in ("draw", "close", "__init__")),
-    ],
+    "fails", ["SummaryWriter.add_scalar", "SummaryWriter.__init__", "RecordWriter.write"]
 )
 def test_curves_and_statistics_are_not_needed(
-    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str, error: Exception
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
-    def fail(*_: Any) -> None:
-        raise error
+    """The last one fails in a thread, as on a full disk."""
+    from tensorboard.summary.writer.record_writer import RecordWriter
+    from torch.utils.tensorboard import SummaryWriter
 
-    monkeypatch.setattr(log.Curves, fails, fail)
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left")
+
+    name, _, method = fails.partition(".")
+    monkeypatch.setattr({"SummaryWriter": SummaryWriter, "RecordWriter": RecordWriter}[name], method, fail)
     monkeypatch.setattr(log, "write_text", fail)
-    run, messages = train(corpus, tmp_path / "run", max_updates=1)
-    assert weights(run.path)[1]["update"] == 1
-    assert messages.count("no more curves for TensorBoard, training goes on") == 1
+    run, messages = train(corpus, tmp_path / "run", max_updates=30, validate_every=30)
+    assert weights(run.path)[1]["update"] == 30
+    assert messages.count("No space left; no more curves for TensorBoard, training goes on") == 1
     assert "statistics.json: " in messages
 
 
-def test_tensorboard_reads_the_curves(tmp_path: Path) -> None:
+def test_tensorboard_reads_the_curves(tmp_path: Path, tiny_run: Path) -> None:
     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
-    written = log.Curves(tmp_path, purge_from=7)
-    written.draw(7, {"dev/nll": 2.5}, {"dev/sample_0": "né"})
+    run = replace(Run.open(tiny_run), path=tmp_path)
+    written = log.Log(run, TrainingProgress(update=6), print)
+    written.progress.update = 7
+    run.log_path.mkdir()
+    written.validation(Validation(2.5, 1.0, None, [("a", "b", "né")]))
     written.close()
-    (file,) = tmp_path.glob("events.out.tfevents.*")
-    version, start, scalar, text = EventFileLoader(str(file)).Load()
-    assert version.file_version == "brain.Event:2"
-    assert (start.step, start.session_log.status) == (7, start.session_log.START)
+    (file,) = run.log_path.glob("events.out.tfevents.*")
+    events = list(EventFileLoader(str(file)).Load())
+    assert any((one.step, one.session_log.status) == (7, one.session_log.START) for one in events)
+    scalar, text = (one for one in events if one.HasField("summary"))
     assert (scalar.step, scalar.summary.value[0].tag, scalar.summary.value[0].tensor.float_val[0]) == (
         7,
         "dev/nll",
         2.5,
     )
-    assert text.summary.value[0].tensor.string_val[0].decode() == "né"
+    assert "né" in text.summary.value[0].tensor.string_val[0].decode()
 
 
 def test_one_training_at_a_time_and_what_a_killed_one_left_is_removed(corpus: Corpus, tmp_path: Path) -> None:
@@ -322,6 +323,19 @@ def test_a_network_that_the_machine_cannot_hold_is_refused(corpus: Corpus, tmp_p
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(("accumulate", "refused"), [(6, False), (7, True), (1000, True)])
+def test_an_update_of_more_than_an_epoch_is_refused(
+    corpus: Corpus, tmp_path: Path, accumulate: int, refused: bool
+) -> None:
+    if refused:
+        with pytest.raises(InputError, match=rf"accumulate = {accumulate}, and an epoch has 6 batches"):
+            train(corpus, tmp_path / "run", accumulate=accumulate)
+        assert not (tmp_path / "run").exists()
+    else:
+        run, _ = train(corpus, tmp_path / "run", accumulate=accumulate, max_updates=2)
+        assert read_statistics(run.path)["epochs"] == 2
+
+
 def test_a_corpus_without_development_set(tmp_path: Path) -> None:
     write(tmp_path, 60, 5)
     prepare(tmp_path / "train.en", tmp_path / "train.fr", tmp_path / "store", settings=DataSettings())
@@ -342,9 +356,9 @@ def test_a_corpus_without_development_set(tmp_path: Path) -> None:
 def test_slow_bfloat16_is_told(
     fastest: str, changes: Any, told: bool, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beginning, "fastest_precision", lambda device: fastest)
+    monkeypatch.setattr(setup, "fastest_precision", lambda device: fastest)
     _, said = train(corpus, tmp_path / "run", max_updates=1, **changes)
-    assert ("bfloat16 may be slower than float32 on this CPU" in said) == told
+    assert ("bfloat16 may be slower on this CPU" in said) == told
 
 
 def test_development_nll_is_the_mean_over_sentences(corpus: Corpus, tmp_path: Path) -> None:

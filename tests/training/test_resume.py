@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,6 @@ from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.text.store.order import BatchOrder, Position, batches_from
 from rnnsearch.training import loop
 from rnnsearch.training.checkpoint import read_progress
 
@@ -46,11 +44,8 @@ SETTINGS: dict[str, Settings] = {
             *("training.optimiser=adamw", "training.learning_rate=0.003", "training.schedule=cosine"),
             *("training.warmup=5", "training.precision=bfloat16", *QUICK),
         ],
-        "sampled softmax": [*DRAWN, "training.sampled_softmax=160", "training.reshuffle=true", *QUICK],
     }.items()
 }
-WITHIN_A_PARTITION = 8
-"""An update of the second epoch that is neither the first nor the last one with its V'."""
 
 
 @pytest.fixture
@@ -79,7 +74,6 @@ def assert_same_run(one: Path, other: Path) -> None:
         *(("paper's", update) for update in (1, 4, 9)),
         ("everything, both directions", 9),
         *(pytest.param("everything, both directions", stop, marks=pytest.mark.slow) for stop in (1, 4)),
-        ("sampled softmax", WITHIN_A_PARTITION),
     ],
 )
 def test_a_resumed_run_equals_an_uninterrupted_one(
@@ -97,15 +91,6 @@ def test_a_resumed_run_equals_an_uninterrupted_one(
     assert run.model_path.exists()  # a run can be used before its first validation, too
     train(SETTINGS[name], linked, tmp_path / "parts", resume=True)
     assert_same_run(whole(name), tmp_path / "parts")
-
-
-def test_the_sampled_run_stops_within_a_partition(linked: Corpus) -> None:
-    training = SETTINGS["sampled softmax"].training
-    order = BatchOrder(linked.train.source_lengths, linked.train.target_lengths, training)
-    stream = batches_from(order, Position(), linked.train, training.sampled_softmax)
-    words = [id(chosen.words) for chosen, _ in itertools.islice(stream, 12)]
-    assert len(set(words[WITHIN_A_PARTITION - 2 : WITHIN_A_PARTITION + 1])) == 1
-    assert len(set(words)) > 1
 
 
 @pytest.mark.slow

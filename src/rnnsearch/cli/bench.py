@@ -84,6 +84,7 @@ def bench(
     from rnnsearch.bench import bench_training, bench_translation
     from rnnsearch.config import load_config
     from rnnsearch.system.machine import usable_device
+    from rnnsearch.training.ddp import torchrun_value
 
     changes = [*(set_ or ()), *([] if threads is None else [f"training.threads={threads}"])]
     settings = load_config(recipe, changes)
@@ -100,7 +101,8 @@ def bench(
         result = bench_training(settings, words=words, length=length, repetitions=repetitions)
     else:
         result = bench_translation(settings, words=words, length=length, repetitions=repetitions)
-    print(dumps(asdict(result)) if json else result.text())
+    if not torchrun_value("RANK", 0):
+        print(dumps(asdict(result)) if json else result.text())
 
 
 def _alignment(

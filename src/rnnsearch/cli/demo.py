@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Set, going_on, say
+from rnnsearch.cli.options import Set, resumable, say
 
 
 def demo(
@@ -39,7 +39,7 @@ def demo(
     from rnnsearch.demo import SHOWN, run_demo
     from rnnsearch.drawing.alignment_text import alignment_text
 
-    with going_on():
+    with resumable():
         result = run_demo(out, tuple(set_ or ()))
     shown = result.shown
     print(f"\n{SHOWN}\n{shown.text}\nscore {shown.score:.3f}\n")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rnnsearch.cli.options import Columns, Format, Set, going_on, one_of, progress_bar, say
+from rnnsearch.cli.options import Columns, Format, Set, one_of, progress_bar, resumable, say
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import prepare_output
 
@@ -151,7 +151,7 @@ def _by_networks(
         raise InputError(what, remedy="remove the other files and options")
     (out,), (source, target) = outs, map(Path, files)
     folder = out.with_name(f"{out.name}.work")
-    with going_on(), progress_bar() as progress:
+    with resumable(), progress_bar() as progress:
         how: dict[str, Any] = {"words": words, "say": say, "progress": progress}
         if learns:
             runs = learn_links(source, target, folder, recipe=recipe or RECIPE, own=own, **how)

@@ -314,13 +314,14 @@ def is_run(word: Path) -> bool:
 
 
 @contextmanager
-def going_on() -> Iterator[None]:
-    """Tells the user after Ctrl-C that the same command continues; exits with the code 128 + signal."""
-    from rnnsearch.training.launch import TrainingInterrupted
+def resumable(hint: str = "the same command goes on") -> Iterator[None]:
+    """Tells the user after Ctrl-C how to continue; exits with the code 128 + signal."""
+    from rnnsearch.training.loop import TrainingInterrupted
 
     try:
         yield
     except TrainingInterrupted as ended:  # training has printed it
+        say(hint)
         raise typer.Exit(128 + ended.signal) from None
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("the same command goes on") from None
+        raise KeyboardInterrupt(hint) from None

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Set, recipes_like
+from rnnsearch.cli.options import Set, recipes_like, resumable
 from rnnsearch.errors import InputError
 
 Recipe = Annotated[
@@ -30,10 +30,22 @@ From = Annotated[
 ]
 
 
+def run_folder(name: str) -> Path:
+    """Returns the folder that --out names. Raises InputError for an empty name."""
+    if not name:
+        raise InputError("--out names no folder")
+    return Path(name)
+
+
+Out = Annotated[
+    Path, typer.Option(parser=run_folder, help="Folder for the run: settings, vocabularies, weights, logs.")
+]
+
+
 def train(
     recipe: Recipe,
     data: Annotated[Path, typer.Option(help="Prepared dataset: a folder made by `rnnsearch prepare`.")],
-    out: Annotated[Path, typer.Option(help="Folder for the run: settings, vocabularies, weights, logs.")],
+    out: Out,
     set_: Set = None,
     from_: From = "",
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the --out folder.")] = False,
@@ -41,7 +53,7 @@ def train(
     """Train a network on a prepared dataset, with validation, checkpoints and TensorBoard logs. After Ctrl-C,
     --resume continues it.
 
-    On several machines or GPUs: torchrun … -m rnnsearch train RECIPE …, with the same arguments everywhere.
+    On several GPUs or machines: torchrun … -m rnnsearch train RECIPE …, with the same arguments everywhere.
     """
     from rnnsearch.config import load_config
     from rnnsearch.system.workers import end_with_launcher
@@ -54,23 +66,15 @@ def train(
             file=data,
             remedy="use these --set options with `rnnsearch prepare`",
         )
-    # torch reads this at import. It silences torch's messages about broken connections: rank 0 prints one
-    # line instead.
+    # torch reads this at import. It silences torch's messages about broken connections.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     from rnnsearch.system.machine import usable_device
     from rnnsearch.text.store.corpus import Corpus
-    from rnnsearch.training.beginning import TrainingTask
-    from rnnsearch.training.launch import TrainingInterrupted, launch_of_environment
-    from rnnsearch.training.loop import train_to_the_end
+    from rnnsearch.training import loop
+    from rnnsearch.training.ddp import torchrun_value
 
     usable_device(settings.training.device)
-    corpus = Corpus.open(data)
-    try:
-        train_to_the_end(TrainingTask(settings, out, resume, from_), corpus)
-        code = 0
-    except TrainingInterrupted as ended:
-        code = 128 + ended.signal  # the shell's convention: 130 after Ctrl-C
-    launch = launch_of_environment()
-    if launch is None or not launch.rank:
+    with resumable("go on with --resume"):
+        loop.train(settings, Corpus.open(data), out, resume=resume, begin_from=from_)
+    if not torchrun_value("RANK", 0):
         print(out)
-    raise typer.Exit(code)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from rnnsearch.cli.demo import command_name
-from rnnsearch.cli.options import Set, going_on, progress_bar, say
+from rnnsearch.cli.options import Set, progress_bar, resumable, say
 
 
 def try_(
@@ -37,7 +37,7 @@ def try_(
         if open_ and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
             webbrowser.open(address)
 
-    with going_on(), progress_bar() as progress:
+    with resumable(), progress_bar() as progress:
         scores = try_corpus(source, target, out, minutes, set_ or (), say, progress, show)
     print("scores   " + ", ".join(f"{name} {value:.2f}" for name, value in scores.items()))
     print(f"page     {out / 'page' / 'index.html'}\n\nWhat to type next:")

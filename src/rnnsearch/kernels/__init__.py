@@ -20,7 +20,6 @@ KERNELS = {
     "model.layers:fastest_precision": "int8_linear:fastest_precision",
     "model.layers:has_int8": "int8_linear:has_int8",
     "model.readout:MaxoutReadout.activation": "readout:maxout",
-    "model.readout:rows_of": "readout:rows_of",
     "model.readout:log_probabilities": "readout:log_probabilities",
     "training.loss:negative_log_likelihood": "output_loss:negative_log_likelihood",
     "translation.beam:best_sums": "topk:best_sums",

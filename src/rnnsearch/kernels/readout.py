@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -64,31 +64,3 @@ class _Maxout(torch.autograd.Function):
         torch.mul(gradient, first, out=of_layer[..., 0::2])
         torch.sub(gradient, of_layer[..., 0::2], out=of_layer[..., 1::2])
         return of_layer
-
-
-def rows_of(
-    matrix: Float[Tensor, "rows ..."], chosen: Int[Tensor, " chosen"], sparse: bool
-) -> Float[Tensor, "chosen ..."]:
-    """Computes the same as `model.readout:rows_of`. A sparse gradient holds only these
-    rows."""
-    if sparse:
-        rows: Tensor = _SparseRows.apply(matrix, chosen)  # type: ignore[no-untyped-call]
-        return rows
-    return matrix.index_select(0, chosen)
-
-
-class _SparseRows(torch.autograd.Function):
-    """Selects rows, with a sparse gradient. Unlike `F.embedding(sparse=True)` it accepts a vector, such as a
-    bias."""
-
-    @staticmethod
-    def forward(ctx: Any, matrix: Tensor, chosen: Tensor) -> Tensor:
-        ctx.shape = matrix.shape
-        ctx.save_for_backward(chosen)
-        return matrix.index_select(0, chosen)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (chosen,) = ctx.saved_tensors
-        return torch.sparse_coo_tensor(chosen.unsqueeze(0), gradient, ctx.shape, check_invariants=False), None

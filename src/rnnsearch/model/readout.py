@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from rnnsearch.model.initialise import gaussian, zeros
@@ -85,9 +85,6 @@ class OutputLayer(nn.Module):
             else nn.Parameter(torch.empty(words, embedding_size if factored else readout_size))
         )
         self.bias = nn.Parameter(torch.empty(words))
-        self.sparse_gradient = False
-        """Whether the gradients of W_o and b are sparse, with the rows that `parameters_of_words`
-        returned."""
         if tied is None:
             gaussian(0.01)(self.weight)
         zeros(self.bias)
@@ -100,21 +97,6 @@ class OutputLayer(nn.Module):
         """Returns all K logits, for search and tests. The training loss takes `features`, and never holds all
         logits at once."""
         return linear(self, self.features(readout))
-
-    def parameters_of_words(
-        self, ids: Int[Tensor, " subset"]
-    ) -> tuple[Float[Tensor, "subset feature"], Float[Tensor, " subset"]]:
-        """Returns the rows of W_o and b for distinct words, for a loss over these words only."""
-        sparse = self.sparse_gradient
-        return rows_of(self.weight, ids, sparse), rows_of(self.bias, ids, sparse)
-
-
-@plain
-def rows_of(
-    matrix: Float[Tensor, "rows ..."], chosen: Int[Tensor, " chosen"], sparse: bool
-) -> Float[Tensor, "chosen ..."]:
-    """Returns distinct rows of a matrix. sparse: whether the gradient may be sparse, with these rows."""
-    return matrix[chosen]
 
 
 @plain

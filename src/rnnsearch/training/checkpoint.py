@@ -3,34 +3,29 @@ resumes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import torch
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from torch import Tensor
 
 from rnnsearch.config import first_fault
 from rnnsearch.errors import InputError
-from rnnsearch.system.tensors import difference, load_notes, load_tensors, save_tensors
+from rnnsearch.system.tensors import load_notes, load_tensors, save_tensors
 from rnnsearch.text.store.order import Position
-from rnnsearch.training.optimiser import LIKE, NUMBER, ROWS, SLOTS, SPARSE_SLOTS, match_gradients
+from rnnsearch.training.optimiser import match_gradients
 from rnnsearch.training.trainer import Trainer, Update
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Saved = tuple[dict[str, Tensor], dict[str, Any]]
-"""The tensors of a file by name, and its notes."""
 
 
 @dataclass
 class TrainingProgress:
     """The progress of a training, saved with every checkpoint, from which a resumed training continues
     exactly."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # for `checked_progress`
 
     corpus_pairs: Count = 0
     begun_from: str = ""
@@ -53,8 +48,6 @@ class TrainingProgress:
     skipped_in_a_row: Count = 0
     best_score: float | None = None
     best_update: Count = 0
-    unsaved_update: Count = 0
-    """The update whose weights are better but could not be saved; 0 if there is none."""
     validations_since_best: Count = 0
     finished: str = ""
     """The reason why training ended; "" if it did not."""
@@ -112,99 +105,52 @@ def checked_progress(notes: dict[str, Any], path: Path) -> TrainingProgress:
         progress = TypeAdapter(TrainingProgress).validate_python(notes.get("progress"))
     except ValidationError as error:
         raise InputError(f"is damaged: progress: {first_fault(error)}", file=path) from None
-    for what, wrong in {
-        "a validation without its update": any("update" not in row for row in progress.validations),
-        "more updates skipped than there were": progress.skipped > progress.update,
-        "a best update that is yet to come": progress.best_update > progress.update,
-    }.items():
-        if wrong:
-            raise InputError(f"is damaged: progress: {what}", file=path)
+    if any("update" not in row for row in progress.validations):
+        raise InputError("is damaged: progress: a validation without its update", file=path)
     return progress
 
 
 def save_checkpoint(path: Path, trainer: Trainer, progress: TrainingProgress) -> None:
     """Writes the state completely or not at all. Raises OSError if the disk is full; the previous checkpoint
     then remains."""
-    optimiser = trainer.optimiser
-    state = optimiser.state_dict()["state"]
+    state = trainer.optimiser.state_dict()["state"]
     parts = {
-        **weights_of_trainer(trainer),
+        "network": trainer.network.state_dict(),
+        "average": trainer.average.weights if trainer.average else {},
         "optimiser": {f"{index}.{slot}": value for index, of in state.items() for slot, value in of.items()},
         "random": {"cpu": torch.get_rng_state()},
     }
     device = trainer.parameters[0].device
-    if (
-        device.type == "cuda"
-    ):  # otherwise no random state is used there, and reading it would start the driver
+    if device.type == "cuda":  # elsewhere, reading its random state would start the driver
         parts["random"]["cuda"] = torch.cuda.get_rng_state(device)
-    # Parameters that no loss depends on have no optimiser state.
-    without = [index for index in range(len(trainer.parameters)) if index not in state]
-    stateless = without if state and SLOTS[type(optimiser).__name__.lower()] else []
     tensors = {f"{part}.{name}": tensor for part, named in parts.items() for name, tensor in named.items()}
-    save_tensors(path, tensors, {"progress": asdict(progress), "stateless": stateless})
+    save_tensors(path, tensors, {"progress": asdict(progress)})
 
 
-def weights_of_trainer(trainer: Trainer) -> dict[str, dict[str, Tensor]]:
-    """Returns the tensors of the network and of its average: {"network" or "average": {name: tensor}}."""
-    average = {} if trainer.average is None else trainer.average.weights
-    return {"network": trainer.network.state_dict(), "average": average}
-
-
-def load_checkpoint(
-    path: Path, trainer: Trainer, read: Callable[[Callable[[], Saved]], Saved] = lambda load: load()
-) -> TrainingProgress:
-    """Restores the state that `save_checkpoint` wrote. Raises InputError if the file is missing, damaged or
-    of other settings. read: loads the file in the first process and passes it to all."""
+def load_checkpoint(path: Path, trainer: Trainer) -> TrainingProgress:
+    """Restores, in every rank, the state that `save_checkpoint` wrote. Raises InputError if the file is
+    missing, damaged or of other settings."""
     hint = "nothing to resume from: start again without --resume, in another folder"
-    tensors, notes = read(lambda: load_tensors(path, hint))
-    progress = checked_progress(notes, path)
+    tensors, notes = trainer.ranks.from_first(lambda: load_tensors(path, hint))
     parts: dict[str, dict[str, Tensor]] = {"network": {}, "average": {}, "optimiser": {}, "random": {}}
+    state: dict[int, dict[str, Tensor]] = {}
     try:
         for name, tensor in tensors.items():
             part, _, key = name.partition(".")
-            if part not in parts:
-                raise InputError(f"there is a tensor {name}, which does not belong to a checkpoint")
             parts[part][key] = tensor
-        weights = weights_of_trainer(trainer)
-        for part, expected in weights.items():
-            if misfit := difference(parts[part], expected):
-                raise InputError(misfit)
-        if parts["optimiser"] or progress.update > progress.skipped:
-            check_state(parts["optimiser"], trainer.optimiser, notes.get("stateless", []))
-        state: dict[int, dict[str, Tensor]] = {}
+        trainer.network.load_state_dict(parts["network"])
+        for name, average in (trainer.average.weights if trainer.average else {}).items():
+            average.copy_(parts["average"][name])
         for key, tensor in parts["optimiser"].items():
             index, slot = key.split(".")
             state.setdefault(int(index), {})[slot] = tensor
         groups = trainer.optimiser.state_dict()["param_groups"]
         trainer.optimiser.load_state_dict({"state": state, "param_groups": groups})
         match_gradients(trainer.optimiser, trainer.network)
-        for part, there in weights.items():
-            for name, tensor in there.items():
-                tensor.copy_(parts[part][name])
-        torch.set_rng_state(tensors["random.cpu"])
+        torch.set_rng_state(parts["random"]["cpu"])
         device = trainer.parameters[0].device
-        if device.type == "cuda" and "random.cuda" in tensors:
-            torch.cuda.set_rng_state(tensors["random.cuda"], device)
-    except (InputError, RuntimeError, KeyError, TypeError, ValueError) as error:
+        if device.type == "cuda" and "cuda" in parts["random"]:
+            torch.cuda.set_rng_state(parts["random"]["cuda"], device)
+    except (RuntimeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"does not fit the settings of this run: {error}", file=path) from None
-    return progress
-
-
-def check_state(found: dict[str, Tensor], optimiser: torch.optim.Optimizer, without: Collection[int]) -> None:
-    """Raises InputError unless this is a valid state of the optimiser after an update.
-
-    found: "<number of the parameter>.<slot>" → tensor. without: parameters that may have no state.
-    """
-    name, expected = type(optimiser).__name__, {}
-    slots, sparse = SLOTS[name.lower()], SPARSE_SLOTS.get(name.lower(), {})
-    for index, parameter in enumerate(optimiser.param_groups[0]["params"]):
-        own = {key.partition(".")[2] for key in found if key.startswith(f"{index}.")}
-        if not own and index in without:
-            continue
-        for slot, like in (slots | (sparse if sparse.keys() & own else {})).items():
-            key = f"{index}.{slot}"
-            shape = {LIKE: parameter.shape, ROWS: parameter.shape[:1], NUMBER: ()}[like]
-            dtype = (parameter if like == LIKE else found.get(key, parameter)).dtype
-            expected[key] = torch.empty(shape, dtype=dtype, device="meta")
-    if misfit := difference(found, expected):
-        raise InputError(f"{name}'s state of parameters: {misfit}")
+    return checked_progress(notes, path)

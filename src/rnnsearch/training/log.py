@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from itertools import count, starmap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rnnsearch.errors import one_line
 from rnnsearch.run import Run
@@ -22,7 +18,8 @@ from rnnsearch.training.checkpoint import TrainingProgress
 from rnnsearch.training.trainer import Update
 from rnnsearch.training.validation import Validation
 
-_numbers = count()
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
 
 
 class Log:
@@ -36,8 +33,8 @@ class Log:
     def __init__(self, run: Run, progress: TrainingProgress, warn: Callable[[str], None]) -> None:
         self.run, self.progress, self.warn = run, progress, warn
         self._purge_from = progress.update + 1 if progress.update else None
-        self._curves: Curves | None = None
-        self._refused = False
+        self._curves: SummaryWriter | None = None
+        self._failed = False
 
     def update(self, update: Update, tokens_per_second: float) -> None:
         """Logs an update, unless it was skipped."""
@@ -51,7 +48,7 @@ class Log:
         }
         if update.linked_rows:
             scalars["train/alignment_loss"] = update.alignment_loss / update.linked_rows
-        self._draw(lambda curves: curves.draw(self.progress.update, scalars, {}))
+        self._draw(lambda curves: self._add(curves.add_scalar, scalars))
 
     def validation(self, validation: Validation) -> None:
         """Logs a validation, and saves the sources of its samples, which a page offers as examples."""
@@ -61,7 +58,8 @@ class Log:
             f"dev/sample_{number}": f"{source}  \n{reference}  \n**{translation}**"
             for number, (source, reference, translation) in enumerate(validation.samples)
         }
-        self._draw(lambda curves: curves.draw(self.progress.update, scalars, texts))
+        self._draw(lambda curves: self._add(curves.add_scalar, scalars))
+        self._draw(lambda curves: self._add(curves.add_text, texts))
         examples = json.dumps([source for source, _, _ in validation.samples], ensure_ascii=False)
         with suppress(Exception):
             write_text(self.run.log_path / "examples.json", examples + "\n")
@@ -79,14 +77,21 @@ class Log:
         if self._curves is not None:
             self._draw(lambda curves: curves.close())
 
-    def _draw(self, what: Callable[[Curves], None]) -> None:
-        if self._refused:
+    def _add(self, add: Callable[..., None], values: Mapping[str, float | str]) -> None:
+        for name, value in values.items():
+            add(name, value, self.progress.update)
+
+    def _draw(self, draw: Callable[[SummaryWriter], None]) -> None:
+        if self._failed:
             return
         try:
-            self._curves = self._curves or Curves(self.run.log_path, self._purge_from)
-            what(self._curves)
+            if self._curves is None:
+                from torch.utils.tensorboard import SummaryWriter
+
+                self._curves = SummaryWriter(str(self.run.log_path), purge_step=self._purge_from)
+            draw(self._curves)
         except Exception as error:
-            self._refused = True
+            self._failed = True
             lost = "no more curves for TensorBoard, training goes on"
             self.warn(one_line(f"warning: {self.run.log_path}: {_reason(error)}; {lost}"))
 
@@ -126,38 +131,3 @@ def read_statistics(run: str | Path) -> dict[str, Any]:
     with reading(path, "remove it: the next checkpoint writes it again", "is damaged"):
         found: dict[str, Any] = read_json(path) if path.exists() else {}
     return found
-
-
-class Curves:
-    """TensorBoard's event file in `folder`. purge_from: TensorBoard hides entries of earlier files from this
-    update on.
-
-    torch's SummaryWriter is not used: when the disk is full, its thread dies with a traceback, unnoticed by
-    training. Here, the constructor and every method raise OSError if the file cannot be written.
-    """
-
-    def __init__(self, folder: Path, purge_from: int | None) -> None:
-        from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-        from tensorboard.summary.writer.record_writer import RecordWriter
-
-        self._event: Any = Event
-        of_process = f"{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
-        name = f"events.out.tfevents.{int(time.time()):010d}.{of_process}"
-        self._records = RecordWriter((folder / name).open("ab", buffering=0))
-        self._add(file_version="brain.Event:2")
-        if purge_from is not None:
-            self._add(step=purge_from, session_log=SessionLog(status=SessionLog.START))
-
-    def draw(self, step: int, scalars: dict[str, float], texts: dict[str, str]) -> None:
-        """Adds numbers, and texts in Markdown, by name."""
-        from torch.utils.tensorboard.summary import scalar, text
-
-        for summary in [*starmap(scalar, scalars.items()), *starmap(text, texts.items())]:
-            self._add(step=step, summary=summary)
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._records.close()
-
-    def _add(self, **content: Any) -> None:
-        self._records.write(self._event(wall_time=time.time(), **content).SerializeToString())

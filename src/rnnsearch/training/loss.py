@@ -1,28 +1,27 @@
-"""The negative log-likelihood of target words, over all words or over a subset V' of them.
+"""The losses of a batch: the negative log-likelihood of its target words (4.2), and the alignment loss of the
+proposal's part 1, with contexts that are computed from known alignments.
 
-The softmax over V' is that of Jean, Cho, Memisevic & Bengio 2015, Sec. 3. With energies E(k) = w_k · t + b_k
-the gradient of log p(y) is ∇E(y) − Σ_{k ∈ V} p(k) ∇E(k). The second term is an expectation over all K words.
-It is estimated by importance sampling with words from a distribution Q:
-
-    Σ_{k ∈ V'} ω_k ∇E(k) / Σ_{k ∈ V'} ω_k,    ω_k = exp(E(k) − log Q(k))
-
-Q is uniform on the V' of a partition (`text/store/order.py`), so Q(k) cancels. The result is the gradient of
-an ordinary softmax over V'. All targets of a partition are in V', so the first term is exact.
-
-If V' is drawn uniformly from the subsets of N words, numerator and denominator, each times K / N, are
-unbiased estimates of the sums over all K words. Their ratio is biased, as in the paper, and V' always
-contains the targets. The bias falls with N and is 0 for V' = V. Validation and search do not use V'.
+a_ij is the known alignment of target word i (`text/store/batches.py:known_alignment`), whose rows sum to 1.
+α_ij is the network's alignment (Eq. 6). The losses are those that Liu et al. 2016 (Neural Machine Translation
+with Supervised Attention) compare; Marian's guided alignment is the first of them (Chen et al. 2016).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
-from rnnsearch.model.readout import OutputLayer
+from rnnsearch.config import TrainingSettings
 from rnnsearch.system.kernel_dispatch import plain
+
+AlignmentRows = Float[Tensor, "*rows source"]
+"""α of target words, or their known alignment, over the source positions."""
+RowLosses = Float[Tensor, "*rows"]
 
 
 @plain
@@ -54,12 +53,83 @@ def negative_log_likelihood(
     return ((1.0 - smoothing) * nll + smoothing * uniform).sum(), nll.detach().sum()
 
 
-def over_words(
-    output: OutputLayer, words: Int[Tensor, " subset"], targets: Int[Tensor, "batch target"]
-) -> tuple[Float[Tensor, "subset feature"], Float[Tensor, " subset"], Int[Tensor, "batch target"]]:
-    """Returns (rows of W_o, rows of b, targets as positions in `words`) for a loss over V'.
+class AlignmentLoss(NamedTuple):
+    """The alignment loss of a batch. loss: summed over the linked rows. rows: number of linked rows."""
 
-    words: V', ascending. It must include every target; this is not checked. Label smoothing then is ε/|V'| on
-    every word of V'.
+    loss: Float[Tensor, ""]
+    rows: Int[Tensor, ""]
+
+
+def cross_entropy(weights: AlignmentRows, known: AlignmentRows) -> RowLosses:
+    """Returns −Σ_j a_ij log α_ij of each row. Its minimum, ln k, is reached if α is 1/k at each of the k
+    links."""
+    return -(known * _log(weights)).sum(-1)
+
+
+def squared_error(weights: AlignmentRows, known: AlignmentRows) -> RowLosses:
+    """Returns Σ_j (a_ij − α_ij)² of each row."""
+    return (known - weights).square().sum(-1)
+
+
+def product(weights: AlignmentRows, known: AlignmentRows) -> RowLosses:
+    """Returns −log Σ_j a_ij α_ij of each row. Its minimum, ln k, is reached if all of α is on the k links,
+    with any distribution over them."""
+    return -_log((known * weights).sum(-1))
+
+
+LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "cross-entropy": cross_entropy,
+    "squared": squared_error,
+    "product": product,
+}
+
+
+def alignment_loss(
+    weights: Float[Tensor, "batch target source"], known: Float[Tensor, "batch target source"], form: str
+) -> AlignmentLoss:
+    """Returns the loss of a batch, summed over rows as the NLL is over words.
+
+    weights: α. known: zero in rows without links, which carry no loss. form: a key of LOSSES.
     """
-    return *output.parameters_of_words(words), torch.searchsorted(words, targets.contiguous())
+    linked = known.any(-1)
+    rows = LOSSES[form](weights, known.to(weights.dtype))
+    return AlignmentLoss(rows.masked_fill(~linked, 0.0).sum(), linked.sum())
+
+
+def alignment_weight(settings: TrainingSettings, update: int) -> float:
+    """Returns λ of update 1, 2, …: constant, or on a line from `alignment_weight` at the first to
+    `alignment_final_weight` after the annealing."""
+    if not settings.alignment_annealing:
+        return settings.alignment_weight
+    share = min(1.0, (update - 1) / settings.alignment_annealing)
+    return (1.0 - share) * settings.alignment_weight + share * settings.alignment_final_weight
+
+
+def rows_to_force(
+    known: Float[Tensor, "batch target source"], settings: TrainingSettings, drawn: Float[Tensor, " batch"]
+) -> Float[Tensor, "batch target source"] | None:
+    """Returns the rows that replace α in the contexts of this batch: none, all, or the rows of some
+    sentences.
+
+    drawn: a number from [0, 1) for each sentence. A sentence uses all of its links or none, so that sentences
+    without are computed exactly as in search.
+    """
+    match settings.alignment_forcing:
+        case "none":
+            return None
+        case "known":
+            return known
+        case "mixed":
+            chosen = drawn < settings.alignment_forcing_probability
+            return known * chosen.to(known.device).view(-1, 1, 1)
+
+
+def needs_links(settings: TrainingSettings) -> bool:
+    """Tells whether batches must carry their known alignment."""
+    return settings.alignment_loss != "none" or settings.alignment_forcing != "none"
+
+
+def _log(share: Tensor) -> Tensor:
+    """Returns log `share`; where the softmax is 0, the logarithm of the smallest normal number, without a
+    gradient."""
+    return share.clamp(min=torch.finfo(share.dtype).tiny).log()

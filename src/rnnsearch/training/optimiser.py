@@ -1,34 +1,31 @@
-"""Parts of a parameter update: gradient clipping, optimiser, learning rate, averaged weights (B.2)."""
+"""Parts of a parameter update: gradient clipping, optimiser, learning rate, averaged weights (B.2).
+
+Adadelta (Zeiler 2012, Algorithm 1) is computed in one pass over memory. In an embedding, it updates only the
+rows that a batch uses.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.optim.optimizer import StateDict
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.model.layers import WordEmbedding
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.readout import OutputLayer
-from rnnsearch.training.adadelta import Adadelta
 
-LIKE, ROWS, NUMBER = "like the parameter", "a number for each row", "one number"
+CHUNK = 1 << 15
+"""Number of elements that each thread processes at a time: few enough to stay in the cache."""
 
-SLOTS: dict[str, dict[str, str]] = {
-    "adadelta": {"square_avg": LIKE, "acc_delta": LIKE},
-    "adam": {"exp_avg": LIKE, "exp_avg_sq": LIKE, "step": NUMBER},
-    "adamw": {"exp_avg": LIKE, "exp_avg_sq": LIKE, "step": NUMBER},
-    "sgd": {},
-}
-"""Optimiser → its state for each parameter after an update."""
-
-SPARSE_SLOTS: dict[str, dict[str, str]] = {"adadelta": {"step": ROWS, "updates": NUMBER}}
-"""Optimiser → additional state for sparse gradients."""
+ROWS_TOGETHER = 64
+"""Rows of a sparse gradient are processed in multiples of this number, so that the rounding of a row does not
+depend on the size of a chunk."""
 
 
 def make_optimiser(parameters: Iterable[nn.Parameter], settings: TrainingSettings) -> torch.optim.Optimizer:
@@ -51,42 +48,21 @@ def make_optimiser(parameters: Iterable[nn.Parameter], settings: TrainingSetting
             return torch.optim.SGD(parameters, lr=rate, weight_decay=decay)
 
 
-def takes_sparse_gradients(settings: TrainingSettings) -> bool:
-    """Tells whether the optimiser should get sparse gradients, which skip the rows of unseen words.
-
-    Adam changes every row at every update, and a GPU is faster with dense gradients. SGD uses sparse
-    gradients only with a sampled softmax, where dense ones would cost more than all other work.
-    """
-    lazy = settings.optimiser == "adadelta" or (settings.optimiser == "sgd" and settings.sampled_softmax > 0)
-    return lazy and not settings.weight_decay and settings.device == "cpu"
-
-
 def choose_gradients(network: TranslationNetwork, settings: TrainingSettings) -> None:
-    """Decides which parameters have sparse gradients, with only the rows of a batch's words: the embeddings,
-    and with a sampled softmax W_o and b.
+    """Decides which embeddings have sparse gradients, with only the rows of a batch's words.
 
-    A matrix that is both embedding and W_o has a sparse gradient if both of its uses have.
+    Adadelta can leave out the rows of unseen words exactly, without weight decay; Adam changes every row at
+    every update, and a GPU is faster with dense gradients. A matrix that is also W_o has dense ones.
     """
-    sparse, sampled = takes_sparse_gradients(settings), settings.sampled_softmax > 0
+    sparse = settings.optimiser == "adadelta" and not settings.weight_decay and settings.device == "cpu"
     network.source_embedding.sparse_gradient = sparse
-    network.target_embedding.sparse_gradient = sparse and (sampled or not network.tied)
-    for direction in network.directions:
-        direction.output.sparse_gradient = sparse and sampled
+    network.target_embedding.sparse_gradient = sparse and not network.tied
 
 
 def sparse_parameters(network: nn.Module) -> list[nn.Parameter]:
     """Returns the parameters with sparse gradients."""
-    modules = [
-        module
-        for module in network.modules()
-        if isinstance(module, WordEmbedding | OutputLayer) and module.sparse_gradient
-    ]
-    found = [
-        one
-        for module in modules
-        for one in ([module.weight, module.bias] if isinstance(module, OutputLayer) else [module.weight])
-    ]
-    return list(dict.fromkeys(found))  # W_o may be the embedding
+    embeddings = (module for module in network.modules() if isinstance(module, WordEmbedding))
+    return [embedding.weight for embedding in embeddings if embedding.sparse_gradient]
 
 
 def match_gradients(optimiser: torch.optim.Optimizer, network: nn.Module) -> None:
@@ -98,17 +74,8 @@ def match_gradients(optimiser: torch.optim.Optimizer, network: nn.Module) -> Non
 
 def copies_in_memory(settings: TrainingSettings) -> int:
     """Returns the memory of training as a multiple of that of the parameters: parameters, gradients,
-    optimiser state and average.
-
-    With a sampled softmax, the gradients of the large matrices are sparse.
-    """
-    whole_gradients = not (settings.sampled_softmax and takes_sparse_gradients(settings))
-    return (
-        1
-        + whole_gradients
-        + sum(kind == LIKE for kind in SLOTS[settings.optimiser].values())
-        + (settings.average_decay > 0)
-    )
+    optimiser state and average."""
+    return 2 + 2 * (settings.optimiser != "sgd") + (settings.average_decay > 0)
 
 
 def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
@@ -164,19 +131,8 @@ def _numbers(parameter: nn.Parameter) -> Float[Tensor, ...]:
     assert parameter.grad is not None
     if not parameter.grad.is_sparse:
         return parameter.grad
-    parameter.grad = coalesced(parameter.grad)
+    parameter.grad = parameter.grad.coalesce()
     return parameter.grad.values()
-
-
-def coalesced(gradient: Float[Tensor, "rows ..."]) -> Float[Tensor, "rows ..."]:
-    """Returns a sparse gradient in which every row occurs once, in ascending order. A gradient that is
-    already so, as with a sampled softmax, is not copied."""
-    indices = gradient._indices()
-    if gradient.is_coalesced() or not bool((indices[0, 1:] > indices[0, :-1]).all()):
-        return gradient.coalesce()
-    return torch.sparse_coo_tensor(
-        indices, gradient._values(), gradient.shape, is_coalesced=True, check_invariants=False
-    )
 
 
 class WeightAverage:
@@ -193,3 +149,124 @@ class WeightAverage:
         rate = 1.0 - min(self.decay, (1 + update) / (10 + update))
         tensors = network.state_dict()
         torch._foreach_lerp_([self.weights[name] for name in tensors], list(tensors.values()), rate)
+
+
+class Adadelta(torch.optim.Optimizer):
+    """E[g²] ← ρ E[g²] + (1 − ρ) g²; Δx = −√(E[Δx²] + ε) / √(E[g²] + ε) · g; E[Δx²] ← ρ E[Δx²] + (1 − ρ) Δx²;
+    x ← x + lr · Δx.
+
+    A row that is not in a sparse gradient has g = 0: x does not change, and both averages are multiplied by
+    ρ. This is done only when the row is next used, k updates later, as one product with ρ^k.
+
+    state: square_avg and acc_delta, like the parameter. For sparse gradients, also the number of updates, and
+    the last update of each row (`step`). `match_gradients` turns one form into the other.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[nn.Parameter],
+        lr: float = 1.0,
+        rho: float = 0.95,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+    ):
+        super().__init__(parameters, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay})
+
+    def load_state_dict(self, state_dict: StateDict) -> None:
+        """Loads a state that `state_dict` has returned."""
+        super().load_state_dict(state_dict)
+        parameters = [parameter for group in self.param_groups for parameter in group["params"]]
+        for index, state in state_dict["state"].items():
+            if "updates" in state:  # torch has made it a float32, in which counting stops at 2^24
+                self.state[parameters[index]]["updates"] = state["updates"].long()
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """Updates every parameter that has a gradient. Weight decay touches every row, so it needs dense
+        gradients."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is None:
+                    continue
+                state = self.state[parameter]
+                if "square_avg" not in state:
+                    state |= {slot: torch.zeros_like(parameter) for slot in ("square_avg", "acc_delta")}
+                if parameter.grad.is_sparse:
+                    _step_rows(parameter, state, group)
+                else:
+                    _step_whole(parameter, state, group)
+
+    @torch.no_grad()
+    def match_gradients(self, sparse: Collection[nn.Parameter]) -> None:
+        """Converts every state to the form that later gradients need, whichever form it was saved in.
+
+        sparse: the parameters whose gradients will be sparse. To become dense, each row is multiplied by ρ^k
+        for the k updates that it missed. To become sparse, updates are counted from now on. Only the products
+        with ρ^k are rounded.
+        """
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                state = self.state.get(parameter)
+                if state and "step" in state and parameter not in sparse:
+                    missed = (
+                        state.pop("updates").to(parameter.device) - state.pop("step").to(parameter.device)
+                    ).to(parameter.dtype)
+                    for average in (state["square_avg"], state["acc_delta"]):
+                        average.mul_(_decay(missed, average, group))
+                elif state and "step" not in state and parameter in sparse:
+                    _count_updates(parameter, state)
+
+
+def _step_whole(parameter: nn.Parameter, state: dict[str, Tensor], group: dict[str, Any]) -> None:
+    assert parameter.grad is not None
+    # On a GPU every chunk would cost a dozen kernel launches.
+    chunk = CHUNK * torch.get_num_threads() if parameter.device.type == "cpu" else max(1, parameter.numel())
+    flat = (tensor.view(-1).split(chunk) for tensor in (parameter, state["square_avg"], state["acc_delta"]))
+    for x, square, delta, g in zip(*flat, parameter.grad.reshape(-1).split(chunk), strict=True):
+        if group["weight_decay"]:
+            g = g + group["weight_decay"] * x
+        x.add_(_change(g, square, delta, group))
+
+
+def _step_rows(parameter: nn.Parameter, state: dict[str, Tensor], group: dict[str, Any]) -> None:
+    assert parameter.grad is not None
+    if "step" not in state:
+        _count_updates(parameter, state)
+    state["updates"] += 1
+    now = int(state["updates"])
+    gradient = parameter.grad.coalesce()
+    rows_of_chunk = (
+        CHUNK * torch.get_num_threads() // math.prod(parameter.shape[1:])
+    )  # gradients are sparse only on a CPU
+    at_once = max(ROWS_TOGETHER, rows_of_chunk - rows_of_chunk % ROWS_TOGETHER)
+    for rows, g in zip(gradient.indices()[0].split(at_once), gradient.values().split(at_once), strict=True):
+        past = _decay((now - 1 - state["step"][rows]).to(g.dtype), g, group)
+        square, delta = (state[slot].index_select(0, rows).mul_(past) for slot in ("square_avg", "acc_delta"))
+        parameter.index_add_(0, rows, _change(g, square, delta, group))
+        state["square_avg"][rows], state["acc_delta"][rows], state["step"][rows] = square, delta, now
+
+
+def _count_updates(parameter: nn.Parameter, state: dict[str, Tensor]) -> None:
+    state["updates"] = torch.zeros((), dtype=torch.int64)
+    state["step"] = torch.zeros(len(parameter), dtype=torch.int64, device=parameter.device)
+
+
+def _decay(
+    missed: Float[Tensor, " rows"], average: Float[Tensor, "rows ..."], group: dict[str, Any]
+) -> Float[Tensor, "rows ..."]:
+    """Returns ρ^(missed updates) of each row, in a shape that broadcasts to the average."""
+    return torch.pow(group["rho"], missed).view(-1, *[1] * (average.dim() - 1))
+
+
+def _change(
+    g: Float[Tensor, "*shape"],
+    square: Float[Tensor, "*shape"],
+    delta: Float[Tensor, "*shape"],
+    group: dict[str, Any],
+) -> Float[Tensor, "*shape"]:
+    """Returns lr · Δx. Updates E[g²] and E[Δx²] in place."""
+    rho, epsilon = float(group["rho"]), float(group["eps"])
+    square.mul_(rho).addcmul_(g, g, value=1 - rho)
+    change = (delta + epsilon).div_(square + epsilon).sqrt_().mul_(g).neg_()
+    delta.mul_(rho).addcmul_(change, change, value=1 - rho)
+    return change.mul_(group["lr"])

@@ -25,9 +25,9 @@ COLLAPSED = 0.5
 
 
 class Threads:
-    """The number of threads of one process: from the settings, or else from the run, or else the fastest.
+    """The number of threads of one rank: from the settings, or else from the run, or else the fastest.
 
-    processes: number of processes that share this machine's cores. say: called with a message about every
+    processes: number of ranks that share this machine's cores. say: called with a message about every
     choice other than one thread per core. chosen: the current number.
     """
 
@@ -65,7 +65,7 @@ class Threads:
             self._measure()
 
     def use(self, number: int) -> None:
-        """Sets the number of threads to that of the first process, unless the settings fix it."""
+        """Sets the number of threads to that of rank 0, unless the settings fix it."""
         if not self.fixed and min(number, self.most) != self.chosen:
             self.chosen = min(number, self.most)
             torch.set_num_threads(self.chosen)

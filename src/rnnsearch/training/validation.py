@@ -12,7 +12,6 @@ import numpy as np
 from torch import Tensor, nn
 
 from rnnsearch.config import Settings
-from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.kernel_dispatch import kernels_used
 from rnnsearch.system.tensors import save_tensors
@@ -43,8 +42,7 @@ class Validation:
 
     def score(self, select_by: str) -> Score:
         """Returns the score by which the best weights are selected. select_by: bleu or nll."""
-        by_bleu = select_by == "bleu" and self.bleu is not None
-        return (self.bleu if by_bleu and self.bleu is not None else -self.nll), -self.nll
+        return (-self.nll if select_by == "nll" or self.bleu is None else self.bleu), -self.nll
 
 
 def validate(network: TranslationNetwork, corpus: Corpus, settings: Settings) -> Validation | None:
@@ -86,74 +84,43 @@ def development_nll(network: TranslationNetwork, corpus: Corpus, batch_size: int
 
 
 class BestWeights:
-    """The weights of the best validation so far.
-
-    They count as the best, also in `progress`, once they are saved. Weights that could not be saved stay in
-    memory until the next attempt.
-    """
+    """The weights of the best validation so far, in the file `path`. Weights that could not be saved stay in
+    memory until the next attempt."""
 
     def __init__(self, path: Path, progress: TrainingProgress, warn: Callable[[str], None]) -> None:
         self.path, self.progress, self.warn = path, progress, warn
-        self._waiting: tuple[dict[str, Tensor], dict[str, Any], Score | None] | None = None
-        """Weights that the disk has not taken yet, their notes, and their score."""
-        self._refused = ""
+        self._unsaved: tuple[dict[str, Tensor], dict[str, Any]] | None = None
 
     def offer(self, network: nn.Module, score: Score | None, notes: dict[str, Any]) -> bool:
         """Takes the weights if they are the best so far. Returns whether they are.
 
         score: None without a development set: the latest are the best. notes: with `update`.
         """
-        before = self._waiting[2] if self._waiting else self._best_score()
-        if score is not None and before is not None and score <= before:
-            self.progress.validations_since_best += 1
+        progress, best = self.progress, self._best_score()
+        if score is not None and best is not None and score <= best:
+            progress.validations_since_best += 1
             return False
+        progress.best_score = None if score is None else score[0]
+        progress.best_update, progress.validations_since_best = notes["update"], 0
         tensors = network.state_dict()
-        self._waiting = tensors, notes, score
-        self.progress.validations_since_best = 0
-        self.save()
-        if self._waiting is not None:  # a copy, because training changes the weights
-            self._waiting = {name: tensor.clone() for name, tensor in tensors.items()}, notes, score
+        self._unsaved = tensors, notes
+        try:
+            self.save()
+        except OSError as error:  # a copy stays, because training changes the weights
+            self._unsaved = {name: tensor.clone() for name, tensor in tensors.items()}, notes
+            what = f"the best weights, of update {notes['update']}, are not saved: {error.strerror or error}"
+            self.warn(f"warning: {what}; the next checkpoint tries again, training goes on")
         return True
 
     def _best_score(self) -> Score | None:
         best, update = self.progress.best_score, self.progress.best_update
-        if best is None or not self.path.exists():
+        if best is None or not (self._unsaved or self.path.exists()):
             return None
         nlls = (row["dev_nll"] for row in self.progress.validations if row["update"] == update)
         return best, -next(nlls, math.inf)
 
-    def is_missing(self) -> bool:
-        """Tells whether the current weights should be offered again: an earlier session could not save them,
-        or no weights were ever saved."""
-        unsaved = self.progress.unsaved_update == self.progress.update
-        return self._waiting is None and (unsaved or not self.path.exists())
-
     def save(self) -> None:
-        """Saves weights that could not be saved earlier, if any."""
-        if self._waiting is None:
-            return
-        (tensors, notes, score), progress = self._waiting, self.progress
-        progress.unsaved_update = notes["update"]
-        try:
-            save_tensors(self.path, tensors, notes)
-        except OSError as error:
-            self._refused = error.strerror or str(error)
-            said = f"{self._unsaved()}; they stay in memory until the next checkpoint, training goes on"
-            self.warn(f"warning: {said}")
-            return
-        progress.best_score = None if score is None else score[0]
-        progress.best_update, progress.unsaved_update = notes["update"], 0
-        self._waiting = None
-
-    def must_be_saved(self) -> None:
-        """Raises InputError if the best weights are not saved yet: they would be lost with the end of
-        training."""
-        if self._waiting is not None:
-            best = self.progress.best_update
-            there = f"it holds those of update {best}" if best else "there is no model"
-            remedy = "free some space and go on with --resume"
-            raise InputError(f"{self._unsaved()}; {there}", file=self.path, remedy=remedy)
-
-    def _unsaved(self) -> str:
-        update = self.progress.unsaved_update
-        return f"the best weights, of update {update}, could not be saved: {self._refused}"
+        """Saves weights that are not saved yet. Raises OSError if the disk is full."""
+        if self._unsaved is not None:
+            save_tensors(self.path, *self._unsaved)
+            self._unsaved = None

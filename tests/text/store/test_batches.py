@@ -1,5 +1,5 @@
-"""Batches against the procedure written out: the order of pairs, partitions and their words, collating, and
-any position to go on from."""
+"""Batches against the procedure written out: the order of pairs, collating, and any position to go on
+from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.store.batches import collate, pad
 from rnnsearch.text.store.corpus import Pairs, SentenceIds
-from rnnsearch.text.store.order import BatchOrder, ChosenPairs, Position, batches_from
+from rnnsearch.text.store.order import BatchOrder, Position
 
 
 def lengths(pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -120,20 +120,13 @@ def test_reshuffling_changes_every_epoch_and_the_order_within_pools() -> None:
         assert np.ptp(np.maximum(source[batch], target[batch])) <= 6
 
 
-def test_rounded_lengths_count_as_padding() -> None:
-    """In the budget of a batch and in the share of padding, which sorting makes smaller."""
+def test_padding_share_is_that_of_an_epoch() -> None:
+    """Sorting makes it smaller."""
     source, target = lengths(200, seed=3)
-    order = BatchOrder(source, target, settings(batch_tokens=64, length_multiple=8))
-    shapes = [
-        (len(batch), *(-(-int(side[batch].max()) // 8) * 8 for side in (source, target)))
-        for batch in epoch(order)
-    ]
-    assert all(pairs * max(positions) <= 64 for pairs, *positions in shapes)
-    assert max(pairs * max(positions) for pairs, *positions in shapes) == 64
-    padded = sum(pairs * sum(positions) for pairs, *positions in shapes)
-    assert order.padding_share() == pytest.approx(
-        1 - (source[order.kept].sum() + target[order.kept].sum()) / padded
-    )
+    order = BatchOrder(source, target, settings(batch_tokens=64))
+    padded = sum(len(batch) * (source[batch].max() + target[batch].max()) for batch in epoch(order))
+    real = source[order.kept].sum() + target[order.kept].sum()
+    assert order.padding_share() == pytest.approx(1 - real / padded)
     assert order.padding_share() < BatchOrder(source, target, settings(pool_batches=1)).padding_share()
 
 
@@ -143,7 +136,6 @@ def test_rounded_lengths_count_as_padding() -> None:
         ([26, 3], {}, r"none of the 2 pairs .* training.max_length = 24 \(raise training.max_length"),
         ([], {}, "none of the 0 pairs"),
         ([3, 12, 30], {"batch_tokens": 10}, "= 10 cannot hold a pair of 12 positions"),
-        ([3, 12], {"batch_tokens": 13, "length_multiple": 8}, "= 13 cannot hold a pair of 16 positions"),
     ],
 )
 def test_lengths_that_make_no_batch_are_refused(
@@ -152,39 +144,6 @@ def test_lengths_that_make_no_batch_are_refused(
     sides = np.array(source, dtype=int), np.array(source[::-1], dtype=int)
     with pytest.raises(InputError, match=message):
         BatchOrder(*sides, settings(**values))
-
-
-def together(
-    start: Position, steps: int, world: int, **values: object
-) -> tuple[list[list[int]], list[Position]]:
-    """The batches that processes read in turn, and the position after each step, the same for all."""
-    order = BatchOrder(*lengths(90), settings(**values))
-    ranks = [order.batches(start, rank=rank, world=world) for rank in range(world)]
-    read = [[next(rank) for rank in ranks] for _ in range(steps)]
-    assert all(len({position for _, position in step}) == 1 for step in read)
-    return [batch.tolist() for step in read for batch, _ in step], [step[0][1] for step in read]
-
-
-@variants
-@pytest.mark.parametrize("world", [2, 3, 7])
-def test_the_ranks_together_read_what_one_process_reads(variant: dict[str, object], world: int) -> None:
-    batches, positions = together(Position(), 10, world, **variant)
-    alone, after = together(Position(), 10 * world, 1, **variant)
-    assert (batches, positions) == (alone, after[world - 1 :: world])
-
-
-@variants
-def test_any_number_of_processes_may_go_on_from_a_step(variant: dict[str, object]) -> None:
-    _, positions = together(Position(), 5, 3, **variant)
-    expected = together(Position(), 15 + 8, 1, **variant)[0][15:]
-    for world in (1, 2, 4):
-        assert together(positions[-1], 8 // world, world, **variant)[0] == expected
-
-
-def test_a_rank_that_is_none_is_refused() -> None:
-    for rank, world in ((2, 2), (-1, 2), (0, 0)):
-        with pytest.raises(ValueError, match=f"rank {rank} of {world}"):
-            next(BatchOrder(*lengths(9), settings()).batches(rank=rank, world=world))
 
 
 def test_collating_pads_on_the_right_and_keeps_the_order() -> None:
@@ -225,129 +184,8 @@ def test_links_become_rows_that_share_1() -> None:
         collate(Pairs(source, target), [0], linked=True)
 
 
-WORDS, PAIRS, SIZE = 200, 90, 60
-
-
-def pairs_and_order(**values: object) -> tuple[Pairs, BatchOrder]:
-    """Few frequent words, and many rare ones."""
-    random = np.random.default_rng(3)
-    sides = [
-        [
-            [*(2 + random.geometric(0.03, length) % (WORDS - 2)).tolist(), 0]
-            for length in random.integers(1, 30, PAIRS)
-        ]
-        for _ in range(2)
-    ]
-    pairs = Pairs(*(SentenceIds.of(side) for side in sides), words=(WORDS, WORDS))
-    return pairs, BatchOrder(pairs.source_lengths, pairs.target_lengths, settings(**values))
-
-
-def known(chosen: ChosenPairs) -> list[int]:
-    assert chosen.words is not None
-    words: list[int] = chosen.words.tolist()
-    return words
-
-
-def words_of(pairs: Pairs, batch: np.ndarray) -> set[int]:
-    return {int(word) for i in batch for word in pairs.target(int(i))}
-
-
-def read(
-    start: Position, count: int, size: int = SIZE, **variant: object
-) -> list[tuple[ChosenPairs, Position]]:
-    pairs, order = pairs_and_order(**variant)
-    return list(islice(batches_from(order, start, pairs, size), count))
-
-
-@some_variants
-def test_partitions_hold_the_batches_of_every_epoch_in_their_order(variant: dict[str, object]) -> None:
-    pairs, order = pairs_and_order(**variant)
-    expected = [(batch.tolist(), position) for batch, position in islice(order.batches(), 70)]
-    assert expected[-1][1].epoch >= 2
-    found = list(islice(batches_from(order, Position(), pairs, SIZE), 70))
-    assert [(chosen.indices.tolist(), after) for chosen, after in found] == expected
-
-
-@some_variants
-def test_words_of_a_partition(variant: dict[str, object]) -> None:
-    """As many batches as have at most SIZE words, the words of their targets, and others up to SIZE; a new
-    partition in every epoch."""
-    pairs, order = pairs_and_order(**variant)
-    found = read(Position(), 70, **variant)
-    expected: list[list[np.ndarray]] = [[]]
-    epoch, used = 0, set[int]()
-    for indices, after in islice(order.batches(), 70):
-        mine = words_of(pairs, indices)
-        if expected[-1] and (epoch is None or len(used | mine) > SIZE):
-            expected.append([])
-            used = set()
-        used |= mine
-        expected[-1].append(indices)
-        epoch = None if after.batch == 0 else after.epoch
-    stream = iter(found)
-    for batches in expected[:-1]:  # the last one goes on after what was read
-        inside = [known(next(stream)[0]) for _ in batches]
-        words = inside[0]
-        assert all(one == words for one in inside)
-        assert words == sorted(set(words))
-        assert (len(words), words[-1] < WORDS) == (SIZE, True)
-        assert all(words_of(pairs, indices) <= set(words) for indices in batches)
-    assert len(expected) > 6
-    assert max(map(len, expected)) > 1
-
-
-@some_variants
-def test_from_any_position_as_without_a_stop(variant: dict[str, object]) -> None:
-    def plain(some: list[tuple[ChosenPairs, Position]]) -> list[tuple[list[int], list[int], Position]]:
-        return [(chosen.indices.tolist(), known(chosen), after) for chosen, after in some]
-
-    whole = read(Position(), 60, **variant)
-    for number in range(1, 50):
-        assert plain(read(whole[number - 1][1], 8, **variant)) == plain(whole[number : number + 8])
-
-
-def test_other_words_are_drawn_anew_for_every_partition_and_epoch() -> None:
-    """All of the vocabulary comes in, also words that no target has."""
-    found = read(Position(), 3 * 22)
-    drawn = {frozenset(known(chosen)) for chosen, _ in found}
-    assert len(drawn) > 12
-    pairs, _ = pairs_and_order()
-    unused = set(range(WORDS)) - words_of(pairs, np.arange(PAIRS))
-    assert unused & set().union(*drawn)
-
-
-def test_a_batch_of_more_words_than_asked_for() -> None:
-    pairs, _ = pairs_and_order()
-    for chosen, _ in read(Position(), 30, size=2):
-        assert known(chosen) == sorted(words_of(pairs, chosen.indices))
-
-
-@pytest.mark.parametrize("size", [WORDS, WORDS + 1])
-def test_a_vocabulary_that_is_not_larger_is_taken_whole(size: int) -> None:
-    assert all(known(chosen) == list(range(WORDS)) for chosen, _ in read(Position(0, 3), 40, size=size))
-
-
-def test_off_nothing_is_read() -> None:
-    pairs, order = pairs_and_order()
-    pairs.target = None  # type: ignore[assignment,method-assign]
-    start = Position(0, 2)
-    found = islice(batches_from(order, start, pairs, 0), 30)
-    expected = [(batch.tolist(), None, after) for batch, after in islice(order.batches(start), 30)]
-    assert [(one.indices.tolist(), one.words, after) for one, after in found] == expected
-
-
-def test_a_target_outside_the_words_is_refused() -> None:
-    pairs, _ = pairs_and_order()
-    batch = collate(pairs, [0, 1], words=np.array(sorted(words_of(pairs, np.array([0, 1])))))
-    assert batch.words is not None
-    with pytest.raises(ValueError, match="outside the words of its partition"):
-        collate(pairs, [0, 1], words=batch.words.numpy()[:-1])
-
-
 def test_a_damaged_store_is_one_clear_line() -> None:
-    pairs, order = pairs_and_order()
-    pairs.words = (WORDS, 50)
-    with pytest.raises(
-        InputError, match=r"the dataset is damaged: a target sentence has id \d+, and there are 50 words"
-    ):
-        list(islice(batches_from(order, Position(), pairs, 20), 30))
+    pairs = Pairs(SentenceIds.of([[5, 0]]), SentenceIds.of([[50, 0]]), words=(50, 50))
+    said = "the dataset is damaged: a target sentence has id 50, and there are 50 words"
+    with pytest.raises(InputError, match=said):
+        collate(pairs, [0])

@@ -14,7 +14,7 @@ from torch import Tensor
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.store.corpus import Pairs
-from rnnsearch.text.store.order import Indices, Words, check_ids, rounded_up
+from rnnsearch.text.store.order import Indices
 from rnnsearch.text.store.store import AGAIN
 from rnnsearch.text.vocabulary import EOS
 
@@ -30,9 +30,6 @@ class Batch:
     target_lengths: Int64[Tensor, " batch"]
     known_alignment: Float[Tensor, "batch target source"] | None = None
     """Word links as weights: a row with k links has 1/k at each; a row without links is 0."""
-    words: Int64[Tensor, " words"] | None = None
-    """The ids over which the softmax is computed, ascending; they include all targets. None for the whole
-    vocabulary."""
 
     def parts(self) -> dict[str, Tensor]:
         """Returns the tensors that are not None, by the constructor's names."""
@@ -50,68 +47,42 @@ class Batch:
     def share(self, rank: int, world: int) -> Batch:
         """Returns the pairs of process `rank` of `world`: every world-th, so that all shares are about
         equally long."""
-        return Batch(
-            **{name: part if name == "words" else part[rank::world] for name, part in self.parts().items()}
-        )
+        return Batch(**{name: part[rank::world] for name, part in self.parts().items()})
 
 
 def pad(
-    sentences: Sequence[Sequence[int] | UInt[NDArray[np.unsignedinteger], " _"]], multiple: int = 1
+    sentences: Sequence[Sequence[int] | UInt[NDArray[np.unsignedinteger], " _"]],
 ) -> tuple[Int64[Tensor, "batch position"], Int64[Tensor, " batch"]]:
     """Pads sentences of ids, which include the end of sentence, on the right with id 0. Returns (ids,
-    lengths).
-
-    multiple: the number of positions is a multiple of it.
-    """
+    lengths)."""
     lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.int64)
-    ids = np.full((len(sentences), rounded_up(int(lengths.max()), multiple)), EOS, dtype=np.int64)
+    ids = np.full((len(sentences), int(lengths.max())), EOS, dtype=np.int64)
     for row, sentence in zip(ids, sentences, strict=True):
         row[: len(sentence)] = sentence
     return torch.from_numpy(ids), lengths
 
 
-def collate(
-    pairs: Pairs,
-    indices: Sequence[int] | Indices,
-    *,
-    linked: bool = False,
-    multiple: int = 1,
-    words: Words | None = None,
-) -> Batch:
+def collate(pairs: Pairs, indices: Sequence[int] | Indices, *, linked: bool = False) -> Batch:
     """Returns the batch of these pairs, in this order. linked: with their known alignment; raises InputError
-    if the pairs have no links.
-
-    multiple: each side is padded to a multiple of this length (`training.length_multiple`). Batches then have
-    fewer different shapes, which GPU libraries and `torch.compile` prefer. Padding is masked, so only the
-    random numbers of dropout depend on it. It adds multiple / 2 positions to a sentence on average. words: as
-    in `Batch`. Raises ValueError if they do not include a target.
-    """
-    source, source_lengths = pad([pairs.source(int(i)) for i in indices], multiple)
-    target, target_lengths = pad([pairs.target(int(i)) for i in indices], multiple)
+    if the pairs have no links, and for a damaged dataset."""
+    source, source_lengths = pad([pairs.source(int(i)) for i in indices])
+    target, target_lengths = pad([pairs.target(int(i)) for i in indices])
     for side, ids, total in zip(SIDES, (source, target), pairs.words or (), strict=False):
-        check_ids(side, int(ids.max()), total)
-    known = (
-        known_alignment([pairs.links(int(i)) for i in indices], source_lengths, target_lengths, multiple)
-        if linked
-        else None
-    )
-    if words is not None and not np.isin(target.numpy(), words).all():
-        raise ValueError("a target word is outside the words of its partition")
-    return Batch(
-        source,
-        source_lengths,
-        target,
-        target_lengths,
-        known,
-        None if words is None else torch.from_numpy(words),
-    )
+        if (largest := int(ids.max())) >= total:
+            what = (
+                f"the dataset is damaged: a {side} sentence has id {largest}, and there are {total:,} words"
+            )
+            raise InputError(what, remedy=AGAIN)
+    known = None
+    if linked:
+        known = known_alignment([pairs.links(int(i)) for i in indices], source_lengths, target_lengths)
+    return Batch(source, source_lengths, target, target_lengths, known)
 
 
 def known_alignment(
     links: Sequence[UInt[NDArray[np.unsignedinteger], "_ 2"]],
     source_lengths: Int64[Tensor, " batch"],
     target_lengths: Int64[Tensor, " batch"],
-    multiple: int = 1,
 ) -> Float32[Tensor, "batch target source"]:
     """Converts links (source, target) to rows of weights: the links of a target position have equal weights
     with sum 1.
@@ -120,7 +91,7 @@ def known_alignment(
     each other, except in a pair without any links, whose alignment is unknown. Raises InputError for a link
     outside its sentences.
     """
-    positions = [rounded_up(int(lengths.max()), multiple) for lengths in (target_lengths, source_lengths)]
+    positions = [int(lengths.max()) for lengths in (target_lengths, source_lengths)]
     weights = np.zeros((len(links), *positions), dtype=np.float32)
     ends = zip(source_lengths.tolist(), target_lengths.tolist(), strict=True)
     for rows, pair, (source, target) in zip(weights, links, ends, strict=True):

@@ -1,15 +1,10 @@
-"""Chooses the pairs of every batch by the paper's procedure (B.2). It can be resumed at any batch, and
-several processes can share it.
-
-An epoch may be cut into partitions, each with its subset V' of the target vocabulary (Jean et al. 2015,
-Sec. 3.2).
-"""
+"""Chooses the pairs of every batch by the paper's procedure (B.2). It can be resumed at any batch."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int64, Integer
@@ -17,9 +12,6 @@ from numpy.typing import NDArray
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.codec import Side
-from rnnsearch.text.store.corpus import Pairs
-from rnnsearch.text.store.store import AGAIN
 
 Indices = Int64[NDArray[np.int64], " _"]
 Lengths = Integer[NDArray[np.integer], " _"]
@@ -63,7 +55,7 @@ class BatchOrder:
             within = f"within training.max_length = {settings.max_length}"
             what = f"none of the {len(source_lengths)} pairs has both sides {within}"
             raise InputError(what, remedy="raise training.max_length, or prepare another corpus")
-        positions = rounded_up(int(longest[self.kept].max()), settings.length_multiple)
+        positions = int(longest[self.kept].max())
         if settings.batch_tokens is not None and positions > settings.batch_tokens:
             what = (
                 f"training.batch_tokens = {settings.batch_tokens} cannot hold a pair of {positions} positions"
@@ -77,43 +69,13 @@ class BatchOrder:
             return -(-self.pairs // self.settings.batch_size)
         return self._batches_by_tokens
 
-    def batches(
-        self, start: Position = _START, *, rank: int = 0, world: int = 1
-    ) -> Iterator[tuple[Indices, Position]]:
+    def batches(self, start: Position = _START) -> Iterator[tuple[Indices, Position]]:
         """Yields the batches from `start` on, epoch after epoch without end: (indices of the pairs, the
         position after this batch).
 
-        rank, world: this process, and the number of processes that train together. Each step takes `world`
-        successive batches, of about equal length, and each process gets that of its rank: no pair is read
-        twice or left out. The position is that after the step, the same for all processes, and any `world`
-        may continue from there. Raises InputError if `start` is beyond the end of its epoch, which happens if
-        settings or corpus have changed.
+        Raises InputError if `start` is beyond the end of its epoch, which happens if settings or corpus have
+        changed.
         """
-        if not 0 <= rank < world:
-            raise ValueError(f"rank {rank} of {world}")
-        mine: Indices | None = None
-        for number, (batch, position) in enumerate(self._stream(start)):
-            if number % world == rank:
-                mine = batch
-            if number % world == world - 1 and mine is not None:
-                yield mine, position
-
-    def padding_share(self) -> float:
-        """Returns the share of an epoch's positions, of both sides, that are padding."""
-        real = padded = 0
-        for _, batch, _ in self._epoch(0, 0):
-            real += int(self._source[batch].sum(dtype=np.int64) + self._target[batch].sum(dtype=np.int64))
-            longest = (int(side[batch].max()) for side in (self._source, self._target))
-            padded += len(batch) * sum(
-                rounded_up(length, self.settings.length_multiple) for length in longest
-            )
-        return 1 - real / padded
-
-    @functools.cached_property
-    def _batches_by_tokens(self) -> int:
-        return sum(1 for _ in self._epoch(0, 0))
-
-    def _stream(self, start: Position) -> Iterator[tuple[Indices, Position]]:
         epoch, skipped = start
         while True:
             done = -1
@@ -127,6 +89,18 @@ class BatchOrder:
                     what, remedy="resume with the corpus and the batch settings that the run began with"
                 )
             epoch, skipped = epoch + 1, 0
+
+    def padding_share(self) -> float:
+        """Returns the share of an epoch's positions, of both sides, that are padding."""
+        real = padded = 0
+        for _, batch, _ in self._epoch(0, 0):
+            real += int(self._source[batch].sum(dtype=np.int64) + self._target[batch].sum(dtype=np.int64))
+            padded += len(batch) * sum(int(side[batch].max()) for side in (self._source, self._target))
+        return 1 - real / padded
+
+    @functools.cached_property
+    def _batches_by_tokens(self) -> int:
+        return sum(1 for _ in self._epoch(0, 0))
 
     def _epoch(self, epoch: int, skipped: int) -> Iterator[tuple[int, Indices, bool]]:
         """Yields (batches done including this one, its pairs, whether it is the epoch's last), without the
@@ -149,11 +123,6 @@ class BatchOrder:
                 if done > skipped:
                     yield done, batch, number == pools - 1 and batch is batches[-1]
 
-    def random_words(self, epoch: int, partition: int) -> np.random.Generator:
-        """Returns the random generator for the words of a partition, independent of that for the order of
-        pairs."""
-        return np.random.default_rng([self.settings.seed % 2**32, epoch, 0, partition])
-
     def _random(self, epoch: int, use: int) -> np.random.Generator:
         """Returns independent random generators for the reading order of an epoch (use 0) and for each of its
         pools (1, 2, …)."""
@@ -166,16 +135,8 @@ class BatchOrder:
         if self.settings.batch_tokens is None:
             starts = list(range(0, len(pool), self.settings.batch_size))
         else:
-            padded = [
-                rounded_up(length, self.settings.length_multiple) for length in longest[by_length].tolist()
-            ]
-            starts = _starts_within(padded, self.settings.batch_tokens)
+            starts = _starts_within(longest[by_length].tolist(), self.settings.batch_tokens)
         return np.split(pool[by_length], starts[1:])
-
-
-def rounded_up(length: int, multiple: int) -> int:
-    """Returns the length, rounded up to a multiple."""
-    return -(-length // multiple) * multiple
 
 
 def _starts_within(longest: list[int], tokens: int) -> list[int]:
@@ -186,91 +147,3 @@ def _starts_within(longest: list[int], tokens: int) -> list[int]:
         if (i - starts[-1] + 1) * length > tokens:
             starts.append(i)
     return starts
-
-
-Words = Int64[NDArray[np.int64], " words"]
-
-
-class ChosenPairs(NamedTuple):
-    """The pairs of a batch. words: V' of its partition, ascending; None for the whole vocabulary."""
-
-    indices: Indices
-    words: Words | None = None
-
-
-def batches_from(
-    order: BatchOrder, position: Position, pairs: Pairs, size: int
-) -> Iterator[tuple[ChosenPairs, Position]]:
-    """Yields the batches of `order.batches` with the words of their partition. size: size of V'; 0 for no
-    partitions (then the pairs are not read).
-
-    A partition is the longest run of successive batches of an epoch with at most `size` different target
-    words together. V' is these words, filled up to `size` with random others. A batch with more words is a
-    partition alone, and V' is its words. If the vocabulary has at most `size` words, V' is the vocabulary.
-    The result depends only on the pairs, the order and the epoch: to start in the middle of an epoch, its
-    targets are read again up to there.
-    """
-    if size and pairs.words is None:
-        raise ValueError("partitions of pairs whose vocabulary is not known")
-    total = pairs.words[1] if pairs.words else 0
-    if not size or total <= size:
-        every = np.arange(total) if size else None
-        yield from ((ChosenPairs(indices, every), after) for indices, after in order.batches(position))
-        return
-    epoch, done = position
-    while True:
-        number = 0
-        for batches, words in _partitions(order, epoch, pairs, size, total):
-            for indices, after in batches:
-                number += 1
-                if number > done:
-                    yield ChosenPairs(indices, words), after
-        epoch, done = epoch + 1, 0
-
-
-Batches = list[tuple[Indices, Position]]
-
-
-def _partitions(
-    order: BatchOrder, epoch: int, pairs: Pairs, size: int, total: int
-) -> Iterator[tuple[Batches, Words]]:
-    """Yields the partitions of an epoch: its batches, and V'."""
-    number = 0
-    batches: Batches = []
-    used = np.zeros(total, dtype=np.bool_)
-    count = 0
-    for indices, after in order.batches(Position(epoch)):
-        words = _words_of(pairs, indices)
-        check_ids("target", int(words[-1]), total)
-        new = words[~used[words]]
-        if batches and count + len(new) > size:
-            yield batches, _filled(used, count, size, order.random_words(epoch, number))
-            number, batches, count, new = number + 1, [], 0, words
-            used[:] = False
-        used[new] = True
-        count += len(new)
-        batches.append((indices, after))
-        if after.epoch > epoch:
-            break
-    yield batches, _filled(used, count, size, order.random_words(epoch, number))
-
-
-def check_ids(side: Side, largest: int, total: int) -> None:
-    """Raises InputError if the dataset has an id outside its vocabulary of `total` words."""
-    if largest >= total:
-        what = f"the dataset is damaged: a {side} sentence has id {largest}, and there are {total:,} words"
-        raise InputError(what, remedy=AGAIN)
-
-
-def _words_of(pairs: Pairs, indices: Indices) -> Words:
-    """Returns the different target words of these pairs."""
-    return np.unique(np.concatenate([pairs.target(int(i)) for i in indices])).astype(np.int64)
-
-
-def _filled(used: NDArray[np.bool_], count: int, size: int, random: np.random.Generator) -> Words:
-    """Returns the used words, filled up to `size` with random others."""
-    words: NDArray[Any] = np.flatnonzero(used)
-    if count >= size:
-        return words
-    others = random.choice(np.flatnonzero(~used), size - count, replace=False, shuffle=False)
-    return np.sort(np.concatenate([words, others]))

@@ -1,10 +1,11 @@
-"""The start of training: in a new folder, resumed, or with the weights of another run."""
+"""Opens a run for training: a new one, one to resume, or one that begins with the weights of another."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,87 +21,101 @@ from rnnsearch.system.files import only_one, remove_partial_files, writing
 from rnnsearch.system.machine import PRECISIONS
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.text.store.order import BatchOrder
-from rnnsearch.training.alignment_loss import needs_links
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
-from rnnsearch.training.launch import check_agreement
+from rnnsearch.training.ddp import Ranks, check_agreement
+from rnnsearch.training.loss import needs_links
 from rnnsearch.training.optimiser import copies_in_memory, total_updates
-from rnnsearch.training.processes import Processes
 from rnnsearch.training.trainer import Trainer
 
 MAY_CHANGE = {
-    *("max_updates", "max_epochs", "max_minutes", "patience", "samples", "save_every", "exchange_timeout"),
-    *("processes", "threads", "device"),
+    *("max_updates", "max_epochs", "max_minutes", "patience", "samples", "save_every"),
+    *("threads", "device"),
 }
 """Training settings that may differ when a run is resumed. Those in the first row affect only when training
-ends, and what is shown or saved. Those in the second row change the rounding of updates; the number of
-processes and the device also change dropout masks.
+ends, and what is shown or saved. Those in the second row change the rounding of updates; the
+device also changes dropout masks.
 """
 ID_SETTINGS = ("source_language", "target_language", "tokeniser", "lowercase", "subwords")
 """Data settings that, with the vocabularies, determine the ids of a line."""
 
 
-class TrainingTask(NamedTuple):
-    """A training to run in the folder `path`.
-
-    resume: continue the run there, if there is one. begin_from: a run or model whose weights training begins
-    with; "" for new weights. resume_hint: shown after Ctrl-C.
-    """
-
-    settings: Settings
-    path: Path
-    resume: bool = False
-    begin_from: str = ""
-    resume_hint: str = "go on with --resume"
-
-    def run(self, corpus: Corpus) -> Run:
-        """Returns the run that the task makes or continues; its folder may not exist yet."""
-        settings = self.settings.model_copy(update={"data": corpus.settings})
-        return Run(self.path, settings, corpus.source, corpus.target)
-
-
-class Begun(NamedTuple):
-    """A training that has begun, and its progress."""
+class TrainingContext(NamedTuple):
+    """A run that is open for training: what a training needs and changes."""
 
     run: Run
     order: BatchOrder
     trainer: Trainer
     progress: TrainingProgress
+    notes: list[str]
+    """Messages about its settings."""
 
 
 @contextmanager
-def begun(task: TrainingTask, corpus: Corpus, processes: Processes) -> Iterator[Begun]:
-    """Opens or makes the run. The first process, which alone writes to the folder, locks it meanwhile. Raises
-    InputError for settings, datasets, runs or weights that do not match."""
-    run, training = task.run(corpus), task.settings.training
-    with ExitStack() as held:
-        if processes.is_first:
-            if not task.resume:  # before the lock: an existing run is an error even while it is used
+def open_training(
+    run: Run, corpus: Corpus, ranks: Ranks, resume: bool = False, begin_from: str = ""
+) -> Iterator[TrainingContext]:
+    """Makes the run, or opens it if there is one and `resume` is set. Rank 0, which alone uses the folder,
+    locks it meanwhile.
+
+    begin_from: a run or model with the initial weights; "" for new weights. Raises InputError for settings,
+    datasets, runs or weights that do not match.
+    """
+    with ExitStack() as locks:
+
+        def lock() -> None:
+            if not resume:  # before the lock: an existing run is an error even while it is used
                 run.require_new()
-            held.enter_context(run_lock(run.path))
-        check_agreement(processes, run.settings, corpus)
-        check_has_links(corpus, training)
-        resumed = task.resume and processes.from_first((run.path / "config.toml").exists)
-        if not resumed:
+            locks.enter_context(run_lock(run.path))
+
+        ranks.from_first(lock)
+        check_agreement(ranks, run.settings, corpus)
+        exists, saved = ranks.from_first(
+            lambda: ((run.path / "config.toml").exists(), run.checkpoint_path.exists())
+        )
+        run, notes = fit_links(run, corpus, may_change=bool(begin_from) or exists)
+        if exists:
+            ranks.from_first(lambda: check_resumed(run))
+        else:
             check_fixed_alignment(run.settings.model)
-        elif processes.is_first:
-            check_resumed(run)
+        training = run.settings.training
         torch.manual_seed(training.seed)
-        saved = processes.from_first(run.checkpoint_path.exists)
         weights = None
-        if task.begin_from and not saved:
-            weights = processes.from_first(lambda: weights_of(task.begin_from, run))
+        if begin_from and not saved:
+            weights = ranks.from_first(lambda: weights_of(begin_from, run))
         order = BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, training)
-        trainer = make_trainer(run, order, processes, weights)
-        progress = TrainingProgress(corpus_pairs=len(corpus.train), begun_from=task.begin_from)
-        if processes.is_first and not resumed:
+        trainer = make_trainer(run, order, ranks, weights)
+        progress = TrainingProgress(corpus_pairs=len(corpus.train), begun_from=begin_from)
+        if ranks.is_first and not exists:
             run.create()
         if saved:
             progress = restored(run, trainer, progress)
-        elif (
-            weights is not None and processes.is_first
-        ):  # saved, in case the run is killed before its first checkpoint
+        elif weights is not None and ranks.is_first:  # the run may be killed before its first checkpoint
             save_checkpoint(run.checkpoint_path, trainer, progress)
-        yield Begun(run, order, trainer, progress)
+        if may_be_slow(training):
+            notes.append('bfloat16 may be slower on this CPU: try training.precision = "float32"')
+        yield TrainingContext(run, order, trainer, progress, notes)
+
+
+def new_run(settings: Settings, corpus: Corpus, path: str | Path) -> Run:
+    """Returns the run in `path`, which may not exist yet, of a training with this corpus."""
+    settings = settings.model_copy(update={"data": corpus.settings})
+    return Run(Path(path), settings, corpus.source, corpus.target)
+
+
+def fit_links(run: Run, corpus: Corpus, may_change: bool) -> tuple[Run, list[str]]:
+    """Returns the run, and messages. A model that was trained with word links can be trained further without:
+    `may_change` turns off what learns from them if the dataset has none. Otherwise raises InputError."""
+    training = run.settings.training
+    if corpus.train.linked or not needs_links(training):
+        return run, []
+    keys = [key for key in ("alignment_loss", "alignment_forcing") if getattr(training, key) != "none"]
+    if not may_change:
+        what = f'has no word links, which training.{keys[0]} = "{getattr(training, keys[0])}" learns from'
+        raise InputError(what, file=corpus.path, remedy="prepare it again with --links FILE")
+    training = training.model_copy(update=dict.fromkeys(keys, "none"))
+    run = replace(run, settings=run.settings.model_copy(update={"training": training}))
+    off = " and ".join(f"training.{key}" for key in keys)
+    return run, [f"{corpus.path} has no word links: {off} {'are' if len(keys) > 1 else 'is'} off"]
 
 
 @contextmanager
@@ -109,11 +124,9 @@ def run_lock(path: Path) -> Iterator[None]:
 
     Raises InputError if another training uses it, or if it cannot be written.
     """
-    if path.exists() and not path.is_dir():
-        raise InputError("is a file, not a folder", file=path, remedy="name another folder for --out")
-    with ExitStack() as held:
+    with ExitStack() as locks:
         with writing(path):
-            held.enter_context(only_one(path, "training"))
+            locks.enter_context(only_one(path, "training"))
             for folder in (path, path / "checkpoints", path / "log"):
                 remove_partial_files(folder)
         yield
@@ -162,24 +175,27 @@ def network_of(model: ModelSettings) -> dict[str, object]:
 
 
 def make_trainer(
-    run: Run, order: BatchOrder, processes: Processes, weights: dict[str, Tensor] | None = None
+    run: Run, order: BatchOrder, ranks: Ranks, weights: dict[str, Tensor] | None = None
 ) -> Trainer:
     """Returns a trainer with these weights, or with new ones. Raises InputError for a network that memory
-    cannot hold."""
+    cannot hold, and for updates of more than an epoch."""
     training = run.settings.training
     copies = copies_in_memory(training) if training.device == "cpu" else 1
+    if training.accumulate > len(order):
+        what = f"training.accumulate = {training.accumulate}, and an epoch has {len(order)} batches"
+        raise InputError(what, remedy="an update must not read a pair twice: lower it or training.batch_size")
     total = total_updates(training, len(order) / training.accumulate)
     precision = PRECISIONS[training.precision]
     network = run.make_network(trust_code=True, product_dtype=precision, copies=copies)
     if weights is not None:
         network.load_state_dict(weights)
-    return Trainer(network.to(training.device), training, total, processes)
+    return Trainer(network.to(training.device), training, total, ranks)
 
 
 def restored(run: Run, trainer: Trainer, wanted: TrainingProgress) -> TrainingProgress:
-    """Loads the run's checkpoint into the trainer of every process, and returns its progress. Raises
+    """Loads the run's checkpoint into the trainer of every rank, and returns its progress. Raises
     InputError unless the dataset and the initial weights are those of `wanted`."""
-    progress = load_checkpoint(run.checkpoint_path, trainer, trainer.processes.from_first)
+    progress = load_checkpoint(run.checkpoint_path, trainer)
     if progress.corpus_pairs != wanted.corpus_pairs:
         what = f"was trained on {progress.corpus_pairs} pairs, not on these {wanted.corpus_pairs}"
         raise InputError(what, file=run.path)
@@ -194,14 +210,6 @@ def may_be_slow(training: TrainingSettings) -> bool:
     in_bfloat16 = training.kernels and training.precision == "bfloat16"
     cpu = torch.device("cpu")
     return in_bfloat16 and training.device == cpu.type and fastest_precision(cpu) == "float32"
-
-
-def check_has_links(corpus: Corpus, training: TrainingSettings) -> None:
-    """Raises InputError if training asks for word links that the corpus does not have."""
-    if needs_links(training) and not corpus.train.linked:
-        key = "alignment_loss" if training.alignment_loss != "none" else "alignment_forcing"
-        what = f'has no word links, which training.{key} = "{getattr(training, key)}" learns from'
-        raise InputError(what, file=corpus.path, remedy="prepare it again with --links FILE")
 
 
 def check_fixed_alignment(model: ModelSettings) -> None:

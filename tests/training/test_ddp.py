@@ -1,0 +1,275 @@
+"""Several ranks compute what one does: gradients of their shares, with the mean that DDP takes of them; and
+they end together, by a kill, a signal or a disagreement."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import learning_together as together
+import numpy as np
+import pytest
+import torch
+from started_commands import (
+    ENDLESS,
+    TWO,
+    assert_same_checkpoint,
+    children,
+    free_port,
+    nobody_left,
+    own_lines,
+    settings,
+    start,
+    torchrun,
+    train,
+    train_words,
+    until_saved,
+)
+
+from rnnsearch.config import TrainingSettings, load_config
+from rnnsearch.errors import InputError
+from rnnsearch.system.tensors import load_tensors
+from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.store.order import BatchOrder, Position
+from rnnsearch.training import ddp
+from rnnsearch.training.checkpoint import read_progress
+from rnnsearch.training.ddp import Ranks, check_agreement
+from rnnsearch.training.loop import updates_from
+
+QUICK = ("adadelta, sparse rows, averaged", "adamw, links, backward decoder")
+
+
+@pytest.mark.parametrize(
+    ("world", "cases"),
+    [(2, QUICK), *(pytest.param(world, tuple(together.CASES), marks=pytest.mark.slow) for world in (2, 3))],
+)
+def test_ranks_learn_what_one_does(world: int, cases: tuple[str, ...], tmp_path: Path) -> None:
+    """Weights, averages, optimiser state, NLL and norm of 30 updates in float64, where the order of sums
+    hardly matters; word links that are forced at random too."""
+    torch.set_num_threads(1)
+    launcher = torchrun("--standalone", "--nproc-per-node", str(world), "-m", "learning_together")
+    path = os.pathsep.join([str(Path(together.__file__).parent), *sys.path])
+    done = subprocess.run(
+        [*launcher, tmp_path / "found", *cases], env=os.environ | {"PYTHONPATH": path}, check=False
+    )
+    assert done.returncode == 0
+    found, weights = torch.load(tmp_path / "found", weights_only=False)
+    for case in cases:
+        assert_same(found[case], together.learned(case, Ranks()))
+    for other, case in itertools.product(weights[1:], cases):
+        for name, tensor in weights[0][case].items():
+            assert torch.equal(other[case][name], tensor), name  # bit for bit
+    assert_same(found["fewer pairs than ranks"], together.learned(QUICK[0], Ranks(), 3, pairs=1))
+    update, unchanged = found["skipped"]
+    assert not update.applied
+    assert unchanged
+
+
+def assert_same(found: Any, expected: Any, tolerance: float = 1e-12) -> None:
+    (state, updates), (expected_state, expected_updates) = found, expected
+    torch.testing.assert_close(state, expected_state, rtol=tolerance, atol=tolerance)
+    for one, other in zip(updates, expected_updates, strict=True):
+        assert (one.pairs, one.target_tokens, one.applied) == (
+            other.pairs,
+            other.target_tokens,
+            other.applied,
+        )
+        numbers = [
+            (update.nll, update.gradient_norm, update.alignment_loss, update.linked_rows)
+            for update in (one, other)
+        ]
+        assert numbers[0] == pytest.approx(numbers[1], rel=tolerance)
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+@pytest.mark.parametrize("worlds", [(1,), (2,), (5,), (2, 3), (3, 1, 2)])
+def test_every_pair_is_read_once_in_an_epoch(worlds: tuple[int, ...], accumulate: int) -> None:
+    """By whatever number of ranks, and by another number from where those before have stopped in the middle
+    of it."""
+    training = TrainingSettings(batch_size=4, pool_batches=3, accumulate=accumulate, max_length=9)
+    lengths = np.random.default_rng(1).integers(1, 8, (2, 61))
+    order, position, read = BatchOrder(lengths[0], lengths[1], training), Position(), Counter[int]()
+    left = len(order)  # so many updates are as many epochs as are accumulated
+    for number, world in enumerate(worlds, 1):
+        part = left if number == len(worlds) else 5
+        left -= part
+        for batches, after in itertools.islice(updates_from(order, position, accumulate), part):
+            for indices, rank in itertools.product(batches, range(world)):
+                ids, ones = torch.tensor(indices).unsqueeze(1), torch.ones(len(indices), dtype=torch.int64)
+                batch = Ranks(rank, world).share(Batch(ids, ones, ids, ones))
+                read.update(batch.source[batch.target_lengths > 0].flatten().tolist())
+            position = after
+    assert position in ((accumulate, 0), (accumulate - 1, len(order)))
+    assert read == dict.fromkeys(range(61), accumulate)
+
+
+class Two(Ranks):
+    """Rank 0 of two; the other says `theirs`."""
+
+    def __init__(self, theirs: dict[str, Any]) -> None:
+        super().__init__()
+        self.theirs = theirs
+
+    def gather(self, value: Any) -> list[Any]:
+        return [value, value | self.theirs]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "said"),
+    [
+        ({"training.seed": 5}, r"training\.seed is 5 in rank 1, and 1 in rank 0"),
+        ({"model.hidden_size": 9}, r"model\.hidden_size is 9 in rank 1, and 1000 in rank 0"),
+        ({"the version of rnnsearch": "9.9"}, r"the version of rnnsearch is 9\.9 in rank 1"),
+        ({"the checksum of the prepared dataset": "another"}, "dataset is another in rank 1"),
+        ({"training.threads": 7}, ""),
+    ],
+)
+def test_ranks_that_would_learn_different_things_are_refused(
+    theirs: dict[str, Any], said: str, tiny_store: Path
+) -> None:
+    corpus = Corpus.open(tiny_store)
+    if said:
+        with pytest.raises(InputError, match=said):
+            check_agreement(Two(theirs), load_config(), corpus)
+    else:
+        check_agreement(Two(theirs), load_config(), corpus)
+
+
+def test_a_rank_without_a_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = {"RANK": 3, "WORLD_SIZE": 4, "LOCAL_RANK": 3}
+    monkeypatch.setattr(ddp, "torchrun_value", lambda name, alone: numbers[name])
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for device in ("cuda", "cuda:1"):
+        with pytest.raises(
+            InputError, match=rf'"{device}" has no GPU 3 for rank 3 .*torchrun --nproc-per-node'
+        ):
+            ddp.connected_ranks(device).__enter__()
+
+
+@pytest.mark.slow
+def test_alone_a_process_goes_on_with_the_next_pairs(tiny_store: Path, tmp_path: Path) -> None:
+    """Without dropout, in float32: what two ranks make of the second half is what one makes of it, but for
+    rounding."""
+    changes = {"dropout_embedding": 0, "optimiser": "sgd", "learning_rate": 0.1}
+    whole = train(settings(**changes), Corpus.open(tiny_store), tmp_path / "whole")
+    train(settings(**changes, max_updates=15), Corpus.open(tiny_store), tmp_path / "run")
+    sets = [f"training.{key}={value}" for key, value in changes.items()]
+    words = train_words(tiny_store, tmp_path / "run", *sets, more=["--resume"])
+    assert start(words, tmp_path / "said", torchrun(*TWO)).wait(600) == 0
+    run = tmp_path / "run" / "checkpoints" / "last.safetensors"
+    found, expected = (load_tensors(path, "")[0] for path in (run, whole.checkpoint_path))
+    for name in (name for name in expected if name.startswith("network.")):
+        torch.testing.assert_close(found[name], expected[name], rtol=1e-4, atol=1e-5, msg=name)
+    assert read_progress(run).epochs == read_progress(whole.checkpoint_path).epochs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_training_after_an_update(
+    number: signal.Signals, tiny_store: Path, tmp_path: Path
+) -> None:
+    changes = (ENDLESS, "training.save_every=50", "training.validate_every=100000")
+    training = start(train_words(tiny_store, tmp_path / "run", *changes), tmp_path / "said", torchrun(*TWO))
+    until_saved(training, tmp_path / "run")
+    ranks = children(training.pid)
+    os.kill(training.pid, number)
+    assert training.wait(120) != 0
+    nobody_left(ranks)
+    assert "interrupted after" in (tmp_path / "said").read_text()
+    assert (tmp_path / "run" / "model.safetensors").exists()
+
+
+@pytest.mark.slow
+def test_torchrun_learns_the_same_and_goes_on_after_a_kill(
+    tiny_store: Path, whole_run: Path, tmp_path: Path
+) -> None:
+    """The first time rank 1 is killed, the second time rank 0."""
+    launcher = torchrun(*TWO, "--max-restarts", "3")
+    training = start(train_words(tiny_store, tmp_path / "killed"), tmp_path / "said", launcher)
+    until_saved(training, tmp_path / "killed")
+    victims = sorted(children(training.pid))
+    for rank in (1, 0):
+        os.kill(victims[rank], signal.SIGKILL)
+        nobody_left(victims)
+        while (
+            len(victims_now := sorted(set(children(training.pid)) - set(victims))) < 2
+            and training.poll() is None
+        ):
+            time.sleep(0.05)
+        victims = victims_now
+        time.sleep(4)  # until it learns again, more or less
+        if training.poll() is not None:
+            break
+    assert training.wait(600) == 0, (tmp_path / "said").read_text()
+    assert_same_checkpoint(whole_run, tmp_path / "killed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["rank 0", "rank 1", "launcher"])
+def test_what_torchrun_started_leaves_nobody_behind(
+    victim: str, tiny_store: Path, whole_run: Path, tmp_path: Path
+) -> None:
+    """The other rank says one line; torchrun names the one that was killed. Resuming is exact."""
+    words = train_words(tiny_store, tmp_path / "run", "training.save_every=1")
+    training = start(words, tmp_path / "said", torchrun(*TWO))
+    until_saved(training, tmp_path / "run")
+    ranks = sorted(children(training.pid))
+    os.kill({"rank 0": ranks[0], "rank 1": ranks[1], "launcher": training.pid}[victim], signal.SIGKILL)
+    assert training.wait(120) != 0
+    nobody_left(ranks)
+    lines = own_lines(tmp_path / "said")
+    assert len(lines) <= 1
+    for line in lines:
+        assert f"rank {1 - int(victim[-1])} of 2 ends: " in line
+        assert "go on with --resume" in line
+    assert start([*words, "--resume"], tmp_path / "said", torchrun(*TWO)).wait(600) == 0
+    assert_same_checkpoint(whole_run, tmp_path / "run")
+
+
+LATE_THREADS = """
+import os, sys
+from rnnsearch.training.ddp import connected_ranks
+
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+with connected_ranks("cpu") as ranks:
+    for thread in map(int, os.listdir("/proc/self/task")):
+        if thread != os.getpid():
+            os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
+    for _ in range(3):
+        ranks.gather("word")
+sys.exit(2)
+"""
+"""Exchanges, and ends before the threads that exchanged have a turn: they run when nothing else does."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's scheduler")
+def test_threads_let_go_before_the_interpreter_ends() -> None:
+    for _ in range(3):
+        environment = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+        environment |= {"TORCHELASTIC_RUN_ID": "test", "LOCAL_RANK": "0"}
+        ranks = [
+            subprocess.Popen(
+                [sys.executable, "-c", LATE_THREADS], env=os.environ | environment | {"RANK": rank}
+            )
+            for rank in "01"
+        ]
+        assert [rank.wait(120) for rank in ranks] == [2, 2]
+
+
+@pytest.mark.slow
+def test_an_error_of_all_ranks_is_one_line(tiny_store: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.toml").touch()
+    training = start(train_words(tiny_store, tmp_path / "run"), tmp_path / "said", torchrun(*TWO))
+    assert training.wait(240) != 0
+    (line,) = own_lines(tmp_path / "said")
+    assert "holds a run already" in line
