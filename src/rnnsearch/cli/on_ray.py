@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from rnnsearch.cli.options import going_on
+from rnnsearch.cli.options import resumable
 from rnnsearch.errors import InputError
 from rnnsearch.installed import installed_models, is_name
 from rnnsearch.system.extras import need
@@ -100,5 +100,5 @@ def work_on_ray(
     job = Job(
         layout, load, find_key, job_key(find_key), out, suffix, options.threads or 1, options.device == "cuda"
     )
-    with going_on(), nullcontext() if "://" in out else only_one(Path(out), "answering"):
+    with resumable(), nullcontext() if "://" in out else only_one(Path(out), "answering"):
         answer_corpus(job, shards, str(options.address), options.workers, options.overwrite)
