@@ -11,7 +11,6 @@ KERNELS = {
     "model.cells:GatedCell.forward": "gated_steps:step",
     "model.encoder:read": "gated_sequences:read",
     "model.decoder:Decoder.follow": "gated_sequences:follow",
-    "model.decoder:Source.context": "layers:context",
     "model.layers:linear": "layers:linear",
     "model.layers:linear_together": "layers:linear_together",
     "model.layers:linear_cache": "layers:LinearCache",

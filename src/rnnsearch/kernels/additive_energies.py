@@ -4,12 +4,12 @@ saving intermediate results for backward. q_i is W_a s_{i−1}, k_j is U_a h_j.
 The intermediate tensor is n' times as large as the energies (1,000 at the paper's size), so backward
 recomputes it. With σ = σ(2 (q_i + k_j)), an energy is 2 vᵀσ − Σ v and its derivative 4 v∘(σ − σ²): two passes
 suffice, and the factor v_a is applied once after the sum over time. The gradients of the keys and of v_a are
-summed over all steps in place, as in `deferred_gradients`: exact, first order only.
+summed over all steps in place: exact, first order only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -17,7 +17,6 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from rnnsearch.kernels.deferred_gradients import backward_pass, refuse_second_order
 from rnnsearch.kernels.layers import open_cache
 from rnnsearch.model.alignment.additive import AdditiveAlignment
 from rnnsearch.model.alignment.base import Energies, Keys, Memory, State
@@ -25,6 +24,10 @@ from rnnsearch.system.kernel_dispatch import reference
 
 CHUNK_ELEMENTS = 1 << 18
 """Elements worked on at a time."""
+backward_pass: Callable[[], int] | None = getattr(torch._C, "_current_graph_task_id", None)
+"""Returns the number of the running backward pass. This private function of torch, on which its checkpointing
+depends, is the only way to find sums left by a pass that did not reach the keys. Without it gradients are
+plain autograd's."""
 
 
 def energies(
@@ -110,7 +113,8 @@ class _Shared(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *_: None) -> tuple[Tensor | None, Tensor | None, None]:
-        refuse_second_order()
+        if torch.is_grad_enabled():
+            raise RuntimeError("gradients of the energies are of first order only: no create_graph")
         of_keys, of_v = ctx.sums.take()
         return None if of_keys is None else of_keys.mul_(4.0 * ctx.saved_tensors[0]), of_v, None
 

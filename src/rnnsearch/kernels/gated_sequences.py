@@ -19,7 +19,6 @@ from torch.autograd.function import once_differentiable
 
 from rnnsearch.kernels import gated_steps
 from rnnsearch.kernels.additive_energies import add_gradients, energies_of
-from rnnsearch.kernels.deferred_gradients import weight_gradient
 from rnnsearch.kernels.layers import product_dtype, tanh_
 from rnnsearch.model import encoder
 from rnnsearch.model.alignment.additive import AdditiveAlignment
@@ -27,6 +26,21 @@ from rnnsearch.model.cells import Cell, GatedCell
 from rnnsearch.model.decoder import Decoder, DecoderState, Source
 from rnnsearch.model.dropout import recurrent_dropout
 from rnnsearch.system.kernel_dispatch import reference
+
+ROWS_TOGETHER = 1024
+"""Rows of one product in `weight_gradient`."""
+
+
+def weight_gradient(
+    deltas: Float[Tensor, "rows out"], inputs: Float[Tensor, "rows in"], dtype: torch.dtype
+) -> Float[Tensor, "out in"]:
+    """Returns deltasᵀ inputs, computed in blocks of rows that fit a core's cache."""
+    whole = len(deltas) // ROWS_TOGETHER * ROWS_TOGETHER
+    left, right = (rows[:whole].unflatten(0, (-1, ROWS_TOGETHER)) for rows in (deltas, inputs))
+    gradient = (deltas[whole:].t() @ inputs[whole:]).to(dtype)
+    for part in torch.bmm(left.mT, right) if whole else ():
+        gradient += part
+    return gradient
 
 
 def read(

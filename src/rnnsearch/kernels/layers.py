@@ -3,8 +3,7 @@ of a sequence, in search once for all sentences.
 
 Search multiplies few rows, a dozen for one sentence, so most of a product's time is spent on reading the
 matrix. int8 is read four times as fast as float32, and CPUs with int8 products compute them about twice as
-fast as bfloat16. In training a cache lasts for one batch, and its layers compute their gradients once
-(`deferred_gradients`).
+fast as bfloat16. In training a cache lasts for one batch.
 """
 
 from __future__ import annotations
@@ -19,10 +18,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from rnnsearch.kernels.deferred_gradients import linear_product
 from rnnsearch.kernels.int8_linear import Int8Linear, shared_inputs
 from rnnsearch.model import layers
-from rnnsearch.model.decoder import Source
 from rnnsearch.model.layers import HasWeight, Product
 from rnnsearch.system.kernel_dispatch import reference
 from rnnsearch.system.tensors import FEWEST_OUTPUTS
@@ -75,7 +72,9 @@ class LinearCache:
     def make(self, matrix: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> Product:
         if self.int8 and matrix.shape[0] >= FEWEST_OUTPUTS:
             return Int8Linear(matrix, bias)
-        return linear_product(matrix, bias, self.dtype if matrix.dtype == torch.float32 else None)
+        dtype = self.dtype if matrix.dtype == torch.float32 else matrix.dtype
+        low, low_bias = matrix.to(dtype), None if bias is None else bias.to(dtype)
+        return lambda x: F.linear(x.to(dtype), low, low_bias).to(x.dtype)
 
 
 _open: ContextVar[LinearCache | None] = ContextVar("linear cache", default=None)
@@ -111,17 +110,6 @@ def product_dtype(weight: Tensor) -> torch.dtype:
     `model.layers:product_dtype`)."""
     cache = _open.get()
     return weight.dtype if cache is None or weight.dtype != torch.float32 else cache.dtype
-
-
-def context(
-    source: Source, weights: Float[Tensor, "batch hypotheses source"]
-) -> Float[Tensor, "batch hypotheses annotation"]:
-    """Computes the same as `model.decoder:Source.context`. The gradient of the annotations is
-    computed once, after all steps."""
-    cache = _open.get()
-    if cache is None or not torch.is_grad_enabled():
-        return weights @ source.annotations
-    return cache.once(source.annotations, lambda: linear_product(source.annotations.mT))(weights)
 
 
 def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

@@ -40,7 +40,6 @@ class Source:
         """Returns the rows of the first sentences, without copying them."""
         return Source(self.annotations[:count], self.keys[:count], self.mask[:count])
 
-    @plain
     def context(
         self, weights: Float[Tensor, "batch hypotheses source"]
     ) -> Float[Tensor, "batch hypotheses annotation"]:
