@@ -34,7 +34,7 @@ from torch import Tensor
 from rnnsearch.config import TrainingSettings
 from rnnsearch.model.network import TeacherForced, TranslationNetwork
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.training.alignment_loss import LOSSES
+from rnnsearch.training.loss import LOSSES
 from rnnsearch.training.trainer import Trainer
 
 SOME = [[(0, 0), (2, 0)], [], [(4, 0), (0, 1), (1, 1), (2, 1), (3, 1), (0, 3)]]

@@ -21,7 +21,7 @@ from rnnsearch.text.codec import Codec
 from rnnsearch.text.moses import Detokeniser, WholeWords, code_point_ranges
 from rnnsearch.text.tokens import base, changes
 from rnnsearch.text.vocabulary import SPECIALS
-from rnnsearch.training.alignment_loss import needs_links
+from rnnsearch.training.loss import needs_links
 
 PARTS = {
     "cell": ("gated",),

@@ -16,7 +16,7 @@ from rnnsearch.pretrained.hub import FILES
 from rnnsearch.run import Run
 from rnnsearch.serving.limits import RefusalError
 from rnnsearch.system.files import checksum, file_checksum
-from rnnsearch.training.alignment_loss import needs_links
+from rnnsearch.training.loss import needs_links
 from rnnsearch.translation.translator import Translator
 
 _PAIR = re.compile("([a-z]{2,3})-([a-z]{2,3})")
