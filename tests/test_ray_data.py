@@ -10,8 +10,9 @@ import re
 import shlex
 import signal
 import socket
+import subprocess
 import sys
-import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -24,6 +25,7 @@ from rnnsearch import ray_data  # noqa: E402
 from rnnsearch.errors import InputError  # noqa: E402
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/how-to/ray.md"
+SOURCE = str(Path(__file__).resolve().parents[1] / "src")
 
 
 @pytest.fixture
@@ -261,25 +263,40 @@ def test_a_ray_that_cannot_start_is_one_line(
 
 @pytest.mark.slow
 def test_a_killed_worker_loses_nothing(corpus: Path, tiny_run: Path, command: Callable[..., Any]) -> None:
-    """With Ray itself: it starts another worker, which does the shard again."""
+    """With Ray itself, which starts another worker, and gives it the shard again."""
     pytest.importorskip("ray.data")
-    expected = command("translate", tiny_run, "crawl/en/part-0.en").out
-    killed: list[int] = []
+    shard = Path("crawl/en/part-0.en")
+    shard.write_text(shard.read_text(encoding="utf-8") * 40, encoding="utf-8")
+    line = f"-m rnnsearch translate {tiny_run} crawl/en --ray local --workers 1 --out out"
+    Path("tmp").mkdir()
+    environment = os.environ | {"PYTHONPATH": SOURCE, "TMPDIR": str(corpus / "tmp"), "RAY_TMPDIR": "/tmp"}
+    with subprocess.Popen(
+        [sys.executable, *line.split()], env=environment, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            while process.poll() is None and not any(Path("tmp").glob("rnnsearch-*/answers")):
+                time.sleep(0.02)
+            (worker,) = workers_of(process.pid)
+            os.kill(worker, signal.SIGKILL)
+            _, said = process.communicate(timeout=600)
+        finally:
+            process.send_signal(signal.SIGINT)  # it ends its Ray
+    assert process.returncode == 0, said
+    assert b"2 of 2 shards are done, 0 of them before" in said
+    expected = {name: command("translate", tiny_run, f"crawl/en/{name}").out for name in answers("out")}
+    assert answers("out") == expected
+    assert len(expected) == 2
 
-    def kill() -> None:
-        while not killed and not ended.wait(0.02):
-            for entry in Path("/proc").glob("[0-9]*/cmdline"):
-                if b"MapWorker" in entry.read_bytes() and not killed:
-                    killed.append(int(entry.parent.name))
-                    os.kill(killed[0], signal.SIGKILL)
 
-    ended = threading.Event()
-    thread = threading.Thread(target=kill)
-    thread.start()
-    try:
-        done = command(f"translate {tiny_run} crawl/en --ray local --workers 1 --out out")
-    finally:
-        ended.set()
-        thread.join()
-    assert (done.code, done.out, len(killed)) == (0, "", 1), done.err
-    assert answers("out")["part-0.en"] == expected
+def workers_of(process: int) -> list[int]:
+    """Returns the descendants of a process in which a model works."""
+    listed = subprocess.run(
+        ["ps", "-eo", "pid=,ppid=,args="], check=True, capture_output=True, text=True
+    ).stdout
+    rows = [row.split(maxsplit=2) for row in listed.splitlines()]
+    table = {int(pid): (int(parent), title) for pid, parent, title in rows}
+
+    def is_below(pid: int) -> bool:
+        return pid in table and (table[pid][0] == process or is_below(table[pid][0]))
+
+    return [pid for pid, (_, title) in table.items() if "ray::MapWorker" in title and is_below(pid)]

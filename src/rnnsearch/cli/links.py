@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rnnsearch.cli.options import Columns, Format, Set, one_of, progress_bar, resumable, say
+from rnnsearch.cli.options import Columns, Format, Set, one_of, progress_bar, resumable
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import prepare_output
+
+if TYPE_CHECKING:  # it would load numpy
+    from rnnsearch.text.links import LinkWords
 
 Files = Annotated[
     list[str] | None,
@@ -24,11 +27,11 @@ Out = Annotated[
     typer.Option(metavar="FILE", help="Pharaoh file to write; repeat the option for several corpora."),
 ]
 Symmetrise = Annotated[
-    str,
+    str | None,
     typer.Option(
-        help="How to symmetrise the links of both directions: grow-diag-final-and, grow-diag-final, "
-        "grow-diag, grow, intersection, union, forward, reverse; or none, which writes OUT.forward and "
-        "OUT.reverse."
+        help="How to symmetrise the links of both directions: grow-diag-final-and (default), "
+        "grow-diag-final, grow-diag, grow, intersection, union, forward, reverse; or none, which writes "
+        "OUT.forward and OUT.reverse."
     ),
 ]
 Words = Annotated[
@@ -69,9 +72,8 @@ ByAligner = Annotated[
     typer.Option(
         "--aligner",
         help="`eflomal`; a model, as en-fr: links that the model, the model of the opposite direction and "
-        "eflomal vote for; or `rnnsearch`: the same with two networks that learn from eflomal's links (where "
-        "eflomal is not installed: from links of IBM Model 1, and without a vote). OUT.work keeps what is "
-        "done; after Ctrl-C, the same command goes on.",
+        "eflomal vote for; or `rnnsearch`: the same with two networks that learn from eflomal's links. "
+        "OUT.work keeps what is done; after Ctrl-C, the same command goes on.",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
@@ -80,7 +82,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing f
 def links(
     files: Files = None,
     out: Out = None,
-    symmetrise: Symmetrise = "grow-diag-final-and",
+    symmetrise: Symmetrise = None,
     words: Words = "tokenised",
     forward: Forward = "",
     reverse: Reverse = "",
@@ -100,12 +102,16 @@ def links(
     from rnnsearch.text.formats.readers import Layout, parallel_texts
     from rnnsearch.text.links import DEFAULT, METHODS
 
-    one_of(symmetrise, "--symmetrise", (*METHODS, NONE))
+    method = one_of(symmetrise or DEFAULT, "--symmetrise", (*METHODS, NONE))
     one_of(words, "--words", ("tokenised", "given"))
     outs = _checked(out or [], files or [], forward, reverse, overwrite)
     if aligner != "eflomal":
-        others = bool(forward or columns or format_ or swap_forward or swap_reverse) or symmetrise != DEFAULT
-        _by_networks(aligner, files or [], outs, recipe, set_ or [], words, overwrite, others)
+        others = any((forward, columns, format_, swap_forward, swap_reverse, symmetrise))
+        others = others or (aligner != "rnnsearch" and any((recipe, set_)))
+        if len(files or []) != 2 or len(outs) != 1 or others:
+            what = f"--aligner {aligner} takes two files of lines and one --out, and symmetrises by `product`"
+            raise InputError(what, remedy="remove the other files and options")
+        _by_networks(aligner, list(map(Path, files or [])), outs[0], words, recipe, set_ or [])  # type: ignore[arg-type]
         return
     settings = load_config(recipe, tuple(set_ or ())).data
     sides = columns or ("", "")
@@ -113,14 +119,14 @@ def links(
     with progress_bar() as progress:
         if forward:
             directions = DirectionFile(forward, swap_forward), DirectionFile(reverse, swap_reverse)
-            report = link_files(*directions, outs[0], method=symmetrise, progress=progress)
+            report = link_files(*directions, outs[0], method=method, progress=progress)
         else:
             texts = parallel_texts(files or [], layout=layout)
             report = link_texts(
                 texts,
                 outs,
                 settings=settings,
-                method=symmetrise,
+                method=method,
                 words=words,  # type: ignore[arg-type]
                 progress=progress,
             )
@@ -128,45 +134,30 @@ def links(
 
 
 def _by_networks(
-    aligner: str,
-    files: list[str],
-    outs: list[Path],
-    recipe: str,
-    own: list[str],
-    words: str,
-    overwrite: bool,
-    others: bool,
+    aligner: str, files: list[Path], out: Path, words: LinkWords, recipe: str, own: list[str]
 ) -> None:
-    """Aligns the corpus with a model and its opposite, or with two networks that are trained first."""
+    """Aligns two files with a model and its opposite, or with two networks that are trained first."""
     from rnnsearch.cli.align import align
-    from rnnsearch.own_links import RECIPE, borrow_links, learn_links
+    from rnnsearch.learned_aligner import RECIPE, align_with_models, learn_links
     from rnnsearch.text.corpus_links import vote_files
     from rnnsearch.text.links import VOTES
 
-    learns = aligner == "rnnsearch"
-    if len(files) != 2 or len(outs) != 1 or others or (not learns and (recipe or own)):
-        what = (
-            f"--aligner {aligner} takes two files of lines and one --out file, and symmetrises by `product`"
-        )
-        raise InputError(what, remedy="remove the other files and options")
-    (out,), (source, target) = outs, map(Path, files)
     folder = out.with_name(f"{out.name}.work")
-    with resumable(), progress_bar() as progress:
-        how: dict[str, Any] = {"words": words, "say": say, "progress": progress}
-        if learns:
-            runs = learn_links(source, target, folder, recipe=recipe or RECIPE, own=own, **how)
-        else:
-            runs = borrow_links(aligner, source, target, folder, **how)
-    how = {"posterior": True, "reverse_run": [runs[1]], "symmetrise": "product", "words": words}
-    votes, networks = (folder / "eflomal.forward", folder / "eflomal.reverse"), folder / "networks.jsonl"
-    if not votes[0].exists():
-        align([str(runs[0]), *files], out=str(out), overwrite=overwrite, **how)
+    if aligner == "rnnsearch":
+        aligners = learn_links(files, folder, words, recipe or RECIPE, own)
     else:
-        if not networks.exists():
-            how |= {"threshold": VOTES[-1], "links_format": "jsonl"}
-            align([str(runs[0]), *files], out=str(networks), **how)
+        aligners = align_with_models(aligner, files, folder, words)
+    how: dict[str, Any] = {"posterior": True, "symmetrise": "product", "words": words}
+    how |= {"threshold": VOTES[-1], "links_format": "jsonl"}
+    with resumable(), aligners as ((forward, backward), votes, step):
+        networks = step(
+            "networks.jsonl",
+            lambda path: align(
+                [forward, *map(str, files)], out=str(path), reverse_run=[Path(backward)], **how
+            ),
+        )
         vote_files(networks, *votes, out)
-    print(f"{out}\nnetworks  {runs[0]}, {runs[1]}")
+    print(f"{out}\nnetworks  {forward}, {backward}")
 
 
 def _checked(out: list[Path], files: list[str], forward: str, reverse: str, overwrite: bool) -> list[Path]:

@@ -1,7 +1,8 @@
-"""`rnnsearch try`: two files become a translator and a page; it goes on; bad input is one line."""
+"""`rnnsearch try`: a corpus becomes a translator and a page; it goes on; bad input is one line."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -10,8 +11,12 @@ from urllib.request import Request, urlopen
 import pytest
 from command_line import Command, sets, sizes
 
-from rnnsearch import Translator, first_try
+from rnnsearch import Translator, quick_start
+from rnnsearch.config import DataSettings
+from rnnsearch.system.files import only_one
+from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.text.formats.readers import parallel_texts
 
 LIMITS = (
     *("model.encoder_size=4", "data.vocabulary_size=90", "search.max_length_ratio=1.0"),
@@ -23,9 +28,9 @@ SETTINGS = sets(*sizes(4), *LIMITS)
 
 @pytest.fixture(autouse=True)
 def _little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(first_try, "FEWEST", 100)
-    monkeypatch.setattr(first_try, "HELD_OUT", 6)
-    monkeypatch.setattr(first_try, "REFRESH", 0)
+    monkeypatch.setattr(quick_start, "FEWEST", 100)
+    monkeypatch.setattr(quick_start, "HELD_OUT", 6)
+    monkeypatch.setattr(quick_start, "REFRESH", 0)
     monkeypatch.chdir(tmp_path)
 
 
@@ -63,28 +68,60 @@ def test_it_goes_on_after_ctrl_c_and_ends_with_scores_and_a_page(
 
 def test_no_held_out_source_line_is_in_training(tiny_corpus: Path, tmp_path: Path) -> None:
     files = tiny_corpus / "train.en", tiny_corpus / "train.fr"
-    held_out = first_try.choose_held_out(*files)
-    count = first_try.write_parts(*files, held_out, tmp_path / "corpus")
+    quick_start.write_corpus(parallel_texts(files), tmp_path / "corpus", DataSettings())
     parts = {
-        part: list(read_lines(tmp_path / "corpus" / f"{part}.source")) for part in ("train", "dev", "test")
+        part: list(zip(*(read_lines(tmp_path / f"corpus/{part}.{side}") for side in SIDES), strict=True))
+        for part in ("train", "dev", "test")
     }
-    assert (len(parts["train"]), len(parts["dev"]), len(parts["test"])) == (count, 6, 6)
-    assert not set(parts["train"]) & {*parts["dev"], *parts["test"]}
     pairs = list(zip(*map(read_lines, files), strict=True))
-    for part in ("dev", "test"):
-        mine = zip(parts[part], read_lines(tmp_path / "corpus" / f"{part}.target"), strict=True)
-        assert set(mine) <= set(pairs)
+    assert len(parts["dev"]) == len(parts["test"]) == 6
+    held_out = {*parts["dev"], *parts["test"]}
+    assert held_out <= set(pairs)
+    sources = {source for source, _ in held_out}
+    assert len(sources) == 12  # a small corpus has each source line held out once
+    assert parts["train"] == [pair for pair in pairs if pair[0] not in sources]
+
+
+def test_a_bilingual_file_is_tried_and_a_changed_one_is_another_corpus(
+    command: Command, tiny_corpus: Path
+) -> None:
+    """Of the same name and size: its lines in another order."""
+    sides = [
+        (tiny_corpus / f"train.{code}").read_text(encoding="utf-8").split("\n")[:-1] for code in ("en", "fr")
+    ]
+    rows = [f"{one}\t{other}\n" for one, other in zip(*sides, strict=True)]
+    Path("corpus.en-fr.tsv").write_text("".join(rows), encoding="utf-8")
+    line = f"try corpus.en-fr.tsv --no-open {SETTINGS}"
+    done = command(line)
+    assert done.code == 0, done.err
+    assert "en → fr: " in done.err
+    assert re.search(r"^training took \d+\.\d min$", done.err, re.MULTILINE)
+    assert " align " not in done.out  # which takes two files
+    Path("corpus.en-fr.tsv").write_text("".join(reversed(rows)), encoding="utf-8")
+    refused = command(line)
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "try: holds something else, or the work on other files or settings" in refused.err
+
+
+def test_the_second_of_two_at_once_prepares_nothing(command: Command, tiny_corpus: Path) -> None:
+    with only_one(Path("try"), "running try"):
+        refused = command(f"try {tiny_corpus}/train.en {tiny_corpus}/train.fr --no-open {SETTINGS}")
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+        assert "is running try here" in refused.err
+        assert [path.name for path in Path("try").iterdir()] == [".lock"]
 
 
 @pytest.mark.parametrize(
     ("source", "target", "said"),
     [
-        (("a.en", 10), ("b.fr", 10), "10 sentence pairs are too few to learn from (give at least 100"),
+        (("a.en", 10), ("b.fr", 10), "10 different sentence pairs, of 10, are too few to learn from (give"),
+        (("one.en", 500), ("one.fr", 500), "1 different sentence pairs, of 500, are too few to learn from"),
         (("a.en", 200), ("a.fr", 199), "so they are not parallel"),
         (("same.en", 200), ("same.fr", 200), "200 of 200 lines are the same in both files"),
         (("a.en", 200), ("b.en", 200), "both files are in one language"),
         (("a.en", 200), ("missing.fr", 0), "is no file on disk"),
-        (("a.en", 0), ("b.fr", 0), "0 sentence pairs are too few"),
+        (("a.en", 0), ("b.fr", 0), "0 different sentence pairs, of 0, are too few"),
+        (("a.tsv", 200), ("missing.fr", 0), "is no file on disk"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(
@@ -93,7 +130,8 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     for name, lines in (source, target):
         if not name.startswith("missing"):
             word = "sentence" if name.startswith("same") else name
-            Path(name).write_text("".join(f"the {word} number {number}\n" for number in range(lines)))
+            numbers = [0 if name.startswith("one") else number for number in range(lines)]
+            Path(name).write_text("".join(f"the {word} number {number}\n" for number in numbers))
     before = sorted(Path().iterdir())
     done = command(f"try {source[0]} {target[0]} --no-open")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
@@ -112,11 +150,11 @@ def test_a_persons_folder_is_left_alone(command: Command, tiny_corpus: Path) -> 
     ("name", "code"),
     [
         *[("a.en", "en"), ("a.deu.gz", "deu"), ("a.EN", "en")],
-        *[(name, "") for name in ("corpus.txt", "corpus.src", "corpus", "a.jsonl")],
+        *[(name, "") for name in ("corpus.txt", "corpus.src", "corpus", "a.jsonl", "a.tsv", "a.tmx")],
     ],
 )
 def test_a_name_ends_in_the_language(name: str, code: str) -> None:
-    assert first_try.language_of(Path(name)) == code
+    assert quick_start.language_of(Path(name)) == code
 
 
 def test_a_damaged_note_of_the_folder_is_one_line(command: Command, tiny_corpus: Path) -> None:
@@ -132,7 +170,7 @@ def test_a_damaged_note_of_the_folder_is_one_line(command: Command, tiny_corpus:
 def test_the_page_is_served_to_this_machine_only(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("so far")
     addresses: list[str] = []
-    with first_try.served(tmp_path, addresses.append):
+    with quick_start.served(tmp_path, addresses.append):
         assert addresses[0].startswith("http://127.0.0.1:")
         with urlopen(addresses[0], timeout=10) as answer:
             assert answer.read() == b"so far"

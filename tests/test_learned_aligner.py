@@ -4,14 +4,16 @@ one line."""
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import Command, sets, sizes
 
-from rnnsearch import first_try, generate, own_links, read_pharaoh
+from rnnsearch import learned_aligner, quick_start, read_pharaoh
 from rnnsearch.installed import VARIABLE
+from rnnsearch.system.files import only_one
 from rnnsearch.text import corpus_links
 
 SHIPPED = Path(__file__).resolve().parents[1] / "models" / "src" / "rnnsearch_models"
@@ -26,35 +28,8 @@ WORDS = ["links", "--aligner", "rnnsearch", "--out", "links"]
 
 @pytest.fixture(autouse=True)
 def _little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(first_try, "FEWEST", 100)
-    monkeypatch.setattr(corpus_links, "SIZE", 1 << 10)
-    monkeypatch.setattr(own_links, "find_spec", lambda name: None)
+    monkeypatch.setattr(quick_start, "FEWEST", 100)
     monkeypatch.chdir(tmp_path)
-
-
-def test_it_goes_on_after_ctrl_c_and_writes_links(
-    command: Command, tiny_corpus: Path, interrupted: Any
-) -> None:
-    made = interrupted(2)
-    words = [*WORDS, tiny_corpus / "train.en", tiny_corpus / "train.fr", *SETTINGS]
-    stopped = command(*words)
-    assert (stopped.code, stopped.out) == (130, "")
-    assert "eflomal is not installed" in stopped.err
-    assert stopped.err.endswith("\nthe same command goes on\n")
-    assert not Path("links").exists()
-    finished = command(*words)
-    assert finished.code == 0, finished.err
-    assert made == [1, 2, 3, 1, 2, 3]  # the first network goes on, the second begins
-    assert "eflomal" not in finished.err
-    assert finished.out == "links\nnetworks  links.work/forward, links.work/backward\n"
-    lines = (tiny_corpus / "train.en").read_text(encoding="utf-8").count("\n")
-    assert len(read_pharaoh("links")) == len(read_pharaoh("links.work/teacher.links")) == lines
-    again = command(*words)
-    assert (again.code, again.err.count("\n")) == (2, 1)
-    assert "already exists" in again.err
-    other = command(*words, "--overwrite", "--set", "training.seed=7")
-    assert other.code == 2
-    assert "holds something else, or the work on other files or settings" in other.err
 
 
 @pytest.fixture
@@ -69,11 +44,40 @@ def eflomal(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         forward.write_text("0-0\n" * lines)
         reverse.write_text("0-0 1-1\n" * lines)
 
-    monkeypatch.setattr(own_links, "find_spec", lambda name: name)
-    for module in (own_links, corpus_links):
+    for module in (learned_aligner, corpus_links):
         monkeypatch.setattr(module, "require_eflomal", lambda: None)
     monkeypatch.setattr(corpus_links, "run_eflomal", run)
     return seen
+
+
+@pytest.mark.usefixtures("eflomal")
+def test_it_goes_on_after_ctrl_c_and_writes_links(
+    command: Command, tiny_corpus: Path, interrupted: Any
+) -> None:
+    made = interrupted(2)
+    files = [Path(shutil.copy(tiny_corpus / f"train.{code}", f"a.{code}")) for code in ("en", "fr")]
+    words = [*WORDS, *files, *SETTINGS]
+    stopped = command(*words)
+    assert (stopped.code, stopped.out) == (130, "")
+    assert "eflomal aligns the words" in stopped.err
+    assert stopped.err.endswith("\nthe same command goes on\n")
+    assert not Path("links").exists()
+    finished = command(*words)
+    assert finished.code == 0, finished.err
+    assert made == [1, 2, 3, 1, 2, 3]  # the first network goes on, the second begins
+    assert "eflomal" not in finished.err
+    assert finished.out == "links\nnetworks  links.work/forward, links.work/backward\n"
+    lines = files[0].read_text("utf-8").count("\n")
+    assert len(read_pharaoh("links")) == len(read_pharaoh("links.work/teacher.links")) == lines
+    again = command(*words)
+    assert (again.code, again.err.count("\n")) == (2, 1)
+    assert "already exists" in again.err
+    seeded = command(*words, "--overwrite", "--set", "training.seed=7")
+    for file in files:  # of the same size: the lines in another order
+        file.write_text("".join(reversed(file.read_text("utf-8").splitlines(keepends=True))), "utf-8")
+    for other in (seeded, command(*words, "--overwrite")):
+        assert (other.code, other.err.count("\n")) == (2, 1)
+        assert "holds something else, or the work on other files or settings" in other.err
 
 
 @pytest.mark.parametrize("words", ["tokenised", "given"])
@@ -85,7 +89,7 @@ def test_eflomal_teaches_and_votes(command: Command, tiny_corpus: Path, words: s
     assert set(Path("links.work/teacher.links").read_text().split("\n")) == {"0-0", ""}
     found = [json.loads(line) for line in Path("links.work/networks.jsonl").read_text().split("\n")[:-1]]
     voted = read_pharaoh("links")
-    assert len(voted) == len(found) == len(read_pharaoh("links.work/eflomal.reverse"))
+    assert len(voted) == len(found) == len(read_pharaoh("links.work/eflomal/links.reverse"))
     least = {(0, 0): 0.15, (1, 1): 0.4}
     for links, one in zip(voted, found, strict=True):
         probable = zip(map(tuple, one["links"]), one["probabilities"], strict=True)
@@ -139,34 +143,41 @@ def test_a_model_and_its_opposite_vote_with_eflomal(
         assert not Path("others.work").exists()
 
 
-def test_first_links_of_short_sentences_are_mostly_right() -> None:
-    pairs = generate(300, seed=1, max_words=10)
-    found = list(corpus_links.first_links([(list(p.source), list(p.target)) for p in pairs], lambda *_: None))
-    right = sum(len(set(links) & set(pair.links)) for links, pair in zip(found, pairs, strict=True))
-    assert right > 0.7 * sum(map(len, found))
-    assert right > 0.5 * sum(len(pair.links) for pair in pairs)
-    assert list(corpus_links.first_links([([], ["a"]), (["a"], []), ([], [])], lambda *_: None)) == [
-        [],
-        [],
-        [],
-    ]
+def test_without_eflomal_the_command_says_how_to_install_it(
+    command: Command, tiny_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus_links, "find_spec", lambda name: None)
+    done = command(*WORDS, tiny_corpus / "train.en", tiny_corpus / "train.fr", *SETTINGS)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "needs the package eflomal (pip install 'rnnsearch[align]'" in done.err
+    assert not list(Path().iterdir())
 
 
+@pytest.mark.usefixtures("eflomal")
+def test_the_second_of_two_commands_does_nothing(command: Command, tiny_corpus: Path) -> None:
+    with only_one(Path("links.work"), "running links"):
+        done = command(*WORDS, tiny_corpus / "train.en", tiny_corpus / "train.fr", *SETTINGS)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert "is running links here" in done.err
+        assert [path.name for path in Path("links.work").iterdir()] == [".lock"]
+
+
+@pytest.mark.usefixtures("eflomal")
 def test_bad_input_is_one_line_and_leaves_nothing(command: Command) -> None:
-    """test_first_try.py has what else is looked at."""
+    """test_quick_start.py has what else is looked at."""
     for name in ("a.en", "b.fr"):
         Path(name).write_text("".join(f"the {name} number {number}\n" for number in range(10)))
     done = command(*WORDS, "a.en", "b.fr")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "10 sentence pairs are too few to learn from" in done.err
+    assert "10 different sentence pairs, of 10, are too few to learn from" in done.err
     assert sorted(path.name for path in Path().iterdir()) == ["a.en", "b.fr"]
 
 
 @pytest.mark.parametrize(
     "words",
-    [["a.en"], ["a.en", "b.fr", "c.en", "d.fr"], ["a.en", "b.fr", "--symmetrise", "union"]],
+    [["a.en"], ["a.en", "b.fr", "c.en", "d.fr"], ["a.en", "b.fr", "--symmetrise", "grow-diag-final-and"]],
 )
 def test_options_of_eflomal_are_refused(command: Command, words: list[str]) -> None:
     done = command(*WORDS, *words)
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert "takes two files of lines and one --out file" in done.err
+    assert "takes two files of lines and one --out" in done.err

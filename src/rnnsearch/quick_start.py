@@ -1,6 +1,6 @@
-"""`rnnsearch try`: trains a translator on two files, with a page that shows its progress.
+"""`rnnsearch try`: trains a translator on a corpus, with a page that shows its progress.
 
-The folder keeps finished steps (corpus, dataset, plan, run). The same command continues with the missing
+A work folder keeps finished steps (corpus, dataset, plan, run). The same command continues with the missing
 ones."""
 
 from __future__ import annotations
@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
+import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -21,7 +24,7 @@ import torch
 from markupsafe import Markup
 
 from rnnsearch.bench import bench_training, bench_translation
-from rnnsearch.config import load_config
+from rnnsearch.config import DataSettings, load_config
 from rnnsearch.drawing.alignment_text import alignment_table
 from rnnsearch.drawing.curves import Curve, curve_figure
 from rnnsearch.drawing.figures import inline_svg
@@ -30,13 +33,13 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation.test_set import NamedRun, read_test_set
 from rnnsearch.model.layers import fastest_precision
 from rnnsearch.report.make import make_report
-from rnnsearch.system.files import checksum, write_text
-from rnnsearch.system.folders import whole_folder
+from rnnsearch.system.files import PARTIAL, checksum, file_checksum, only_one, write_text
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.parsing import read_json, reading
-from rnnsearch.system.progress import Progress
-from rnnsearch.text.formats.lines import read_pairs
+from rnnsearch.system.progress import ProgressBar, note
+from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.opening import COMPRESSIONS, is_on_disk
+from rnnsearch.text.formats.readers import FORMATS, Layout, LinePair, ParallelText, parallel_texts
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.display import Display
@@ -63,65 +66,95 @@ REFRESH = 3
 """Seconds after which the page loads itself again."""
 
 
+Step = Callable[[str, Callable[[Path], object]], Path]
+"""(name, function that writes to a path) → the path of a finished step in a work folder."""
+
+
 def try_corpus(
-    source: Path,
-    target: Path,
+    files: Sequence[Path],
     folder: Path,
     minutes: float,
     own: Sequence[str],
-    say: Callable[[str], None],
-    progress: Progress,
     show: Callable[[str], None],
 ) -> dict[str, Any]:
     """Trains a translator on a corpus in about `minutes`, or continues; returns its scores on held-out text.
 
-    own: settings, `section.key=value`. say: receives messages for a person. show: called with the address of
-    the page. Raises InputError for files that are not a parallel corpus or too small, and for a folder with
-    other files; TrainingInterrupted after Ctrl-C during training."""
-    own = with_languages(source, target, own)
-    settings = load_config(RECIPE, own).data
-    corpus, store, run, page = (folder / name for name in ("corpus", "store", "run", "page"))
-    note = work_id(folder, "try.json", source, target, *own)
-    if not corpus.exists():
-        held_out = choose_held_out(source, target)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / "try.json", note)
-        count = write_parts(source, target, held_out, corpus)
-        direction = f"{settings.source_language} → {settings.target_language}"
-        say(f"{direction}: {count:,} pairs to learn from, {len(held_out):,} held out")
-    learned, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in PARTS)
-    if not store.exists():
-        prepare(*learned, store, dev=dev, settings=settings, progress=progress)
-    data = Corpus.open(store)
-    if not (folder / "plan.json").exists():
-        say("measuring this machine")
-        write_text(folder / "plan.json", json.dumps(plan(data, minutes, own)))
-    changes, text = read_kept(folder / "plan.json")
-    say(text)
-    page.mkdir(exist_ok=True)
-    display = PageDisplay(run, page, data, text)
-    with served(page, show):
-        train(load_config(RECIPE, changes), data, run, resume=True, display=display)
-        tests = [read_test_set("held-out text", *test)]
-        report = make_report([NamedRun("run", run)], tests, page / "report", progress=progress)
-        numbers = read_json(report.with_name("report.json"))
-        (score,) = numbers["tables"]["table-1"]["rows"]
-        display.finish(score)
+    files: as for `prepare`. own: settings, `section.key=value`. show:
+    called with the address of the page. Raises InputError for files that are not a parallel corpus or too
+    small, for a folder with other files, and if another process works in it; TrainingInterrupted after Ctrl-C
+    during training."""
+    own = with_languages(files, own)
+    settings, key = load_config(RECIPE, own).data, content_key(files, *own)
+    texts = parallel_texts(files, layout=layout_of(settings))
+    with work_folder(folder, "try", key) as step, ProgressBar() as progress:
+        corpus = step("corpus", lambda out: note(write_corpus(texts, out, settings)))
+        learned, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in PARTS)
+        store = step(
+            "store", lambda out: prepare(*learned, out, dev=dev, settings=settings, progress=progress)
+        )
+        data = Corpus.open(store)
+
+        def measure(out: Path) -> None:
+            note("measuring this machine")
+            write_text(out, json.dumps(plan(data, minutes, own)))
+
+        changes, text = read_kept(step("plan.json", measure))
+        note(text)
+        run, page = folder / "run", folder / "page"
+        page.mkdir(exist_ok=True)
+        display = PageDisplay(run, page, data, text)
+        with served(page, show):
+            train(load_config(RECIPE, changes), data, run, resume=True, display=display)
+            if rows := read_statistics(run).get("validations"):
+                note(f"training took {rows[-1]['seconds'] / 60:.1f} min")
+            tests = [read_test_set("held-out text", *test)]
+            report = make_report([NamedRun("run", run)], tests, page / "report", progress=progress)
+            numbers = read_json(report.with_name("report.json"))
+            (score,) = numbers["tables"]["table-1"]["rows"]
+            display.finish(score)
     return {name: value for name, value in score.items() if isinstance(value, float)}
 
 
-def work_id(folder: Path, begun: str, source: Path, target: Path, *own: str) -> str:
-    """Returns the text of the file `begun`, which identifies the folder's files and settings. Raises
-    InputError if these differ."""
-    key = checksum(*(f"{file.resolve()} {file.stat().st_size}" for file in (source, target)), *own)
-    if (
-        folder.exists()
-        and any(folder.iterdir())
-        and not ((folder / begun).exists() and read_kept(folder / begun) == key)
-    ):
-        what = "holds something else, or the work on other files or settings"
-        raise InputError(what, file=folder, remedy="name another folder with --out")
-    return json.dumps(key)
+@contextmanager
+def work_folder(folder: Path, doing: str, key: str) -> Iterator[Step]:
+    """Yields a function that returns the path of a step in the folder, and first makes it if it is not there.
+    A step is a file or folder, whole or not there.
+
+    key: identifies the input and the settings. Raises InputError if the folder has steps of another key or
+    other files, and if another process works in it.
+    """
+    about = folder / f"{doing}.json"
+
+    def step(name: str, make: Callable[[Path], object]) -> Path:
+        path, partial = folder / name, folder / f".{name}{PARTIAL}"
+        if not path.exists():
+            shutil.rmtree(partial, ignore_errors=True)
+            try:
+                make(partial)
+                write_text(about, json.dumps(key))
+                partial.replace(path)
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+        return path
+
+    with only_one(folder, f"running {doing}"):
+        others = [path for path in folder.iterdir() if not path.name.startswith(".")]
+        if others and not (about.exists() and read_kept(about) == key):
+            what = "holds something else, or the work on other files or settings"
+            raise InputError(what, file=folder, remedy="name another folder with --out")
+        yield step
+
+
+def content_key(files: Iterable[Path], *others: str) -> str:
+    """Returns a checksum of the files' contents and of other texts. Raises InputError for a file that cannot
+    be read twice."""
+    contents = []
+    for file in files:
+        if not is_on_disk(file):
+            raise InputError("is no file on disk", file=file, remedy="check the path; write a pipe to a file")
+        with reading(file):
+            contents.append(file_checksum(file))
+    return checksum(*contents, *others)
 
 
 def read_kept(file: Path) -> Any:
@@ -130,73 +163,83 @@ def read_kept(file: Path) -> Any:
         return read_json(file)
 
 
-def require_on_disk(*files: Path) -> None:
-    """Raises InputError for a file that cannot be read twice."""
-    for file in files:
-        if not is_on_disk(file):
-            raise InputError("is no file on disk", file=file, remedy="check the path; write a pipe to a file")
-
-
-def with_languages(source: Path, target: Path, own: Sequence[str]) -> list[str]:
-    """Returns the settings with the languages from the files' name endings. Raises InputError for files that
-    cannot be read twice, and if both languages are the same."""
-    require_on_disk(source, target)
-    codes = {"source": language_of(source), "target": language_of(target)}
-    found = [*(f"data.{side}_language={code}" for side, code in codes.items() if code), *own]
-    data = load_config(RECIPE, found).data
+def with_languages(files: Sequence[Path], own: Sequence[str]) -> list[str]:
+    """Returns the settings with the languages from the files' name endings: corpus.en corpus.fr, or
+    corpus.en-fr.tsv. Raises InputError if both languages are the same."""
+    named = re.match(r"(?:.*[._])?([a-z]{2})-([a-z]{2})[.]", files[0].name)
+    codes = named.groups() if named else [language_of(file) for file in files[:2]]
+    found = [f"data.{side}_language={code}" for side, code in zip(SIDES, codes, strict=False) if code]
+    data = load_config(RECIPE, [*found, *own]).data
     if data.source_language == data.target_language:
         remedy = "the names end in the language: corpus.en corpus.fr; or --set data.target_language=fr"
         raise InputError(f"both files are in one language, {data.source_language}", remedy=remedy)
-    return found
+    return [*found, *own]
 
 
 def language_of(file: Path) -> str:
     """Returns the language code that a file's name ends in, or the empty string."""
     plain = file.with_suffix("") if file.suffix in COMPRESSIONS else file
     code = plain.suffix[1:].lower()
-    return code if code.isalpha() and 2 <= len(code) <= 3 and code not in ("txt", "src", "tgt", "trg") else ""
+    others = "txt", "src", "tgt", "trg", *FORMATS
+    return code if code.isalpha() and 2 <= len(code) <= 3 and code not in others else ""
 
 
-def choose_held_out(source: Path, target: Path) -> dict[int, str]:
-    """Returns the pairs to hold out: number → dev or test.
+def layout_of(settings: DataSettings) -> Layout:
+    """Returns where the sides of the settings' languages are in a bilingual file."""
+    return Layout(source_language=settings.source_language, target_language=settings.target_language)
+
+
+def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
+    """Returns the pairs to hold out: number → dev or test. In a small corpus they have different source
+    lines.
 
     Raises InputError if the text is not parallel, too small, or the same on both sides.
     """
-    usable, total, same = [], 0, 0
-    for number, (left, right) in enumerate(read_pairs(source, target)):
+    usable, total, same, seen = [], 0, 0, set[int]()
+    for number, (left, right) in enumerate(pairs_of(texts)):
         total, same = number + 1, same + (left == right)
-        if len(left) in LENGTHS and len(right) in LENGTHS and left != right:
+        if len(left) in LENGTHS and len(right) in LENGTHS and left != right and hash(left) not in seen:
             usable.append(number)
+            if len(seen) < LARGE:
+                seen.add(hash(left))
     if total and same > total / 2:
         what = f"{same:,} of {total:,} lines are the same in both files"
         raise InputError(what, remedy="give a text and its translation")
     if len(usable) < FEWEST:
-        what = f"{len(usable):,} sentence pairs are too few to learn from"
+        what = f"{len(usable):,} different sentence pairs, of {total:,}, are too few to learn from"
         raise InputError(what, remedy=f"give at least {FEWEST:,}, better tens of thousands")
     each = min(HELD_OUT, len(usable) // 20)
     drawn = random.Random(1).sample(usable, 2 * each)
     return dict.fromkeys(drawn[:each], "dev") | dict.fromkeys(drawn[each:], "test")
 
 
-def write_parts(source: Path, target: Path, held_out: dict[int, str], folder: Path) -> int:
-    """Writes train, dev and test, and returns the number of training pairs. No source line of dev or test is
-    in train."""
-    held = {left for number, (left, _) in enumerate(read_pairs(source, target)) if number in held_out}
+def pairs_of(texts: Sequence[ParallelText]) -> Iterator[LinePair]:
+    """Yields the pairs of all texts."""
+    return chain.from_iterable(text.pairs() for text in texts)
+
+
+def write_corpus(texts: Sequence[ParallelText], folder: Path, settings: DataSettings) -> str:
+    """Writes train, dev and test into a new folder; returns a message with their sizes. No source line of dev
+    or test is in train. Raises InputError as `choose_held_out` does."""
+    held_out = choose_held_out(texts)
+    held = {left for number, (left, _) in enumerate(pairs_of(texts)) if number in held_out}
     count = 0
-    with whole_folder(folder, lambda _: False) as made, ExitStack() as files:
-        parts = {
+    folder.mkdir()
+    with ExitStack() as stack:
+        files = {
             part: [
-                files.enter_context((made / f"{part}.{side}").open("w", encoding="utf-8"))
-                for side in ("source", "target")
+                stack.enter_context((folder / f"{part}.{side}").open("w", encoding="utf-8", newline="\n"))
+                for side in SIDES
             ]
             for part in PARTS
         }
-        for number, pair in enumerate(read_pairs(source, target)):
+        for number, pair in enumerate(pairs_of(texts)):
             part = held_out.get(number, "" if pair[0] in held else "train")
             count += part == "train"
-            for file, line in zip(parts.get(part, []), pair, strict=False):
+            for file, line in zip(files.get(part, []), pair, strict=False):
                 file.write(f"{line}\n")
-    return count
+    direction = f"{settings.source_language} → {settings.target_language}"
+    return f"{direction}: {count:,} pairs to learn from, {len(held_out):,} held out"
 
 
 def plan(corpus: Corpus, minutes: float, own: Sequence[str]) -> tuple[list[str], str]:
@@ -228,8 +271,8 @@ def plan(corpus: Corpus, minutes: float, own: Sequence[str]) -> tuple[list[str],
         f"recipe {RECIPE}{' at half its size' if size else ''}: {updates:,} updates of {batch} pairs "
         f"({epochs:.1f} epochs), {update:.2f} s each with {threads} thread(s), and {validations} "
         "validations: "
-        f"about {math.ceil(seconds / 60):,} min, as measured just now; longer where other programs use the "
-        "cores"
+        f"about {math.ceil(seconds / 60):,} min of training, by 3 updates and a search measured just now; "
+        "longer where other programs use the cores"
     )
     text += "; too little to learn much, so give more --minutes" if epochs < 1 else ""
     limits = [f"training.max_updates={updates}", "training.max_epochs=0"]
