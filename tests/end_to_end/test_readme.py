@@ -32,7 +32,7 @@ def test_the_commands(
         words, _, redirected = line.split("#")[0].partition(">")
         name, *arguments = shlex.split(words)
         assert name == "rnnsearch"
-        if arguments[0] == "try":  # all of the others in one: tests/test_first_try.py
+        if arguments[0] == "try":  # all of the others in one: tests/test_quick_start.py
             continue
         if arguments[0] == "prepare":
             arguments += ["--set", "data.vocabulary_size=120"]
