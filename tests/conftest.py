@@ -31,7 +31,8 @@ if find_spec("jaxtyping") and find_spec("beartype"):
         "training": ("loss", "optimiser", "trainer"),
         "translation": (*("beam", "forced", "network_step", "posterior"),),
         "text": ("ngrams",),
-        "text.store": ("batches", "blocks", "corpus", "order"),
+        "text.preparing": ("blocks",),
+        "text.store": ("batches", "corpus", "order"),
     }
     modules = [f"rnnsearch.{package}.{name}" for package, names in shaped.items() for name in names]
     install_import_hook(["rnnsearch.model", "rnnsearch.kernels", *modules], "shape_checks.check")

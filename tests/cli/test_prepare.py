@@ -53,21 +53,6 @@ def test_reversed_links_and_a_text_from_standard_input(command: Command, folder:
     assert sorted(train.links(i).tolist() for i in range(2)) == [[[0, 0]], [[1, 0]]]
 
 
-def test_checking_a_store(command: Command, folder: Path) -> None:
-    command(f"prepare a.s a.t --out store {BLANKS}")
-    sound = command("prepare --check store")
-    assert (sound.code, sound.out) == (0, "")
-    assert "store: the checksums of all 15 files are correct" in sound.err
-    ids = folder / "store" / "train.source.0000.ids.npy"
-    ids.write_bytes(ids.read_bytes()[:-2] + b"\7\7")
-    damaged = command("prepare --check store")
-    assert_refused(damaged)
-    assert (
-        "train.source.0000.ids.npy: is not what was written: its checksum differs (prepare the corpus again)"
-        in damaged.err
-    )
-
-
 TWO_TEXTS = f"prepare a.s a.t b.tsv --columns 2 3 --out store {BLANKS}"
 
 

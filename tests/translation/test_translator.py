@@ -238,20 +238,20 @@ def test_pairs_are_scored_and_aligned(translator: Translator) -> None:
     assert (translator.score([]), translator.align([])) == ([], [])
 
 
-LINES_EXPECTED = "what was given is None, and lines are expected (give a list of them)"
+LINES_EXPECTED = "None was given, not lines (give a list of strings or pairs)"
 NO_TEXT = [
     ("translate", None, LINES_EXPECTED),
     ("sample", None, LINES_EXPECTED),
-    ("sample", ["The man.", None], "line 2 is None, not text (give strings; an empty line is '')"),
-    ("translate", b"The man.", "bytes were given where lines are expected"),
-    ("translate", 3, "what was given is of type int, and lines are expected"),
+    ("sample", ["The man.", None], "line 2 is None, not text (give strings)"),
+    ("translate", b"The man.", "bytes was given, not lines"),
+    ("translate", 3, "int was given, not lines"),
     ("translate", ["", b"The man."], "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))"),
-    ("translate", [["The", "man"]], "line 1 is of type list, not text"),
-    ("translate", [float("nan")], "line 1 is of type float, not text"),
-    ("score", None, "what was given is None, and pairs are expected"),
-    ("align", "ab", "one text was given where pairs are expected"),
-    ("align", ["ab"], "pair 1 is of type str, not a source and a target line (give tuples of two strings)"),
-    ("align", [("", ""), ("", "", "")], "pair 2 is of type tuple, not a source and a target line"),
+    ("translate", [["The", "man"]], "line 1 is list, not text"),
+    ("translate", [float("nan")], "line 1 is float, not text"),
+    ("score", None, "None was given, not pairs"),
+    ("align", "ab", "str was given, not pairs"),
+    ("align", ["ab"], "pair 1 is str, not a source and a target line (give tuples of two strings)"),
+    ("align", [("", ""), ("", "", "")], "pair 2 is tuple, not a source and a target line"),
     ("align", [("a", None)], "the target of pair 1 is None, not text"),
     ("score", [(b"a", "b")], "the source of pair 1 is bytes, not text (decode it"),
 ]

@@ -17,7 +17,6 @@ from rnnsearch.cli.options import (
     WorkerProcesses,
     one_of,
     progress_bar,
-    say,
 )
 from rnnsearch.errors import InputError
 
@@ -33,16 +32,6 @@ _VOCABULARY_SETTINGS = (
     *("subwords", "vocabulary_size", "minimum_count"),
 )
 """Settings of [data] that a vocabulary was made with."""
-
-
-def _check(store: Path | None) -> None:
-    """Verifies the checksums of a prepared dataset, and ends the command."""
-    if store is None:
-        return
-    from rnnsearch.text.store.store import check_store
-
-    say(f"{store}: the checksums of all {check_store(store)} files are correct")
-    raise typer.Exit
 
 
 Files = Annotated[
@@ -89,15 +78,6 @@ Vocabulary = Annotated[
 Recipe = Annotated[
     str, typer.Option(help="Use the data settings of this recipe: a built-in name or a TOML file.")
 ]
-Check = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="STORE",
-        callback=_check,
-        is_eager=True,
-        help="Only verify the checksums of this prepared dataset.",
-    ),
-]
 
 
 def prepare(
@@ -117,7 +97,6 @@ def prepare(
         bool, typer.Option("--overwrite", help="Replace an existing prepared dataset.")
     ] = False,
     workers: WorkerProcesses = 0,
-    check: Check = None,
 ) -> None:
     """Clean, tokenise and encode parallel text, and report which pairs were dropped and why."""
     from rnnsearch.system.workers import core_count

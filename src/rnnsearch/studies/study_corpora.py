@@ -19,7 +19,7 @@ from rnnsearch.system.folders import whole_folder
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import SIDES, side_tokeniser
 from rnnsearch.text.formats.readers import Layout, ParallelText, parallel_texts, read_link_lines
-from rnnsearch.text.store.store import read_contents
+from rnnsearch.text.store.corpus import read_contents
 
 BUILTIN_PAIRS = 12_000
 Row = tuple[str, ...]

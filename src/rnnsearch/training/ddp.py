@@ -21,8 +21,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import file_checksum
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.text.store.store import CHECKSUMS
+from rnnsearch.text.store.corpus import CHECKSUMS, Corpus
 
 Value = TypeVar("Value")
 

@@ -23,7 +23,7 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts
-from rnnsearch.text.preparing import cleaning, shuffle
+from rnnsearch.text.preparing import cleaning, encoding
 from rnnsearch.text.preparing import prepare as preparation
 from rnnsearch.text.preparing.preparation_report import PreparationReport
 from rnnsearch.text.preparing.prepare import prepare, prepare_texts
@@ -295,10 +295,10 @@ def endless_mistakes() -> Iterator[Any]:
         (["a", "b"], ["a"], {}, "in memory has 2 lines and lines in memory has 1, so they are not parallel"),
         (["a", b"b"], ["a", "b"], {}, "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))"),
         (endless_mistakes(), ["a", "b", "c"], {}, "line 3 is None, not text"),
-        (b"text", ["a"], {}, "bytes were given where lines are expected"),
-        (None, ["a"], {}, "what was given is None, and lines are expected"),
-        ([("a", "b"), "cd"], None, {}, "pair 2 is of type str, not a source and a target line"),
-        ("a sentence", None, {}, "one text was given where pairs are expected"),
+        (b"text", ["a"], {}, "bytes was given, not lines"),
+        (None, ["a"], {}, "None was given, not lines"),
+        ([("a", "b"), "cd"], None, {}, "pair 2 is str, not a source and a target line"),
+        ("a sentence", None, {}, "str was given, not pairs"),
         ([], [], {}, "the texts are empty"),
         (
             ["a", ""],
@@ -365,7 +365,7 @@ def test_every_pair_comes_back_with_its_own_translation(
     kept = [pair for text in texts for pair in text if pair[0] and pair[1]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cleaning, "PAIRS", chunk)
-        patch.setattr(shuffle, "SHARD_BYTES", shard)
+        patch.setattr(encoding, "SHARD_BYTES", shard)
         if not kept:
             with pytest.raises(InputError, match="were dropped"):
                 prepared(folder, *texts)

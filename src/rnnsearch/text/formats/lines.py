@@ -260,8 +260,7 @@ def given_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             what = f"pair {number} is {_type_of(pair)}, not a source and a target line"
             raise InputError(what, remedy="give tuples of two strings")
-        source, target = pair
-        yield _text(source, f"the source of pair {number}"), _text(target, f"the target of pair {number}")
+        yield _text(pair[0], f"the source of pair {number}"), _text(pair[1], f"the target of pair {number}")
 
 
 def read_given(
@@ -294,26 +293,17 @@ def _plain(line: str, number: int, warnings: InputWarnings) -> str:
 
 
 def _several(items: Iterable[object], what: str) -> Iterable[object]:
-    if isinstance(items, str):  # a string is one line, and not a pair
-        raise InputError(f"one text was given where {what} are expected", remedy="put it into a list")
-    if isinstance(items, bytes):
-        remedy = "decode them, and put the text into a list"
-        raise InputError(f"bytes were given where {what} are expected", remedy=remedy)
-    if not hasattr(items, "__iter__"):
-        said = f"what was given is {_type_of(items)}, and {what} are expected"
-        raise InputError(said, remedy="give a list of them")
+    if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):  # a string is one line
+        raise InputError(f"{_type_of(items)} was given, not {what}", remedy="give a list of strings or pairs")
     return items
 
 
 def _text(line: object, name: str) -> str:
-    if isinstance(line, str):
-        return line
-    is_bytes = isinstance(line, bytes)
-    remedy = "decode it, as in line.decode('utf-8')" if is_bytes else "give strings; an empty line is ''"
-    raise InputError(f"{name} is {_type_of(line)}, not text", remedy=remedy)
+    if not isinstance(line, str):
+        remedy = "decode it, as in line.decode('utf-8')" if isinstance(line, bytes) else "give strings"
+        raise InputError(f"{name} is {_type_of(line)}, not text", remedy=remedy)
+    return line
 
 
 def _type_of(item: object) -> str:
-    return (
-        "None" if item is None else "bytes" if isinstance(item, bytes) else f"of type {type(item).__name__}"
-    )
+    return "None" if item is None else type(item).__name__

@@ -36,25 +36,22 @@ from rnnsearch.text.links import (
     recognise,
     tokeniser_ranges,
 )
+from rnnsearch.text.preparing.blocks import Block, Mask, Rows, Sentences, append, appended
 from rnnsearch.text.preparing.filters import TokenisedPair, active_filters, governing_setting, reason
 from rnnsearch.text.preparing.preparation_report import EXAMPLES, Dropped, PreparationReport, TextReport
-from rnnsearch.text.store.blocks import Block, Mask, Rows, Sentences, append, appended
 from rnnsearch.word_links import parse_links
 
 PAIRS = 10_000
 CHARACTERS = 8_000_000
 """A chunk has at most this many pairs, and hardly more than this many characters."""
 
-DIGEST = 16
-"""Bytes of a digest. The probability that any two of 10^9 different pairs share one is 10^-21."""
+DIGEST = 12
+"""Bytes of a digest. The probability that any two of 10^9 different pairs share one is 10^-11."""
 
 RECOGNISED = 1000
 """Number of first pairs of a text from which the meaning of its links is recognised."""
 
 _FIRST_CHUNKS = 3  # a text with fewer is cleaned before worker processes would have started
-
-_PARTS = 64  # of the digests; each is sorted on its own
-_RECORD = np.dtype([("digest", f"S{DIGEST}"), ("number", "<i8")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,15 +269,14 @@ def clean(
     if cleaner.settings.drop_control_characters:  # the filter needs them
         for text in texts:
             text.warnings = RawInputWarnings(), RawInputWarnings()
-    duplicates = Duplicates(work) if cleaner.settings.drop_duplicates else None
+    digests: list[bytes] = []
     given = cleaner.recognised(chunks(texts, links))
     beginning = list(islice(given, _FIRST_CHUNKS))
     processes = workers if len(beginning) == _FIRST_CHUNKS else 1
     (work / "blocks").touch()
     for chunk, cleaned in ordered_map(cleaner, chain(beginning, given), processes):
         append(work / "blocks", cleaned.block)
-        if duplicates is not None:
-            duplicates.add(cleaned.digests)
+        digests.append(cleaned.digests)
         text_report = report.texts[chunk.text]
         text_report.link_words = chunk.link_words if links else ""
         text_report.repairs = dict(Counter(text_report.repairs) + cleaned.repairs)
@@ -291,7 +287,7 @@ def clean(
         progress("tokenising", report.pairs_read, None)
     for text_report, text in zip(report.texts, texts, strict=True):  # the texts may be read again
         text_report.source_warnings, text_report.target_warnings = deepcopy(text.warnings)
-    repeated = None if duplicates is None else duplicates.repetitions()
+    repeated = repetitions(digests) if cleaner.settings.drop_duplicates else None
     corpus = CleanedCorpus(work / "blocks", len(report.dropped) + 1, repeated)
     if repeated is not None:
         _drop_duplicates(corpus, report)
@@ -333,34 +329,9 @@ def _check_not_empty(report: PreparationReport) -> None:
         raise InputError(f"all pairs of {names} were dropped ({reasons})", remedy=remedy)
 
 
-class Duplicates:
-    """Finds duplicates by the digests of all pairs, which are added in order.
-
-    It uses 24 bytes per pair on the disk, in 64 files. In memory it sorts one file at a time, and has one
-    byte per pair for the result.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.paths = [folder / f"digests.{part:02d}" for part in range(_PARTS)]
-        self.pairs = 0
-
-    def add(self, digests: bytes) -> None:
-        """Adds the digests of the next pairs, end to end."""
-        records = np.empty(len(digests) // DIGEST, dtype=_RECORD)
-        records["digest"] = np.frombuffer(digests, dtype=f"S{DIGEST}")
-        records["number"] = np.arange(self.pairs, self.pairs + len(records))
-        self.pairs += len(records)
-        parts = np.frombuffer(digests, dtype=np.uint8)[::DIGEST] % _PARTS
-        for part in np.unique(parts).tolist():
-            with self.paths[part].open("ab") as file:
-                file.write(records[parts == part].tobytes())
-
-    def repetitions(self) -> Mask:
-        """Returns a mask of the pairs that occurred before, and removes the files."""
-        repeated = np.zeros(self.pairs, dtype=bool)
-        for path in filter(Path.exists, self.paths):
-            records = np.fromfile(path, dtype=_RECORD)
-            _, first = np.unique(records["digest"], return_index=True)
-            repeated[np.delete(records["number"], first)] = True
-            path.unlink()
-        return repeated
+def repetitions(digests: Sequence[bytes]) -> Mask:
+    """Returns a mask of the pairs that occurred before. digests: of all pairs in order, end to end."""
+    pairs = np.frombuffer(b"".join(digests), dtype=f"S{DIGEST}")
+    repeated = np.ones(len(pairs), dtype=bool)
+    repeated[np.unique(pairs, return_index=True)[1]] = False
+    return repeated

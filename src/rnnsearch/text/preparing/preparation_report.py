@@ -80,16 +80,6 @@ class SideReport:
     coverage: list[tuple[int, float]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Padding:
-    """The padding of one way of making batches. share: the share of positions, on both sides, that are
-    padding."""
-
-    batches: str
-    share: float
-    pairs: int
-
-
 @dataclass(slots=True)
 class PreparationReport:
     """The report of a whole preparation. Vocabulary sizes include the two specials.
@@ -110,7 +100,6 @@ class PreparationReport:
     source: SideReport = field(default_factory=SideReport)
     target: SideReport = field(default_factory=SideReport)
     ratios: list[tuple[float, int]] = field(default_factory=list)
-    padding: list[Padding] = field(default_factory=list)
     samples: list[ShownPair] = field(default_factory=list)
     links: int | None = None
     dev: list[TextReport] = field(default_factory=list)
@@ -145,8 +134,6 @@ class PreparationReport:
                 f"links    {self.links:,} between {self.unit}, {self.links / max(self.pairs_used, 1):.1f} "
                 "per pair"
             )
-        for padding in self.padding:
-            yield f"padding  {100 * padding.share:.1f} % of the positions in {padding.batches}"
         if self.dev_source and self.dev_target:
             yield f"dev      {self.dev_source.sentences:,} pairs, all kept"
             for text in self.dev:

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from rnnsearch.config import DataSettings, TrainingSettings
+from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.folders import whole_folder
 from rnnsearch.system.progress import Progress
@@ -25,23 +25,13 @@ from rnnsearch.text.codec import SIDES, Codec, Side, side_tokeniser
 from rnnsearch.text.formats.lines import Lines, is_file, name_of, read_given
 from rnnsearch.text.formats.readers import Layout, ParallelText, parallel_texts
 from rnnsearch.text.links import LinkWords
+from rnnsearch.text.preparing.blocks import SideBlock
 from rnnsearch.text.preparing.cleaning import CleanedCorpus, Cleaner, clean
 from rnnsearch.text.preparing.encoding import encode, encode_dev, read_dev
-from rnnsearch.text.preparing.preparation_report import Padding, PreparationReport, TextReport
-from rnnsearch.text.store.blocks import SideBlock
-from rnnsearch.text.store.order import BatchOrder
-from rnnsearch.text.store.store import is_store, map_array, write_contents
+from rnnsearch.text.preparing.preparation_report import PreparationReport, TextReport
+from rnnsearch.text.store.corpus import is_store, write_contents
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.vocabulary import Vocabulary, WordFilter
-
-_MEASURED = 1 << 18
-_BATCHES: dict[str, dict[str, object]] = {
-    "batches of 80 from sorted pools of 1,600 (the paper's)": {},
-    "batches of 4,080 positions from sorted pools of 1,600": {"batch_tokens": 4080},
-    "batches of 80 in stored order": {"pool_batches": 1},
-}
-"""Kinds of batches whose padding is measured for the report, with their [training] settings that differ from
-the paper's."""
 
 
 def prepare(
@@ -139,7 +129,6 @@ def prepare_texts(
             sources, targets = zip(*development, strict=True)
             report.dev_source = encode_dev(sources, "source", codecs["source"], folder)
             report.dev_target = encode_dev(targets, "target", codecs["target"], folder)
-        report.padding = padding(folder)
         (folder / "report.json").write_text(report.json(), encoding="utf-8")
         (folder / "report.txt").write_text(report.text(), encoding="utf-8")
         write_contents(folder, settings, shards, bool(links))
@@ -152,20 +141,6 @@ def _text(source: Lines | Iterable[tuple[str, str]], target: Lines | None) -> Pa
         return text
     name = "pairs in memory" if target is None else f"{name_of(source)} | {name_of(target)}"
     return ParallelText(name, partial(read_given, source, target))
-
-
-def padding(folder: Path) -> list[Padding]:
-    """Measures the padding of several kinds of batches on the first pairs of the dataset, which are a random
-    part of it."""
-    lengths = [map_array(folder / f"train.{side}.lengths.npy")[:_MEASURED] for side in SIDES]
-    found = []
-    for name, values in _BATCHES.items():
-        try:
-            order = BatchOrder(lengths[0], lengths[1], TrainingSettings.model_validate(values))
-        except InputError:  # every pair is too long for the paper
-            return []
-        found.append(Padding(name, round(order.padding_share(), 6), order.pairs))
-    return found
 
 
 LIMIT = 2_000_000

@@ -11,11 +11,8 @@ from jaxtyping import Float, Float32, Int64, UInt
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsearch.errors import InputError
-from rnnsearch.text.codec import SIDES
 from rnnsearch.text.store.corpus import Pairs
 from rnnsearch.text.store.order import Indices
-from rnnsearch.text.store.store import AGAIN
 from rnnsearch.text.vocabulary import EOS
 
 
@@ -64,15 +61,9 @@ def pad(
 
 def collate(pairs: Pairs, indices: Sequence[int] | Indices, *, linked: bool = False) -> Batch:
     """Returns the batch of these pairs, in this order. linked: with their known alignment; raises InputError
-    if the pairs have no links, and for a damaged dataset."""
+    if the pairs have no links."""
     source, source_lengths = pad([pairs.source(int(i)) for i in indices])
     target, target_lengths = pad([pairs.target(int(i)) for i in indices])
-    for side, ids, total in zip(SIDES, (source, target), pairs.words or (), strict=False):
-        if (largest := int(ids.max())) >= total:
-            what = (
-                f"the dataset is damaged: a {side} sentence has id {largest}, and there are {total:,} words"
-            )
-            raise InputError(what, remedy=AGAIN)
     known = None
     if linked:
         known = known_alignment([pairs.links(int(i)) for i in indices], source_lengths, target_lengths)
@@ -88,15 +79,11 @@ def known_alignment(
     with sum 1.
 
     A position without links has a row of zeros: its alignment is unknown. The ends of sentence are linked to
-    each other, except in a pair without any links, whose alignment is unknown. Raises InputError for a link
-    outside its sentences.
+    each other, except in a pair without any links, whose alignment is unknown.
     """
-    positions = [int(lengths.max()) for lengths in (target_lengths, source_lengths)]
-    weights = np.zeros((len(links), *positions), dtype=np.float32)
+    weights = np.zeros((len(links), int(target_lengths.max()), int(source_lengths.max())), dtype=np.float32)
     ends = zip(source_lengths.tolist(), target_lengths.tolist(), strict=True)
     for rows, pair, (source, target) in zip(weights, links, ends, strict=True):
-        if len(pair) and (int(pair[:, 0].max()) >= source or int(pair[:, 1].max()) >= target):
-            raise InputError("the dataset is damaged: a word link lies outside its sentences", remedy=AGAIN)
         rows[pair[:, 1], pair[:, 0]] = 1.0
         if len(pair):
             rows[target - 1, source - 1] = 1.0

@@ -1,123 +1,128 @@
-"""Reads a prepared dataset for training: both sides' codecs, and sentences as memory-mapped ids."""
+"""The prepared dataset on disk: its files are written, verified and memory-mapped; both sides' codecs, and
+sentence pairs as ids."""
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import tomli_w
 from jaxtyping import Int64, Integer, UInt
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rnnsearch.config import DataSettings
+from rnnsearch.config import DataSettings, first_fault
 from rnnsearch.errors import InputError
-from rnnsearch.system.parsing import read_text, reading
-from rnnsearch.text.codec import SIDES, Codec, Side, load_codecs
-from rnnsearch.text.store.blocks import offsets_of
-from rnnsearch.text.store.store import (
-    AGAIN,
-    CHECKED_BYTES,
-    TrainContents,
-    check_store,
-    damaged,
-    map_array,
-    map_rows,
-    read_contents,
-    shard_name,
-)
-from rnnsearch.text.vocabulary import EOS
+from rnnsearch.system.files import file_checksum
+from rnnsearch.system.parsing import check_regular, read_text, read_toml, reading
+from rnnsearch.text.codec import SIDES, Codec, load_codecs
 
+FORMAT = 2
+"""Version of a dataset's layout. It grows when an older program would misread a newer dataset, or the
+reverse."""
+
+CHECKSUMS, SETTINGS = "checksums.sha256", "data.toml"
+
+CHECKED_BYTES = 1 << 28
+"""Bytes whose checksums are verified whenever a dataset is opened, small files first. This takes a fraction
+of a second."""
+
+REMEDY = "make it with `rnnsearch prepare`"
+AGAIN = "prepare the corpus again"
+
+Integers = Integer[NDArray[np.integer[Any]], " _"]
 Ids = UInt[NDArray[np.unsignedinteger[Any]], " _"]
-Lengths = Integer[NDArray[np.integer[Any]], " _"]
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class TrainContents(BaseModel):
+    """The training part of a dataset. shards: number of pairs in each. links: whether they have word
+    links."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
+    shards: list[_Count]
+    links: bool
+
+
+class StoreContents(BaseModel):
+    """The content of data.toml, except its format. bytes: size of each file."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+    data: DataSettings
+    train: TrainContents
+    bytes: dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], _Count]
+
+
+def offsets_of(lengths: Integers) -> Int64[NDArray[np.int64], " n+1"]:
+    """Returns the cumulative sum of the lengths, beginning with 0."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
 
 
 class SentenceIds:
-    """Concatenated sentences of ids: sentence i is ids[offsets[i] : offsets[i + 1]], with its end of
-    sentence. lengths: int32, with the end of sentence."""
+    """Sentences of ids, each with its end of sentence, or rows of links, in one or more arrays: sentence i
+    of a part is ids[offsets[i] : offsets[i + 1]].
 
-    def __init__(self, ids: Ids, offsets: Int64[NDArray[np.int64], " offsets"]) -> None:
-        self.ids, self.offsets = ids, offsets
+    lengths: of all sentences, int32; by default from the offsets.
+    """
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, number: int) -> Ids:
-        return self.ids[self.offsets[number] : self.offsets[number + 1]]
-
-    @cached_property
-    def lengths(self) -> Lengths:
-        return np.diff(self.offsets).astype(np.int32)
+    def __init__(
+        self, *parts: tuple[Ids, Int64[NDArray[np.int64], " offsets"]], lengths: Integers | None = None
+    ) -> None:
+        self._parts = parts
+        self._starts = [0, *accumulate(len(offsets) - 1 for _, offsets in parts)]
+        self._lengths = lengths
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[int]]) -> SentenceIds:
         """Concatenates sentences in memory; each must end with the end of sentence."""
         rows = list(sentences)
         ids = np.array([number for row in rows for number in row], dtype=np.uint32)
-        return cls(ids, offsets_of(np.array([len(row) for row in rows], dtype=np.int64)))
-
-
-class Shards:
-    """Sentences of several files, one after another. kind: source, target or links. folder: the dataset's."""
-
-    def __init__(self, parts: Sequence[SentenceIds], lengths: Lengths, folder: Path, kind: str) -> None:
-        self.parts, self.lengths = parts, lengths
-        self._starts = [0, *accumulate(len(part) for part in parts)]
-        self._folder, self._kind = folder, kind
+        return cls((ids, offsets_of(np.array([len(row) for row in rows], dtype=np.int64))))
 
     def __len__(self) -> int:
         return self._starts[-1]
 
     def __getitem__(self, number: int) -> Ids:
-        """Returns a sentence or its links. Raises InputError if it is visibly damaged: the checksums of a
-        large dataset are not verified when it is opened."""
         part = bisect_right(self._starts, number) - 1
-        row = self.parts[part][number - self._starts[part]]
-        as_written = (
-            len(row) % 2 == 0
-            if self._kind == "links"
-            else len(row) == self.lengths[number] > 0 and row[-1] == EOS
-        )
-        if not as_written:
-            file = self._folder / f"{shard_name(self._kind, part)}.*.npy"
-            raise damaged(f"is damaged: pair {number - self._starts[part]:,} is not what was written", file)
-        return row
+        ids, offsets = self._parts[part]
+        place = number - self._starts[part]
+        return ids[offsets[place] : offsets[place + 1]]
 
-
-Sentences = SentenceIds | Shards
+    @cached_property
+    def lengths(self) -> Integers:
+        if self._lengths is not None:
+            return self._lengths
+        return np.concatenate([np.diff(offsets) for _, offsets in self._parts]).astype(np.int32)
 
 
 class Pairs:
-    """Sentence pairs as ids. source_lengths, target_lengths: (pairs,) int32, with the end of sentence;
-    memory-mapped if read from a prepared dataset."""
+    """Sentence pairs as ids: views into the dataset. links: rows of positions, source and target
+    alternating."""
 
-    def __init__(
-        self,
-        source: Sentences,
-        target: Sentences,
-        links: Sentences | None = None,
-        words: tuple[int, int] | None = None,
-    ) -> None:
-        """links: rows of positions, source and target alternating. words: vocabulary sizes K of source and
-        target; all ids are smaller."""
+    def __init__(self, source: SentenceIds, target: SentenceIds, links: SentenceIds | None = None) -> None:
         if len(source) != len(target):
             raise ValueError(f"{len(source)} source sentences, {len(target)} target sentences")
-        self._source, self._target, self._links, self.words = source, target, links, words
+        self._source, self._target, self._links = source, target, links
 
     def __len__(self) -> int:
         return len(self._source)
 
     @property
-    def source_lengths(self) -> Lengths:
+    def source_lengths(self) -> Integers:
         """Returns the lengths of the sources, with the end of sentence: (pairs,)."""
         return self._source.lengths
 
     @property
-    def target_lengths(self) -> Lengths:
+    def target_lengths(self) -> Integers:
         """Returns the lengths of the targets, with the end of sentence: (pairs,)."""
         return self._target.lengths
 
@@ -127,11 +132,11 @@ class Pairs:
         return self._links is not None
 
     def source(self, number: int) -> Ids:
-        """Returns source_lengths[number] ids, the end of sentence last: a view into the dataset."""
+        """Returns source_lengths[number] ids, the end of sentence last."""
         return self._source[number]
 
     def target(self, number: int) -> Ids:
-        """Returns target_lengths[number] ids, the end of sentence last: a view into the dataset."""
+        """Returns target_lengths[number] ids, the end of sentence last."""
         return self._target[number]
 
     def links(self, number: int) -> UInt[NDArray[np.unsignedinteger[Any]], "links 2"]:
@@ -162,65 +167,161 @@ class Corpus:
     dev_target_lines: list[str]
 
     @classmethod
-    def open(cls, path: str | Path, *, check: bool = False) -> Corpus:
+    def open(cls, path: str | Path) -> Corpus:
         """Opens a prepared dataset; ids and lengths stay on disk until they are read, so any number of
         processes may open it.
 
-        All file sizes are verified, and the checksums of smaller files; with `check`, those of all files.
-        Damage in other files is reported when they are read, if it is visible. Raises InputError if the
-        dataset is missing, damaged or of another format."""
+        The sizes of all files are verified, and the checksums of the smaller ones, up to CHECKED_BYTES.
+        Raises InputError if the dataset is missing, damaged or of another format."""
         folder = Path(path)
         contents = read_contents(folder)
-        check_store(folder, None if check else CHECKED_BYTES)
+        _check(folder)
         source, target = load_codecs(folder, contents.data)
-        kinds = (*SIDES, "links") if contents.train.links else SIDES
-        words = len(source.vocabulary), len(target.vocabulary)
-        dev = _read_dev(folder, words) if any(folder.glob("dev.*")) else None
-        shards = {kind: _read_shards(folder, kind, contents.train) for kind in kinds}
+        shards = len(contents.train.shards)
+        sides = (
+            SentenceIds(
+                *(map_rows(folder, shard_name(side, number)) for number in range(shards)),
+                lengths=map_array(folder / f"train.{side}.lengths.npy"),
+            )
+            for side in SIDES
+        )
+        links = None
+        if contents.train.links:
+            links = SentenceIds(*(map_rows(folder, shard_name("links", number)) for number in range(shards)))
+        dev, lines = None, {side: [] for side in SIDES}
+        if any(folder.glob("dev.*")):
+            dev = Pairs(*(SentenceIds(map_rows(folder, f"dev.{side}")) for side in SIDES))
+            for side in SIDES:
+                with reading(file := folder / f"dev.{side}.txt", AGAIN):
+                    lines[side] = read_text(file).split("\n")[:-1]
         return cls(
-            path=folder,
-            settings=contents.data,
-            source=source,
-            target=target,
-            train=Pairs(shards["source"], shards["target"], shards.get("links"), words),
-            dev=dev,
-            dev_source_lines=_read_lines(folder, "source", dev),
-            dev_target_lines=_read_lines(folder, "target", dev),
+            folder, contents.data, source, target, Pairs(*sides, links), dev, lines["source"], lines["target"]
         )
 
 
-def _read_shards(folder: Path, kind: str, contents: TrainContents) -> Shards:
-    parts = []
-    for number, pairs in enumerate(contents.shards):
-        name = shard_name(kind, number)
-        parts.append(SentenceIds(*map_rows(folder, name)))
-        if (found := len(parts[-1])) != pairs:
-            what = f"is damaged: it has {found:,} sentences, and {pairs:,} were written"
-            raise damaged(what, folder / f"{name}.offsets.npy")
-    if kind == "links":
-        return Shards(parts, np.zeros(0, dtype=np.int32), folder, kind)
-    file = folder / f"train.{kind}.lengths.npy"
-    lengths = map_array(file)
-    if len(lengths) != sum(contents.shards):
-        raise damaged("does not fit its shards", file, f"the dataset is damaged: {AGAIN}")
-    return Shards(parts, lengths, folder, kind)
+def shard_name(kind: str, number: int) -> str:
+    """Returns the name of a shard. kind: source, target or links. number: from 0."""
+    return f"train.{kind}.{number:04d}"
 
 
-def _read_dev(folder: Path, words: tuple[int, int]) -> Pairs:
-    source, target = (SentenceIds(*map_rows(folder, f"dev.{side}")) for side in SIDES)
-    if len(source) != len(target):
-        what = f"is damaged: {len(source)} source and {len(target)} target sentences in dev"
-        raise damaged(what, folder)
-    return Pairs(source, target, words=words)
+def write_rows(
+    folder: Path, name: str, lengths: Integers, values: Iterable[Integers], dtype: np.dtype[Any]
+) -> None:
+    """Writes the concatenated chunks of `values` to <name>.ids.npy (links: <name>.positions.npy), and
+    <name>.offsets.npy."""
+    offsets = offsets_of(lengths)
+    write_array(folder / f"{name}.offsets.npy", offsets.dtype, len(offsets), [offsets])
+    write_array(_values(folder, name), dtype, int(offsets[-1]), values)
 
 
-def _read_lines(folder: Path, side: Side, dev: Pairs | None) -> list[str]:
-    if dev is None:
-        return []
-    path = folder / f"dev.{side}.txt"
+def write_array(path: Path, dtype: np.dtype[Any], length: int, chunks: Iterable[Integers]) -> None:
+    """Writes the concatenated chunks, `length` numbers in all, as a .npy file."""
+    # Plain writes raise a clear OSError on a full disk; a memory map would crash the process, and np.save
+    # gives no reason.
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (length,)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for chunk in chunks:
+            file.write(chunk.astype(dtype, copy=False).tobytes())
+
+
+def map_rows(folder: Path, name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Returns (values, offsets) as `write_rows` wrote them. Raises InputError if a file is missing or
+    damaged."""
+    values, offsets = map_array(_values(folder, name)), map_array(folder / f"{name}.offsets.npy")
+    if not len(offsets) or int(offsets[-1]) != len(values):
+        raise _damaged("does not fit its offsets", _values(folder, name))
+    return values, offsets
+
+
+def _values(folder: Path, name: str) -> Path:
+    return folder / f"{name}.{'positions' if '.links.' in name else 'ids'}.npy"
+
+
+def map_array(path: Path) -> NDArray[Any]:
+    """Returns a one-dimensional array of integers. Raises InputError if the file is missing or holds anything
+    else."""
+    try:
+        check_regular(path)
+        # A plain array over the map: slicing np.memmap is ten times slower.
+        array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path, remedy=AGAIN) from None
+    except Exception as error:  # numpy parses the header as Python source: any error is possible
+        raise _damaged(str(error), path) from None
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise _damaged(f"it holds {array.ndim} dimensions of {array.dtype}", path)
+    return array
+
+
+def _damaged(what: str, file: Path) -> InputError:
+    return InputError(f"is damaged: {what}", file=file, remedy=AGAIN)
+
+
+def write_contents(folder: Path, settings: DataSettings, shards: list[int], links: bool) -> None:
+    """Writes the checksums, then data.toml with the size of every file. A folder without data.toml is no
+    dataset, so it is written last."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    sizes = {path.name: path.stat().st_size for path in files}
+    sizes[CHECKSUMS] = sum(64 + len(f"  {name}\n") for name in [*sizes, SETTINGS])
+    train = {"shards": shards, "links": links}
+    text = tomli_w.dumps({"format": FORMAT, "data": settings.model_dump(), "train": train, "bytes": sizes})
+    lines = [f"{file_checksum(path)}  {path.name}\n" for path in files]
+    lines.append(f"{hashlib.sha256(text.encode()).hexdigest()}  {SETTINGS}\n")
+    (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
+    (folder / SETTINGS).write_text(text, encoding="utf-8")
+
+
+def read_contents(folder: Path) -> StoreContents:
+    """Reads data.toml. Raises InputError unless this is a dataset of this format, whose files have the sizes
+    that they were written with."""
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise InputError(what, file=folder, remedy=REMEDY)
+    path = folder / SETTINGS
+    try:
+        table = read_toml(path)
+    except FileNotFoundError:
+        what = "is not a prepared dataset: it has no data.toml"
+        raise InputError(what, file=folder, remedy=REMEDY) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+    except ValueError as error:
+        raise _damaged(str(error), path) from None
+    if (theirs := table.pop("format", None)) != FORMAT:
+        what = f"is a prepared dataset of format {theirs}, and this version reads format {FORMAT}"
+        raise InputError(what, file=folder, remedy="prepare it again with this version")
+    try:
+        contents = StoreContents.model_validate(table)
+    except ValidationError as error:
+        raise _damaged(first_fault(error), path) from None
+    for name, size in contents.bytes.items():
+        if (found := _size(folder / name)) != size:
+            raise _damaged(f"it has {found:,} bytes, and {size:,} were written", folder / name)
+    return contents
+
+
+def is_store(folder: Path) -> bool:
+    """Tells whether this folder is a prepared dataset of any format."""
+    return (folder / SETTINGS).is_file() and any(folder.glob("train.source.*"))
+
+
+def _check(folder: Path) -> None:
+    """Compares CHECKED_BYTES of files with their checksums, small files first."""
+    try:
+        *lines, _ = read_text(folder / CHECKSUMS).split("\n")
+        expected = {name: total for total, name in (line.split("  ", 1) for line in lines)}
+    except (OSError, ValueError):
+        raise _damaged("it cannot be read", folder / CHECKSUMS) from None
+    left = CHECKED_BYTES
+    for size, name in sorted((_size(folder / name), name) for name in expected):
+        left -= size
+        with reading(folder / name, AGAIN):
+            if left >= 0 and file_checksum(folder / name) != expected[name]:
+                raise _damaged("its checksum differs", folder / name)
+
+
+def _size(path: Path) -> int:
     with reading(path, AGAIN):
-        lines = read_text(path).split("\n")[:-1]
-    if len(lines) != len(dev):
-        what = f"has {len(lines)} lines for {len(dev)} pairs"
-        raise damaged(what, path, f"the dataset is damaged: {AGAIN}")
-    return lines
+        check_regular(path)
+        return path.stat().st_size

@@ -14,7 +14,6 @@ from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
 
 Indices = Int64[NDArray[np.int64], " _"]
-Lengths = Integer[NDArray[np.integer], " _"]
 
 
 class Position(NamedTuple):

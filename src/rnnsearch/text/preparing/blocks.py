@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Int64, Integer
+from jaxtyping import Bool
 from numpy.typing import NDArray
 
-Integers = Integer[NDArray[np.integer[Any]], " _"]
+from rnnsearch.text.store.corpus import Integers, offsets_of
+
 Mask = Bool[NDArray[np.bool_], " _"]
 
 
@@ -126,13 +127,6 @@ def appended(path: Path) -> Iterator[Any]:
     with path.open("rb") as file:
         while file.peek(1):
             yield pickle.load(file)
-
-
-def offsets_of(lengths: Integer[NDArray[np.integer[Any]], " n"]) -> Int64[NDArray[np.int64], " n+1"]:
-    """Returns the cumulative sum of the lengths, beginning with 0."""
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
 
 
 def ranges(starts: Integers, lengths: Integers) -> NDArray[np.int64]:
