@@ -120,16 +120,6 @@ def test_reshuffling_changes_every_epoch_and_the_order_within_pools() -> None:
         assert np.ptp(np.maximum(source[batch], target[batch])) <= 6
 
 
-def test_padding_share_is_that_of_an_epoch() -> None:
-    """Sorting makes it smaller."""
-    source, target = lengths(200, seed=3)
-    order = BatchOrder(source, target, settings(batch_tokens=64))
-    padded = sum(len(batch) * (source[batch].max() + target[batch].max()) for batch in epoch(order))
-    real = source[order.kept].sum() + target[order.kept].sum()
-    assert order.padding_share() == pytest.approx(1 - real / padded)
-    assert order.padding_share() < BatchOrder(source, target, settings(pool_batches=1)).padding_share()
-
-
 @pytest.mark.parametrize(
     ("source", "values", "message"),
     [
@@ -182,10 +172,3 @@ def test_links_become_rows_that_share_1() -> None:
     assert collate(Pairs(source, target, links), [0]).known_alignment is None
     with pytest.raises(InputError, match="no word links"):
         collate(Pairs(source, target), [0], linked=True)
-
-
-def test_a_damaged_store_is_one_clear_line() -> None:
-    pairs = Pairs(SentenceIds.of([[5, 0]]), SentenceIds.of([[50, 0]]), words=(50, 50))
-    said = "the dataset is damaged: a target sentence has id 50, and there are 50 words"
-    with pytest.raises(InputError, match=said):
-        collate(pairs, [0])

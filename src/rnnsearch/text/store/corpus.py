@@ -60,7 +60,7 @@ class StoreContents(BaseModel):
     bytes: dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], _Count]
 
 
-def offsets_of(lengths: Integers) -> Int64[NDArray[np.int64], " n+1"]:
+def offsets_of(lengths: Integer[NDArray[np.integer[Any]], " n"]) -> Int64[NDArray[np.int64], " n+1"]:
     """Returns the cumulative sum of the lengths, beginning with 0."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])

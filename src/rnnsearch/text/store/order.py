@@ -89,14 +89,6 @@ class BatchOrder:
                 )
             epoch, skipped = epoch + 1, 0
 
-    def padding_share(self) -> float:
-        """Returns the share of an epoch's positions, of both sides, that are padding."""
-        real = padded = 0
-        for _, batch, _ in self._epoch(0, 0):
-            real += int(self._source[batch].sum(dtype=np.int64) + self._target[batch].sum(dtype=np.int64))
-            padded += len(batch) * sum(int(side[batch].max()) for side in (self._source, self._target))
-        return 1 - real / padded
-
     @functools.cached_property
     def _batches_by_tokens(self) -> int:
         return sum(1 for _ in self._epoch(0, 0))
