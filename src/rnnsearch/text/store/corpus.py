@@ -309,7 +309,9 @@ def is_store(folder: Path) -> bool:
 def _check(folder: Path) -> None:
     """Compares CHECKED_BYTES of files with their checksums, small files first."""
     try:
-        *lines, _ = read_text(folder / CHECKSUMS).split("\n")
+        *lines, end = read_text(folder / CHECKSUMS).split("\n")
+        if end:
+            raise ValueError
         expected = {name: total for total, name in (line.split("  ", 1) for line in lines)}
     except (OSError, ValueError):
         raise _damaged("it cannot be read", folder / CHECKSUMS) from None
