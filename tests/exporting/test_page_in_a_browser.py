@@ -221,6 +221,8 @@ FAITHFUL = [
     "Write to anna@example.org, 12,345 times!",
     "The 田中 don’t see #them in 2013",
     "The man SEES the woman.",
+    "The 👍🏽🎉 man {{ name }} sees %d <b>books</b> for $1,234.56, 12 thousand %s.",
+    "🌷 <br/>",
 ]
 
 

@@ -3,47 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rnnsearch.text.codec import Codec, EncodedSentence
+from rnnsearch.errors import InputError
+from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import UNK, Vocabulary, WordFilter
-from rnnsearch.translation.faithful import Faithful, encode_faithfully
+from rnnsearch.translation.faithful import NOT_WRITTEN, Faithful, Glossary, encode_faithfully, read_glossary
 
-KNOWN = [
-    "le",
-    "la",
-    "les",
-    "a",
-    "dit",
-    "Pierre",
-    "lit",
-    "un",
-    "livre",
-    "arc",
-    "en",
-    "ciel",
-    "l'",
-    "euros",
-    "de",
-    "à",
-    "12",
-    "345",
-    "et",
-    "arrêtez",
-    "maintenant",
-]
+KNOWN = {
+    *[
+        "le",
+        "la",
+        "les",
+        "a",
+        "dit",
+        "Pierre",
+        "lit",
+        "un",
+        "livre",
+        "arc",
+        "en",
+        "ciel",
+        "l'",
+        "euros",
+        "de",
+        "à",
+        "12",
+        "345",
+        "et",
+        "arrêtez",
+        "maintenant",
+        "XX",
+    ],
+    *["ne", "ouvrez", "porte", "maison", "rouge", "douze", "fichiers"],
+}
 
 
 @pytest.fixture(scope="module")
 def codec() -> Codec:
     """English words of one subword each, letters for all others, and no emoji."""
-    words = "the a said Peter reads book love you now stop it costs euros in to"
+    words = "the a said Peter reads book love you now stop it costs euros in to XX 12"
     counts = dict.fromkeys(words.split(), 1000)
-    counts |= dict.fromkeys("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/.@-#", 1)
+    counts |= dict.fromkeys("$%{}_<>=abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/.@-#", 1)
     subwords = Subwords.train(counts, "bpe", 200)
     return Codec(Tokeniser("moses", "en", False), Vocabulary(subwords.vocabulary()), subwords)
 
@@ -70,11 +76,31 @@ CASES = {
     "a wrong number is the source's": Case("in 2013", "en 2031", [0, 1], "en 2013"),
     "an hour is no wrong number": Case("at 5", "à 17h", [0, 1], "à 17h"),
     "a number without one in the source stays": Case("a dozen", "12", [1], "12"),
-    "an address is whole": Case("see https://a.b/c-d?e now", "lit exe : / ample et", [0, 1, 1, 1, 1, 2], "lit https://a.b/c-d?e et"),
-    "an e-mail address is whole": Case("to anna@b.org.", "à l' année <unk> .", [0, 1, 1, 1, 2], "à anna@b.org ."),
-    "emoji are added": Case("Peter reads 😀 a book", "Pierre lit un livre", [0, 1, 3, 4], "Pierre lit 😀 un "
-    "livre"),
-    "emoji are written once": Case("Peter 😀", "Pierre <unk>", [0, 1], "Pierre 😀"),
+    "two numbers for one are one": Case("costs 1,234.56 euros", "1 1234.56 euros", [1, 1, 2], "1,234.56 euros"),
+    "an unknown word is no second number": Case("$ 1,234.56 now", "<unk> 1234.56", [1, 1], "1234.56"),
+    "a decimal with a comma": Case("fell 1.2 euros", "a 1 , 2 euros", [0, 1, 1, 1, 2], "a 1,2 euros"),
+    "half of a wrong decimal goes": Case("fell 1.3 euros", "a 1 , 2 euros", [0, 1, 1, 1, 2], "a 1.3 euros"),
+    "thousands in digits": Case("12 thousand books", "12 000 livre", [0, 1, 2], "12 000 livre"),
+    "a number is not repeated": Case("Peter reads 7", "7 lit 7", [2, 1, 2], "7 lit"),
+    "a number that occurs twice is": Case("7 and 7", "7 et 7", [0, 1, 2], "7 et 7"),
+    "years of a range are no wrong numbers": Case("in 1914-18", "en 1914 à 18", [0, 1, 1, 1], "en 1914 à 18"),
+    "an address is whole": Case("see https://a.b/c-d?e now", "lit XX et", [0, 1, 2], "lit https://a.b/c-d?e et"),
+    "an address ends at a tag": Case("<b>https://a.b/c</b>", "XX", [1], "<b> https://a.b/c </b>"),
+    "an e-mail address is whole": Case("to anna@b.org.", "à XX .", [0, 1, 2], "à anna@b.org ."),
+    "a stand-in is written once": Case("to @anna now", "à XX XX et", [0, 1, 1, 2], "à @anna et"),
+    "other words of a placeholder stay": Case("you %s now", "ne XX et", [1, 1, 2], "ne %s et"),
+    "a number that is spelt out": Case("%d books", "douze livre", [0, 1], "%d livre"),
+    "placeholders are added": Case("a {name} said", "a dit", [0, 2], "a {name} dit"),
+    "several placeholders": Case("%1$s ${x} {{ n }} __CODE__", "XX XX XX XX", [0, 1, 2, 3], "%1$s ${x} {{ n }} __CODE__"),
+    "a per cent sign is none": Case("10 % off", "10 % de", [0, 1, 2], "10 % de"),
+    "tags hold what they held": Case('a <a href="x.y">book</a> now', "le livre et", [0, 2, 4], 'le <a href="x.y"> livre </a> et'),
+    "tags of words in another order": Case("the <b>red</b> book", "le livre rouge", [0, 4, 2], "le <b> livre rouge </b>"),
+    "an end of line": Case("Peter<br/>", "Pierre", [0], "Pierre <br/>"),
+    "a line of nothing else": Case("<br/> 😀", "Xyz", [2], "<br/> 😀"),
+    "emoji are added": Case("Peter reads 😀 a book", "Pierre lit un livre", [0, 1, 3, 4], "Pierre lit 😀 un livre"),
+    "emoji stay together": Case("👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Peter", "Pierre", [5], "👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Pierre"),
+    "emoji are as many as they are": Case("🎉🎉🎉 Peter 🎉🎉 🎉", "Pierre", [1], "🎉🎉🎉 Pierre 🎉🎉 🎉"),
+    "unknown words are as many as they are": Case("Ж reads Ж", "lit", [1], "Ж lit Ж"),
     "capitals stay capitals": Case("STOP IT NOW", "arrêtez maintenant", [0, 2], "ARRÊTEZ MAINTENANT"),
     "capitals in a sentence": Case("the STOP said", "le livre dit", [0, 1, 2], "le LIVRE dit"),
     "what reads the end of sentence stays": Case("Peter", "Pierre Xyzzy", [0, 1], "Pierre Xyzzy"),
@@ -88,12 +114,12 @@ def test_words_are_held_to_the_source(codec: Codec, case: Case) -> None:
     weights[np.arange(len(case.read)), case.read] = 1
     if case.expected.endswith("Xyzzy"):
         weights[-1] = 0
-    faithful = Faithful(codec, set(KNOWN), {})
-    given = [0.1 * (1 + place) for place in range(len(case.read))]
-    words, alignment, confidence = faithful(sentence, case.target.split(), weights, given)
-    assert " ".join(words) == case.expected
+    faithful = Faithful(codec, KNOWN, {})
+    sure = [0.1 * (1 + place) for place in range(len(case.read))]
+    words, alignment, confidence = faithful(sentence, case.target.split(), weights, sure)
+    assert " ".join(words).replace(JOINER, " ") == case.expected
     assert len(confidence) == len(words)
-    assert set(confidence) <= {*given, 1.0}
+    assert set(confidence) <= {*sure, NOT_WRITTEN}
     assert alignment.shape == (len(words), len(sentence.words) + 1)
     assert alignment.dtype == np.float32
 
@@ -102,14 +128,20 @@ def test_words_are_held_to_the_source(codec: Codec, case: Case) -> None:
     ("line", "target", "read", "found", "sure"),
     [
         ("Munich", "Munix", [0], ["Monaco"], [0.9]),  # the dictionary comes before the source
-        # A copy is as sure as the least sure word that it replaces.
-        ("see a@b.org 😀", "lit un livre", [0, 1, 1], ["lit", "a@b.org", "😀"], [0.9, 0.2, 1.0]),
+        # A copy is as sure as the word that it replaces, or as the less sure of its neighbours.
+        (
+            "see a@b.org 😀 it",
+            "lit XX livre",
+            [0, 1, 3],
+            ["lit", "a@b.org", "😀", "livre"],
+            [0.9, 0.8, 0.2, 0.2],
+        ),
     ],
 )
 def test_what_is_put_in_place_of_words(
     codec: Codec, line: str, target: str, read: list[int], found: list[str], sure: list[float]
 ) -> None:
-    faithful = Faithful(codec, set(KNOWN), {"Munich": "Monaco"})
+    faithful = Faithful(codec, KNOWN, {"Munich": "Monaco"})
     sentence = encode_faithfully(codec, line)
     weights = np.eye(len(sentence.words) + 1, dtype=np.float32)[read]
     words, _, confidence = faithful(sentence, target.split(), weights, [0.9, 0.8, 0.2][: len(read)])
@@ -122,6 +154,7 @@ def test_what_is_put_in_place_of_words(
         ("LOVE you", ["LOVE", "you"], "▁love ▁you"),
         ("don’t", ["don", "'t"], None),
         ("see a@b.org, now", ["see", "a@b.org", ",", "now"], None),
+        ('"https://a.b/c?d" <b>x@y.org</b>', ['"', "https://a.b/c?d", '"', "<b>", "x@y.org", "</b>"], None),
         ("", [], ""),
     ],
 )
@@ -137,7 +170,60 @@ def test_a_line_is_read_as_its_own_words(codec: Codec, line: str, words: list[st
 def test_plain_lines_are_read_as_ever_and_unreadable_words_have_unknown_ids(codec: Codec) -> None:
     line = "Peter said: it costs 12.5 euros"
     assert encode_faithfully(codec, line) == codec.encode(line)
-    assert UNK in encode_faithfully(codec, "😀").ids
+    assert UNK in encode_faithfully(codec, "Ж").ids
+
+
+TERMS = {
+    "book": "manuel",
+    "red house": "maison peinte",
+    "red": "rougeâtre",
+    "Ж": "J",
+    "US": "EU",
+    "door": "porte",
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "read", "expected"),
+    [
+        ("the book", "le livre", [0, 1], "le manuel"),
+        ("the Book", "le livre", [0, 1], "le manuel"),
+        ("book reads", "Livre lit", [0, 1], "Manuel lit"),  # at the beginning of the sentence
+        ("the red house", "la maison rouge", [0, 2, 1], "la maison peinte"),  # the longest term
+        ("the red house", "la la maison rouge", [0, 2, 2, 1], "la la maison peinte"),  # articles stay
+        ("the red book", "le livre rouge", [0, 2, 1], "le manuel rougeâtre"),
+        ("the Ж reads", "le <unk> lit", [0, 1, 2], "le J lit"),
+        ("love us", "ouvrez livre", [0, 1], "ouvrez livre"),  # "US" has capitals
+        ("open the door", "ouvrez la porte", [0, 1, 2], "ouvrez la porte"),
+        ("the book", "le dit", [0, 2], "le dit"),  # no word attends to the term
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("copies", [True, False])
+def test_terms_of_a_glossary(
+    codec: Codec, source: str, target: str, read: list[int], expected: str, copies: bool
+) -> None:
+    sentence = Glossary(codec, codec, TERMS).mark(encode_faithfully(codec, source))
+    weights = np.eye(len(sentence.words) + 1, dtype=np.float32)[read]
+    made = Faithful(codec, KNOWN, {})(sentence, target.split(), weights, [0.5] * len(read), copies=copies)
+    assert " ".join(made[0]) == expected
+    assert len(made[1]) == len(made[2]) == len(made[0])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("car\tvoiture\nhouse maison\n", "terms:2: is not a source term, a TAB and a target term"),
+        ("car\t\n", "terms:1: is not a source term"),
+        ("car\tauto\ncar\tvoiture\n", "terms:2: 'car' has the translation 'auto' already"),
+    ],
+)
+def test_a_file_of_terms(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "terms"
+    path.write_text("red house\tmaison peinte\n us\tnous \n", encoding="utf-8")
+    assert read_glossary(path) == {"red house": "maison peinte", "us": "nous"}
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=said):
+        read_glossary(path)
 
 
 def test_nothing_to_hold(codec: Codec) -> None:
@@ -147,7 +233,7 @@ def test_nothing_to_hold(codec: Codec) -> None:
     assert alignment is empty
 
 
-def test_a_filter_knows_its_words_and_hardly_others(tmp_path: object) -> None:
+def test_a_filter_knows_its_words_and_hardly_others() -> None:
     words = [f"word{number}" for number in range(2000)]
     known = WordFilter.of(words[:1000])
     assert all(word in known for word in words[:1000])

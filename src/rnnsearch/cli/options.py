@@ -285,19 +285,22 @@ def load(
     threads: int,
     trust_code: bool,
     dictionary: Path | None = None,
+    glossary: Path | None = None,
 ) -> Translator:
     """Returns the translator of one run, or of an ensemble. Prints a note before it waits for a file from a
     pipe."""
     from rnnsearch.system.machine import set_up_cpu
     from rnnsearch.text.formats.opening import is_on_disk
-    from rnnsearch.translation.faithful import read_dictionary
+    from rnnsearch.translation.faithful import read_dictionary, read_glossary
     from rnnsearch.translation.translator import Translator
 
-    if dictionary and not is_on_disk(dictionary) and dictionary.exists():
-        say(f"reading {dictionary} to its end")
+    for file in (dictionary, glossary):
+        if file and not is_on_disk(file) and file.exists():
+            say(f"reading {file} to its end")
     set_up_cpu(threads)
     words = read_dictionary(dictionary) if dictionary else None
-    return Translator.load(*runs, device=device, trust_code=trust_code, dictionary=words)
+    terms = read_glossary(glossary) if glossary else None
+    return Translator.load(*runs, device=device, trust_code=trust_code, dictionary=words, glossary=terms)
 
 
 def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:  # it would load numpy
     from rnnsearch.records import Translation
     from rnnsearch.translation.translator import Translator
 
-ModelOptions = tuple[bool, Path | None]
-"""Options of the models: trust_code, dictionary."""
+ModelOptions = tuple[bool, Path | None, Path | None]
+"""Options of the models: trust_code, dictionary, glossary."""
 Runs = Annotated[
     list[str],
     typer.Argument(metavar="RUN... [FILE]", help="Trained runs (several: an ensemble), and the text."),
@@ -47,6 +47,9 @@ Beam = Annotated[int | None, typer.Option(help="Beam size; default: that of the 
 Nbest = Annotated[int | None, typer.Option(help="Translations per line, as a Moses n-best list.")]
 Dictionary = Annotated[
     Path | None, typer.Option(help="Target words for unknown ones: source<TAB>target.", metavar="FILE")
+]
+Glossary = Annotated[
+    Path | None, typer.Option(help="Translations that bind: term<TAB>translation.", metavar="FILE")
 ]
 Samples = Annotated[
     int, typer.Option(min=0, max=1_000, metavar="N", help="Sample: draw them at random.", show_default=False)
@@ -70,6 +73,7 @@ def translate(
     threads: Threads = 0,
     set_: Set = None,
     dictionary: Dictionary = None,
+    glossary: Glossary = None,
     samples: Samples = 0,
     temperature: Temperature = 1.0,
     seed: Seed = 1,
@@ -90,7 +94,7 @@ def translate(
     refused = {"--samples": samples > 0, "--links": bool(links), "--alignment-plots": bool(alignment_plots)}
     options = RayOptions(ray, workers, out, overwrite, device, threads, refused)
     form = "json" if json else "nbest" if max(samples, search.get("nbest", 1)) > 1 else "text"
-    models = trust_code, dictionary
+    models = trust_code, dictionary, glossary
     if ray:
         return translate_on_ray(runs, options, models, search, form, column)
     options.check_unused({"--column": bool(column)})
@@ -215,9 +219,9 @@ def translate_on_ray(
     options.check()
     runs, corpora = runs_and_corpora(words, 1)
     settings = changed(Run.open(runs[0]).settings.search, search).model_dump_json()
-    trust_code, dictionary = models[0], models[1] and models[1].resolve()
-    find_key = partial(answers_key, runs, f"{settings}{column}", form, [dictionary] if dictionary else [])
-    loaded = partial(load, runs, options.device, options.threads or 1, trust_code, dictionary)
+    files = [file and file.resolve() for file in models[1:]]
+    find_key = partial(answers_key, runs, f"{settings}{column}", form, [file for file in files if file])
+    loaded = partial(load, runs, options.device, options.threads or 1, models[0], *files)
     work, suffix = partial(_work, loaded, search, form), ".jsonl" if form == "json" else ".txt"
     work_on_ray(options, corpora, layout_of(runs[0], [column]), work, find_key, suffix)
 

@@ -29,6 +29,10 @@ SIDES: tuple[Side, Side] = ("source", "target")
 FILES = ("vocabulary.{side}.txt", "subwords.{side}.model", "words.{side}.bloom")
 """The files of one side's codec. The last two exist only if it has subwords or known words."""
 
+JOINER = "\u2060"
+"""Stands for a space inside a tag or a placeholder that is copied, because no word contains a space. The
+tokeniser removes this character, so no other word has it."""
+
 
 @dataclass(frozen=True, slots=True)
 class EncodedSentence:
@@ -96,7 +100,7 @@ class Codec:
 
     def text(self, words: Sequence[str]) -> str:
         """Returns the line that these words make."""
-        return self.tokeniser.text(words)
+        return self.tokeniser.text(words).replace(JOINER, " ")
 
     def save(self, folder: Path, side: Side) -> None:
         """Writes vocabulary.<side>.txt and, where there are any, subwords.<side>.model and

@@ -15,6 +15,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.installed import is_name
 from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.text.links import DEFAULT, Range, character_ranges
+from rnnsearch.translation.faithful import best_run
 from rnnsearch.translation.translator import Translator
 from rnnsearch.translation.word_aligner import PRODUCT, Aligned, WordAligner, Words, check_reverse
 from rnnsearch.word_links import Link, format_links
@@ -187,14 +188,7 @@ def _span(linked: NDArray[np.float32], first: int, end: int) -> Range | None:
     if not 0 <= first < end <= len(linked):
         what = f"there are no words {first} to {end} in a sentence of {len(linked)} words"
         raise InputError(what, remedy="count words from 0; the second number is one after the last")
-    found, best, begin, total = None, 0.0, 0, 0.0
-    for place, value in enumerate(2 * linked[first:end].sum(0) - linked.sum(0)):
-        if total <= 0:
-            begin, total = place, 0.0
-        total += float(value)
-        if total > best:
-            found, best = (begin, place + 1), total
-    return found
+    return best_run((2 * linked[first:end].sum(0) - linked.sum(0)).tolist())
 
 
 def _places(text: str, words: list[str]) -> list[Range]:

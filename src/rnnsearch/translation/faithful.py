@@ -1,16 +1,19 @@
-"""Keeps names, numbers and unknown characters as they are in the source (`search.faithful`).
+"""Keeps names, numbers, placeholders and unknown characters as they are in the source (`search.faithful`).
 
 A network that writes subwords invents some words and misspells names. An invented word is replaced as UNK is
 (Luong et al. 2015; Jean et al. 2015): by the source word with the largest weight, or by its entry in the
-dictionary. The source is encoded accordingly: a URL, an e-mail address or a handle is one word, and a word in
-capitals is read in lowercase if it then has far fewer subwords.
+dictionary. The source is encoded accordingly. A word in capitals is read in lowercase if it then has far
+fewer subwords. What is to be copied letter by letter is one word: the network reads a stand-in for an address
+or a placeholder, and nothing for a tag or a run of emoji.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
@@ -19,16 +22,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.codec import Codec, EncodedSentence
-from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
+from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines, read_lines
 from rnnsearch.text.vocabulary import SPECIALS, UNK, WordFilter
 
-ADDRESS = re.compile(r"(?:https?://|www\.)\S+|[^\s@]+@[^\s@]+\.\w+|[@#]\w+")
-"""Addresses are copied as a whole; punctuation at the end belongs to the sentence."""
+_EMOJI = (
+    "\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001f3fa\U0001f400-\U0001fbff"
+)
+_JOINED = "\u200d\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # joiners, skin tones, flags of regions
+_CLUSTER = rf"[{_EMOJI}]|[0-9#*]\ufe0f?\u20e3|\S\ufe0f"
+PARTS = {
+    "tag": r"</?[A-Za-z0-9][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};",
+    "address": r"(?:https?://|www\.)[^\s<>\"]+|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+",
+    "number": r"%(?:\d+\$)?[-+0-9.]*(?:hh?|ll?|z)?[diufg](?!\w)",
+    "placeholder": r"%(?:\(\w+\)|(?:\d+\$)?[-+0-9.]*)[a-zA-Z@](?!\w)|%[1-9](?!\w)"
+    r"|\{\{\s*[^{}\s]*\s*\}\}|[$#]?\{[^{}\s]*\}|__\w+__",
+    "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*",
+}
+"""Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the sentence."""
+VERBATIM = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in PARTS.items()))
+STAND_INS = {"tag": [], "emoji": [], "number": ["12"], "address": ["XX"], "placeholder": ["XX"]}
+"""Kind → the words that the network reads instead."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
+NOT_WRITTEN = 0.5
+"""Confidence of the words of a line that the network has not read at all."""
 UNKNOWN = SPECIALS[UNK]
 RARE = 0.25
 """A rare source word replaces an invented word if its weight is at least this share of the largest."""
+LONGEST_ARTICLE = 3
+"""Longest word in front of a term's translation that stays, because it may be an article or a preposition."""
 
 Weights = NDArray[np.float32]
 Key = TypeVar("Key")
@@ -39,10 +61,10 @@ def encode_faithfully(codec: Codec, line: str) -> EncodedSentence:
     words: list[str] = []
     end = 0
     line = line.replace("’", "'")
-    for found in ADDRESS.finditer(line):
-        address = found[0].rstrip(AFTER_ADDRESS)
-        words += [*codec.tokeniser.words(line[end : found.start()]), address]
-        end = found.start() + len(address)
+    for found in VERBATIM.finditer(line):
+        copied = found[0].rstrip(AFTER_ADDRESS) if found["address"] else found[0]
+        words += [*codec.tokeniser.words(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]
+        end = found.start() + len(copied)
     words += codec.tokeniser.words(line[end:])
     return encode_words_faithfully(codec, words)
 
@@ -55,10 +77,17 @@ def encode_words_faithfully(codec: Codec, words: Sequence[str]) -> EncodedSenten
     return EncodedSentence(list(words), encoded.ids, [place_of[part] for part in encoded.word_of])
 
 
+@lru_cache(maxsize=1 << 16)
+def kind_of(word: str) -> str | None:
+    """Returns the kind of a word that is copied letter by letter; None for others."""
+    found = VERBATIM.fullmatch(word.replace(JOINER, " "))
+    return found and found.lastgroup
+
+
 def _as_read(codec: Codec, word: str, first: bool) -> list[str]:
-    """Returns the words to read instead of this one: the parts of an address, or capitals in lowercase."""
-    if ADDRESS.fullmatch(word):
-        return codec.tokeniser.words(word) or [word]
+    """Returns the words to read instead of this one: a stand-in, or capitals in lowercase."""
+    if (kind := kind_of(word)) is not None:
+        return STAND_INS[kind]
     if len(word) < 2 or not word.isupper():
         return [word]
     forms = [word, *((word.capitalize(), word.lower()) if first else (word.lower(), word.capitalize()))]
@@ -80,81 +109,128 @@ class Faithful:
     dictionary: Mapping[str, str]
 
     def __call__(
-        self, sentence: EncodedSentence, words: Sequence[str], alignment: Weights, confidence: Sequence[float]
+        self,
+        sentence: EncodedSentence,
+        words: Sequence[str],
+        alignment: Weights,
+        confidence: Sequence[float],
+        *,
+        copies: bool = True,
     ) -> tuple[list[str], Weights, list[float]]:
-        """Returns the words, their alignment (words, source words + 1) and their confidence.
+        """Returns the words, their alignment (words, source words + 1) and their confidence. copies: False
+        only writes the glossary's terms.
 
-        A copied word has the lowest confidence of the words that it replaces, or 1 if it replaces none."""
-        if not sentence.words or not len(words):
+        A copied word has the lowest confidence of the words that it replaces, or of its neighbours if it
+        replaces none."""
+        if not sentence.words:
             return list(words), alignment, list(confidence)
-        made = list(map(_Word, words, alignment, confidence))
-        for step in (self._addresses, self._numbers, self._invented, self._unread, self._capitals):
+        read = len(sentence.ids) > 1  # else the network translated an empty sentence
+        made = list(map(_Word, words, alignment, confidence)) if read else []
+        steps = [self._verbatim, self._numbers, self._invented, self._unread, self._capitals]
+        for step in (_with_terms, *(steps if copies else ())):
             made = list(step(sentence, made))
-        rows = np.stack([word.row for word in made]).astype(np.float32)
+        rows = np.array([word.row for word in made], dtype=np.float32).reshape(-1, len(sentence.words) + 1)
         return [word.text for word in made], rows, [word.confidence for word in made]
 
-    def _addresses(self, sentence: EncodedSentence, made: list[_Word]) -> Iterator[_Word]:
-        """Replaces each run of words that attended to an address by that address."""
-        copied: set[int] = set()
-        for place, run in _runs(made, lambda word: word.read):
-            if place is None or not ADDRESS.fullmatch(sentence.words[place]):
-                yield from run
-            elif place not in copied:
-                copied.add(place)
-                yield _copy(sentence.words[place], run, place)
+    def _verbatim(self, sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
+        """Replaces each stand-in by what it stands for, and adds what no word stands for."""
+        for place, text in enumerate(sentence.words):
+            if (kind := kind_of(text)) is None:
+                continue
+            reading = [at for at, word in enumerate(made) if word.read == place and word.copied is None]
+            stand_ins = [at for at in reading if _is_stand_in(made[at].text, STAND_INS[kind])]
+            if not stand_ins and kind == "number":  # it may be spelt out
+                stand_ins = sorted(reading, key=lambda at: -made[at].row[place])[:1]
+            if stand_ins:
+                first, *others = stand_ins
+                made[first] = _copy(text, [made[first]], place)
+                made = [word for at, word in enumerate(made) if at not in others]
+            else:
+                _insert(made, text, place, len(sentence.words) + 1)
+        return made
 
     def _numbers(self, sentence: EncodedSentence, made: list[_Word]) -> Iterator[_Word]:
-        """Replaces a number that the source does not have by the source number that it attended to."""
-        given = {place: _digits(word) for place, word in enumerate(sentence.words) if _digits(word)}
-        written = {_digits(word.text) for word in made}
-        written |= {"".join(_digits(word.text) for word in run) for _, run in _runs(made, _is_number)}
-        for number, run in _runs(made, _is_number):
-            digits = "".join(_digits(word.text) for word in run)
-            missing = [place for place, own in given.items() if own not in written]
-            row = _mean(run)
-            place = max(missing, key=lambda place: row[place], default=None)
-            wrong = number and digits not in given.values()
-            if wrong and place is not None and row[place] > RARE * row[:-1].max() > 0:
-                yield _copy(sentence.words[place], run, place)
-                written.add(given[place])
+        """Replaces a number that the source does not have by the source number that it attended to.
+
+        Leaves out a number that repeats another one for the same source number."""
+        numbers = {
+            place: _digits(text)
+            for place, text in enumerate(sentence.words)
+            if _digits(text) and kind_of(text) is None
+        }
+        parts = [part for place in numbers for part in re.split(r"[-–/:]", sentence.words[place])]
+        right = {*numbers.values(), *filter(str.isdecimal, parts)}
+
+        def is_number(word: _Word) -> bool:
+            return _is_number(word) or (word.text in (",", ".") and word.read in numbers)
+
+        def is_right(digits: str) -> bool:
+            return digits in right or re.sub("(000)+$", "", digits) in right  # 12 000 for 12 thousand
+
+        runs: list[list[_Word]] = []
+        for number, run in _runs(made, is_number):
+            size = max((at + 1 for at, word in enumerate(run) if _is_number(word)), default=0)
+            core, rest = run[:size], run[size:]
+            if number and not is_right(_digits_of(core)):
+                runs += [part for _, part in _runs(core, lambda word: word.read)]
+            elif not all(map(_is_number, core)) and core[0].read is not None:  # a decimal in several words
+                runs.append([_copy("".join(word.text for word in core), core, core[0].read)])
             else:
-                yield from run
+                runs.append(core)
+            runs.append(rest)
+        written = Counter(map(_digits_of, runs))
+        served: dict[int | None, str] = {}
+        for run in runs:
+            own = _digits_of(run)
+            if own and _is_number(run[0]):
+                row, read = _mean(run), run[0].read
+                written[own] -= 1
+                missing = [place for place, digits in numbers.items() if not written[digits]]
+                place = max(missing, key=lambda place: row[place], default=None)
+                if not is_right(own) and place is not None and row[place] > RARE * row[:-1].max() > 0:
+                    run, own, read = [_copy(sentence.words[place], run, place)], numbers[place], place
+                if (
+                    read in numbers
+                    and read in served
+                    and (served[read] == own == numbers[read] or not is_right(own))
+                ):
+                    continue
+                served[read] = own
+                written[own] += 1
+            yield from run
 
     def _invented(self, sentence: EncodedSentence, made: list[_Word]) -> Iterator[_Word]:
         """Replaces `<unk>` and words that the training data did not have. Of several for one source word, the
         first is replaced and the others are left out. A word that attended to no source word stays."""
         sizes = self.source.word_ids(sentence.words)[1]
-        copied: set[int | None] = set()
+        copied: set[int | None] = {word.copied for word in made}
+        written = {_digits(word.text) for word in made}
         for word in made:
             weights = word.row[:-1]
             known = UNKNOWN not in word.text and self.knows(word.text)
             if word.copied is not None or known or not weights.any():
-                copied.add(word.copied)
                 yield word
                 continue
             rare = [place for place in range(len(weights)) if sizes[place] > 1]
             place = int(np.argmax(weights))
             likeliest = max(rare, key=lambda each: weights[each], default=place)
             place = likeliest if weights[likeliest] >= RARE * weights[place] else place
-            if place not in copied:
+            text = sentence.words[place]
+            if place not in copied and not (_digits(text) and _digits(text) in written):
                 copied.add(place)
-                given = sentence.words[place]
-                yield _copy(self.dictionary.get(given, given), [word], place)
+                yield _copy(self.dictionary.get(text, text), [word], place)
 
     def _unread(self, sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
-        """Adds the source words that the network cannot read at all, such as emoji, where they are
-        missing."""
+        """Adds the source words that the network cannot read at all, where they are missing."""
         ids = np.asarray(sentence.ids[:-1])
         places = np.asarray(sentence.word_of[:-1])
         for place, text in enumerate(sentence.words):
             own = ids[places == place]
             unread = UNK in own and (own != UNK).sum() <= 1  # the start of a word is a subword of its own
-            if not unread or any(text in word.text for word in made):
-                continue
-            row = np.zeros(len(sentence.words) + 1, dtype=np.float32)
-            row[place] = 1
-            before = [at for at, word in enumerate(made) if word.read is not None and word.read < place]
-            made.insert(before[-1] + 1 if before else 0, _Word(text, row, 1.0, place))
+            written = sum(word.text.count(text) for word in made)
+            needed = sentence.words[: place + 1].count(text)
+            if unread and written < needed and all(word.copied != place for word in made):
+                _insert(made, text, place, len(sentence.words) + 1)
         return made
 
     def _capitals(self, sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
@@ -212,6 +288,28 @@ def _runs(made: list[_Word], key: Callable[[_Word], Key]) -> Iterator[tuple[Key,
     return ((value, list(run)) for value, run in groupby(made, key))
 
 
+def _insert(made: list[_Word], text: str, place: int, columns: int) -> None:
+    """Inserts a copy of a source word behind the words that read earlier places; an opening tag, before the
+    words that read later ones."""
+    row = np.zeros(columns, dtype=np.float32)
+    row[place] = 1
+    read = [(at, word.read) for at, word in enumerate(made) if word.read is not None]
+    if re.match(r"<\w.*[^/]>$", text, re.DOTALL):
+        at = min((at for at, other in read if other > place), default=len(made))
+    else:
+        at = max((at + 1 for at, other in read if other < place), default=0)
+    beside = [word.confidence for word in made[max(at - 1, 0) : at + 1]]
+    made.insert(at, _Word(text, row, min(beside, default=NOT_WRITTEN), place))
+
+
+def _is_stand_in(text: str, stand_ins: list[str]) -> bool:
+    return any(stand_in.lower() in text.lower() for stand_in in stand_ins) or UNKNOWN in text
+
+
+def _digits_of(run: Iterable[_Word]) -> str:
+    return "".join(_digits(word.text) for word in run)
+
+
 def _copy(text: str, run: Sequence[_Word], place: int) -> _Word:
     """Returns the word that replaces a run of words by the source word at `place`."""
     return _Word(text, _mean(run), min(word.confidence for word in run), place)
@@ -229,6 +327,94 @@ def _digits(word: str) -> str:
 def _is_number(word: _Word) -> bool:
     """Tells whether a word has digits, is neither an address nor an hour (17h), and is not copied yet."""
     return word.copied is None and bool(_digits(word.text)) and not re.search(r"\dh", word.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term of a glossary in a sentence: its source words [first, end), and the words of its translation."""
+
+    first: int
+    end: int
+    translation: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedSentence(EncodedSentence):
+    """An encoded sentence with the terms whose translation is prescribed."""
+
+    terms: tuple[Term, ...] = ()
+
+
+class Glossary:
+    """Terms and their translations, of one or several words each. A term in lowercase is found in any
+    case."""
+
+    def __init__(self, source: Codec, target: Codec, entries: Mapping[str, str]) -> None:
+        split = source.tokeniser.words, target.tokeniser.words
+        self.terms = {tuple(split[0](term)): tuple(split[1](other)) for term, other in entries.items()}
+        self.longest = max(map(len, self.terms), default=0)
+
+    def mark(self, sentence: EncodedSentence) -> MarkedSentence:
+        """Finds the terms in a sentence, the longest first where several begin."""
+        words, terms, first = sentence.words, [], 0
+        while first < len(words):
+            for end in range(min(first + self.longest, len(words)), first, -1):
+                found = tuple(words[first:end])
+                lowercase = tuple(word.lower() for word in found)
+                translation = self.terms.get(found) or self.terms.get(lowercase)
+                if translation:
+                    terms.append(Term(first, end, translation))
+                    first = end - 1
+                    break
+            first += 1
+        return MarkedSentence(words, sentence.ids, sentence.word_of, tuple(terms))
+
+
+def _with_terms(sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
+    """Replaces the run of words that attends to a term by the term's translation. Short words in front of it
+    stay."""
+    for term in sentence.terms if isinstance(sentence, MarkedSentence) else ():
+        gains = [2 * float(word.row[term.first : term.end].sum()) - float(word.row.sum()) for word in made]
+        if (found := best_run(gains)) is None:
+            continue
+        first, end = found
+        while end - first > 1 and len(made[first].text) <= LONGEST_ARTICLE < len(term.translation[0]):
+            first += 1
+        run = made[first:end]
+        copied = [_copy(text, run, term.first) for text in term.translation]
+        if [word.text.lower() for word in run] == [text.lower() for text in term.translation]:
+            copied = [replace(word, copied=term.first) for word in run]
+        elif first == 0 and run[0].text[:1].isupper():
+            copied[0] = replace(copied[0], text=copied[0].text[:1].upper() + copied[0].text[1:])
+        made[first:end] = copied
+    return made
+
+
+def best_run(gains: Iterable[float]) -> tuple[int, int] | None:
+    """Returns the run [first, end) with the largest sum; None if no gain is above 0."""
+    found, best, begin, total = None, 0.0, 0, 0.0
+    for place, gain in enumerate(gains):
+        if total <= 0:
+            begin, total = place, 0.0
+        total += gain
+        if total > best:
+            found, best = (begin, place + 1), total
+    return found
+
+
+def read_glossary(path: str | Path) -> dict[str, str]:
+    """Returns the translation of every term. Raises InputError for a line that is not two terms with a TAB
+    between them, and for a term with two translations."""
+    entries: dict[str, str] = {}
+    for number, line in enumerate(raw_lines(path, IGNORED), 1):
+        fields = [plain_field(field, number).strip() for field in line.split("\t")]
+        if len(fields) != 2 or not all(fields):
+            what, remedy = "is not a source term, a TAB and a target term", "write one term per line"
+            raise InputError(what, file=path, line=number, remedy=remedy)
+        if entries.setdefault(*fields) != fields[1]:
+            what = f"{fields[0]!r} has the translation {entries[fields[0]]!r} already"
+            raise InputError(what, file=path, line=number, remedy="give each term one translation")
+    return entries
 
 
 def read_dictionary(path: str | Path) -> dict[str, str]:

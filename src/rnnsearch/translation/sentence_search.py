@@ -23,7 +23,7 @@ from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.text.vocabulary import SPECIALS, UNK
 from rnnsearch.translation.beam import Beam, Sampling
-from rnnsearch.translation.faithful import Faithful
+from rnnsearch.translation.faithful import Faithful, MarkedSentence
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.network_step import DirectionSearch, begin_search, search
 from rnnsearch.translation.posterior import quick_alignment
@@ -183,7 +183,11 @@ class SentenceSearch:
         """Returns the best of each sentence's hypotheses, with the others as its alternatives."""
         translations = []
         for one, hypotheses in zip(sentences, found, strict=True):
-            best, *others = (self.translation(one.sentence, each, settings) for each in hypotheses)
+            different: dict[tuple[str, ...], Translation] = {}
+            for each in hypotheses:
+                made = self.translation(one.sentence, each, settings)
+                different.setdefault(tuple(made.tokens), made)
+            best, *others = different.values()
             best.alternatives.extend(others)
             translations.append(best)
         return translations
@@ -216,14 +220,16 @@ class SentenceSearch:
         weights = hypothesis.weights[: len(word_of)]
         alignment = merge_subwords(weights, sentence.word_of, word_of, len(words))
         confidence = word_confidence(hypothesis.log_probabilities, word_of, len(words), settings.confidence)
-        if settings.faithful:
-            words, alignment, confidence = self.faithful(sentence, words, alignment, confidence)
-        elif settings.replace_unk:
+        if settings.replace_unk and not settings.faithful:
             for number, word in zip(hypothesis.ids, word_of, strict=False):
                 on_words = alignment[word, :-1]
                 if number == UNK and on_words.any():  # otherwise it attended to no source word
                     aligned = sentence.words[int(np.argmax(on_words))]
                     words[word] = self.dictionary.get(aligned, aligned)
+        if settings.faithful or isinstance(sentence, MarkedSentence):
+            words, alignment, confidence = self.faithful(
+                sentence, words, alignment, confidence, copies=settings.faithful
+            )
         return Translation(
             text=self.target.text(words),
             tokens=words,

@@ -21,7 +21,7 @@ from rnnsearch.system.batching import READ_AHEAD, batched_by_length, batches, st
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.lines import given_lines, given_pairs
 from rnnsearch.translation.beam import Sampling
-from rnnsearch.translation.faithful import encode_faithfully, encode_words_faithfully
+from rnnsearch.translation.faithful import Glossary, encode_faithfully, encode_words_faithfully
 from rnnsearch.translation.sentence_search import (
     Attention,
     EncodedPair,
@@ -42,7 +42,8 @@ class Translator:
     """One trained model, or an ensemble of several of the same vocabularies.
 
     networks: the models. source, target: codecs of both sides. search: the settings that a call does not
-    override. dictionary: source word → the word that `replace_unk` writes instead of it. The networks'
+    override. dictionary: source word → the word that `replace_unk` writes instead of it.
+    glossary: terms and their translations, which `translate` takes, too. The networks'
     weights must not change afterwards: they are converted once to the precision of the search."""
 
     def __init__(
@@ -52,12 +53,14 @@ class Translator:
         target: Codec,
         search: SearchSettings | None = None,
         dictionary: Mapping[str, str] | None = None,
+        glossary: Mapping[str, str] | None = None,
     ) -> None:
         self.networks: list[TranslationNetwork] = list(networks)
         self.source: Codec = source
         self.target: Codec = target
         self.search: SearchSettings = search or SearchSettings()
         self.dictionary: Mapping[str, str] = dictionary or {}
+        self._terms = Glossary(source, target, glossary) if glossary else None
         self.settings: Settings | None = None
         """The settings of the loaded run, which `save_pretrained` writes; None if no run was loaded."""
         self._sentences = SentenceSearch(self.networks, source, target, self.dictionary)
@@ -69,13 +72,14 @@ class Translator:
         device: str = "cpu",
         trust_code: bool = False,
         dictionary: Mapping[str, str] | None = None,
+        glossary: Mapping[str, str] | None = None,
     ) -> Translator:
         """Opens a run, or several as an ensemble. Nothing found in a run is executed. Code that its settings
         name is imported only with `trust_code`.
 
         runs: folders, or names of installed models (`rnnsearch models`). device: cpu, cuda or cuda:N.
-        dictionary: as above. If a run's settings ask for int8 search and the device has no int8 products,
-        float32 is used.
+        dictionary, glossary: as above. If a run's settings ask for int8 search and the device has no int8
+        products, float32 is used.
         Raises InputError if a folder is not a run, or vocabularies or decoding directions of the runs differ.
         """
         if not runs:
@@ -99,7 +103,7 @@ class Translator:
         search = first.settings.search
         if search.precision == "int8" and not has_int8(torch.device(device)):
             search = changed(search, {"precision": "float32"})
-        translator = cls(networks, first.source, first.target, search, dictionary)
+        translator = cls(networks, first.source, first.target, search, dictionary, glossary)
         translator.settings = first.settings
         return translator
 
@@ -140,7 +144,12 @@ class Translator:
         )
 
     def translate(
-        self, lines: Iterable[str], *, attention: Attention | None = None, **search: Any
+        self,
+        lines: Iterable[str],
+        *,
+        attention: Attention | None = None,
+        glossary: Mapping[str, str] | None = None,
+        **search: Any,
     ) -> list[Translation]:
         """Returns the translation of each line. search: settings to change, for example beam=5, no_unk=True.
 
@@ -148,17 +157,24 @@ class Translator:
         `source_tokens` of the only word to attend to, or to a factor for each of `source_tokens`; α_i is
         multiplied by these factors and normalised again (0 hides a word). Steps count the ids of the
         translation from 0, as `log_probabilities` does.
+        glossary: terms and their translations, of one or several words, instead of the translator's own. The
+        words that attend to a term are replaced by its translation, which is written as it is given.
         Raises InputError for an unknown or invalid setting, for a line that is no text or is too long, for a
         word that a line does not have, and for a decoder that does not write from left to right.
         """
         if attention is None:
-            return list(self.stream(lines, full_batches=True, **search))
+            return list(self.stream(lines, full_batches=True, glossary=glossary, **search))
         settings = changed(self.search, search | {"batch_size": 1})
         work = partial(self._sentences.search, settings=settings, attention=attention)
-        return list(self._lines_in_order([given_lines(lines)], work, settings))
+        return list(self._lines_in_order([given_lines(lines)], work, settings, glossary))
 
     def stream(
-        self, lines: Iterable[str], *, full_batches: bool = False, **search: Any
+        self,
+        lines: Iterable[str],
+        *,
+        full_batches: bool = False,
+        glossary: Mapping[str, str] | None = None,
+        **search: Any,
     ) -> Iterator[Translation]:
         """Yields what `translate` returns, for input of any length. An empty line gives an empty translation.
 
@@ -170,7 +186,8 @@ class Translator:
         settings = changed(self.search, search)
         some = given_lines(lines)
         groups = [some] if full_batches else stream_batches(some, READ_AHEAD * settings.batch_size)
-        return self._lines_in_order(groups, partial(self._sentences.search, settings=settings), settings)
+        work = partial(self._sentences.search, settings=settings)
+        return self._lines_in_order(groups, work, settings, glossary)
 
     def sample(
         self,
@@ -196,18 +213,31 @@ class Translator:
         return self._lines_in_order([given_lines(lines)], draw, settings)
 
     def parts(
-        self, line: str, number: int = 1, settings: SearchSettings | None = None
-    ) -> list[EncodedSentence]:
+        self,
+        line: str,
+        number: int = 1,
+        settings: SearchSettings | None = None,
+        glossary: Glossary | Mapping[str, str] | None = None,
+    ) -> Sequence[EncodedSentence]:
         """Encodes a line under these settings. A line longer than `max_source_length` becomes several parts.
 
-        number: line number for messages. Raises InputError for a line that is too long to be translated.
+        number: line number for messages. glossary: as in `translate`. Raises InputError for a line that is
+        too long to be translated.
         """
         settings = settings or self.search
         limit = settings.max_source_length
-        if not settings.faithful:
-            return cut(self.source.encode(line), self.source, limit, number)
-        encode = partial(encode_words_faithfully, self.source)
-        return cut(encode_faithfully(self.source, line), self.source, limit, number, encode)
+        if settings.faithful:
+            encode = partial(encode_words_faithfully, self.source)
+            parts = cut(encode_faithfully(self.source, line), self.source, limit, number, encode)
+        else:
+            parts = cut(self.source.encode(line), self.source, limit, number)
+        terms = self._glossary(glossary)
+        return list(map(terms.mark, parts)) if terms else parts
+
+    def _glossary(self, terms: Glossary | Mapping[str, str] | None) -> Glossary | None:
+        if terms is None or isinstance(terms, Glossary):
+            return terms or self._terms
+        return Glossary(self.source, self.target, terms)
 
     def translate_parts(
         self,
@@ -293,7 +323,11 @@ class Translator:
             yield from batched_by_length(ahead, length, batch_size, force)
 
     def _lines_in_order(
-        self, groups: Iterable[Iterable[str]], work: Work, settings: SearchSettings
+        self,
+        groups: Iterable[Iterable[str]],
+        work: Work,
+        settings: SearchSettings,
+        glossary: Mapping[str, str] | None = None,
     ) -> Iterator[Translation]:
         """Yields a translation for each line, and warns of a text in the wrong language.
 
@@ -303,10 +337,11 @@ class Translator:
         counts: deque[int] = deque()  # number of parts of each line
         numbers = count(1)
         language = WrongLanguage(self.source, self.target)
+        terms = self._glossary(glossary)
 
         def parts(lines: Iterable[str]) -> Iterator[Watched]:
             for line in lines:
-                some = self.parts(line, next(numbers), settings)
+                some = self.parts(line, next(numbers), settings, terms)
                 counts.append(len(some))
                 for part in some:
                     language.look(part.words)

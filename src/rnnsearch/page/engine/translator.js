@@ -54,12 +54,15 @@ export class Translator {
   }
 
   async part(encoded, settings, before, show, pause) {
-    if (encoded.ids.length === 1) return [{ text: "", tokens: [], score: 0, log_probabilities: [], confidence: [], alignment: [], sources: 1 }];
+    if (encoded.ids.length === 1 && !encoded.words.length) return [{ text: "", tokens: [], score: 0, log_probabilities: [], confidence: [], alignment: [], sources: 1 }];
     await pause();
     const walk = search(this.network, this.network.encode(encoded.ids), settings);
     for (;;) {
       const { done, value } = walk.next();
-      if (done) return value.map((one) => this.inWords(encoded, one, settings));
+      if (done) {
+        const all = value.map((one) => this.inWords(encoded, one, settings));
+        return all.filter((one, k) => all.findIndex((other) => other.tokens.join(" ") === one.tokens.join(" ")) === k);
+      }
       if (!before.length) {
         const logProbabilities = value.steps.map((one) => one.logProbability);
         const { tokens, alignment, confidence } = this.inWords(encoded, { ...value, logProbabilities }, settings);
@@ -77,6 +80,7 @@ export class Translator {
       confidence: wordConfidence(logProbabilities, decoded.wordOf, decoded.words.length, settings.confidence ?? [1, 0]),
       steps: decoded.words.map((_, word) => [...decoded.wordOf.keys()].filter((k) => decoded.wordOf[k] === word)),
     };
+    if (encoded.ids.length === 1) found.words = []; // nothing was read: an empty sentence was translated
     const { words, alignment, confidence, steps } = settings.faithful ? this.faithful.hold(encoded, found) : found;
     const scores = { score, log_probabilities: logProbabilities, confidence };
     return { text: this.target.text(words), tokens: words, ...scores, alignment, ids, steps, sources: encoded.words.length + 1 };
