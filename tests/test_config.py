@@ -62,6 +62,11 @@ def test_an_override_is_read_as_toml_or_else_as_text(override: str, value: objec
     assert getattr(getattr(load_config(overrides=[override]), section), key) == value
 
 
+def test_a_recipe_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_bytes("[model]\nhidden_size = 7\n".encode("utf-8-sig"))
+    assert load_config(tmp_path / "mine.toml").model.hidden_size == 7
+
+
 def test_the_last_override_wins_over_the_one_before_and_over_the_recipe(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("[model]\nhidden_size = 100\nmaxout_size = 50\n")
     settings = load_config(tmp_path / "mine.toml", ["model.hidden_size=200", "model.hidden_size=300"])

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import bz2
 import gzip
 import io
 import sys
@@ -145,6 +144,7 @@ CODES = [
     ("l'<bpt/>arbre<ept/>, <it/> (<ph/>x)", "l'arbre,  (x)"),
     ("保存<ph/>文件", "保存文件"),
     ('You have <ph x="1">{0}</ph> new', "You have {0} new"),
+    ("<ph>%1</ph> of <ph>%d</ph>", "%1 of %d"),
     ("<ph>&lt;b&gt;%1$s</ph>, <bpt>{\\b </bpt>${n}<ept>}</ept><ph>50 % of</ph>", "%1$s, ${n}"),
 ]
 
@@ -179,7 +179,9 @@ COLUMNS: list[tuple[Any, ...]] = [
     ("fra_Latn\teng_Latn\na\tb\n", "b|a"),
     ("ID\tText (fr)\tText (en-GB)\n7\ta\tb\n", "b|a"),
     ("Source\tTARGET\na\tb\n", "a|b"),
-    ("français ?\tL'anglais, oui.\n", "français ?|L'anglais, oui."),
+    ("Target text\tsrc_text\nb\ta\n", "a|b"),
+    ("source\tEN\tFR\nnews\ta\tb\n", "a|b"),
+    ("français ?\tL'anglais oui.\n", "français ?|L'anglais oui."),
     ("1.2\tA dog.\tUn chien.\n-3e-5\tA cat.\tUn chat.\n", "A dog.|Un chien., A cat.|Un chat."),
     ("score\tx\ty\n0.1\tA dog.\tUn chien.\n1\tA cat.\tUn chat.\n", "A dog.|Un chien., A cat.|Un chat."),
     ("doc-1:3\ta a\tb\ndoc-1:4\tc\td\n", "a a|b, c|d"),
@@ -194,9 +196,7 @@ COLUMNS: list[tuple[Any, ...]] = [
 def test_the_two_columns_of_text_are_found(tmp_path: Path, content: str, pairs: str) -> None:
     (tmp_path / "a.tsv").write_text(content)
     (corpus,) = parallel_texts([tmp_path / "a.tsv"])
-    assert [pair for pair in corpus.pairs() if any(pair)] == [
-        tuple(pair.split("|")) for pair in pairs.replace(", oui", "# oui").split(", ")
-    ] or "oui" in content
+    assert list(corpus.pairs()) == pairs_of(pairs)
     header = not content.startswith(("1", "d", "h", "n", "G", "français"))
     assert ("line of column names" in corpus.warnings[0].lines) == header
 
@@ -242,9 +242,12 @@ def test_archives_of_one_text_or_of_both_sides(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet", "a.sgm", "a.XLF", "a.xliff", "a.srt.bz2"])
 def test_formats_that_are_not_read_say_what_to_do(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(bz2.compress(b"a;b\n"))
+    (tmp_path / name).write_bytes(PACK.get(Path(name).suffix, bytes)(b"a,b\n"))
     with pytest.raises(InputError, match=rf"{name}: \.\w+ files are not read \((write|save)"):
         parallel_texts([tmp_path / name])
+    (tmp_path / "s.csv").write_text("a b;c\n")
+    with pytest.raises(InputError, match=r"s\.csv: \.csv files with semicolons are not read"):
+        parallel_texts([tmp_path / "s.csv"])
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match=r"folder: is a folder.*TSV or JSON lines"):
         parallel_texts([tmp_path / "folder"])

@@ -69,19 +69,23 @@ def find_columns(
         what = f"the first line does not name the columns '{given[0]}' and '{given[1]}'; it has: "
         remedy = "give columns of this line, or column numbers"
         raise InputError((what + ", ".join(first))[:300], file=path, line=1, remedy=remedy)
-    places = [[i for i, cell in enumerate(first) if _names_language(cell, code)] for code in languages]
-    if [len(place) for place in places] == [1, 1] and places[0] != places[1]:
-        return SideColumns(places[0][0], places[1][0], named=True)
+    for sides in (map(_language_names, languages), ({"source", "src"}, {"target", "tgt", "trg"})):
+        places = [[i for i, cell in enumerate(first) if _names(cell, words)] for words in sides]
+        if [len(place) for place in places] == [1, 1] and places[0] != places[1]:
+            return SideColumns(places[0][0], places[1][0], named=True)
     return _by_content(rows, path)
 
 
-def _names_language(cell: str, code: str) -> bool:
-    """Tells whether a cell is the name of a column in this language: French, FR, fr-CA, fra_Latn, text_fr."""
-    words = re.findall(r"[^\W_]+", cell.casefold())
-    name, three = NAMES.get(code.casefold().split("-")[0], ("", ""))
-    return 0 < len(words) <= 3 and not {code.casefold(), three, name.casefold()}.isdisjoint(
-        [*words, cell.casefold()]
-    )
+def _language_names(code: str) -> set[str]:
+    name, three = NAMES.get(code.casefold().split("-")[0], (code, code))
+    return {code.casefold(), three, name.casefold()}
+
+
+def _names(cell: str, words: set[str]) -> bool:
+    """Tells whether a cell has one of the words and is the name of a column, as French, fr-CA, fra_Latn and
+    text_fr are for French."""
+    found = re.findall(r"[^\W_]+", cell.casefold())
+    return 0 < len(found) <= 3 and not words.isdisjoint([*found, cell.casefold()])
 
 
 def _by_content(rows: Sequence[list[str]], path: str | Path) -> SideColumns:

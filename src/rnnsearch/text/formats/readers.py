@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rnnsearch.errors import InputError, escaped
 from rnnsearch.text.formats.lines import NO_LINES, InputWarnings, SideWarnings, read_lines, read_pairs
-from rnnsearch.text.formats.opening import STDIN, archive_of, text_suffix, texts_in_zip
+from rnnsearch.text.formats.opening import STDIN, archive_of, opened, text_suffix, texts_in_zip
 from rnnsearch.text.formats.records import Format, Layout, LinePair, read_json_lines, read_tsv
 from rnnsearch.text.formats.tmx import read_tmx, read_tmx_links
 from rnnsearch.word_links import link_fields
@@ -133,7 +133,10 @@ def _check(names: Sequence[str | Path], layout: Layout) -> None:
             remedy = f"name the files in it; if they are a dataset or Parquet, {_CONVERT}"
             raise InputError("is a folder, not a text file", file=name, remedy=remedy)
         if not layout.format and (suffix := text_suffix(name)) in _NOT_READ:
-            raise InputError(f"{suffix} files are not read", file=name, remedy=_NOT_READ[suffix])
+            with opened(name) as stream:
+                start = stream.readline(1000) if suffix == ".csv" else b""
+            columns = " with semicolons" if start.count(b";") > start.count(b",") else ""
+            raise InputError(f"{suffix} files{columns} are not read", file=name, remedy=_NOT_READ[suffix])
     if bool(layout.source) != bool(layout.target) or (layout.source and layout.source == layout.target):
         raise InputError(
             "source and target each need a column, key or language of their own",

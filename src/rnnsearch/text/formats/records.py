@@ -49,14 +49,6 @@ class Layout:
         nested = (f"translation.{languages[0]}", f"translation.{languages[1]}")
         return [("source", "target"), ("src", "tgt"), languages, nested]
 
-    def wanted(self) -> str:
-        """Returns the names, for a message."""
-        return " or ".join(f"'{source}' and '{target}'" for source, target in self.names())
-
-    def remedy(self) -> str:
-        """Returns the remedy in a message about a file without the names."""
-        return "give the keys of source and target"
-
 
 @dataclass(frozen=True, slots=True)
 class OneSide(Layout):
@@ -70,12 +62,6 @@ class OneSide(Layout):
             else ["text", "source", "src", self.source_language, f"translation.{self.source_language}"]
         )
         return [(name, name) for name in names]
-
-    def wanted(self) -> str:
-        return " or ".join(f"'{name}'" for name, _ in self.names())
-
-    def remedy(self) -> str:
-        return "give the key of the text"
 
 
 Record = dict[str, Any]
@@ -149,8 +135,9 @@ def _find_keys(record: Record, layout: Layout, path: str | Path, number: int) ->
     for source, target in layout.names():
         if _value(record, source) is not _MISSING and _value(record, target) is not _MISSING:
             return source, target
-    what = f"does not have the keys {layout.wanted()}; it has: {', '.join(record)}"
-    raise InputError(what[:400], file=path, line=number, remedy=layout.remedy())
+    wanted = " or ".join(" and ".join(dict.fromkeys(map(repr, pair))) for pair in layout.names())
+    what = f"does not have the keys {wanted}; it has: {', '.join(record)}"
+    raise InputError(what[:400], file=path, line=number, remedy="give the keys of the text")
 
 
 def _text_at(record: Record, key: str, path: str | Path, number: int, warnings: InputWarnings) -> str:

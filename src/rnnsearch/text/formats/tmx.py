@@ -34,7 +34,7 @@ _CODE = "\ufdd0"
 _WORDS = r"[^\W\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"  # written with spaces
 _GLUED = re.compile(rf"(?:(?<={_WORDS})|(?<=[.!?:;,)…])){_CODE}+(?={_WORDS})")
 _PLACEHOLDER = re.compile(
-    r"\$?\{\{?[\w.]+\}?\}|%(?:\d+\$)?[a-zA-Z@](?![\w%])|%\([\w.]+\)[a-zA-Z]|__[A-Z][A-Z0-9_]*__"
+    r"\$?\{\{?[\w.]+\}?\}|%(?:\d|(?:\d+\$)?[a-zA-Z@])(?![\w%$])|%\([\w.]+\)[a-zA-Z]|__[A-Z][A-Z0-9_]*__"
 )
 # Bytes and references of control characters, which XML cannot hold and exporters write nevertheless.
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|&#(?:x[0-9a-fA-F]{1,8}|[0-9]{1,8});")
