@@ -6,21 +6,18 @@
 
 Several files per side are concatenated. The operating system counts CPU seconds and memory of each command,
 which has one thread. `prepare` and `train` are measured as a whole; `train` needs `prepare`. `translate` and
-`align` read a file of the full size. They are stopped after at most --sentences of it; their CPU seconds
-count from the beginning of the journal. The journal is then filled up with copies of the first answers, and
-the same command continues to the finished file: this is the row "from its journal".
+`align` read a file of the full size. They are stopped after some --sentences of it; their CPU seconds count
+from the loaded model.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
@@ -28,25 +25,25 @@ from subprocess import DEVNULL, PIPE, Popen
 
 from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
-from rnnsearch.system.batching import READ_AHEAD
-from rnnsearch.text.formats.lines import read_lines, read_pairs
+from rnnsearch.text.formats.lines import read_pairs
 
-BATCHES = {"translate": 64, "align": 256}  # sentences; a block of the journal has READ_AHEAD batches
+BATCHES = {"translate": 64, "align": 256}  # sentences
 
 
-def run(*words: object, journal: Path | None = None, limit: int = 0) -> tuple[float, float, int]:
-    """Runs a command to its end, or until its journal has `limit` sentences. Returns (CPU seconds, MiB,
-    sentences in the journal if it was stopped). Raises InputError if it fails."""
+def run(*words: object, partial: Path | None = None, limit: int = 0) -> tuple[float, float, int]:
+    """Runs a command to its end, or until its partial file has `limit` sentences. Returns (CPU seconds, MiB,
+    sentences in that file if it was stopped). Raises InputError if it fails."""
     command = [sys.executable, "-m", "rnnsearch", *map(str, words), "--quiet"]
     one_thread, begun, sentences = os.environ | {"OMP_NUM_THREADS": "1"}, 0.0, 0
     with Popen(command, env=one_thread, stdout=DEVNULL, stderr=PIPE, text=True) as child:
-        while not (ended := os.wait4(child.pid, os.WNOHANG if journal else 0))[0]:
+        while not (ended := os.wait4(child.pid, os.WNOHANG if partial else 0))[0]:
             time.sleep(0.05)
-            with suppress(FileNotFoundError):  # the journal does not exist yet, or no longer
-                if journal and not sentences and (lines := journal.read_bytes().count(b"\n")):
+            with suppress(FileNotFoundError):  # it does not exist yet, or no longer
+                if partial and not sentences:
+                    lines = partial.read_bytes().count(b"\n")
                     begun = begun or cpu_seconds(child.pid)
-                    if lines > limit:  # the first one is a header
-                        sentences = lines - 1
+                    if lines >= limit:
+                        sentences = lines
                         child.terminate()
         child.returncode = os.waitstatus_to_exitcode(ended[1])
         said = child.stderr.read() if child.stderr else ""
@@ -59,21 +56,6 @@ def cpu_seconds(process: int) -> float:
     """Returns the CPU time of a running process so far."""
     stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
     return sum(map(int, stat.split()[11:13])) / os.sysconf("SC_CLK_TCK")
-
-
-def fill(journal: Path, sentences: int, network: str, *texts: Path) -> None:
-    """Completes the journal of `translate`, or of `align` if there are two texts."""
-    from rnnsearch.translation.sentence_search import END
-    from rnnsearch.translation.translator import Translator
-
-    translator = Translator.load(network)
-    header, *answers = journal.read_text(encoding="utf-8").split("\n")[: sentences + 1]
-    with journal.open("w", encoding="utf-8") as file:
-        print(header, file=file)
-        for number, (line, *target) in enumerate(zip(*map(read_lines, texts), strict=True)):
-            words = [word for part in translator.parts(line) for word in part.words]
-            own = {"number": number, "source_tokens": [*([line, *target] if target else words), END]}
-            print(json.dumps(json.loads(answers[number % sentences]) | own, ensure_ascii=False), file=file)
 
 
 def first_pairs(size: int, options: argparse.Namespace) -> Iterator[tuple[str, str]]:
@@ -97,31 +79,12 @@ def measured(size: int, options: argparse.Namespace, folder: Path) -> Iterator[t
         pairs = options.updates * load_config(recipe).training.batch_size
         yield "train", pairs, *run("train", recipe, "--data", store, "--out", trained, *how)[:2]
     for command in (command for command in BATCHES if command in options.of):
-        texts, journal = [source, target][: 1 + (command == "align")], folder / f".{command}.journal"
-        batch = min(BATCHES[command], options.sentences // READ_AHEAD)
-        limit = options.sentences // (READ_AHEAD * batch) * READ_AHEAD * batch
-        words = [
-            command,
-            network,
-            *texts,
-            "--out",
-            folder / command,
-            "--search.batch_size",
-            batch,
-            "--threads",
-            1,
-        ]
-        cpu, memory, sentences = run(*words, journal=journal, limit=limit)
+        texts, partial = [source, target][: 1 + (command == "align")], folder / f".{command}.partial"
+        batch = min(BATCHES[command], options.sentences)
+        how = ["--out", folder / command, "--search.batch_size", batch, "--threads", 1]
+        words = [command, network, *texts, *how]
+        cpu, memory, sentences = run(*words, partial=partial, limit=options.sentences)
         yield f"{command} --out", sentences or size, cpu, memory
-        if sentences:
-            with ProcessPoolExecutor(
-                1
-            ) as other:  # a forked command's peak memory includes that of its parent
-                other.submit(fill, journal, sentences, network, *texts).result()
-            yield f"{command} --out, from its journal", size, *run(*words)[:2]
-            with (folder / command).open(encoding="utf-8") as file:
-                first, *_, last = islice(file, sentences + 1)
-            assert first == last, "the journal has not been used: its lines are of another form"
 
 
 def main() -> None:
@@ -134,13 +97,13 @@ def main() -> None:
     add("--recipe", default="multi30k", help="of prepare and train: a name or a TOML file")
     add("--run", help="run or model of translate and align; default: what train makes")
     add("--updates", type=int, default=100, help="of train")
-    add("--sentences", type=int, default=4096, help="of translate and align, at least 16")
+    add("--sentences", type=int, default=4096, help="of translate and align")
     options = parser.parse_args()
     try:
         if len(options.source) != len(options.target):
             raise InputError("--source and --target need the same number of files")
-        if min(*options.sizes, options.updates, options.sentences // READ_AHEAD) < 1:
-            raise InputError(f"--sizes and --updates must be at least 1, --sentences {READ_AHEAD}")
+        if min(*options.sizes, options.updates, options.sentences) < 1:
+            raise InputError("--sizes, --updates and --sentences must be at least 1")
         if not options.run and "train" not in options.of and set(BATCHES) & set(options.of):
             raise InputError("translate and align need --run, or train among --of")
         load_config(options.recipe)

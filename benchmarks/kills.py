@@ -39,10 +39,9 @@ from rnnsearch.system.machine import hardware
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.checkpoint import read_progress
-from rnnsearch.translation.outputs_file import count_outputs
 
 PRELOADED = (
-    *("rnnsearch.training.loop", "rnnsearch.text.preparing.prepare", "rnnsearch.translation.answers"),
+    *("rnnsearch.training.loop", "rnnsearch.text.preparing.prepare", "rnnsearch.system.line_file"),
     *("rnnsearch.demo", "torch.utils.tensorboard"),
     *("sacrebleu", "sacremoses"),
 )
@@ -233,7 +232,7 @@ class Preparing(Work):
 
 
 class Translating(Work):
-    """After a kill there must be no file. Its lines so far are in the journal, which must not lose any."""
+    """After a kill there must be no file. Its lines so far are in a partial file, which must not lose any."""
 
     def words(self, out: Path) -> list[object]:
         options = ["--search.batch_size", 1, "--beam", 3, "--threads", 1]
@@ -243,7 +242,8 @@ class Translating(Work):
         self.lines = 0
 
     def look(self, out: Path, log: Path) -> str:
-        before, self.lines = self.lines, count_outputs(out.with_name(f".{out.name}.journal"))
+        partial = out.with_name(f".{out.name}.partial")
+        before, self.lines = self.lines, partial.read_bytes().count(b"\n") if partial.exists() else 0
         if out.exists():
             return "" if len(out.read_text().split("\n")) == 301 else "half of the translations"
         return f"{self.lines} lines after {before}" if self.lines < before else ""

@@ -36,8 +36,7 @@ def test_growth_measures_every_command_on_files_of_each_size(tmp_path: Path) -> 
     small, large = ([(row[1], int(row[2])) for row in rows if row[0] == size] for size in ("12", "602"))
     assert small == [("prepare", 12), ("train", 20), ("translate --out", 12), ("align --out", 12)]
     whole = [pair for pair in large if pair[1] == 602]
-    resumed = ["translate --out, from its journal", "align --out, from its journal"]
-    assert [name for name, _ in whole] == ["prepare", *resumed]
+    assert [name for name, _ in whole] == ["prepare"]
     assert [name for name, pairs in large if pairs < 602] == ["train", "translate --out", "align --out"]
 
 

@@ -233,7 +233,7 @@ def in_colours(source: str, result: Translation) -> tuple[Text, Text]:
         f"{'' if sure[k] >= UNSURE else 'dim '}{colour[links[k]] if k in links else ''}".strip()
         for k in range(len(result.tokens))
     ]
-    lines = Text(source), Text(printable(result.text))
+    lines = Text(printable(source)), Text(printable(result.text))
     _style(lines[0], result.source_tokens[:-1], [colour.get(k, "") for k in range(len(result.source_tokens))])
     _style(lines[1], result.tokens, styles)
     return lines

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
-from rnnsearch.cli.output import as_json, as_links, as_nbest
+from rnnsearch.cli.models import models
+from rnnsearch.cli.output import as_json, as_links, as_nbest, with_unsure_dimmed
 from rnnsearch.records import Translation
+from rnnsearch.system.progress import note, show
+from rnnsearch.terminal import in_colours
 
 ALPHA = np.array([[0.7, 0.2, 0.1], [1 / 3, 1 / 3, 1 / 3]], dtype=np.float32)
 SOURCE, TARGET, LOGS = ["the", "summer", "</s>"], ["l'", "été"], [-0.1, -0.02, -0.003456789]
@@ -46,3 +54,40 @@ def test_links_leave_out_what_looks_at_the_end_of_sentence() -> None:
     alpha = np.array([[0.1, 0.8, 0.1], [0.0, 0.1, 0.9], [0.9, 0.1, 0.0]], dtype=np.float32)
     assert as_links(Translation("", ["a", "b", "c"], ["x", "y", "</s>"], 0.0, [], alpha)) == "0-2 1-0"
     assert as_links(NOTHING) == ""
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+FORGED = "\x1b]0;title\x07\x1b[2J\x9b2J a\u202eb\u2066c\x7f\r d\u2028e"
+ESCAPED = r"\x1b]0;title\x07\x1b[2J\x9b2J a\u202eb\u2066c\x7f\r d\u2028e"
+
+
+def test_control_sequences_reach_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Letters with joiners, marks of direction and no-break spaces are text; files and pipes get all."""
+    text = "à la\N{NO-BREAK SPACE}carte, می\N{ZERO WIDTH NON-JOINER}روم, \u200fא\ttab\nline 👩\N{ZERO WIDTH JOINER}🚀"
+    for stream, expected in ((Terminal(), ESCAPED), (io.StringIO(), FORGED)):
+        monkeypatch.setattr(sys, "stdout", stream)
+        monkeypatch.setattr(sys, "stderr", stream)
+        show(FORGED)
+        note(FORGED)
+        show(text)
+        assert stream.getvalue() == f"{expected}\n{expected}\n{text}\n"
+
+
+def test_models_words_and_copied_words_are_made_visible() -> None:
+    forged = replace(RESULT, text=f"{FORGED} l'été", tokens=[FORGED, "été"], confidence=[0.1, 0.9])
+    assert with_unsure_dimmed(forged) == f"\x1b[2m{ESCAPED}\x1b[22m l'été"
+    source, target = in_colours(FORGED, forged)
+    assert not {*source.plain, *target.plain} & {*FORGED} - {*"2J0;]title abcde["}
+
+
+def test_a_models_card_reaches_no_terminal_raw(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = SimpleNamespace(name=FORGED, fault=FORGED)
+    monkeypatch.setattr("rnnsearch.pretrained.card.listed_models", lambda: [model])
+    for stream, expected in ((Terminal(), ESCAPED), (io.StringIO(), FORGED)):
+        monkeypatch.setattr(sys, "stdout", stream)
+        models()
+        assert stream.getvalue() == f"{expected:12} {expected}\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ import pytest
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import (
     checksum,
-    is_abandoned,
     lock,
     only_one,
     prepare_output,
@@ -40,32 +38,22 @@ def test_a_fault_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     assert (names(tmp_path), (tmp_path / "file").read_text()) == (["file"], "old")
 
 
-def test_what_a_killed_process_left_is_removed_at_the_next_start(tmp_path: Path) -> None:
-    for name in (".file.1", ".file.2a", ".other.1", ".file", "file.1"):
-        (tmp_path / f"{name}.partial").write_text("half")
+def test_what_a_killed_process_left_is_overwritten(tmp_path: Path) -> None:
+    for name in (".file", ".other", "file"):
+        (tmp_path / f"{name}.partial").write_text("half of something longer")
     write_text(tmp_path / "file", "whole")
-    assert names(tmp_path) == [".file.partial", ".other.1.partial", "file", "file.1.partial"]
+    assert names(tmp_path) == [".other.partial", "file", "file.partial"]
+    assert (tmp_path / "file").read_text() == "whole"
     remove_partial_files(tmp_path)
-    assert names(tmp_path) == [".file.partial", "file", "file.1.partial"]
+    assert names(tmp_path) == ["file", "file.partial"]
 
 
-def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
+def test_two_do_not_write_one_file(tmp_path: Path) -> None:
     with written_whole(tmp_path / "file") as temporary:
-        remove_partial_files(tmp_path)  # empty, and new
         temporary.write_text("first")
-        write_text(tmp_path / "file", "second")
-        remove_partial_files(tmp_path)
-        assert temporary.read_text() == "first"
+        with pytest.raises(InputError, match="another command is writing it"):
+            write_text(tmp_path / "file", "second")
     assert (names(tmp_path), (tmp_path / "file").read_text()) == (["file"], "first")
-
-
-def test_an_empty_file_is_abandoned_after_a_minute(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    assert not is_abandoned(tmp_path / "file")
-    for seconds in (-100, 10_000_000):  # a date in the future: the clock was set back meanwhile
-        os.utime(tmp_path / "file", (0, time.time() + seconds))
-        assert is_abandoned(tmp_path / "file")
-    assert not is_abandoned(tmp_path / "nosuch")
 
 
 def test_pipes_and_devices_are_not_replaced(tmp_path: Path) -> None:

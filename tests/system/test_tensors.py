@@ -12,7 +12,6 @@ from safetensors.torch import load_file, save_file
 
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import (
-    DTYPES,
     EMBEDDING,
     OUTPUT,
     SCALE,
@@ -27,6 +26,10 @@ from rnnsearch.system.tensors import (
     tensor_bytes,
 )
 
+DTYPES = (
+    *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
+    *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
+)
 MATRIX = torch.arange(6.0).view(2, 3)
 SOME = {
     **{"matrix": MATRIX, "turned": MATRIX.T, "same": MATRIX},  # which share their memory

@@ -14,7 +14,7 @@ import pytest
 
 from rnnsearch.evaluation.test_set import TestSet as Texts  # pytest would take it for tests
 from rnnsearch.evaluation.test_set import read_test_set
-from rnnsearch.translation import outputs_file
+from rnnsearch.translation import outputs
 from rnnsearch.translation.outputs import (
     Kind,
     OpenedRun,
@@ -41,7 +41,7 @@ def run(tiny_run: Path) -> OpenedRun:
 
 @pytest.fixture(autouse=True)
 def _blocks_of_six(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outputs_file, "READ_AHEAD", 2)
+    monkeypatch.setattr(outputs, "READ_AHEAD", 2)
 
 
 def silent(text: str, done: int, total: int | None) -> None:
@@ -152,3 +152,34 @@ def test_once_is_enough_until_the_key_changes(
     renamed = replace(few, reference=["x"] * 3, name="y")  # not what translations follow from
     assert Outputs(run, renamed, Kind.TRANSLATIONS, tmp_path).key == own.key
     assert not any(one.is_whole() for one in others)
+
+
+def test_time_is_shared_by_source_words(
+    run: OpenedRun, test_set: Texts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(0, 1000, 7))  # every batch takes 7 seconds
+    monkeypatch.setattr(outputs, "time", SimpleNamespace(perf_counter=lambda: float(next(clock))))
+    found = Outputs(run, test_set.first(3), Kind.TRANSLATIONS, tmp_path).lines(silent)
+    words = [max(1, len(output.translation.source_tokens) - 1) for output in found]
+    expected = [round(7 * own / sum(words), 6) for own in words]
+    assert [output.seconds for output in found] == expected
+
+
+def test_an_interruption_costs_one_block(
+    run: OpenedRun, test_set: Texts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Outputs(run, test_set, Kind.TRANSLATIONS, tmp_path)
+    whole = made.lines(silent)
+    made.path.unlink()
+
+    def stopped(text: str, done: int, total: int | None) -> None:
+        if done == 12:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        made.lines(stopped)
+    assert not made.is_whole()
+    done: list[int] = []
+    again = made.lines(lambda text, count, total: done.append(count))
+    assert done == [14]
+    assert [replace(one, seconds=0.0).translation for one in again] == [one.translation for one in whole]

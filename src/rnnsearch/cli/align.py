@@ -36,6 +36,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.installed import is_name
 from rnnsearch.system.extras import need
 from rnnsearch.system.files import writing
+from rnnsearch.system.progress import show
 
 if TYPE_CHECKING:  # they would load torch
     from rnnsearch.text.links import LinkWords
@@ -192,7 +193,7 @@ def align(
         check_reverse(translator, back, reverse[0])
     how |= {"scored": bool(json or measures or page), "words": corpus.counted(words, translator)}
     aligner = WordAligner(translator, back, [loaded([one]) for one in others], batch_size=batch_size, **how)
-    if out:
+    if out is not None:
         _into_file(aligner, corpus, names, reverse, options, form)
     else:
         _show(aligner, corpus, form, shown, _titles(names, reverse, others), names[0])
@@ -273,7 +274,7 @@ def _check_pictures(shown: Shown, out: str | None, compares: bool) -> None:
     if compares and not (shown.picture or shown.page or shown.plots):
         remedy = "add --picture, --page FILE or --alignment-plots FOLDER"
         raise InputError("--compare needs pictures or a page", remedy=remedy)
-    if out and any(shown.beside().values()):
+    if out is not None and any(shown.beside().values()):
         what = "pictures, measures and pages cannot be made with --out"
         raise InputError(what, remedy="print the links with > FILE")
     if shown.plots:
@@ -339,7 +340,7 @@ def _show(
             if shown.picture:
                 print(f"{comparison_text(panels(aligned, titles), width, truth)}\n")
             else:
-                print(_answer(aligned, truth, form, languages))
+                show(_answer(aligned, truth, form, languages))
             progress(number, 1)
     print(tail, end="")
     if shown.measures:
@@ -361,21 +362,20 @@ def _into_file(
     form: str,
 ) -> None:
     """Aligns the pairs into the file of --out. After Ctrl-C, says where the same command continues."""
-    from rnnsearch.translation.answers import AnswerFile, aligned_into, answers_key
+    from rnnsearch.system.line_file import LineFile
+    from rnnsearch.translation.answers import answers_key
 
     files = [Path(corpus.gold)] if corpus.gold else []
-    languages, *around = _tmx_parts(form, aligner)
+    languages, head, tail = _tmx_parts(form, aligner)
     key = answers_key([*runs, *reverse], f"{aligner} {len(reverse)}", form, files)
-    answers = AnswerFile(Path(options.out or ""), key, "aligned", *around)
-    answers.begin(options.overwrite, say)
-
-    def answer(number: int, aligned: Aligned) -> str:
-        return _answer(aligned, corpus.truth(number), form, languages)
-
-    with LineProgress("aligning", "pairs", corpus.source, "the same command goes on") as progress:
-        done = lambda count, made: progress(count, len(made))  # noqa: E731
-        for _ in aligned_into(answers, aligner, corpus.pairs, answer, done):
-            progress.answered += 1
+    out = LineFile(Path(options.out or ""), key, head=head, tail=tail)
+    out.begin(options.overwrite)
+    with out, LineProgress("aligning", "pairs", corpus.source, "the same command goes on") as progress:
+        for block in out.blocks(corpus.pairs, aligner.batch_size):
+            aligned = enumerate(aligner.align(block, out.done + 1), out.done)
+            out.append(block, [_answer(one, corpus.truth(n), form, languages) for n, one in aligned])
+            progress(out.done, len(block))
+        out.finish()
 
 
 def align_on_ray(

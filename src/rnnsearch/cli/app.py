@@ -19,8 +19,8 @@ from rnnsearch.cli.align import align
 from rnnsearch.cli.bench import bench
 from rnnsearch.cli.demo import demo
 from rnnsearch.cli.evaluate import evaluate
+from rnnsearch.cli.exit_messages import BAD_INPUT, exit_message
 from rnnsearch.cli.export import export
-from rnnsearch.cli.faults import BAD_INPUT, fault_of
 from rnnsearch.cli.links import links
 from rnnsearch.cli.models import models
 from rnnsearch.cli.options import DEBUG, CliCommand, Debug, Quiet, SeveralValues, Version, say
@@ -162,9 +162,9 @@ def failed(error: Exception) -> int:
         if message:  # without a command there is none: the help has been shown
             complain(one_line(f"{PROGRAM}: {message} (see {command} --help)"))
         return BAD_INPUT
-    fault = fault_of(error)
-    complain(f"{PROGRAM}: {fault.line}")
-    return fault.code
+    code, line = exit_message(error)
+    complain(f"{PROGRAM}: {line}")
+    return code
 
 
 def complain(text: str) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from rnnsearch.cli.options import say
 from rnnsearch.errors import InputError
+from rnnsearch.system.progress import show
 
 
 def models(
@@ -44,7 +45,7 @@ def models(
         say(f"no models are installed: {INSTALL}")
     for model in found:
         if json:
-            print(
+            show(
                 json_format.dumps(
                     {
                         "name": model.name,
@@ -59,7 +60,7 @@ def models(
                 )
             )
         elif model.fault:
-            print(f"{model.name:12} {model.fault}")
+            show(f"{model.name:12} {model.fault}")
         else:
             scores = ", ".join(f"{score.test} {score.metric} {score.value:g}" for score in model.card.scores)
             parts = (
@@ -68,7 +69,7 @@ def models(
                 model.card.licence or "no licence stated",
                 scores,
             )
-            print(f"{model.name:12} " + "  ".join(part for part in parts if part))
+            show(f"{model.name:12} " + "  ".join(part for part in parts if part))
     return None
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from rnnsearch.system.extras import need
 from rnnsearch.system.files import write_text, writing
-from rnnsearch.system.progress import ProgressBar
+from rnnsearch.system.progress import ProgressBar, visible
 
 if TYPE_CHECKING:  # they would load numpy and torch
     from rnnsearch.records import Translation
@@ -41,14 +42,14 @@ def with_unsure_dimmed(result: Translation) -> str:
     """Returns the text for a terminal, with unsure words dimmed."""
     from rnnsearch.evaluation.confidence import UNSURE
 
-    shown, end = "", 0
-    for word, confidence in zip(result.tokens, result.confidence, strict=True):
-        begin = result.text.find(word, end)
+    shown, end, text = "", 0, visible(result.text)
+    for word, confidence in zip(map(visible, result.tokens), result.confidence, strict=True):
+        begin = text.find(word, end)
         if begin >= 0:
             dim = confidence < UNSURE
-            shown += result.text[end:begin] + (f"\x1b[2m{word}\x1b[22m" if dim else word)
+            shown += text[end:begin] + (f"\x1b[2m{word}\x1b[22m" if dim else word)
             end = begin + len(word)
-    return shown + result.text[end:]
+    return shown + text[end:]
 
 
 def as_nbest(number: int, result: Translation) -> str:
@@ -68,33 +69,35 @@ def as_links(result: Translation) -> str:
     return format_links(result.links())
 
 
-def also_written(results: Iterable[Any], links: Path | None, plots: Path | None) -> Iterator[Any]:
-    """Yields the results, and writes their links and pictures meanwhile."""
-    if plots:
+def with_plots(results: Iterable[Translation], folder: Path | None, first: int = 1) -> Iterator[Translation]:
+    """Yields the results, and draws their alignments into a folder, if any. first: number of the first
+    one."""
+    if folder:
         need("plot")
-    with writing(plots):
-        if plots:
-            plots.mkdir(parents=True, exist_ok=True)
-    with writing(links):
-        file = links.open("w", encoding="utf-8") if links else None
-    try:
-        for number, result in enumerate(results, 1):
-            with writing(links):
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+    for number, result in enumerate(results, first):
+        if folder:
+            result.plot(folder / f"{number:06d}.png")
+        yield result
+
+
+def with_links(results: Iterable[Translation], path: Path | None) -> Iterator[Translation]:
+    """Yields the results, and writes their links to a file, if any."""
+    with ExitStack() as opened:
+        with writing(path):
+            file = opened.enter_context(path.open("wb", buffering=0)) if path else None
+        for result in results:
+            with writing(path):
                 if file:
-                    print(as_links(result), file=file)
-            if plots:
-                result.plot(plots / f"{number:06d}.png")
+                    file.write(f"{as_links(result)}\n".encode())
             yield result
-    finally:
-        with writing(links):
-            if file:
-                file.close()
 
 
 class LineProgress:
     """Shows how many lines of a text are done, and units per second. After Ctrl-C, says where to continue.
 
-    answered: number of lines whose answers are written. resume: first words of the message after Ctrl-C;
+    resume: first words of the message after Ctrl-C;
     empty for no message.
     """
 
@@ -117,6 +120,7 @@ class LineProgress:
     def __call__(self, done: int, units: int) -> None:
         """Shows how many lines are done. units: number of units in the lines since the last call."""
         self.units += units
+        self.answered = done
         speed = self.units / max(time.monotonic() - self.begun, 1e-9)
         self.bar(self.doing, done, self.lines, f"{speed:,.0f} {self.unit}/s")
 

@@ -19,6 +19,7 @@ from rnnsearch.cli.options import (
     progress_bar,
 )
 from rnnsearch.errors import InputError
+from rnnsearch.system.progress import show
 
 if TYPE_CHECKING:
     from rnnsearch.config import DataSettings
@@ -123,7 +124,7 @@ def prepare(
             workers=workers or core_count(),
             progress=progress,
         )
-    print(report.text(), end="")
+    show(report.text().removesuffix("\n"))
 
 
 def _repetitions(text: str) -> list[int]:

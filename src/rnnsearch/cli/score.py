@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -52,20 +53,26 @@ def score(
 ) -> None:
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these
     scores."""
-    from rnnsearch.cli.output import as_json
+    from rnnsearch.cli.output import LineProgress, as_json
+    from rnnsearch.system.files import write_text
+    from rnnsearch.system.line_file import LineFile
     from rnnsearch.text.formats.lines import check_pairs, read_lines, read_pairs
     from rnnsearch.text.formats.opening import is_on_disk
     from rnnsearch.text.nbest import is_nbest, not_nbest, parse_nbest, rerank
+    from rnnsearch.translation.answers import answers_key
 
     batch_size = changes("search", set_, only=("batch_size",)).get("batch_size", 64)
     options = RayOptions(ray, workers, out, overwrite, device, threads, {})
     if ray:
         score_on_ray(runs, options, columns, json, batch_size, trust_code)
         return
-    options.check_unused(
-        {"--out": out is not None, "--overwrite": overwrite, "--columns": columns is not None}
-    )
+    options.check_unused({"--columns": columns is not None})
     run, source, target = runs_and_texts(runs)
+    answer: Callable[[Translation], str] = as_json if json else as_score
+    key = answers_key(run, f"score {batch_size}", str(json), [])
+    file = LineFile(Path(out or ""), key) if out is not None else None
+    if file:
+        file.begin(overwrite)
     translator = load(run, device, threads, trust_code)
     # A pipe can be read only once, so its first line cannot be examined.
     if is_on_disk(target) and is_nbest(next(read_lines(target), "")):
@@ -73,13 +80,22 @@ def score(
             raise InputError("--json cannot be used with an n-best list", file=target, remedy="remove --json")
         lines = list(read_lines(source))
         score_pairs = partial(translator.score, batch_size=batch_size)
-        for line in rerank(score_pairs, lines, parse_nbest(read_lines(target), len(lines), target)):
-            print(line)
+        ranked = rerank(score_pairs, lines, parse_nbest(read_lines(target), len(lines), target))
+        text = "".join(f"{line}\n" for line in ranked)
+        print(text, end="") if file is None else write_text(file.path, text)
         return
     check_pairs(source, target)
     say_if_empty(source, target)
-    for result in translator.force(not_nbest(read_pairs(source, target), target), batch_size):
-        print(as_json(result) if json else as_score(result))
+    pairs = not_nbest(read_pairs(source, target), target)
+    if file is None:
+        for result in translator.force(pairs, batch_size):
+            print(answer(result))
+        return
+    with file, LineProgress("scoring", "pairs", source, "the same command goes on") as progress:
+        for block in file.blocks(pairs, batch_size):
+            file.append(block, map(answer, translator.force(block, batch_size, first=file.done + 1)))
+            progress(file.done, len(block))
+        file.finish()
 
 
 def as_score(result: Translation) -> str:

@@ -30,8 +30,9 @@ from rnnsearch.cli.options import (
     say,
     say_if_empty,
 )
-from rnnsearch.cli.output import LineProgress, also_written
+from rnnsearch.cli.output import LineProgress, as_links, with_links, with_plots
 from rnnsearch.errors import InputError
+from rnnsearch.system.progress import show
 
 if TYPE_CHECKING:  # it would load numpy
     from rnnsearch.records import Translation
@@ -102,12 +103,12 @@ def translate(
     if is_run(Path(file)) or (not names and file != "-"):
         names, file = runs, "-"
     files = links, alignment_plots
-    if is_typed(file) and is_seen() and form == "text" and not (out or samples or any(files)):
+    if is_typed(file) and is_seen() and form == "text" and out is None and not (samples or any(files)):
         print(f"Loading {' + '.join(names)} …", end="", flush=True)  # importing takes a second
         from rnnsearch.terminal import talk
 
         talk(names, search, lambda some: load(some, device, threads, *models))
-    elif not out:
+    elif out is None:
         sampling = {"samples": samples, "temperature": temperature, "seed": seed} if samples else {}
         print_translations(load(names, device, threads, *models), file, search, sampling, form, *files)
     elif samples:
@@ -141,15 +142,14 @@ def print_translations(
     else:
         results = translator.stream(read_lines(file), full_batches=is_whole(file), **search)
     noticed = noted(results, translator.source, changed(translator.search, search).max_source_length, say)
-    answer = _answers(form, dimmed=sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
+    dimmed = form == "text" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    answer, show_line = _answers(form, dimmed), partial(print, flush=True) if dimmed else show
     shown = sys.stderr.isatty() and not (typed or sys.stdout.isatty())
     resume = "" if typed or sampling else "with --out FILE the same command would go on"
     with LineProgress("translating", "words", file, resume, shown) as progress:
-        for number, result in enumerate(also_written(noticed, links, plots)):
-            progress.answered = number + 1
-            # Flush: a waiting reader gets it at once, and Ctrl-C loses nothing.
-            print(answer(number, result), flush=True)
+        for number, result in enumerate(with_plots(with_links(noticed, links), plots)):
             progress(number + 1, len(result.tokens))
+            show_line(answer(number, result))
 
 
 def translate_into_file(
@@ -164,32 +164,33 @@ def translate_into_file(
 ) -> None:
     """Writes the answers into the file of --out. The same command resumes it."""
     from rnnsearch.config import changed
+    from rnnsearch.system.line_file import LineFile
     from rnnsearch.text.formats.lines import read_lines
     from rnnsearch.text.formats.opening import is_on_disk
-    from rnnsearch.translation.answers import AnswerFile, answers_key, translated_into
+    from rnnsearch.translation.answers import answers_key
     from rnnsearch.translation.source_lines import noted
 
     translator = load(runs, options.device, options.threads, *models)
+    settings, answer = changed(translator.search, search), _answers(form)
+    used = [path for path in reversed(models[1:]) if path]
+    key = answers_key(runs, f"{settings.model_dump_json()} {links is not None}", form, used)
+    out = LineFile(Path(options.out or ""), key, beside=links)
+    out.begin(options.overwrite)
     if is_on_disk(file):
         deque(read_lines(file), maxlen=0)  # a line that cannot be read is found before the work
-    settings, aligned = changed(translator.search, search), bool(links or plots)
-    used = [path for path in reversed(models[1:]) if path]
-    key = answers_key(runs, settings.model_dump_json(), f"{form}, aligned" if aligned else form, used)
-    answers = AnswerFile(Path(options.out or ""), key)
-    answers.begin(options.overwrite, say)
-    with LineProgress("translating", "words", file, "the same command goes on") as progress:
-        results = translated_into(
-            answers,
-            translator,
-            read_lines(file),
-            settings,
-            _answers(form),
-            aligned=aligned,
-            done=lambda count, made: progress(count, sum(len(one.translation.tokens) for one in made)),
-        )
-        noticed = noted(results, translator.source, settings.max_source_length, say)
-        for _ in also_written(noticed, links, plots):
-            progress.answered += 1
+
+    def translated() -> Iterator[Translation]:
+        for block in out.blocks(read_lines(file), settings.batch_size):
+            results = translator.stream(block, full_batches=True, first=out.done + 1, **search)
+            made = list(with_plots(results, plots, out.done + 1))
+            out.append(block, map(answer, count(out.done), made), map(as_links, made))
+            progress(out.done, sum(len(one.tokens) for one in made))
+            yield from made
+        out.finish()
+
+    with out, LineProgress("translating", "words", file, "the same command goes on") as progress:
+        limit = settings.max_source_length
+        deque(noted(translated(), translator.source, limit, say, out.before + 1), maxlen=0)
 
 
 def _answers(form: str, dimmed: bool = False) -> Callable[[int, Translation], str]:

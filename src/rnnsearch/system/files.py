@@ -1,14 +1,11 @@
-"""Atomic writing of files (a crash, kill -9 or a full disk leaves the previous version), checksums, and
-locks. The kernel releases the locks of a process that ends, so a partial file without a lock is abandoned."""
+"""Atomic writing of files (Ctrl-C, kill -9 or a full disk leaves the previous version; a power cut may not),
+checksums, and locks, which the kernel releases when a process ends."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import os
-import stat
-import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,33 +14,29 @@ from rnnsearch.errors import InputError
 
 try:
     import fcntl
-except ImportError:  # without such locks nothing counts as abandoned, and nothing is refused
+except ImportError:  # a system without such locks: nothing is refused
     fcntl = None  # type: ignore[assignment]
 
 PARTIAL = ".partial"
-NEW_SECONDS = 60
-"""Seconds in which a new, empty file or folder does not count as abandoned."""
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Yields a temporary path beside `path`. On success its file is flushed to disk and renamed; on an
-    exception it is removed.
+    """Yields a temporary path beside `path`, whose file replaces it on success; on an exception it is
+    removed. The next writer of `path` overwrites what a killed process has left.
 
-    Partial files of killed processes are removed first. Raises InputError if `path` is a device, a pipe or a
-    folder, which must not be replaced, and OSError as the system does.
+    Raises InputError if `path` is a device, a pipe or a folder, which must not be replaced, and while another
+    process is writing it; OSError as the system does.
     """
-    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+    if path.exists() and not path.is_file():
         raise InputError("cannot be written: it is not a regular file", file=path, remedy="name another file")
-    remove_partial_files(path.parent, path.name)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}{PARTIAL}")
-    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    temporary = path.with_name(f".{path.name}{PARTIAL}")
+    handle = open_locked(temporary)
     try:
-        lock(handle)  # tells other processes that this one is writing it
+        os.truncate(handle, 0)
         yield temporary
-        fsync(temporary)
+        os.fsync(handle)
         temporary.replace(path)
-        fsync(path.parent)
     except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
@@ -54,29 +47,17 @@ def written_whole(path: Path) -> Iterator[Path]:
         os.close(handle)
 
 
-def fsync(path: Path) -> None:
-    """Flushes a file, or the entries of a folder, to disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def write_text(path: Path, text: str) -> None:
     """Writes a small text file atomically."""
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
-def remove_partial_files(folder: Path, name: str = "") -> None:
-    """Removes partial files of killed processes in `folder`: of the file `name`, or of any file. Those of
-    running processes stay."""
+def remove_partial_files(folder: Path) -> None:
+    """Removes what killed processes left in a folder in which no other process writes."""
     for path in folder.glob(f".*{PARTIAL}"):
-        of = path.name[1:].rpartition(".")[0].rpartition(".")[0]
-        if of and name in ("", of) and path.is_file() and is_abandoned(path):
-            with contextlib.suppress(OSError):
-                path.unlink()
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 @contextmanager
@@ -92,7 +73,9 @@ def writing(path: Path | None) -> Iterator[None]:
 def prepare_output(file: Path, overwrite: bool) -> None:
     """Makes the folder of a file to be written. Raises InputError if the file exists and may not be
     replaced."""
-    if file.is_dir() or (file.exists() and not overwrite):
+    if file.exists() and not file.is_file():
+        raise InputError("is not a regular file", file=file, remedy="name another file")
+    if file.exists() and not overwrite:
         raise InputError("already exists", file=file, remedy="choose another file, or add --overwrite")
     make_parents(file)
 
@@ -146,29 +129,18 @@ def lock(handle: int) -> bool:
     return True
 
 
-def is_abandoned(path: Path) -> bool:
-    """Tells whether no process has locked the file or folder; False if unknown.
-
-    A new, empty one may be about to be locked, so it does not count as abandoned for NEW_SECONDS. One with a
-    date in the future is not new.
-    """
-    if fcntl is None:
-        return False
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError:  # gone meanwhile, or not ours
-        return False
-    try:
-        status = os.fstat(handle)
-        empty = not os.listdir(handle) if stat.S_ISDIR(status.st_mode) else not status.st_size
-        if empty and abs(time.time() - status.st_mtime) < NEW_SECONDS:
-            return False
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # another process is at work in it
-        return False
-    finally:
-        os.close(handle)
-    return True
+def open_locked(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
+    """Opens a file or a folder and locks it until the handle is closed. Raises InputError if another process
+    has locked it."""
+    while True:
+        handle = os.open(path, flags | os.O_CLOEXEC, 0o666)
+        if not lock(handle):
+            os.close(handle)
+            raise InputError("another command is writing it", file=path, remedy="wait for it, or end it")
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), os.stat(path)):
+                return handle
+        os.close(handle)  # its owner has renamed or removed it meanwhile
 
 
 @contextmanager
@@ -177,9 +149,15 @@ def only_one(folder: Path, doing: str) -> Iterator[None]:
 
     doing: the work in the message, such as "training". Raises InputError if another process is doing it, and
     OSError if the folder cannot be written."""
-    made = _make_folder(folder)
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / ".lock"
-    handle = _open_locked(path, folder, doing)
+    try:
+        handle = open_locked(path)
+    except InputError:
+        number = path.read_text("ascii", "replace").strip() if path.exists() else "?"
+        what = f"another process ({number}) is {doing} here"
+        raise InputError(what, file=folder, remedy="wait for it or end it, or name another folder") from None
     try:
         os.truncate(handle, 0)
         os.write(handle, f"{os.getpid()}\n".encode())
@@ -191,29 +169,5 @@ def only_one(folder: Path, doing: str) -> Iterator[None]:
             path.unlink()
         os.close(handle)
         with contextlib.suppress(OSError):  # removes new folders that are still empty
-            for one in made:
+            for one in missing:
                 one.rmdir()
-
-
-def _make_folder(folder: Path) -> list[Path]:
-    """Makes the folder and its parents. Returns those that were made, the innermost first."""
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    return missing
-
-
-def _open_locked(path: Path, folder: Path, doing: str) -> int:
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        if not lock(handle):
-            number = os.read(handle, 20).decode("ascii", "replace").strip()
-            os.close(handle)
-            who = f"another process ({number})" if number.isdecimal() else "another process"
-            raise InputError(
-                f"{who} is {doing} here", file=folder, remedy="wait for it or end it, or name another folder"
-            )
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(handle), os.stat(path)):
-                return handle
-        os.close(handle)  # its owner has removed the file meanwhile
-        time.sleep(0.01)

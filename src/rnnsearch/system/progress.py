@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self, TextIO, cast
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int | None], None]
 """Callback with (what is being done, number done, total or None if it is unknown)."""
 
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Characters that a terminal obeys, except the tab and the line feed."""
 QUIET = "RNNSEARCH_QUIET"
 """The environment variable that `--quiet` sets."""
 
@@ -49,7 +52,23 @@ def is_quiet() -> bool:
 def note(text: str) -> None:
     """Prints a warning or a note to stderr, unless `--quiet` is given. Errors of writing are ignored."""
     if not is_quiet():
-        print(text, file=cast(TextIO, LastingStream(sys.stderr)))
+        print(safe_for(sys.stderr, text), file=cast(TextIO, LastingStream(sys.stderr)))
+
+
+def show(text: str) -> None:
+    """Prints a line of results to stdout at once."""
+    print(safe_for(sys.stdout, text), flush=True)
+
+
+def safe_for(stream: TextIO, text: str) -> str:
+    """Returns the text for a stream. A terminal gets control characters and changes of writing direction as
+    escapes such as `\\x1b`, because they could forge what is on the screen."""
+    return visible(text) if stream.isatty() else text
+
+
+def visible(text: str) -> str:
+    """Returns the text with control characters and changes of writing direction as escapes."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 class ProgressBar:

@@ -4,6 +4,7 @@ form."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,25 +12,12 @@ from typing import Any, BinaryIO
 
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save, save_file
 from torch import Tensor
 
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import checksum, written_whole
 from rnnsearch.system.parsing import check_regular, parse_json
-
-DTYPES = {
-    torch.float64: "F64",
-    torch.int64: "I64",
-    torch.float32: "F32",
-    torch.int32: "I32",
-    torch.bfloat16: "BF16",
-    torch.float16: "F16",
-    torch.int16: "I16",
-    torch.int8: "I8",
-    torch.uint8: "U8",
-    torch.bool: "BOOL",
-}
-"""dtype → its name in the format."""
 
 LARGEST_HEADER = 1 << 24
 """Largest size of a header (names, shapes and notes), in bytes."""
@@ -50,27 +38,21 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: dict[str, Any
     """Writes tensors and JSON notes into one safetensors file, whole or not at all. Tensors that share memory
     are all written.
 
-    The file also has a SHA-256, which `load_tensors` checks. Tensors are not copied, except from a GPU.
-    Raises OSError if the disk is full.
+    The file also has a SHA-256, which `load_tensors` checks. Raises OSError if the disk is full.
     """
-    # The format needs the largest dtypes first, so that each tensor is aligned.
-    order = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
-    header: dict[str, Any] = {"__metadata__": {"notes": json.dumps(notes)}}
-    end = 0
-    for name in order:
-        start, end = end, end + tensors[name].numel() * tensors[name].element_size()
-        header[name] = {
-            "dtype": DTYPES[tensors[name].dtype],
-            "shape": list(tensors[name].shape),
-            "data_offsets": [start, end],
-        }
-    header["__metadata__"]["sha256"] = _checksum(tensors, header["__metadata__"]["notes"])
-    packed = json.dumps(header, separators=(",", ":")).encode()
-    packed += b" " * (-len(packed) % 8)
-    with written_whole(path) as temporary, temporary.open("wb") as file:
-        file.write(len(packed).to_bytes(8, "little") + packed)
-        for name in order:
-            file.write(_bytes(tensors[name]))
+    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    owners = Counter(tensor.untyped_storage().data_ptr() for tensor in whole.values())
+    whole = {  # the library refuses tensors that share memory
+        name: tensor.clone() if owners[tensor.untyped_storage().data_ptr()] > 1 else tensor
+        for name, tensor in whole.items()
+    }
+    metadata = {"notes": json.dumps(notes)}
+    metadata["sha256"] = _checksum(whole, metadata["notes"])
+    with written_whole(path) as temporary:
+        if str(temporary).isprintable():
+            save_file(whole, temporary, metadata)
+        else:  # the library accepts only names in UTF-8
+            temporary.write_bytes(save(whole, metadata))
 
 
 def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -4,6 +4,7 @@ decoding. Each is made once and kept in a file."""
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,7 +15,10 @@ from typing import Any
 from rnnsearch.config import changed
 from rnnsearch.evaluation.test_set import RunAnswers, TestSet
 from rnnsearch.run import Run
+from rnnsearch.system.batching import READ_AHEAD, batched_by_length, batches
+from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import checksum, file_name, write_text
+from rnnsearch.system.line_file import LineFile
 from rnnsearch.system.machine import hardware
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import Codec
@@ -22,10 +26,8 @@ from rnnsearch.text.vocabulary import SPECIALS, UNK
 from rnnsearch.translation.forced import ROUNDS
 from rnnsearch.translation.outputs_file import (
     FORMAT,
-    Header,
     OutputLine,
-    completed,
-    count_outputs,
+    as_line,
     read_header,
     read_outputs,
 )
@@ -122,7 +124,8 @@ def run_answers(
     known = (
         _without_unk(Outputs(run, test, Kind.WITHOUT_UNK, folder), lines, progress) if without_unk else None
     )
-    header = read_header((translated if translate else forced).path)
+    made = (translated if translate else forced).path
+    header = read_header(made) if made.exists() else {}
     return RunAnswers(
         path=run.run.path,
         source=run.run.source,
@@ -188,8 +191,8 @@ class Outputs:
         ]
 
     def is_whole(self) -> bool:
-        """Tells whether the file holds all outputs."""
-        return count_outputs(self.path) == len(self.pairs)
+        """Tells whether the outputs are there."""
+        return self.path.exists()
 
     def lines(self, progress: Progress) -> list[OutputLine]:
         """Returns the outputs in the order of the test set; those already in the file are not made again.
@@ -197,32 +200,29 @@ class Outputs:
         Raises InputError for a file that is damaged or cannot be written.
         """
         run, pairs = self.run, self.pairs
-        if pairs and self.is_whole():  # do not load the network
-            return list(read_outputs(self.path))
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        forced = self.kind in (Kind.REFERENCES, Kind.POSTERIOR)
+        if not self.is_whole() and pairs:
+            forced = self.kind in (Kind.REFERENCES, Kind.POSTERIOR)
+            batch_size = FORCED_TOGETHER if forced else int(run.search["batch_size"])
 
-        def length(pair: Pair) -> int:
-            return len(run.run.target.encode(pair[2]).ids if forced else run.run.source.encode(pair[1]).ids)
+            def length(pair: Pair) -> int:
+                return len(
+                    run.run.target.encode(pair[2]).ids if forced else run.run.source.encode(pair[1]).ids
+                )
 
-        if pairs:  # warm-up: the first call converts the weights, which is not translation time
-            self._work(pairs[:1])
-        found = completed(
-            self.path,
-            self._header(),
-            pairs,
-            FORCED_TOGETHER if forced else int(run.search["batch_size"]),
-            length,
-            self._work,
-            fits=lambda pair, output: pair[0] == output.number,
-            done=lambda count, made: progress(
-                f"{run.name}, {self.test.name}: {self.kind}", count, len(pairs)
-            ),
-        )
-        return list(found)
+            self._work(pairs[:1])  # the first call converts the weights, which is not translation time
+            file = LineFile(self.path, self.key, head=f"{json.dumps(self._header(), ensure_ascii=False)}\n")
+            file.begin(overwrite=False)
+            with file:
+                for block in batches(file.missing(pairs), READ_AHEAD * batch_size):
+                    made = batched_by_length(block, length, batch_size, self._timed)
+                    file.append(block, map(as_line, made))
+                    progress(f"{run.name}, {self.test.name}: {self.kind}", file.done, len(pairs))
+                file.finish()
+        return list(read_outputs(self.path)) if pairs else []
 
-    def _header(self) -> Header:
+    def _header(self) -> dict[str, Any]:
         return {
+            "format": FORMAT,
             "key": self.key,
             "run": self.run.name,
             "test set": self.test.name,
@@ -230,7 +230,20 @@ class Outputs:
             "settings": self.settings,
             "parameters": self.run.parameters,
             "hardware": hardware(self.run.device),
+            "rnnsearch": package_version(),
         }
+
+    def _timed(self, batch: Sequence[Pair]) -> list[OutputLine]:
+        """Returns the outputs of one batch, each with its share of the time, in proportion to source
+        words."""
+        begun = time.perf_counter()
+        made = self._work(batch)
+        seconds = time.perf_counter() - begun
+        words = [max(1, len(output.translation.source_tokens) - 1) for output in made]
+        return [
+            replace(output, seconds=seconds * own / sum(words))
+            for output, own in zip(made, words, strict=True)
+        ]
 
     def _work(self, batch: Sequence[Pair]) -> list[OutputLine]:
         """Returns the outputs of one batch."""

@@ -120,17 +120,17 @@ def _cut_word(word: str, limit: int) -> list[str]:
 
 
 def noted(
-    results: Iterable[Translation], source: Codec, limit: int, note: Callable[[str], None]
+    results: Iterable[Translation], source: Codec, limit: int, note: Callable[[str], None], first: int = 1
 ) -> Iterator[Translation]:
     """Yields the translations, and calls `note` with warnings of source lines that were cut and of unknown
     source words.
 
     The first warning of a cut line comes at once; the number of cut lines and the unknown words come after
-    the last line. limit: `search.max_source_length`.
+    the last line. limit: `search.max_source_length`. first: the number of the first line.
     """
     cuts, words, unknown = 0, 0, 0
     examples: list[str] = []
-    for number, result in enumerate(results, 1):
+    for number, result in enumerate(results, first):
         cuts += result.parts > 1
         if cuts == 1 and result.parts > 1:
             what = f"line {number} is longer than search.max_source_length = {limit}: it is translated in"

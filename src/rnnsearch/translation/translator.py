@@ -173,6 +173,7 @@ class Translator:
         lines: Iterable[str],
         *,
         full_batches: bool = False,
+        first: int = 1,
         glossary: Mapping[str, str] | None = None,
         **search: Any,
     ) -> Iterator[Translation]:
@@ -181,13 +182,13 @@ class Translator:
         A separate thread reads the lines. Lines that have arrived are translated at once: a single line does
         not wait for others.
         full_batches: wait for full batches instead, so that rounding does not depend on when lines arrive.
-        Raises InputError as `translate` does.
+        first: the number of the first line in messages. Raises InputError as `translate` does.
         """
         settings = changed(self.search, search)
         some = given_lines(lines)
         groups = [some] if full_batches else stream_batches(some, READ_AHEAD * settings.batch_size)
         work = partial(self._sentences.search, settings=settings)
-        return self._lines_in_order(groups, work, settings, glossary)
+        return self._lines_in_order(groups, work, settings, glossary, first)
 
     def sample(
         self,
@@ -304,9 +305,10 @@ class Translator:
         text, or is too long to be aligned.
         """
         encoded = (
-            encoded_pair(self.source, self.target, pair, number)
+            encoded_pair(self.source, self.target, pair, number) if any(pair) else None
             for number, pair in enumerate(given_pairs(pairs), first)
         )
+        empty: list[Translation] = []  # the result of two empty lines, which is always the same
         force = partial(
             self._sentences.force,
             kernels=self.search.kernels,
@@ -320,7 +322,10 @@ class Translator:
             return max(len(side.ids) for side in pair)
 
         for ahead in batches(encoded, READ_AHEAD * batch_size):
-            yield from batched_by_length(ahead, length, batch_size, force)
+            done = iter(batched_by_length([pair for pair in ahead if pair], length, batch_size, force))
+            if None in ahead and not empty:
+                empty = force([encoded_pair(self.source, self.target, ("", ""), first)])
+            yield from (next(done) if pair else empty[0] for pair in ahead)
 
     def _lines_in_order(
         self,
@@ -328,14 +333,15 @@ class Translator:
         work: Work,
         settings: SearchSettings,
         glossary: Mapping[str, str] | None = None,
+        first: int = 1,
     ) -> Iterator[Translation]:
         """Yields a translation for each line, and warns of a text in the wrong language.
 
         Lines longer than `max_source_length` are cut, and their translations joined. groups: groups of lines;
-        no batch mixes lines of two groups.
+        no batch mixes lines of two groups. first: the number of the first line.
         """
         counts: deque[int] = deque()  # number of parts of each line
-        numbers = count(1)
+        numbers = count(first)
         language = WrongLanguage(self.source, self.target)
         terms = self._glossary(glossary)
 
@@ -349,8 +355,8 @@ class Translator:
 
         for lines in groups:
             made = self._in_order(parts(lines), work, settings.batch_size)
-            for first in made:
-                yield joined([first, *islice(made, counts.popleft() - 1)], self.target.text)
+            for part in made:
+                yield joined([part, *islice(made, counts.popleft() - 1)], self.target.text)
         language.finish()
 
     def _in_order(self, parts: Iterable[Watched], work: Work, batch_size: int) -> Iterator[Translation]:

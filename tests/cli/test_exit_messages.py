@@ -11,7 +11,7 @@ import pytest
 import torch
 from command_line import Command
 
-from rnnsearch.cli.faults import fault_of
+from rnnsearch.cli.exit_messages import exit_message
 from rnnsearch.evaluation import alignment_error
 
 
@@ -33,7 +33,7 @@ def of_depth() -> None:
 def test_the_machine_and_the_input(fails: Callable[[], object], said: str) -> None:
     with pytest.raises(Exception) as caught:  # noqa: PT011
         fails()
-    fault = fault_of(caught.value)
+    fault = exit_message(caught.value)
     assert fault.code == 2
     assert said in fault.line
     assert "\n" not in fault.line
@@ -51,11 +51,11 @@ def test_the_machine_and_the_input(fails: Callable[[], object], said: str) -> No
     ],
 )
 def test_the_system(error: OSError, line: str) -> None:
-    assert fault_of(error) == (2, line)
+    assert exit_message(error) == (2, line)
 
 
 def test_memory_for_a_process() -> None:
-    assert fault_of(OSError(errno.ENOMEM, "Cannot allocate memory")).line.startswith(
+    assert exit_message(OSError(errno.ENOMEM, "Cannot allocate memory")).line.startswith(
         "there is not enough memory: "
     )
 

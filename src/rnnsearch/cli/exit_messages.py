@@ -30,39 +30,39 @@ _SIZES = (
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF}
 
 
-class Fault(NamedTuple):
-    """The answer to an error. code: the exit code. line: the message, with the remedy."""
+class ExitMessage(NamedTuple):
+    """How the command ends after an error. code: the exit code. line: the message, with the remedy."""
 
     code: int
     line: str
 
 
-def fault_of(error: Exception) -> Fault:
+def exit_message(error: Exception) -> ExitMessage:
     """Returns the exit code and message of an error. An error that is no fault of the input, the settings or
     the machine is one inside rnnsearch."""
     if isinstance(error, InputError):
-        return Fault(BAD_INPUT, str(error))
+        return ExitMessage(BAD_INPUT, str(error))
     if isinstance(error, ModuleNotFoundError) and (
         extra := extra_of(package := (error.name or "").split(".")[0])
     ):
-        return Fault(BAD_INPUT, missing_message(package, extra))
+        return ExitMessage(BAD_INPUT, missing_message(package, extra))
     text = one_line(str(error)) or type(error).__name__
     words = text.lower()
     if isinstance(error, OSError) and error.errno != errno.ENOMEM:
         place = error.filename or ("the output cannot be written" if error.errno in _DISK else "")
-        return Fault(BAD_INPUT, one_line(f"{place}: {error.strerror or error}" if place else text))
+        return ExitMessage(BAD_INPUT, one_line(f"{place}: {error.strerror or error}" if place else text))
     if isinstance(error, MemoryError | OSError) or (
         isinstance(error, RuntimeError) and any(sign in words for sign in _MEMORY)
     ):
         remedy = "smaller batches, a smaller beam, shorter sentences or a smaller network need less"
-        return Fault(BAD_INPUT, f"there is not enough memory: {text} ({remedy})")
+        return ExitMessage(BAD_INPUT, f"there is not enough memory: {text} ({remedy})")
     if isinstance(error, RecursionError):
-        return Fault(BAD_INPUT, "the input is nested too deeply")
+        return ExitMessage(BAD_INPUT, "the input is nested too deeply")
     if isinstance(error, OverflowError) or (
         isinstance(error, RuntimeError | ValueError) and any(sign in words for sign in _SIZES)
     ):
-        return Fault(BAD_INPUT, f"a number or a size is too large: {text}")
-    return Fault(
+        return ExitMessage(BAD_INPUT, f"a number or a size is too large: {text}")
+    return ExitMessage(
         INTERNAL,
         f"internal error: {type(error).__name__}: {text} (run `rnnsearch --debug …` for the traceback, and "
         "report it)",

@@ -1,0 +1,80 @@
+"""Files of lines: whatever ends the work, the same call goes on, and the file is that of undisturbed work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rnnsearch.errors import InputError
+from rnnsearch.system.line_file import LineFile
+
+ITEMS = [f"item {number}" for number in range(11)]
+
+
+def work(path: Path, ends_at: int = -1, items: list[str] = ITEMS) -> list[list[str]]:
+    """Writes two lines of each item, and one beside; returns the blocks. It is ended at the block of this
+    number."""
+    blocks: list[list[str]] = []
+    with LineFile(path, "key", head="(\n", tail=")\n", beside=path.with_name("beside")) as file:
+        for block in file.blocks(items, 1):
+            if len(blocks) == ends_at:
+                raise KeyboardInterrupt
+            blocks.append(block)
+            file.append(block, [f"a {item}\nb {item}" for item in block], [item.upper() for item in block])
+        file.finish()
+    return blocks
+
+
+def test_blocks_grow_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rnnsearch.system.line_file.READ_AHEAD", 4)
+    assert [len(block) for block in work(tmp_path / "out")] == [1, 2, 4, 4]
+
+
+def test_ended_and_cut_anywhere_it_goes_on_with_whole_blocks(tmp_path: Path) -> None:
+    whole = work(tmp_path / "whole")
+    expected = [(tmp_path / name).read_bytes() for name in ("whole", "beside")]
+    assert expected[0].decode().count("\n") == 2 + 22
+    partial = tmp_path / ".out.partial"
+    for ends_at in range(len(whole)):
+        for torn in (b"", b"a it", b"a item 5\n"):
+            with pytest.raises(KeyboardInterrupt):
+                work(tmp_path / "out", ends_at)
+            assert partial.exists() == (ends_at > 0)
+            if ends_at:
+                partial.write_bytes(partial.read_bytes() + torn)
+            assert work(tmp_path / "out") == whole[ends_at:]
+            assert [(tmp_path / name).read_bytes() for name in ("out", "beside")] == expected
+            (tmp_path / "out").unlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["beside", "whole"]
+
+
+def test_a_full_disk_is_one_line_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    whole = work(tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        work(tmp_path / "out", 2)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(InputError, match="out: cannot be written: No space left on device"):
+            work(tmp_path / "out")
+    assert work(tmp_path / "out") == whole[2:]
+
+
+def test_items_are_read_block_by_block(tmp_path: Path) -> None:
+    taken: list[int] = []
+    with LineFile(tmp_path / "out", "key") as file:
+        blocks = file.blocks((taken.append(number) or number for number in range(10**9)), 3)  # type: ignore[func-returns-value]
+        assert (next(blocks), taken) == ([0, 1, 2], [0, 1, 2])
+
+
+def test_a_fault_among_the_items_comes_after_those_before_it(tmp_path: Path) -> None:
+    def items() -> object:
+        yield from ITEMS[:2]
+        raise InputError("no text")
+
+    with pytest.raises(InputError, match="no text"):
+        work(tmp_path / "out", items=items())  # type: ignore[arg-type]
+    assert work(tmp_path / "out") == [ITEMS[1:3], ITEMS[3:7], ITEMS[7:]]
