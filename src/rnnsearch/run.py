@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tomli_w
 import torch
@@ -24,8 +24,13 @@ from rnnsearch.system.parsing import read_toml
 from rnnsearch.system.tensors import dequantise, difference, load_tensors, tensor_bytes
 from rnnsearch.text.codec import SIDES, Codec, codec_checksums, codec_files, load_codecs
 
+if TYPE_CHECKING:
+    from rnnsearch.text.store.corpus import Corpus
+
 FORMAT = 1
 """Version of a run's layout, which grows when older runs can no longer be read."""
+CHECKPOINT = Path("checkpoints") / "last.safetensors"
+"""File from which training resumes, in the folder of a run."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ class Run:
     @property
     def checkpoint_path(self) -> Path:
         """File from which training resumes."""
-        return self.path / "checkpoints" / "last.safetensors"
+        return self.path / CHECKPOINT
 
     @property
     def log_path(self) -> Path:
@@ -61,9 +66,9 @@ class Run:
         settings = self.settings.data.model_dump_json(), self.settings.model.model_dump_json()
         return checksum(*settings, self.model_path, *codec_files(self.path).values())
 
-    def other_vocabulary(self, other: Run) -> str:
-        """Returns the first side whose words or subwords differ from those of the other run; "" if there is
-        none."""
+    def other_vocabulary(self, other: Run | Corpus) -> str:
+        """Returns the first side whose words or subwords differ from those of the other run or corpus; ""
+        if there is none."""
         return next(
             (side for side in SIDES if getattr(self, side).vocabulary != getattr(other, side).vocabulary), ""
         )
@@ -71,7 +76,7 @@ class Run:
     def create(self) -> Run:
         """Makes the folder and writes settings and vocabularies; weights come later. Raises InputError if it
         holds a run already, or cannot be written."""
-        self.require_new()
+        require_no_run(self.path)
         with writing(self.path):
             self.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
             self.log_path.mkdir(exist_ok=True)
@@ -79,15 +84,6 @@ class Run:
             self.target.save(self.path, "target")
             write_config(self.path, self.settings)  # last, because it makes the folder a run
         return self
-
-    def require_new(self) -> None:
-        """Raises InputError if the folder holds a run."""
-        if (self.path / "config.toml").exists():
-            raise InputError(
-                "holds a run already",
-                file=self.path,
-                remedy="--resume to go on with it, or name another folder for --out",
-            )
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
@@ -195,6 +191,13 @@ class Run:
             network = self.make_network(trust_code=trust_code)
         network.load_state_dict(tensors)
         return network.to(place).eval()
+
+
+def require_no_run(path: Path) -> None:
+    """Raises InputError if the folder holds a run."""
+    if (path / "config.toml").exists():
+        remedy = "--resume to go on with it, or name another folder for --out"
+        raise InputError("holds a run already", file=path, remedy=remedy)
 
 
 def write_config(folder: Path, settings: Settings, **about: Any) -> None:

@@ -304,13 +304,13 @@ def test_tensorboard_reads_the_curves(tmp_path: Path, tiny_run: Path) -> None:
 def test_one_training_at_a_time_and_what_a_killed_one_left_is_removed(corpus: Corpus, tmp_path: Path) -> None:
     path = tmp_path / "run"
     said = r"run: another process \(\d+\) is training here \(wait for it or end it"
-    with run_lock(path), pytest.raises(InputError, match=said):
+    with run_lock(path, resume=False), pytest.raises(InputError, match=said):
         train(corpus, path)
     assert not path.exists()
     train(corpus, path, max_updates=1)
     for folder in (path, path / "checkpoints", path / "log"):
         (folder / ".model.safetensors.12345.partial").write_text("half")
-    with run_lock(path), pytest.raises(InputError, match="is training here"):
+    with run_lock(path, resume=True), pytest.raises(InputError, match="is training here"):
         train(corpus, path, resume=True)
     train(corpus, path, resume=True, max_updates=2)
     assert not [file for file in path.rglob(".*") if file.name.startswith(".")]

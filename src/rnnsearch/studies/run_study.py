@@ -29,7 +29,7 @@ from rnnsearch.studies.study_tables import study_table, write_pages, write_table
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training.setup import check_resumed, new_run
+from rnnsearch.training.setup import check_resumed
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _check_runs(runs: Sequence[StudyRun]) -> None:
         if (run.path / "config.toml").exists():
             if run.store not in corpora:
                 corpora[run.store] = Corpus.open(run.store)
-            check_resumed(new_run(run.settings, corpora[run.store], run.path))
+            check_resumed(run.path, run.settings, corpora[run.store])
 
 
 def report_command(folder: StudyFolder, runs: Sequence[StudyRun], trust_code: bool = False) -> Command:

@@ -16,7 +16,7 @@ import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from rnnsearch.config import Settings, by_name
+from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
 from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import file_checksum
@@ -152,20 +152,21 @@ def connected_ranks(device: str) -> Iterator[Ranks]:
 def check_agreement(ranks: Ranks, settings: Settings, corpus: Corpus) -> None:
     """Raises InputError if the ranks differ in versions, settings or prepared datasets, or if their CPUs
     round differently."""
-    facts = by_name(settings) | {
-        "the version of rnnsearch": package_version(),
-        "the version of torch": torch.__version__.partition("+")[0],
-        "the checksum of the prepared dataset": file_checksum(corpus.path / CHECKSUMS)[:16],
+    facts = {
+        "version of rnnsearch": package_version(),
+        "version of torch": torch.__version__.partition("+")[0],
+        "settings": settings.model_dump_json(),
+        "prepared dataset": file_checksum(corpus.path / CHECKSUMS),
         # Every rank updates all parameters.
-        "torch's CPU capability (ATEN_CPU_CAPABILITY)": torch.backends.cpu.get_cpu_capability(),
+        "CPU capability of torch (ATEN_CPU_CAPABILITY)": torch.backends.cpu.get_cpu_capability(),
     }
     every = ranks.gather(facts)
 
     def compare() -> None:
         for rank, theirs in enumerate(every):
-            for name in facts.keys() - {"training.threads"}:
+            for name in facts:
                 if theirs[name] != facts[name]:
-                    what = f"{name} is {theirs[name]} in rank {rank}, and {facts[name]} in rank 0"
+                    what = f"rank {rank} and rank 0 have not the same {name}"
                     raise InputError(what, remedy="start all ranks with the same command and dataset")
 
     ranks.from_first(compare)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ class Log:
         }
         if update.linked_rows:
             scalars["train/alignment_loss"] = update.alignment_loss / update.linked_rows
-        self._draw(lambda curves: self._add(curves.add_scalar, scalars))
+        self._draw(scalars, {})
 
     def validation(self, validation: Validation) -> None:
         """Logs a validation, and saves the sources of its samples, which a page offers as examples."""
@@ -58,8 +58,7 @@ class Log:
             f"dev/sample_{number}": f"{source}  \n{reference}  \n**{translation}**"
             for number, (source, reference, translation) in enumerate(validation.samples)
         }
-        self._draw(lambda curves: self._add(curves.add_scalar, scalars))
-        self._draw(lambda curves: self._add(curves.add_text, texts))
+        self._draw(scalars, texts)
         examples = json.dumps([source for source, _, _ in validation.samples], ensure_ascii=False)
         with suppress(Exception):
             write_text(self.run.log_path / "examples.json", examples + "\n")
@@ -74,26 +73,29 @@ class Log:
 
     def close(self) -> None:
         """Closes the event file, if there is one."""
-        if self._curves is not None:
-            self._draw(lambda curves: curves.close())
+        if self._curves:
+            self._try(self._curves.close)
 
-    def _add(self, add: Callable[..., None], values: Mapping[str, float | str]) -> None:
-        for name, value in values.items():
-            add(name, value, self.progress.update)
+    def _draw(self, scalars: dict[str, float], texts: dict[str, str]) -> None:
+        def draw() -> None:
+            from torch.utils.tensorboard import SummaryWriter
 
-    def _draw(self, draw: Callable[[SummaryWriter], None]) -> None:
-        if self._failed:
-            return
-        try:
-            if self._curves is None:
-                from torch.utils.tensorboard import SummaryWriter
+            self._curves = self._curves or SummaryWriter(str(self.run.log_path), purge_step=self._purge_from)
+            for name, value in scalars.items():
+                self._curves.add_scalar(name, value, self.progress.update)
+            for name, text in texts.items():
+                self._curves.add_text(name, text, self.progress.update)
 
-                self._curves = SummaryWriter(str(self.run.log_path), purge_step=self._purge_from)
-            draw(self._curves)
-        except Exception as error:
-            self._failed = True
-            lost = "no more curves for TensorBoard, training goes on"
-            self.warn(one_line(f"warning: {self.run.log_path}: {_reason(error)}; {lost}"))
+        self._try(draw)
+
+    def _try(self, draw: Callable[[], None]) -> None:
+        if not self._failed:
+            try:
+                draw()
+            except Exception as error:
+                self._failed = True
+                lost = "no more curves for TensorBoard, training goes on"
+                self.warn(one_line(f"warning: {self.run.log_path}: {_reason(error)}; {lost}"))
 
 
 def _reason(error: Exception) -> str:

@@ -25,7 +25,7 @@ from rnnsearch.training.ddp import Ranks, connected_ranks, torchrun_value
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import Log, statistics
 from rnnsearch.training.loss import needs_links
-from rnnsearch.training.setup import TrainingContext, new_run, open_training
+from rnnsearch.training.setup import TrainingContext, open_training
 from rnnsearch.training.threads import Threads
 from rnnsearch.training.validation import BestWeights, validate
 
@@ -74,8 +74,7 @@ def train(
         display or Display() if ranks.is_first else Display(quiet=True) as shown,
     ):
         threads = Threads(settings, torchrun_value("LOCAL_WORLD_SIZE", 1), shown.say)
-        run = new_run(settings, corpus, path)
-        with open_training(run, corpus, ranks, resume, str(begin_from)) as context:
+        with open_training(settings, corpus, Path(path), ranks, resume, str(begin_from)) as context:
             session = Session(context, corpus, ranks, received, threads, shown)
             try:
                 session.train()

@@ -9,7 +9,6 @@ with Supervised Attention) compare; Marian's guided alignment is the first of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -53,13 +52,6 @@ def negative_log_likelihood(
     return ((1.0 - smoothing) * nll + smoothing * uniform).sum(), nll.detach().sum()
 
 
-class AlignmentLoss(NamedTuple):
-    """The alignment loss of a batch. loss: summed over the linked rows. rows: number of linked rows."""
-
-    loss: Float[Tensor, ""]
-    rows: Int[Tensor, ""]
-
-
 def cross_entropy(weights: AlignmentRows, known: AlignmentRows) -> RowLosses:
     """Returns −Σ_j a_ij log α_ij of each row. Its minimum, ln k, is reached if α is 1/k at each of the k
     links."""
@@ -86,14 +78,14 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 def alignment_loss(
     weights: Float[Tensor, "batch target source"], known: Float[Tensor, "batch target source"], form: str
-) -> AlignmentLoss:
-    """Returns the loss of a batch, summed over rows as the NLL is over words.
+) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
+    """Returns (the loss of a batch, summed over linked rows as the NLL is over words; their number).
 
     weights: α. known: zero in rows without links, which carry no loss. form: a key of LOSSES.
     """
     linked = known.any(-1)
     rows = LOSSES[form](weights, known.to(weights.dtype))
-    return AlignmentLoss(rows.masked_fill(~linked, 0.0).sum(), linked.sum())
+    return rows.masked_fill(~linked, 0.0).sum(), linked.sum()
 
 
 def alignment_weight(settings: TrainingSettings, update: int) -> float:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from rnnsearch.config import ModelSettings, Settings, TrainingSettings, by_name
+from rnnsearch.config import ModelSettings, Settings
 from rnnsearch.errors import InputError
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.layers import fastest_precision
-from rnnsearch.run import Run
+from rnnsearch.run import CHECKPOINT, Run, require_no_run
 from rnnsearch.system.files import only_one, remove_partial_files, writing
 from rnnsearch.system.machine import PRECISIONS
 from rnnsearch.text.store.corpus import Corpus
@@ -27,14 +26,10 @@ from rnnsearch.training.loss import needs_links
 from rnnsearch.training.optimiser import copies_in_memory, total_updates
 from rnnsearch.training.trainer import Trainer
 
-MAY_CHANGE = {
-    *("max_updates", "max_epochs", "max_minutes", "patience", "samples", "save_every"),
-    *("threads", "device"),
-}
-"""Training settings that may differ when a run is resumed. Those in the first row affect only when training
-ends, and what is shown or saved. Those in the second row change the rounding of updates; the
-device also changes dropout masks.
-"""
+LIMITS = ("max_updates", "max_epochs", "max_minutes", "patience", "samples", "save_every")
+MAY_CHANGE = {("training", key) for key in (*LIMITS, "threads", "device")}
+"""Settings that may differ when a run is resumed. LIMITS affect only when training ends, and what is shown or
+saved. The others change the rounding of updates; the device also changes dropout masks."""
 ID_SETTINGS = ("source_language", "target_language", "tokeniser", "lowercase", "subwords")
 """Data settings that, with the vocabularies, determine the ids of a line."""
 
@@ -52,78 +47,76 @@ class TrainingContext(NamedTuple):
 
 @contextmanager
 def open_training(
-    run: Run, corpus: Corpus, ranks: Ranks, resume: bool = False, begin_from: str = ""
+    settings: Settings, corpus: Corpus, path: Path, ranks: Ranks, resume: bool = False, begin_from: str = ""
 ) -> Iterator[TrainingContext]:
-    """Makes the run, or opens it if there is one and `resume` is set. Rank 0, which alone uses the folder,
-    locks it meanwhile.
+    """Makes the run in `path`, or opens it if there is one and `resume` is set. Rank 0, which alone uses the
+    folder, locks it meanwhile.
 
     begin_from: a run or model with the initial weights; "" for new weights. Raises InputError for settings,
     datasets, runs or weights that do not match.
     """
     with ExitStack() as locks:
-
-        def lock() -> None:
-            if not resume:  # before the lock: an existing run is an error even while it is used
-                run.require_new()
-            locks.enter_context(run_lock(run.path))
-
-        ranks.from_first(lock)
-        check_agreement(ranks, run.settings, corpus)
-        exists, saved = ranks.from_first(
-            lambda: ((run.path / "config.toml").exists(), run.checkpoint_path.exists())
-        )
-        run, notes = fit_links(run, corpus, may_change=bool(begin_from) or exists)
+        ranks.from_first(lambda: locks.enter_context(run_lock(path, resume)))
+        check_agreement(ranks, settings, corpus)
+        exists = ranks.from_first((path / "config.toml").exists)
+        settings, notes = fit_to_corpus(settings, corpus, known_links=bool(begin_from) or exists)
         if exists:
-            ranks.from_first(lambda: check_resumed(run))
+            ranks.from_first(lambda: check_resumed(path, settings, corpus))
         else:
-            check_fixed_alignment(run.settings.model)
-        training = run.settings.training
-        torch.manual_seed(training.seed)
-        weights = None
+            check_fixed_alignment(settings.model)
+        checkpoint, weights = path / CHECKPOINT, None
+        saved = ranks.from_first(checkpoint.exists)
         if begin_from and not saved:
-            weights = ranks.from_first(lambda: weights_of(begin_from, run))
-        order = BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, training)
+            weights = ranks.from_first(lambda: weights_of(begin_from, settings, corpus))
+        order = BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, settings.training)
+        run = new_run(settings, corpus, path)
         trainer = make_trainer(run, order, ranks, weights)
         progress = TrainingProgress(corpus_pairs=len(corpus.train), begun_from=begin_from)
         if ranks.is_first and not exists:
             run.create()
         if saved:
-            progress = restored(run, trainer, progress)
+            progress = restored(checkpoint, trainer, progress)
         elif weights is not None and ranks.is_first:  # the run may be killed before its first checkpoint
-            save_checkpoint(run.checkpoint_path, trainer, progress)
-        if may_be_slow(training):
-            notes.append('bfloat16 may be slower on this CPU: try training.precision = "float32"')
+            save_checkpoint(checkpoint, trainer, progress)
         yield TrainingContext(run, order, trainer, progress, notes)
 
 
-def new_run(settings: Settings, corpus: Corpus, path: str | Path) -> Run:
-    """Returns the run in `path`, which may not exist yet, of a training with this corpus."""
-    settings = settings.model_copy(update={"data": corpus.settings})
-    return Run(Path(path), settings, corpus.source, corpus.target)
+def new_run(settings: Settings, corpus: Corpus, path: Path) -> Run:
+    """Returns the run in `path`, which may not exist yet."""
+    return Run(path, settings, corpus.source, corpus.target)
 
 
-def fit_links(run: Run, corpus: Corpus, may_change: bool) -> tuple[Run, list[str]]:
-    """Returns the run, and messages. A model that was trained with word links can be trained further without:
-    `may_change` turns off what learns from them if the dataset has none. Otherwise raises InputError."""
-    training = run.settings.training
-    if corpus.train.linked or not needs_links(training):
-        return run, []
-    keys = [key for key in ("alignment_loss", "alignment_forcing") if getattr(training, key) != "none"]
-    if not may_change:
-        what = f'has no word links, which training.{keys[0]} = "{getattr(training, keys[0])}" learns from'
-        raise InputError(what, file=corpus.path, remedy="prepare it again with --links FILE")
-    training = training.model_copy(update=dict.fromkeys(keys, "none"))
-    run = replace(run, settings=run.settings.model_copy(update={"training": training}))
-    off = " and ".join(f"training.{key}" for key in keys)
-    return run, [f"{corpus.path} has no word links: {off} {'are' if len(keys) > 1 else 'is'} off"]
+def fit_to_corpus(settings: Settings, corpus: Corpus, known_links: bool) -> tuple[Settings, list[str]]:
+    """Returns the settings with those of the dataset, and messages about them.
+
+    known_links: whether the weights may have learnt from word links already. What learns from them is then
+    off if the dataset has none; otherwise raises InputError.
+    """
+    training, notes = settings.training, []
+    if needs_links(training) and not corpus.train.linked:
+        keys = [key for key in ("alignment_loss", "alignment_forcing") if getattr(training, key) != "none"]
+        if not known_links:
+            what = f'has no word links, which training.{keys[0]} = "{getattr(training, keys[0])}" learns from'
+            raise InputError(what, file=corpus.path, remedy="prepare it again with --links FILE")
+        training = training.model_copy(update=dict.fromkeys(keys, "none"))
+        off = " and ".join(f"training.{key}" for key in keys)
+        notes.append(f"{corpus.path} has no word links: {off} {'are' if len(keys) > 1 else 'is'} off")
+    in_bfloat16 = training.device == "cpu" and training.kernels and training.precision == "bfloat16"
+    if in_bfloat16 and fastest_precision(torch.device("cpu")) == "float32":
+        notes.append('bfloat16 may be slower on this CPU: try training.precision = "float32"')
+    settings = settings.model_copy(update={"data": corpus.settings, "training": training})
+    return settings, notes
 
 
 @contextmanager
-def run_lock(path: Path) -> Iterator[None]:
+def run_lock(path: Path, resume: bool) -> Iterator[None]:
     """Locks the folder against other trainings, and removes incomplete files of a killed training.
 
-    Raises InputError if another training uses it, or if it cannot be written.
+    Raises InputError if another training uses it, if it cannot be written, and if it holds a run that is not
+    to be resumed.
     """
+    if not resume:  # before the lock: an existing run is an error even while it is used
+        require_no_run(path)
     with ExitStack() as locks:
         with writing(path):
             locks.enter_context(only_one(path, "training"))
@@ -132,38 +125,38 @@ def run_lock(path: Path) -> Iterator[None]:
         yield
 
 
-def check_resumed(run: Run) -> None:
+def check_resumed(path: Path, settings: Settings, corpus: Corpus) -> None:
     """Raises InputError if the run in the folder has another vocabulary, or other settings than those of
     MAY_CHANGE."""
-    before, new = Run.open(run.path), by_name(run.settings)
-    for key, value in by_name(before.settings).items():
-        if new[key] != value and key.removeprefix("training.") not in MAY_CHANGE:
-            what = f"was trained with {key} = {value!r}, which is now {new[key]!r}"
-            raise InputError(
-                what, file=run.path, remedy="resume with the same settings, or begin another run"
-            )
-    if side := before.other_vocabulary(run):
+    before = Run.open(path)
+    for section, old in before.settings:
+        new = corpus.settings if section == "data" else getattr(settings, section)
+        for key, value in old:
+            if getattr(new, key) != value and (section, key) not in MAY_CHANGE:
+                what = f"was trained with {section}.{key} = {value!r}, which is now {getattr(new, key)!r}"
+                remedy = "resume with the same settings, or begin another run"
+                raise InputError(what, file=path, remedy=remedy)
+    if side := before.other_vocabulary(corpus):
         what = f"was trained on a corpus with another {side} vocabulary"
-        raise InputError(what, file=run.path, remedy="resume with the same --data")
+        raise InputError(what, file=path, remedy="resume with the same --data")
 
 
-def weights_of(name: str, run: Run) -> dict[str, Tensor]:
+def weights_of(name: str, settings: Settings, corpus: Corpus) -> dict[str, Tensor]:
     """Returns the weights of another run or model; int8 becomes float32. Raises InputError unless its network
-    and vocabularies are those of `run`."""
+    is that of the settings, and its vocabularies those of the corpus."""
     base = Run.open(name)
-    ours, theirs = (network_of(one.settings.model) for one in (run, base))
+    ours, theirs = network_of(settings.model), network_of(base.settings.model)
     if other := {key: value for key, value in theirs.items() if value != ours[key]}:
         sets = " ".join(f"--set model.{key}={json.dumps(value)}" for key, value in other.items())
-        raise InputError(
-            "has another network than these settings describe", file=base.path, remedy=f"add {sets}"
-        )
+        what = "has another network than these settings describe"
+        raise InputError(what, file=base.path, remedy=f"add {sets}")
     fitting = f"prepare the text with rnnsearch prepare --vocabulary {name}"
     for key in ID_SETTINGS:
-        old, new = (getattr(one.settings.data, key) for one in (base, run))
+        old, new = getattr(base.settings.data, key), getattr(corpus.settings, key)
         if old != new:
             what = f"was trained with data.{key} = {old!r}, and this dataset has {new!r}"
             raise InputError(what, file=base.path, remedy=fitting)
-    if side := base.other_vocabulary(run):
+    if side := base.other_vocabulary(corpus):
         raise InputError(f"has another {side} vocabulary than this dataset", file=base.path, remedy=fitting)
     return base.load_network(trust_code=True).state_dict()
 
@@ -186,30 +179,24 @@ def make_trainer(
         raise InputError(what, remedy="an update must not read a pair twice: lower it or training.batch_size")
     total = total_updates(training, len(order) / training.accumulate)
     precision = PRECISIONS[training.precision]
+    torch.manual_seed(training.seed)
     network = run.make_network(trust_code=True, product_dtype=precision, copies=copies)
     if weights is not None:
         network.load_state_dict(weights)
     return Trainer(network.to(training.device), training, total, ranks)
 
 
-def restored(run: Run, trainer: Trainer, wanted: TrainingProgress) -> TrainingProgress:
-    """Loads the run's checkpoint into the trainer of every rank, and returns its progress. Raises
-    InputError unless the dataset and the initial weights are those of `wanted`."""
-    progress = load_checkpoint(run.checkpoint_path, trainer)
+def restored(path: Path, trainer: Trainer, wanted: TrainingProgress) -> TrainingProgress:
+    """Loads a checkpoint into the trainer of every rank, and returns its progress. Raises InputError unless
+    the dataset and the initial weights are those of `wanted`."""
+    progress = load_checkpoint(path, trainer)
     if progress.corpus_pairs != wanted.corpus_pairs:
         what = f"was trained on {progress.corpus_pairs} pairs, not on these {wanted.corpus_pairs}"
-        raise InputError(what, file=run.path)
+        raise InputError(what, file=path)
     if wanted.begun_from and progress.begun_from != wanted.begun_from:
         what = f"began with {progress.begun_from or 'new weights'}, not with {wanted.begun_from}"
-        raise InputError(what, file=run.path, remedy="--resume needs no --from")
+        raise InputError(what, file=path, remedy="--resume needs no --from")
     return progress
-
-
-def may_be_slow(training: TrainingSettings) -> bool:
-    """Tells whether training uses bfloat16 on a CPU that may be slower with it."""
-    in_bfloat16 = training.kernels and training.precision == "bfloat16"
-    cpu = torch.device("cpu")
-    return in_bfloat16 and training.device == cpu.type and fastest_precision(cpu) == "float32"
 
 
 def check_fixed_alignment(model: ModelSettings) -> None:
