@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from started_commands import settings
 
-from rnnsearch.config import DataSettings, TrainingSettings, load_config
-from rnnsearch.errors import InputError
+from rnnsearch.config import DataSettings, TrainingSettings
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.log import read_statistics
@@ -114,12 +113,6 @@ def test_sentences_are_drawn_whole_for_forcing() -> None:
     assert torch.equal(chosen, random < 0.3)
 
 
-@pytest.mark.parametrize("change", [{"alignment_loss": "product"}, {"alignment_forcing": "known"}], ids=str)
-def test_rnnencdec_has_no_alignment_to_learn(change: dict[str, str]) -> None:
-    with pytest.raises(InputError, match=r'model.alignment = "fixed" learns no alignment'):
-        load_config("rnnencdec-50", [f"training.{key}={value}" for key, value in change.items()])
-
-
 LOSS = {"alignment_loss": "cross-entropy"}
 
 
@@ -170,13 +163,3 @@ def test_subwords_and_unknown_words_are_linked_too(
     corpus = Corpus.open(tmp_path / "store")
     (row,) = validations(corpus, tmp_path / "run", **LOSS, max_updates=5, max_length=200)
     assert 0 < row["train_alignment_loss"] < 5
-
-
-@pytest.mark.parametrize("change", [{"alignment_loss": "squared"}, {"alignment_forcing": "mixed"}], ids=str)
-def test_a_corpus_without_links_is_refused(tiny_store: Path, tmp_path: Path, change: dict[str, str]) -> None:
-    (name, value), *_ = change.items()
-    with pytest.raises(
-        InputError, match=rf'has no word links, which training.{name} = "{value}" learns from .*--links FILE'
-    ):
-        validations(Corpus.open(tiny_store), tmp_path / "run", **change)
-    assert not (tmp_path / "run").exists()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import started_commands
 import torch
-from started_commands import SMALL, settings
+from started_commands import settings
 from torch import Tensor
 
 from rnnsearch.errors import InputError
@@ -117,16 +117,6 @@ def test_resuming_goes_on_and_refuses_another_beginning(
     train(tiny_store, tmp_path / "whole", begin_from=tiny_run)
     for name, tensor in saved(tmp_path / "whole").items():
         assert torch.equal(tensor, saved(tmp_path / "run")[name]), name
-
-
-def test_the_command(command: Any, tiny_store: Path, tiny_run: Path, tmp_path: Path) -> None:
-    sets = [word for change in (*SMALL, *SHORT) for word in ("--set", change)]
-    words = ["train", "", "--data", tiny_store, "--out", tmp_path / "run", *sets, "--from", tiny_run]
-    assert command(*words).code == 0
-    assert read_statistics(tmp_path / "run")["begun_from"] == str(tiny_run)
-    refused = command(*words[:5], tmp_path / "other", *sets, "--from", tmp_path / "nothing")
-    assert refused.code == 2
-    assert refused.err.count("\n") == 1
 
 
 def test_without_word_links_what_learns_from_them_is_off(

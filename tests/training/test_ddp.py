@@ -25,22 +25,18 @@ from started_commands import (
     free_port,
     nobody_left,
     own_lines,
-    settings,
     start,
     torchrun,
-    train,
     train_words,
     until_saved,
 )
 
 from rnnsearch.config import TrainingSettings, load_config
 from rnnsearch.errors import InputError
-from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.text.store.order import BatchOrder, Position
 from rnnsearch.training import ddp
-from rnnsearch.training.checkpoint import read_progress
 from rnnsearch.training.ddp import Ranks, check_agreement
 from rnnsearch.training.loop import updates_from
 
@@ -142,23 +138,6 @@ def test_a_rank_without_a_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
             InputError, match=rf'"{device}" has no GPU 3 for rank 3 .*torchrun --nproc-per-node'
         ):
             ddp.connected_ranks(device).__enter__()
-
-
-@pytest.mark.slow
-def test_alone_a_process_goes_on_with_the_next_pairs(tiny_store: Path, tmp_path: Path) -> None:
-    """Without dropout, in float32: what two ranks make of the second half is what one makes of it, but for
-    rounding."""
-    changes = {"dropout_embedding": 0, "optimiser": "sgd", "learning_rate": 0.1}
-    whole = train(settings(**changes), Corpus.open(tiny_store), tmp_path / "whole")
-    train(settings(**changes, max_updates=15), Corpus.open(tiny_store), tmp_path / "run")
-    sets = [f"training.{key}={value}" for key, value in changes.items()]
-    words = train_words(tiny_store, tmp_path / "run", *sets, more=["--resume"])
-    assert start(words, tmp_path / "said", torchrun(*TWO)).wait(600) == 0
-    run = tmp_path / "run" / "checkpoints" / "last.safetensors"
-    found, expected = (load_tensors(path, "")[0] for path in (run, whole.checkpoint_path))
-    for name in (name for name in expected if name.startswith("network.")):
-        torch.testing.assert_close(found[name], expected[name], rtol=1e-4, atol=1e-5, msg=name)
-    assert read_progress(run).epochs == read_progress(whole.checkpoint_path).epochs
 
 
 @pytest.mark.slow

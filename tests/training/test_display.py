@@ -69,15 +69,6 @@ def test_the_time_left_is_that_at_the_speed_of_the_last_minutes(monkeypatch: pyt
     assert display.seconds_left == pytest.approx((100_000 - 10_200) / 10, rel=0.01)
 
 
-def test_without_an_end_the_time_so_far_is_shown(terminal: pytest.MonkeyPatch) -> None:
-    terminal.setenv("COLUMNS", "60")
-    stream = io.StringIO()
-    with Display(stream) as display:
-        display.update(7, 0.1, 2.0, 100.0)
-        display.live.refresh()
-    assert any("7 updates  0:00:0" in line and "elapsed" in line for line in shown(stream))
-
-
 SAMPLE = ("wörd " * 40, "短い文 " * 40, "short\x1b[2J")
 
 

@@ -127,13 +127,11 @@ def test_other_settings_are_refused_and_a_run_is_not_overwritten(linked: Corpus,
         train(changed(max_updates=2), linked, tmp_path / "run")
 
 
-@pytest.mark.parametrize("threads", [0, 1])
 def test_a_run_remembers_its_number_of_threads(
-    threads: int, linked: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    linked: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remembered: list[int] = []
     monkeypatch.setattr(loop.Threads, "begin", lambda self, number: remembered.append(number))
-    chosen = loop.Threads(changed(threads=threads), 1, print).chosen
     for updates, resume in ((1, False), (2, True)):
-        train(changed(max_updates=updates, threads=threads), linked, tmp_path / "run", resume=resume)
-    assert remembered == [0, chosen]
+        train(changed(max_updates=updates), linked, tmp_path / "run", resume=resume)
+    assert remembered == [0, 1]

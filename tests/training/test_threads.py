@@ -11,7 +11,7 @@ from rnnsearch.config import ModelSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.workers import core_count
 from rnnsearch.training import threads
-from rnnsearch.training.threads import Threads, fastest, seconds_by_threads
+from rnnsearch.training.threads import Threads, fastest
 
 
 def settings(**training: object) -> Settings:
@@ -30,17 +30,6 @@ def settings(**training: object) -> Settings:
 )
 def test_fewer_threads_must_be_clearly_faster(seconds: dict[int, float], chosen: int) -> None:
     assert fastest(seconds, 4) == chosen
-
-
-def test_every_number_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "SECONDS_EACH", 0.001)
-    before = torch.get_num_threads()
-    try:
-        found = seconds_by_threads(settings(), [1, 2])
-    finally:
-        torch.set_num_threads(before)
-    assert found.keys() == {1, 2}
-    assert all(seconds > 0 for seconds in found.values())
 
 
 class Machine:
