@@ -13,10 +13,10 @@ from html_elements import Elements
 from jinja2 import UndefinedError
 from study_files import study_in
 
-from rnnsearch.drawing.alignment_figure import Panel
+from rnnsearch.drawing.alignments import Panel
 from rnnsearch.drawing.page import render
-from rnnsearch.evaluation.alignment_page import BrowsedRun, BrowsedSentence, alignment_page
 from rnnsearch.evaluation.test_set import read_test_sets
+from rnnsearch.report.alignments import BrowsedRun, BrowsedSentence, alignment_page
 from rnnsearch.report.make import make_report
 from rnnsearch.studies.study_tables import write_pages
 

@@ -25,9 +25,8 @@ from markupsafe import Markup
 
 from rnnsearch.bench import bench_training, bench_translation
 from rnnsearch.config import DataSettings, load_config
-from rnnsearch.drawing.alignment_text import alignment_table
-from rnnsearch.drawing.curves import Curve, curve_figure
-from rnnsearch.drawing.figures import inline_svg
+from rnnsearch.drawing.alignments import alignment_table
+from rnnsearch.drawing.figures import Curve, curve_figure, inline_svg
 from rnnsearch.drawing.page import render
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.test_set import NamedRun, read_test_set

@@ -84,7 +84,7 @@ class Translation:
 
     def _repr_html_(self) -> str:
         """Returns the text, its score and its alignment, for a notebook."""
-        from rnnsearch.drawing.alignment_text import alignment_table
+        from rnnsearch.drawing.alignments import alignment_table
 
         return alignment_table(
             self.source_tokens, self.tokens, self.alignment, f"{self.text} ({self.score:.3f})"
@@ -118,7 +118,7 @@ class Translation:
 
         Raises InputError if matplotlib (extra `plot`) is not installed.
         """
-        from rnnsearch.drawing.alignment_figure import alignment_figure
+        from rnnsearch.drawing.alignments import alignment_figure
         from rnnsearch.system.extras import need
 
         need("plot")

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rnnsearch.config import changed
-from rnnsearch.drawing.alignment_text import alignment_text
+from rnnsearch.drawing.alignments import alignment_text
 from rnnsearch.drawing.characters import printable
 from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.evaluation.confidence import UNSURE

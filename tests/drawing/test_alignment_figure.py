@@ -18,8 +18,13 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
-from rnnsearch.drawing.alignment_figure import Panel, alignment_figure, comparison_figure
-from rnnsearch.drawing.alignment_text import alignment_text, comparison_text
+from rnnsearch.drawing.alignments import (
+    Panel,
+    alignment_figure,
+    alignment_text,
+    comparison_figure,
+    comparison_text,
+)
 from rnnsearch.errors import InputError
 from rnnsearch.word_links import GoldLinks
 
@@ -174,7 +179,7 @@ def test_drawing_leaves_no_global_state_and_importing_loads_nothing_heavy() -> N
 import sys
 from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation import alignment_error as alignment
-from rnnsearch.drawing import alignment_figure as figures
+from rnnsearch.drawing import alignments as figures
 assert not {"matplotlib", "sacrebleu", "torch"} & sys.modules.keys(), "imported too early"
 import numpy
 figures.alignment_figure(["a"], ["b"], numpy.ones((1, 1)))

@@ -13,8 +13,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from rnnsearch.drawing.curves import Curve, curve_figure
-from rnnsearch.drawing.figures import inline_svg, save_figure
+from rnnsearch.drawing.figures import Curve, curve_figure, inline_svg, save_figure
 from rnnsearch.drawing.palette import DIM, SERIES, TEXT
 from rnnsearch.errors import InputError
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from html_elements import Elements
 
-from rnnsearch.drawing.alignment_figure import Panel
-from rnnsearch.evaluation.alignment_page import MEASURES, BrowsedRun, BrowsedSentence, alignment_page
+from rnnsearch.drawing.alignments import Panel
+from rnnsearch.report.alignments import MEASURES, BrowsedRun, BrowsedSentence, alignment_page
 from rnnsearch.word_links import GoldLinks
 
 NASTY = "</script><script>alert('1')</script><!-- &amp; \u2028 \u0000 \"'"

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from browser import CHROMIUM, NEEDS_CHROMIUM, OPTIONS
 
-from rnnsearch.drawing.alignment_figure import Panel
-from rnnsearch.evaluation.alignment_page import BrowsedRun, BrowsedSentence, alignment_page
+from rnnsearch.drawing.alignments import Panel
+from rnnsearch.report.alignments import BrowsedRun, BrowsedSentence, alignment_page
 from rnnsearch.word_links import GoldLinks
 
 DUMPED = [*OPTIONS, "--virtual-time-budget=2000", "--dump-dom"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -59,18 +60,30 @@ def test_statistics_add_up_to_the_score() -> None:
     ]
     links: list[list[Link]] = [[(0, 0), (0, 0), (1, 1)], [(0, 3)], []]
     score, statistics = alignment_error(links, gold), alignment_statistics(links, gold)
-    for metric in ("aer", "precision", "recall"):
-        assert statistics[metric].score().value == pytest.approx(getattr(score, metric))
+    for metric in ("AER", "precision", "recall"):
+        assert statistics[metric].score().value == pytest.approx(getattr(score, metric.lower()))
 
 
 def test_table_of_several_systems(command: Command, folder: Path) -> None:
     lines = command("aer", "--links", "a", "b", "--gold", "gold").lines
-    assert lines[0].split() == ["system", "AER", "precision", "recall", "F(0.5)", "links"]
-    assert lines[1].split() == ["a", "16.67", "100.00", "66.67", "80.00", "30"]
-    assert lines[2].split() == ["b", "33.33", "66.67", "66.67", "66.67", "30"]
-    assert lines[4] == "agreement 33.33: a, b"
-    assert lines[5].startswith("difference +16.67 (p = ")
-    assert lines[5].endswith("): AER of b - a")
+    heading, a, b = (re.split("  +", line) for line in lines[:3])
+    assert heading == ["System", "AER, %", "95 % interval", "Precision, %", "Recall, %", "F(0.5), %", "Links"]
+    assert a[:2] + a[3:] == ["a", "16.67", "100.00", "66.67", "80.00", "30"]
+    assert b[:2] + b[3:] == ["b", "33.33", "66.67", "66.67", "66.67", "30"]
+    low, high = map(float, a[2].split("–"))
+    assert low < 16.67 < high
+    assert "agreement 33.33: a, b" in lines
+    (difference,) = (line for line in lines if line.startswith("b  ") and "(p " in line)
+    assert re.fullmatch(r"b  \+16.67\*? \(p . 0.\d+\)  +–", difference)
+
+
+def test_the_interval_of_a_single_system_and_a_latex_table(command: Command, folder: Path) -> None:
+    first, second = command("aer --links a --gold gold").lines
+    assert first.startswith("AER 16.67 (precision 100.00, recall 66.67, ")
+    assert re.fullmatch(r"95 % bootstrap interval of AER: [\d.]+–[\d.]+", second)
+    latex = command("aer --links a b --gold gold --latex").out
+    assert r"a & \textbf{16.67} & " in latex
+    assert r"\begin{tabular}{lrrrrrr}" in latex
 
 
 def test_scores_of_every_sentence(command: Command, folder: Path) -> None:

@@ -16,16 +16,17 @@ from rnnsearch.evaluation.measures import Measures
 from rnnsearch.evaluation.test_set import RunAnswers, System
 from rnnsearch.evaluation.test_set import TestSet as Texts
 from rnnsearch.records import Translation
-from rnnsearch.report.attention import (
+from rnnsearch.report.scores import TestSetReport
+from rnnsearch.report.sentences import (
     COUNTS,
     faults,
     longest_gap,
+    marked,
     outcomes,
     unknown_positions,
     unknown_section,
+    words,
 )
-from rnnsearch.report.part import Part
-from rnnsearch.report.sentences import marked, words
 from rnnsearch.run import Run
 
 
@@ -71,9 +72,9 @@ def answers(run: Path, source: str, target: str, aligned: list[int]) -> RunAnswe
     return RunAnswers(run, opened.source, opened.target, translations=[translation])
 
 
-def part(run: RunAnswers) -> Part:
+def part(run: RunAnswers) -> TestSetReport:
     measures = Measures(Texts("", [], []), [System("run", [], run=run)], {}, [], {})
-    return Part(measures, Album(Path()), "", {"run": 0})
+    return TestSetReport(measures, Album(Path()), "", {"run": 0})
 
 
 def test_every_unknown_word_is_followed(tiny_run: Path) -> None:

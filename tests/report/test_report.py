@@ -19,7 +19,7 @@ from rnnsearch.drawing.page import Document, as_html
 from rnnsearch.evaluation.alignment_error import alignment_error, read_gold, read_pharaoh
 from rnnsearch.evaluation.bleu import bleu, chrf_statistics
 from rnnsearch.evaluation.test_set import RunAnswers, read_test_sets
-from rnnsearch.report import learning
+from rnnsearch.report import make as learning
 from rnnsearch.report.make import make_report
 from rnnsearch.translation.outputs import open_run
 from rnnsearch.translation.translator import Translator

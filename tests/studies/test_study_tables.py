@@ -253,7 +253,9 @@ def test_the_page_says_the_same_and_links_to_what_is_there(folder: StudyFolder, 
     ):
         assert shown in text
     assert text.count("<svg") == 1
-    assert re.findall(r'href="([^#"]+)"', text) == ["report/index.html", "table.md", "figures/"]
+    assert re.findall(r'href="([^#"]+)"', text) == [
+        *("report/index.html", "table.md", "table.tex", "figures/")
+    ]
 
 
 def test_a_study_without_numbers_has_a_page(folder: StudyFolder, tmp_path: Path) -> None:

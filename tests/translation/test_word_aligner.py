@@ -12,8 +12,8 @@ import pytest
 
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
+from rnnsearch.report.alignments import browsed, measure_pair, measure_together, measures_of_pairs
 from rnnsearch.text.tokens import Tokeniser
-from rnnsearch.translation.alignment_measures import browsed, measured, table, together
 from rnnsearch.translation.word_aligner import WordAligner, counted_by, in_given_words
 from rnnsearch.word_links import GoldLinks
 
@@ -172,26 +172,29 @@ def test_what_gold_links_count() -> None:
 
 def test_measures_of_pairs_and_of_all() -> None:
     gold = [GoldLinks(frozenset([(0, 0), (1, 2)])), GoldLinks(frozenset())]
-    found = list(map(measured, aligner(reverse=REVERSE).align(PAIRS), gold))
+    found = list(map(measure_pair, aligner(reverse=REVERSE).align(PAIRS), gold))
     of_first = {"source_words": 3, "target_words": 3}
     of_first |= {"log_probability": -6 / 4}  # the end of sentence is one more
     of_first |= {"under_translated": 0}  # coverage 1.0, 0.8, 0.5
     of_first |= {"agreement": 2 * 2 / 5, "monotone": 1}  # of the links of this direction alone: 0 → 2
     of_first |= {"aer": 1 - 4 / 5, "precision": 2 / 3, "recall": 1}  # |A| 3 of which two are among the |S| 2
     of_all = {"log_probability": -12 / 5, "under_translated": 1 / 4}  # nothing was made of a word
-    for values, expected in ((found[0].values(), of_first), (together(found).values(), of_all)):
+    for values, expected in ((found[0].values(), of_first), (measure_together(found).values(), of_all)):
         assert {name: values[name] for name in expected} == pytest.approx(expected)
-    lines = [line.split("\t") for line in table(found)]
+    lines = [line.split("\t") for line in measures_of_pairs(found)]
     assert [line[0] for line in lines] == ["pair", "1", "2", "all"]
     assert len({len(line) for line in lines}) == 1
     assert lines[1][lines[0].index("aer")] == "0.2"
 
 
 def test_without_gold_and_second_direction_their_columns_are_empty() -> None:
-    lines = [line.split("\t") for line in table([measured(one, None) for one in aligner().align(PAIRS)])]
+    lines = [
+        line.split("\t")
+        for line in measures_of_pairs([measure_pair(one, None) for one in aligner().align(PAIRS)])
+    ]
     for name in ("aer", "precision", "recall", "agreement"):
         assert {line[lines[0].index(name)] for line in lines[1:]} == {""}
-    assert [line.split("\t")[0] for line in table([])] == ["pair"]
+    assert [line.split("\t")[0] for line in measures_of_pairs([])] == ["pair"]
 
 
 def test_the_page_has_every_run_with_its_own_links() -> None:

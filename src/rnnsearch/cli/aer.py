@@ -38,27 +38,34 @@ def aer(
             help="Print one JSON object, with counts, agreement of the systems and share of monotone jumps.",
         ),
     ] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Print the tables in LaTeX, for a paper.")] = False,
     per_sentence: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a table with the scores of each sentence.")
     ] = None,
 ) -> None:
     """Score word links against gold links: alignment error rate, precision, recall and F-measure."""
+    from rnnsearch.drawing.tables import as_latex
     from rnnsearch.evaluation.alignment_error import read_gold
-    from rnnsearch.evaluation.score_tables import (
+    from rnnsearch.evaluation.statistics import FEW, FEWEST
+    from rnnsearch.report.alignments import (
         link_differences,
+        link_tables,
         links_as_json,
         links_as_text,
         links_by_sentence,
         read_links,
     )
-    from rnnsearch.evaluation.statistics import FEW, FEWEST
 
     truth = read_gold(gold, first=gold_from)
     truth = [sentence.reversed() for sentence in truth] if gold_reversed else truth
     systems = read_links(links, truth, links_reversed, gold if gold_from is None else "")
     if per_sentence:
         write(per_sentence, "".join(f"{line}\n" for line in links_by_sentence(systems, truth)))
-    compared = link_differences(systems, truth)
+    compared = link_differences(systems)
     if systems[1:] and len(truth) < FEWEST:
         say(FEW)
-    print(links_as_json(systems, compared, gold, alpha) if json else links_as_text(systems, compared, alpha))
+    if json:
+        print(links_as_json(systems, compared, gold, alpha))
+        return
+    tables = link_tables(systems, truth, compared, alpha)
+    print(as_latex(tables) if latex else links_as_text(tables, systems, alpha), end="" if latex else "\n")

@@ -286,13 +286,13 @@ def _answer(
 ) -> str:
     """Returns the line of a pair: links, JSON, or a unit of TMX."""
     from rnnsearch.cli.output import as_aligned_json
+    from rnnsearch.report.alignments import measure_pair
     from rnnsearch.text.formats.tmx import tmx_unit
     from rnnsearch.translation.aligner import AlignedPair
-    from rnnsearch.translation.alignment_measures import measured
     from rnnsearch.word_links import format_links
 
     if form == "json":
-        return as_aligned_json(aligned, measured(aligned, truth).values())
+        return as_aligned_json(aligned, measure_pair(aligned, truth).values())
     if form == TMX:
         return tmx_unit(aligned.lines, languages, aligned.links)
     if form == PHARAOH:
@@ -313,10 +313,15 @@ def _show(
     aligner: WordAligner, corpus: TextPairs, form: str, shown: Shown, titles: list[str], run: Path
 ) -> None:
     """Prints a line or a picture of each pair, and writes the other files."""
-    from rnnsearch.drawing.alignment_figure import comparison_figure
-    from rnnsearch.drawing.alignment_text import comparison_text
-    from rnnsearch.evaluation.alignment_page import alignment_page
-    from rnnsearch.translation.alignment_measures import browsed, measured, panels, table, together
+    from rnnsearch.drawing.alignments import comparison_figure, comparison_text
+    from rnnsearch.report.alignments import (
+        alignment_page,
+        browsed,
+        measure_pair,
+        measure_together,
+        measures_of_pairs,
+        panels,
+    )
 
     for folder in (shown.plots, shown.measures and shown.measures.parent, shown.page and shown.page.parent):
         with writing(folder):
@@ -334,7 +339,7 @@ def _show(
                 file = shown.plots / f"{number:06d}.{shown.plot_format}"
                 comparison_figure(panels(aligned, titles), file, truth)
             if shown.measures:
-                rows.append(measured(aligned, truth))
+                rows.append(measure_pair(aligned, truth))
             if shown.page:
                 sentences.append(browsed(number, aligned, titles, truth))
             if shown.picture:
@@ -344,13 +349,13 @@ def _show(
             progress(number, 1)
     print(tail, end="")
     if shown.measures:
-        write(shown.measures, "".join(f"{line}\n" for line in table(rows)))
+        write(shown.measures, "".join(f"{line}\n" for line in measures_of_pairs(rows)))
     if shown.page:
         runs = f"Runs: {', '.join(title for title in titles if title) or run}"
         title = f"Word alignments: {corpus.source} – {corpus.target}"
         write(shown.page, alignment_page(sentences, title, runs))
     if rows:
-        say("  ".join(f"{name} {value:.4g}" for name, value in together(rows).values().items()))
+        say("  ".join(f"{name} {value:.4g}" for name, value in measure_together(rows).values().items()))
 
 
 def _into_file(

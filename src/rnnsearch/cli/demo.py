@@ -37,7 +37,7 @@ def demo(
         )
         return
     from rnnsearch.demo import SHOWN, run_demo
-    from rnnsearch.drawing.alignment_text import alignment_text
+    from rnnsearch.drawing.alignments import alignment_text
 
     with resumable():
         result = run_demo(out, tuple(set_ or ()))

@@ -135,9 +135,9 @@ def evaluate(
     unknown words, and with significance tests. If COMET is installed, print its command for these files."""
     from rnnsearch.evaluation.bleu import unspaced_tokenisation
     from rnnsearch.evaluation.measures import OF_TEXTS, MeasureOptions, measure
-    from rnnsearch.evaluation.score_tables import as_json, as_text, as_tsv
     from rnnsearch.evaluation.statistics import FEW, FEWEST
     from rnnsearch.evaluation.test_set import read_hypotheses, read_system, read_test_set, sacrebleu_files
+    from rnnsearch.report.scores import measures_json, measures_text, measures_tsv
 
     if (ref or src if test_set else not ref) or (language_pair and not test_set):
         raise InputError(
@@ -176,7 +176,9 @@ def evaluate(
         measures = measure(test, systems, options, progress)
     if significance and len(test.reference) < FEWEST:
         say(FEW)
-    print(as_json(measures, about) if json else as_tsv(measures) if tsv else as_text(measures))
+    print(
+        measures_json(measures, about) if json else measures_tsv(measures) if tsv else measures_text(measures)
+    )
     if src and hyp and find_spec("comet"):
         say(f"COMET is installed: comet-score {shlex.join(['-s', src, '-r', ref[0], '-t', *hyp])}")
 

@@ -1,20 +1,163 @@
-"""matplotlib's pictures as files and as elements of a page: with real text, colours for light and dark, and
-descriptions for screen readers."""
+"""Charts of several systems, as in the paper's Figure 2. matplotlib's pictures as files and as elements of
+a page, with real text, colours for light and dark, and descriptions for screen readers."""
 
 from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rnnsearch.drawing.page import Picture
-from rnnsearch.drawing.palette import LIGHT, SERIES
+from rnnsearch.drawing.palette import DIM, LIGHT, RULE, SERIES, TEXT
 from rnnsearch.system.files import writing
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+DASHES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+WIDTH, HEIGHT = 5.2, 3.6
+"""In inches: the width of a telephone, where letters stay legible; a screen shows several side by side."""
+FONT = 11.0
+_LONGEST_NAME = 22
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A system's curve; y is None where it has no value. low, high: the band around it.
+
+    place: position of the system, which decides its colour. few: for each point, whether it is based on too
+    few sentences; it is then drawn hollow, outside the line and the band.
+    """
+
+    name: str
+    place: int
+    x: Sequence[float]
+    y: Sequence[float | None]
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    few: Sequence[bool] = ()
+
+    def points(self, few: bool) -> list[tuple[float, float]]:
+        """Returns the points that have a value, and this value of `few`."""
+        every = self.few or [False] * len(self.x)
+        return [
+            (x, y) for x, y, one in zip(self.x, self.y, every, strict=True) if y is not None and one == few
+        ]
+
+
+def curve_figure(
+    curves: Sequence[Curve],
+    x_label: str,
+    y_label: str,
+    *,
+    ticks: Sequence[tuple[float, str, str]] = (),
+    level: float | None = None,
+) -> Figure:
+    """Draws the curves. ticks: (x, text, text below it), in place of numbers. level: y of a horizontal
+    line."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter
+
+    with drawn_plainly(FONT):
+        figure = Figure(figsize=(WIDTH, HEIGHT), dpi=72, layout="constrained")
+        axes = figure.add_subplot()
+        plain_axes(axes)
+        if level is not None:
+            axes.axhline(level, color=DIM, linewidth=1.0)
+        lines = [_draw(axes, curve) for curve in curves]
+        _draw_few(axes, curves)
+        axes.locator_params(axis="y", nbins=6)
+        for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            if max(map(abs, limits)) >= 1000:
+                axis.set_major_formatter(EngFormatter(sep=""))
+        if ticks:
+            axes.set_xticks([x for x, *_ in ticks], [f"{text}\n{below}" for _, text, below in ticks])
+        axes.set_xlabel(x_label)
+        axes.set_title(y_label, loc="left", fontsize=FONT, color=DIM)  # horizontal text is easier to read
+        legend = figure.legend(
+            lines,
+            [""] * len(curves),
+            loc="outside lower center",
+            ncols=min(3, max(1, len(curves))),
+            frameon=False,
+        )
+        for text, curve in zip(legend.get_texts(), curves, strict=True):
+            text.set_parse_math(False)  # `$` in a name is a letter
+            cut = len(curve.name) > _LONGEST_NAME
+            text.set_text(curve.name[: _LONGEST_NAME - 1] + "…" if cut else curve.name)
+    return figure
+
+
+@contextmanager
+def drawn_plainly(size: float) -> Iterator[None]:
+    """Sets the font size, in points, and the palette's colours for what is drawn meanwhile."""
+    from matplotlib import rc_context
+
+    with rc_context({"font.size": size, "axes.edgecolor": DIM, "text.color": TEXT, "axes.labelcolor": DIM}):
+        yield
+
+
+def plain_axes(axes: Axes) -> None:
+    """Leaves only horizontal hairlines and the lower axis."""
+    from matplotlib import rcParams
+
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    size = 0.92 * rcParams["font.size"]  # smaller, so that the labels of seven buckets do not touch
+    axes.tick_params(which="both", colors=DIM, length=0, pad=5, labelsize=size)
+    axes.grid(axis="y", color=RULE, linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def _draw(axes: Axes, curve: Curve) -> Line2D:
+    """Draws line, markers and band, without the points that are `few`. Returns the line."""
+    solid = ~np.array(curve.few or [False] * len(curve.x), dtype=bool)
+    y, low, high = (
+        np.where(solid, np.array(values or [None] * len(curve.x), dtype=np.float64), np.nan)
+        for values in (curve.y, curve.low, curve.high)
+    )
+    colour, marker = SERIES[curve.place % len(SERIES)], MARKERS[curve.place % len(MARKERS)]
+    dash = DASHES[curve.place % len(DASHES)] if solid.any() else "none"
+    marker = marker if len(curve.x) <= 20 else ""
+    style = {"color": colour, "linestyle": dash, "linewidth": 1.8, "marker": marker, "markersize": 5.5}
+    (line,) = axes.plot(curve.x, y, **style)  # type: ignore[arg-type]
+    if not np.isnan(low).all():
+        axes.fill_between(curve.x, low, high, color=colour, alpha=0.13, linewidth=0)
+    return line
+
+
+def _draw_few(axes: Axes, curves: Sequence[Curve]) -> None:
+    """Draws the points that are `few`: hollow, or as an arrow with its value at the edge if one is far off.
+
+    The y axis grows for them by half at most; if there are no other points, it fits them.
+    """
+    points = [(curve.place, x, y) for curve in curves for x, y in curve.points(few=True)]
+    heights = [y for *_, y in points]
+    solid = any(curve.points(few=False) for curve in curves)
+    bottom, top = axes.get_ylim() if solid or not heights else (min(heights) - 1, max(heights) + 1)
+    room = (top - bottom) / 2
+    bottom = max(bottom - room, min([bottom, *heights]))
+    top = min(top + room, max([top, *heights]))
+    axes.set_ylim(bottom, top)
+    for place, x, y in points:
+        colour, inside = SERIES[place % len(SERIES)], min(max(y, bottom), top)
+        marker = "^" if y > top else "v" if y < bottom else MARKERS[place % len(MARKERS)]
+        axes.plot(
+            [x], [inside], color=colour, marker=marker, markersize=5.5, mfc="none", ls="none", clip_on=False
+        )
+        if inside != y:
+            axes.annotate(f"{y:.3g}", (x, inside), (6, 0), textcoords="offset points", color=colour)
+
 
 SALT = "rnnsearch"
 """A fixed salt: without one the ids in an SVG file are random."""
@@ -25,7 +168,7 @@ VARIABLES = {
 """Colour of a chart → the page's custom property."""
 
 _ATTRIBUTE = re.compile(r'((?:xlink:)?href="#|url\(#|\bid=")')
-_FONT = re.compile(r"font(?:-family)?: *[^;\"]*(?:;|(?=\"))")
+_FAMILY = re.compile(r"font(?:-family)?: *[^;\"]*(?:;|(?=\"))")
 _SIZE = re.compile(r"([0-9.]+)px")
 
 
@@ -58,7 +201,7 @@ def inline(drawn: str, name: str, title: str, description: str) -> str:
     body = _ATTRIBUTE.sub(lambda match: match[1] + name + "-", body)
     for colour, variable in VARIABLES.items():
         body = body.replace(colour, f"var({variable})")
-    body = re.sub(r'style="([^"]*)"', lambda match: f'style="{_FONT.sub(_only_size, match[1])}"', body)
+    body = re.sub(r'style="([^"]*)"', lambda match: f'style="{_FAMILY.sub(_only_size, match[1])}"', body)
     width = float(box[1].split()[2])
     opening = (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '

@@ -1,5 +1,5 @@
-"""A page as data: sections of paragraphs, tables, pictures and sentences, with its HTML, Markdown, JSON and
-CSV forms.
+"""A page as data: sections of paragraphs, tables, pictures and sentences, with its HTML, Markdown and JSON
+forms; and the folder of a page.
 
 HTML and Markdown come from templates. An HTML page is a single file that works offline. HTML templates extend
 `base.html`, which holds the style sheet and a Content-Security-Policy. All text is escaped.
@@ -7,90 +7,26 @@ HTML and Markdown come from templates. An HTML page is a single file that works 
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rnnsearch.drawing.palette import properties
+from rnnsearch.drawing.tables import Table, as_csv, as_latex
+from rnnsearch.system.files import write_text, writing
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#$])")
 _BLANK_LINES = re.compile(r"\n{3,}")
-Value = str | int | float | None
-"""A cell as it was computed; None if it is empty."""
-
-MISSING = "–"
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table. form: format specification of its numbers. best: which of them is in bold.
-
-    numeric: whether its texts are numbers, such as "20.1 ± 0.3", which are aligned right.
-    """
-
-    name: str
-    form: str = ","
-    best: Literal["", "highest", "lowest"] = ""
-    numeric: bool = False
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table, whose first column names the rows. name: of its CSV file and its anchor. notes: how to read
-    it. made: how it was made, such as signatures."""
-
-    name: str
-    caption: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Value]]
-    notes: Sequence[str] = ()
-    made: Sequence[str] = ()
-
-    @property
-    def numeric(self) -> set[int]:
-        """Columns that hold numbers."""
-        return {
-            place
-            for place, column in enumerate(self.columns)
-            if column.numeric or any(isinstance(row[place], int | float) for row in self.rows)
-        }
-
-    def shown(self, row: Sequence[Value]) -> list[TableCell]:
-        """Returns the formatted cells of a row."""
-        numeric, cells = self.numeric, []
-        for place, (column, value) in enumerate(zip(self.columns, row, strict=True)):
-            if isinstance(value, int | float):
-                best = bool(column.best) and value == self._best(place)
-                cells.append(TableCell(format(value, column.form).replace("-", "−"), True, best))
-            else:  # texts of numeric columns are aligned as numbers
-                cells.append(TableCell(MISSING if value is None else value, place in numeric))
-        return cells
-
-    def _best(self, place: int) -> float | None:
-        numbers = [value for row in self.rows if isinstance(value := row[place], int | float)]
-        if len(numbers) < 2:  # a single number is not marked as best
-            return None
-        return max(numbers) if self.columns[place].best == "highest" else min(numbers)
-
-
-@dataclass(frozen=True)
-class TableCell:
-    """A formatted cell."""
-
-    text: str
-    numeric: bool = False
-    best: bool = False
 
 
 @dataclass(frozen=True)
@@ -219,18 +155,6 @@ def _blocks(sections: Sequence[Section]) -> list[Block]:
     return [block for section in sections for block in (*section.blocks, *_blocks(section.sections))]
 
 
-def csv_text(rows: Iterable[Sequence[Value]]) -> str:
-    """Returns rows as CSV, with unrounded numbers; None becomes an empty cell."""
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows(rows)
-    return file.getvalue()
-
-
-def as_csv(table: Table) -> str:
-    """Returns one table as CSV."""
-    return csv_text([[column.name for column in table.columns], *table.rows])
-
-
 def as_json(document: Document) -> str:
     """Returns one JSON object. tables: name → caption, rows as objects with unrounded numbers, and how it was
     made. figures: name → caption."""
@@ -275,6 +199,42 @@ def as_markdown(document: Document, tables: str = "") -> str:
     tables: the folder beside it that holds the CSV files.
     """
     return _BLANK_LINES.sub("\n\n", render("document.md", document=document, tables=tables)).strip() + "\n"
+
+
+PAGE, LATEX = "index.html", "table.tex"
+
+
+def write_page(document: Document, out: Path, name: str, latex: Sequence[str]) -> Path:
+    """Writes the page, its Markdown and its numbers (`name`.md, `name`.json), and tables/ as CSV; returns the
+    page. Tables and figures of an earlier page that this one does not have are removed.
+
+    latex: names of the tables that are in table.tex.
+    """
+    numbers, tables = out / f"{name}.json", every_table(document)
+    earlier = _files_of(numbers)
+    with writing(out):
+        (out / "tables").mkdir(parents=True, exist_ok=True)
+        for table in tables:
+            write_text(out / "tables" / f"{table.name}.csv", as_csv(table))
+        write_text(numbers, as_json(document))
+        write_text(out / f"{name}.md", as_markdown(document, tables="tables"))
+        write_text(out / LATEX, as_latex(table for table in tables if table.name in latex))
+        write_text(out / PAGE, as_html(document, made_everywhere=True))
+        for file in earlier - _files_of(numbers):
+            (out / file).unlink(missing_ok=True)
+    return out / PAGE
+
+
+def _files_of(numbers: Path) -> set[str]:
+    """Returns the tables and figures listed in a page's JSON, as relative paths."""
+    try:
+        found = json.loads(numbers.read_text(encoding="utf-8"))
+        tables, figures = list(found["tables"]), list(found["figures"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    files = {f"tables/{name}.csv" for name in tables}
+    files |= {f"figures/{name}{suffix}" for name in figures for suffix in (".svg", ".pdf")}
+    return {file for file in files if Path(file).name == file.partition("/")[2]}
 
 
 @cache

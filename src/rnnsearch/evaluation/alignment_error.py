@@ -90,14 +90,14 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
 def alignment_statistics(
     links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
 ) -> dict[str, SufficientStatistics]:
-    """Returns the statistics of aer, precision and recall, defined as in `alignment_error`, for tests of
-    significance."""
+    """Returns the statistics of AER, precision and recall, defined as in `alignment_error`, for intervals and
+    tests of significance."""
     found, in_sure, in_possible, sure, _ = _counts(links, gold).T
     errors = found + sure - in_sure - in_possible
     return {
-        "aer": ratio("AER", "", errors, found + sure, lower_is_better=True),
-        "precision": ratio("precision", "", in_possible, found),
-        "recall": ratio("recall", "", in_sure, sure),
+        "AER": ratio("AER", "", errors, found + sure, lower_is_better=True, empty=0.0),
+        "precision": ratio("precision", "", in_possible, found, empty=1.0),
+        "recall": ratio("recall", "", in_sure, sure, empty=1.0),
     }
 
 

@@ -160,7 +160,7 @@ def system_statistics(
         tokenisers = run.source.tokeniser, run.target.tokeniser
         for kind, links in _links(system) if test.gold is not None else ():
             scored = alignment_statistics(*counted_links(test, links, tokenisers))
-            found |= {kind.format(AER if rate == "aer" else rate): one for rate, one in scored.items()}
+            found |= {kind.format(rate): one for rate, one in scored.items()}
     return found
 
 

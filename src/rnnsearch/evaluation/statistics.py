@@ -121,12 +121,13 @@ def ratio(
     denominators: ArrayLike,
     *,
     lower_is_better: bool = False,
+    empty: float = float("nan"),
 ) -> SufficientStatistics:
-    """Returns the statistics of Σ numerators / Σ denominators, with one of each per sentence; NaN if the
-    denominators sum to 0."""
+    """Returns the statistics of Σ numerators / Σ denominators, with one of each per sentence. empty: the
+    value where the denominators sum to 0."""
     values = np.stack([np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)], axis=1)
     return SufficientStatistics(
-        name, signature, values, lambda sums: sums[0] / sums[1] if sums[1] else float("nan"), lower_is_better
+        name, signature, values, lambda sums: sums[0] / sums[1] if sums[1] else empty, lower_is_better
     )
 
 

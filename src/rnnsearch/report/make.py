@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rnnsearch.drawing.figures import Album
-from rnnsearch.drawing.page import (
-    Document,
-    Section,
-    Table,
-    as_csv,
-    as_html,
-    as_json,
-    as_markdown,
-    every_table,
-)
+from rnnsearch.drawing.figures import Album, Curve, curve_figure
+from rnnsearch.drawing.page import LATEX, PAGE, Block, Document, Pictures, Section, write_page
+from rnnsearch.drawing.tables import Column, Table
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.measures import BLEU, CHRF, OF_TEXTS, MeasureOptions, Measures, measure
-from rnnsearch.evaluation.test_set import NamedRun, System, TestSet, require_different
-from rnnsearch.report.attention import alignments, unknown_section
-from rnnsearch.report.learning import learning
-from rnnsearch.report.part import Part
-from rnnsearch.report.scores import WINDOW, by_length, measures_file, scores, timing
-from rnnsearch.report.sentences import browsing
+from rnnsearch.evaluation.measures import BLEU, CHRF, MeasureOptions, Measures, measure
+from rnnsearch.evaluation.test_set import NamedRun, RunAnswers, System, TestSet, require_different
+from rnnsearch.report.scores import (
+    WINDOW,
+    TestSetReport,
+    by_length,
+    measures_file,
+    scores,
+    signatures,
+    timing,
+)
+from rnnsearch.report.sentences import alignments, browsing, unknown_section
 from rnnsearch.system.extras import package_version
-from rnnsearch.system.files import file_name, write_text, writing
+from rnnsearch.system.files import file_name, writing
 from rnnsearch.system.progress import Progress
+from rnnsearch.training.log import read_statistics
 from rnnsearch.translation.outputs import OpenedRun, open_run, run_answers
 
-PAGE, MARKDOWN, NUMBERS = "index.html", "report.md", "report.json"
 FOLDERS = ("translations", "tables", "figures")
 BESIDE = (
-    (MARKDOWN, "the same in Markdown"),
-    (NUMBERS, "all numbers"),
+    ("report.md", "the same in Markdown"),
+    ("report.json", "all numbers"),
+    ("table.tex", "Table 1 and the differences in LaTeX"),
     ("tables/", "every table as CSV"),
     ("figures/", "every figure as SVG and PDF"),
     ("translations/", "the translations"),
@@ -85,7 +82,7 @@ def make_report(
     for test in tests:
         measures = _measure(opened, systems, test, out / "translations", progress)
         prefix = f"{file_name(test.name)}-" if len(tests) > 1 else ""
-        part = Part(measures, album, prefix, places)
+        part = TestSetReport(measures, album, prefix, places)
         section, tables = _section(part)
         sections.append(section)
         files += tables
@@ -98,7 +95,7 @@ def make_report(
         title=title or "Translations compared",
         lead=f"{listed} on {sets}, measured as in Section 5 of Bahdanau, Cho and Bengio (2015).",
         sections=sections,
-        made=[*_provenance(opened, tests), ("Metrics", "; ".join(part.signatures(OF_TEXTS)))],
+        made=[*_provenance(opened, tests), ("Metrics", "; ".join(signatures(measures)))],
         files=files,
         beside=BESIDE,
         command=command,
@@ -106,7 +103,11 @@ def make_report(
         source_language=data.source_language if data else "",
         target_language=data.target_language if data else "",
     )
-    return _write(document, out)
+    prefixes = [section.name.removesuffix("results") for section in sections]
+    latex = [
+        f"{prefix}{name}" for prefix in prefixes for name in ("table-1", "significance", "alignment-error")
+    ]
+    return write_page(document, out, "report", latex)
 
 
 def _measure(
@@ -132,10 +133,10 @@ def _measure(
     return measure(test, compared, options, progress)
 
 
-def _section(part: Part) -> tuple[Section, list[Table]]:
+def _section(part: TestSetReport) -> tuple[Section, list[Table]]:
     """Returns the section of one test set, and its tables that are too long for the page."""
     side_by_side, sentences = browsing(part)
-    others = (side_by_side, unknown_section(part), alignments(part), timing(part))
+    others = side_by_side, unknown_section(part), alignments(part), timing(part) if part.runs else None
     sections = [scores(part), by_length(part), *(section for section in others if section is not None)]
     title = f"Results on {part.measures.test.name}"
     section = Section(f"{part.prefix}results", title, sections=sections)
@@ -144,7 +145,7 @@ def _section(part: Part) -> tuple[Section, list[Table]]:
 
 def _make_folders(out: Path) -> None:
     """Makes the folders of a report. Raises InputError if `out` holds files that no report made."""
-    ours = {PAGE, MARKDOWN, NUMBERS, *FOLDERS}
+    ours = {PAGE, LATEX, "report.md", "report.json", *FOLDERS}
     with writing(out):
         if out.is_dir() and any(entry.name not in ours and entry.name[0] != "." for entry in out.iterdir()):
             what, remedy = "exists and holds files that are not a report's", "name another folder with --out"
@@ -164,27 +165,64 @@ def _provenance(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tup
     return facts
 
 
-def _write(document: Document, out: Path) -> Path:
-    earlier = _files_of(out)
-    with writing(out):
-        for table in every_table(document):
-            write_text(out / "tables" / f"{table.name}.csv", as_csv(table))
-        write_text(out / NUMBERS, as_json(document))
-        write_text(out / MARKDOWN, as_markdown(document, tables="tables"))
-        write_text(out / PAGE, as_html(document, made_everywhere=True))
-        for name in earlier - _files_of(out):
-            (out / name).unlink(missing_ok=True)
-    return out / PAGE
+LEARNING = {
+    "updates": Column("Updates"),
+    "epochs": Column("Epochs", ".2f"),
+    "hours": Column("Hours", ".2f"),
+    "train_nll": Column("NLL, training", ".2f"),
+    "dev_nll": Column("NLL, development", ".2f", best="lowest"),
+    "dev_bleu": Column("BLEU, development", ".2f", best="highest"),
+    "best_update": Column("Best update"),
+    "pairs_seen": Column("Pairs seen"),
+    "parameters": Column("Parameters"),
+    "hardware": Column("Machine"),
+}
 
 
-def _files_of(out: Path) -> set[str]:
-    """Returns the tables and figures listed in the folder's report.json, as relative paths; the empty set if
-    it cannot be read."""
-    try:
-        numbers = json.loads((out / NUMBERS).read_text(encoding="utf-8"))
-        tables, figures = list(numbers["tables"]), list(numbers["figures"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
-    files = {f"tables/{name}.csv" for name in tables}
-    files |= {f"figures/{name}{suffix}" for name in figures for suffix in (".svg", ".pdf")}
-    return {file for file in files if Path(file).name == file.partition("/")[2]}
+def learning(runs: Sequence[tuple[str, RunAnswers]], album: Album) -> Section:
+    """Returns the table and the learning curves of all runs. The row of a run without a log is empty."""
+    logs = {name: read_statistics(run.path) for name, run in runs}
+    known = {name: logs[name] | {"parameters": run.parameters} for name, run in runs}
+    table = Table(
+        "table-2",
+        "Table 2. Learning statistics of the runs",
+        [Column("System"), *LEARNING.values()],
+        [[name, *(found.get(key) for key in LEARNING)] for name, found in known.items()],
+        notes=[
+            "NLL is the mean −log p(y | x) of a sentence, in nats: on the training data since the "
+            "validation before, on the "
+            "development data for the weights that the run selected. Hours count validation too.",
+            *(
+                f"{name} was not finished."
+                for name, log in logs.items()
+                if log and not log.get("ended_because")
+            ),
+        ],
+        made=[f"{name}: {run.path / 'log' / 'statistics.json'}, {_ending(logs[name])}" for name, run in runs],
+    )
+    blocks: list[Block] = [table]
+    curves = [_curve(name, place, log) for place, (name, log) in enumerate(logs.items())]
+    curves = [curve for curve in curves if any(value is not None for value in curve.y)]
+    if any(len(curve.x) > 1 for curve in curves):
+        ends = (
+            f"{curve.name} ends at {curve.y[-1]:.1f} after {curve.x[-1]:.1f} hours"
+            for curve in curves
+            if curve.y[-1] is not None
+        )
+        alt = f"Development BLEU of each run over its hours of training. {'; '.join(ends)}"
+        figure = curve_figure(curves, "hours of training", "BLEU on the development set")
+        picture = album.add(figure, "learning-curves", "Development BLEU while the runs were trained", alt)
+        notes = ["Scores are from greedy search or a small beam, as each run's settings say."]
+        blocks.append(Pictures("figure-learning", "Learning curves", [picture], notes=notes))
+    return Section("learning", "Learning", blocks)
+
+
+def _ending(log: dict[str, Any]) -> str:
+    if not log:
+        return "which is missing"
+    return f"ended: {log['ended_because']}" if log.get("ended_because") else "not finished"
+
+
+def _curve(name: str, place: int, log: dict[str, Any]) -> Curve:
+    rows = log.get("validations", [])
+    return Curve(name, place, [row["seconds"] / 3600 for row in rows], [row.get("dev_bleu") for row in rows])

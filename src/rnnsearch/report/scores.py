@@ -1,15 +1,21 @@
-"""Table 1 with tests of significance, Figure 2 (scores over the length of the source), and the speed of each
-run."""
+"""Measures as tables and curves: Table 1 with tests of significance, Figure 2 (scores over the length of the
+source), the speed of each run; as text, TSV and JSON for `evaluate`, and word links for `aer`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnnsearch.drawing.curves import Curve, curve_figure
-from rnnsearch.drawing.page import Block, Column, Picture, Pictures, Section, Table, Value
+from rnnsearch.drawing.figures import Album, Curve, curve_figure
+from rnnsearch.drawing.page import Block, Picture, Pictures, Section
+from rnnsearch.drawing.tables import Column, Table, Value, as_text
 from rnnsearch.evaluation.measures import (
+    AER,
     ALL,
     BLEU,
     CHRF,
@@ -21,12 +27,21 @@ from rnnsearch.evaluation.measures import (
     OF_TEXTS,
     PERPLEXITY,
     TER,
+    Measures,
+    Statistics,
 )
-from rnnsearch.evaluation.score_tables import COLUMNS as NUMBER_COLUMNS
-from rnnsearch.evaluation.score_tables import number_rows
 from rnnsearch.evaluation.statistics import FEWEST, TRIALS, Comparison, SystemScore, p_statement
-from rnnsearch.report.part import Part
+from rnnsearch.evaluation.test_set import RunAnswers
+from rnnsearch.word_links import GoldLinks
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NUMBER_COLUMNS = (
+    *("table", "system", "other", "metric", "pairs", "shortest", "longest", "sentences"),
+    *("value", "low", "high", "p"),
+)
+"""Columns of the TSV form, which has one row per number. table: scores, lengths, windows or significance."""
 COLUMNS = (
     (Column(BLEU, ".2f", best="highest"), BLEU, ALL),
     (Column("95 % interval", numeric=True), "", ALL),
@@ -40,7 +55,7 @@ COLUMNS = (
     (Column(NLL_PER_WORD, ".3f", best="lowest"), NLL_PER_WORD, ALL),
     (Column("Perplexity", ".2f", best="lowest"), PERPLEXITY, ALL),
 )
-"""(column, metric, pairs)"""
+"""(column, metric, pairs) of Table 1."""
 SIGNIFICANT = 0.05
 WINDOW = (10, 2)
 """Width and step of the sliding window, in words."""
@@ -52,84 +67,281 @@ Points = dict[str, list[SystemScore]]
 """System → its points."""
 
 
-def scores(part: Part) -> Section:
-    """Returns Table 1, and a matrix of the differences between all systems."""
-    measures = part.measures
+@dataclass(frozen=True)
+class TestSetReport:
+    """A test set's part of the report: its measures, and the names and the album of its tables and pictures.
+
+    prefix: of all names in it, because a report may have several test sets. places: system → its position in
+    the report, which decides its colour.
+    """
+
+    __test__ = False
+    measures: Measures
+    album: Album
+    prefix: str
+    places: dict[str, int]
+
+    @property
+    def runs(self) -> list[tuple[str, RunAnswers]]:
+        """Our runs and their names."""
+        return [(system.name, system.run) for system in self.measures.systems if system.run is not None]
+
+    @property
+    def attending(self) -> list[tuple[str, RunAnswers]]:
+        """Our runs with an attention; RNNencdec has none."""
+        return [(name, run) for name, run in self.runs if run.attends]
+
+    def table(
+        self,
+        name: str,
+        caption: str,
+        columns: Sequence[Column | str],
+        rows: Sequence[Sequence[Value]],
+        **below: Sequence[str],
+    ) -> Table:
+        """Returns a table. columns: a string stands for a column with default options. below: its notes, and
+        how it was made."""
+        plain = [Column(column) if isinstance(column, str) else column for column in columns]
+        return Table(f"{self.prefix}{name}", caption, plain, rows, **below)
+
+    def picture(self, figure: Figure, name: str, caption: str, alt: str) -> Picture:
+        """Adds a picture to the album."""
+        return self.album.add(figure, f"{self.prefix}{name}", caption, alt)
+
+    def section(self, name: str, title: str, blocks: Sequence[Block]) -> Section:
+        """Returns a section."""
+        return Section(f"{self.prefix}{name}", title, blocks)
+
+
+def signatures(measures: Measures, metrics: Sequence[str] = OF_TEXTS) -> list[str]:
+    """Returns `metric: signature` for each of these metrics that has a signature."""
+    signed = measures.signatures
+    return [f"{metric}: {signed[metric]}" for metric in metrics if metric in signed]
+
+
+def score_table(measures: Measures, prefix: str = "") -> Table:
+    """Returns Table 1: a row for each system."""
     names = [system.name for system in measures.systems]
-    columns = {
-        column: [_cell(part, name, metric, pairs) for name in names] for column, metric, pairs in COLUMNS
-    }
+    columns: dict[Column, list[Value]] = {}
+    for column, metric, pairs in COLUMNS:
+        if metric:
+            columns[column] = [measures.value(name, metric, pairs) for name in names]
+        else:
+            columns[column] = [_interval(measures.score(name, BLEU)) for name in names]
     used = {column: cells for column, cells in columns.items() if any(cell is not None for cell in cells)}
-    table = part.table(
-        "table-1",
+    return Table(
+        f"{prefix}table-1",
         f"Table 1. Scores on {measures.test.name}, {len(measures.test.source):,} sentences",
-        ["System", *used],
+        [Column("System"), *used],
         list(zip(names, *used.values(), strict=True)),
-        list(_notes(part)),
-        part.signatures(OF_TEXTS),
+        list(_notes(measures)),
+        signatures(measures),
     )
-    blocks: list[Block] = [table, _significance(part, names)] if measures.comparisons else [table]
-    return part.section("scores", "Scores", blocks)
 
 
-def measures_file(part: Part) -> Table:
-    """Returns all measured numbers, with the columns of `evaluate --tsv`."""
-    rows = [[row.get(column) for column in NUMBER_COLUMNS] for row in number_rows(part.measures)]
-    return part.table("measures", "All measures, with 95 % bootstrap intervals", NUMBER_COLUMNS, rows)
+def _interval(score: SystemScore | None) -> str | None:
+    return None if score is None or score.low is None else f"{score.low:.1f}–{score.high:.1f}"
 
 
-def _cell(part: Part, system: str, metric: str, pairs: str) -> Value:
-    if metric:
-        return part.measures.value(system, metric, pairs)
-    score = part.measures.score(system, BLEU)
-    return None if score is None else f"{score.low:.1f}–{score.high:.1f}"
-
-
-def _notes(part: Part) -> Iterator[str]:
+def _notes(measures: Measures) -> Iterator[str]:
+    runs = [system.run for system in measures.systems if system.run is not None]
     yield "BLEU is sacreBLEU's, cased, on detokenised text; the interval is from the bootstrap."
-    if MULTI_BLEU in part.measures.signatures:
+    if MULTI_BLEU in measures.signatures:
         yield "multi-BLEU is that of Moses's multi-bleu.perl on tokenised text, as in the paper."
-    if part.measures.known:
+    if measures.known:
         yield (
-            f"No UNK: only the {len(part.measures.known):,} pairs whose words, in source and reference, "
+            f"No UNK: only the {len(measures.known):,} pairs whose words, in source and reference, "
             "all of our runs know. On these pairs our runs may not write UNK. All systems are scored on the "
             "same pairs."
         )
-    elif part.runs:
+    elif runs:
         yield "Every pair has an unknown word, so there are no columns for pairs without one."
-    vocabularies = [run.target.vocabulary for _, run in part.runs]
+    vocabularies = [run.target.vocabulary for run in runs]
     if any(vocabulary != vocabularies[0] for vocabulary in vocabularies):
         yield (
             "The runs write in different vocabularies: their NLL per word and perplexity cannot be compared."
         )
 
 
-def _significance(part: Part, names: Sequence[str]) -> Table:
-    """Returns the differences in BLEU, row minus column, with the p-values of approximate randomisation."""
-    found = [each for each in part.measures.comparisons if each.metric == BLEU]
-    cells = {(each.other, each.system): _difference(each.difference, each) for each in found}
-    cells |= {(each.system, each.other): _difference(-each.difference, each) for each in found}
+def difference_table(
+    comparisons: Sequence[Comparison], names: Sequence[str], metric: str, factor: float = 1.0
+) -> Table:
+    """Returns the differences of all pairs of systems by one metric, row minus column, with p-values. factor:
+    multiplies the differences."""
+    cells: dict[tuple[str, str], str] = {}
+    for each in comparisons:
+        star = "*" if each.p < SIGNIFICANT else ""
+        for pair, sign in (((each.other, each.system), factor), ((each.system, each.other), -factor)):
+            shown = f"{sign * each.difference:+.2f}{star} ({p_statement(each.p)})"
+            cells[pair] = shown.replace("-", "−")
     note = (
         f"p: approximate randomisation (Riezler and Maxwell 2005), two-sided, {TRIALS:,} trials. * marks "
         f"p < {SIGNIFICANT}. p is not corrected for the number of comparisons."
     )
-    made = f"Bootstrap intervals, chrF2 and all p-values unrounded: tables/{part.prefix}measures.csv"
-    return part.table(
+    return Table(
         "significance",
-        "Differences in BLEU, the row's system minus the column's",
-        ["System", *names],
+        f"Differences in {metric}, the row's system minus the column's",
+        [Column("System"), *(Column(name, numeric=True) for name in names)],
         [[name, *(cells.get((name, other)) for other in names)] for name in names],
         [note],
-        [made, *part.signatures([BLEU])],
     )
 
 
-def _difference(difference: float, comparison: Comparison) -> str:
-    star = "*" if comparison.p < SIGNIFICANT else ""
-    return f"{difference:+.2f}{star} ({p_statement(comparison.p)})".replace("-", "−")
+def links_table(
+    name: str,
+    systems: Mapping[str, Statistics],
+    gold: Sequence[GoldLinks],
+    note: str = "",
+    alpha: float | None = None,
+) -> Table:
+    """Returns a row for each system, with the statistics of its AER, precision and recall (0 to 1). alpha: of
+    a column with F_α."""
+    rows: list[list[Value]] = []
+    for system, found in systems.items():
+        aer, precision, recall = (100 * found[rate].score().value for rate in (AER, "precision", "recall"))
+        low, high = (100 * value for value in found[AER].interval())
+        links = int(found["precision"].values[:, 1].sum())
+        f = [] if alpha is None else [_f_measure(precision, recall, alpha)]
+        rows.append([system, aer, f"{low:.2f}–{high:.2f}", precision, recall, *f, links])
+    note += (
+        f"Gold links: {sum(len(each.sure) for each in gold):,} sure, "
+        f"{sum(len(each.possible) for each in gold):,} possible with the sure ones; AER as Och and Ney "
+        "(2003) define it. The interval is from the bootstrap of the sentences."
+    )
+    rates = ["Precision, %", "Recall, %", *([] if alpha is None else [f"F({alpha:g}), %"])]
+    columns = [
+        *(Column("System"), Column("AER, %", ".2f", best="lowest"), Column("95 % interval", numeric=True)),
+        *(Column(rate, ".2f", "highest") for rate in rates),
+        Column("Links"),
+    ]
+    return Table(name, "Alignment error rate on the references", columns, rows, [note])
 
 
-def by_length(part: Part) -> Section:
+def _f_measure(precision: float, recall: float, alpha: float) -> float:
+    return 1.0 / (alpha / precision + (1.0 - alpha) / recall) if precision * recall else 0.0
+
+
+def measures_text(measures: Measures) -> str:
+    """Returns tables for a terminal; for a single system, one line per metric with its signature."""
+    several = len(measures.systems) > 1
+    parts = [] if several else ["\n".join(_lines(measures))]
+    if several or measures.known:
+        parts.append(as_text(score_table(measures)))
+    if measures.known is not None:
+        pairs = f"{len(measures.known):,} of {len(measures.test.reference):,}"
+        parts.append(f"Without unknown words: {pairs} pairs, on which the runs may not write UNK")
+    for title, points in (("", measures.by_length), (", sliding window", measures.windows)):
+        for metric in dict.fromkeys(point.metric for point in points):
+            found = _points(points, metric, every=True)
+            heading = f"By source length in words{title}: {metric} [95 % bootstrap interval]"
+            parts.append(f"{heading}\n\n{as_text(_length_table(found))}")
+    names = [system.name for system in measures.systems]
+    for metric in dict.fromkeys(each.metric for each in measures.comparisons):
+        tested = [each for each in measures.comparisons if each.metric == metric]
+        table = difference_table(tested, names, metric)
+        parts.append(f"{table.caption} (p: approximate randomisation)\n\n{as_text(table)}")
+    if several:
+        parts.append("\n".join(signatures(measures)))
+    return "\n\n".join(parts)
+
+
+def _lines(measures: Measures) -> Iterator[str]:
+    for score in measures.scores:
+        if score.pairs == ALL and score.metric in measures.signatures and score.metric != LENGTH_RATIO:
+            yield f"{score.metric} {score.value:.2f} ({measures.signatures[score.metric]})"
+    for score in measures.scores:
+        if score.pairs == ALL and score.metric in (NLL_PER_SENTENCE, NLL_PER_WORD, PERPLEXITY):
+            yield f"{score.metric} {score.value:.{3 if score.metric == NLL_PER_WORD else 2}f}"
+
+
+def _length_table(points: Points) -> Table:
+    """Returns a row for each range of lengths, and a column for each system."""
+    rows: list[list[Value]] = []
+    for scores in zip(*points.values(), strict=True):
+        shown = (None if one.value is None else f"{one.value:.2f}{_bracket(one)}" for one in scores)
+        rows.append([str(scores[0].words), scores[0].sentences, *shown])
+    return Table(
+        "", "", [*map(Column, ("words", "pairs")), *(Column(name, numeric=True) for name in points)], rows
+    )
+
+
+def _bracket(score: SystemScore) -> str:
+    return "" if score.low is None else f" [{score.low:.2f}, {score.high:.2f}]"
+
+
+def measures_tsv(measures: Measures) -> str:
+    """Returns NUMBER_COLUMNS, and a row for every number; a cell is empty where a column does not apply."""
+    rows = [[_cell(row.get(column)) for column in NUMBER_COLUMNS] for row in number_rows(measures)]
+    return "\n".join("\t".join(row) for row in (NUMBER_COLUMNS, *rows))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "" if value is None else " ".join(str(value).split())
+
+
+def measures_json(measures: Measures, about: dict[str, Any]) -> str:
+    """Returns one JSON object with all measures; values that are not finite are null. about: further keys,
+    which say how it was made."""
+    systems = [
+        {"name": one.name, "run": one.run and str(one.run.path), "candidates": one.candidates}
+        for one in measures.systems
+    ]
+    known = None if measures.known is None else [number + 1 for number in measures.known]
+    whole = about | {
+        "sentences": len(measures.test.reference),
+        "systems": systems,
+        "signatures": measures.signatures,
+        "lines_without_unknown_words": known,
+        **{table: [] for table in ("scores", "lengths", "windows", "significance")},
+    }
+    for row in number_rows(measures):
+        finite = {
+            key: None if value in (math.inf, -math.inf) or value != value else value
+            for key, value in row.items()
+        }
+        whole[finite.pop("table")].append(finite)
+    return json.dumps(whole, ensure_ascii=False)
+
+
+def number_rows(measures: Measures) -> Iterator[dict[str, Any]]:
+    """Yields a row for every number: column → value."""
+    tables = {"scores": measures.scores, "lengths": measures.by_length, "windows": measures.windows}
+    for table, scores in tables.items():
+        for score in scores:
+            columns = [name for name in NUMBER_COLUMNS if hasattr(score, name)]
+            row = {"table": table, **{name: getattr(score, name) for name in columns}}
+            words = score.words
+            if words is not None:
+                del row["pairs"]
+                row |= {"shortest": words.shortest, "longest": words.longest}
+            yield row
+    for comparison in measures.comparisons:
+        fields = asdict(comparison)
+        yield {"table": "significance", "value": fields.pop("difference"), **fields}
+
+
+def scores(part: TestSetReport) -> Section:
+    """Returns Table 1, and a matrix of the differences between all systems."""
+    measures = part.measures
+    names = [system.name for system in measures.systems]
+    blocks: list[Block] = [score_table(measures, part.prefix)]
+    if measures.comparisons:
+        table = difference_table([each for each in measures.comparisons if each.metric == BLEU], names, BLEU)
+        made = f"Bootstrap intervals, chrF2 and all p-values unrounded: tables/{part.prefix}measures.csv"
+        below = {"notes": table.notes, "made": [made, *signatures(measures, [BLEU])]}
+        blocks.append(part.table("significance", table.caption, table.columns, table.rows, **below))
+    return part.section("scores", "Scores", blocks)
+
+
+def measures_file(part: TestSetReport) -> Table:
+    """Returns all measured numbers, with the columns of `evaluate --tsv`."""
+    rows = [[row.get(column) for column in NUMBER_COLUMNS] for row in number_rows(part.measures)]
+    return part.table("measures", "All measures, with 95 % bootstrap intervals", NUMBER_COLUMNS, rows)
+
+
+def by_length(part: TestSetReport) -> Section:
     """Returns the scores by source length, as pictures and a table."""
     measures, prefix = part.measures, part.prefix
     points = {metric: _points(measures.by_length, metric) for metric in DRAWN}
@@ -141,7 +353,7 @@ def by_length(part: Part) -> Section:
         "Bands: 95 % of 1,000 bootstrap resamples of the sentences. Lengths: words of BLEU's 13a "
         "tokenisation."
     )
-    signed = part.signatures([BLEU])
+    signed = signatures(measures, [BLEU])
     caption = "Figure 2. Scores over the length of the source sentence"
     figure = Pictures(f"{prefix}figure-2", caption, pictures, [bands, *_few_note(part)], signed)
     rows = [
@@ -158,16 +370,16 @@ def by_length(part: Part) -> Section:
     return part.section("figure-2-section", "Length of the sentence", [figure, table])
 
 
-def _points(scores: Sequence[SystemScore], metric: str) -> Points:
-    """Returns the points of one metric that have a value."""
+def _points(scores: Sequence[SystemScore], metric: str, every: bool = False) -> Points:
+    """Returns the points of one metric. every: also those without a value."""
     points: Points = {}
     for one in scores:
-        if one.metric == metric and one.value is not None:
+        if one.metric == metric and (every or one.value is not None):
             points.setdefault(one.system, []).append(one)
     return points
 
 
-def _few_note(part: Part) -> list[str]:
+def _few_note(part: TestSetReport) -> list[str]:
     """Says how to read hollow points, if there are any."""
     note = (
         f"Hollow points: fewer than {FEWEST} sentences, too few to compare. They are outside the line "
@@ -176,7 +388,7 @@ def _few_note(part: Part) -> list[str]:
     return [note] if any(stretch.sentences < FEWEST for stretch in part.measures.buckets) else []
 
 
-def _over_buckets(part: Part, metric: str, points: Points) -> Picture:
+def _over_buckets(part: TestSetReport, metric: str, points: Points) -> Picture:
     """Draws points at equal distances, one per bucket, with the number of sentences below."""
     level = 1.0 if metric == LENGTH_RATIO else None
     curves = _curves(part, points, [range(len(found)) for found in points.values()])
@@ -190,26 +402,25 @@ def _over_buckets(part: Part, metric: str, points: Points) -> Picture:
     return part.picture(figure, f"figure-2-{metric.lower().replace(' ', '-')}", caption, alt)
 
 
-def _over_windows(part: Part, points: Points) -> Picture:
+def _over_windows(part: TestSetReport, points: Points) -> Picture:
     """Draws BLEU over a sliding window of lengths."""
     width = WINDOW[0]
     middles = [
         [one.words.shortest + (width - 1) / 2 for one in found if one.words] for found in points.values()
     ]
-    figure = curve_figure(
-        _curves(part, points, middles), f"source words, middle of a window of {width}", BLEU
-    )
+    label = f"source words, middle of a window of {width}"
+    figure = curve_figure(_curves(part, points, middles), label, BLEU)
     ends = (f"{name} from {found[0].value:.1f} to {found[-1].value:.1f}" for name, found in points.items())
     alt = f"BLEU in a window of {width} lengths that slides from short to long sentences: {'; '.join(ends)}."
     return part.picture(figure, "figure-2-window", "BLEU in a sliding window", alt)
 
 
-def _ticks(part: Part) -> list[tuple[float, str, str]]:
+def _ticks(part: TestSetReport) -> list[tuple[float, str, str]]:
     stretches = enumerate(part.measures.buckets)
     return [(float(place), str(stretch), f"{stretch.sentences:,}") for place, stretch in stretches]
 
 
-def _curves(part: Part, points: Points, x: Sequence[Sequence[float]]) -> list[Curve]:
+def _curves(part: TestSetReport, points: Points, x: Sequence[Sequence[float]]) -> list[Curve]:
     return [
         Curve(
             name,
@@ -224,11 +435,8 @@ def _curves(part: Part, points: Points, x: Sequence[Sequence[float]]) -> list[Cu
     ]
 
 
-def timing(part: Part) -> Section | None:
-    """Returns the speed of our runs, measured while they translated, by source length; None if there are
-    none."""
-    if not part.runs:
-        return None
+def timing(part: TestSetReport) -> Section:
+    """Returns the speed of our runs, measured while they translated, by source length."""
     buckets, lengths = part.measures.buckets, np.asarray(part.measures.lengths)
     few = [stretch.sentences < FEWEST for stretch in buckets]
     rows: list[list[Value]] = []
@@ -246,9 +454,7 @@ def timing(part: Part) -> Section | None:
             f"{search['precision']} products"
         )
     columns: list[Column | str] = [
-        "System",
-        Column(BLEU, ".2f", best="highest"),
-        Column("Seconds", ",.1f"),
+        *("System", Column(BLEU, ".2f", best="highest"), Column("Seconds", ",.1f")),
         Column("Sentences per second", ",.2f", best="highest"),
         Column("Source words per second", ",.0f", best="highest"),
         *(Column(str(stretch), ",.0f") for stretch in buckets),
@@ -259,7 +465,7 @@ def timing(part: Part) -> Section | None:
         f"search in batches of similar length, on {machines}; other programs of the machine slow it down. "
         "Other systems are not timed."
     )
-    table = part.table("timing", "Time of translation", columns, rows, [note], made)
+    table = part.table("timing", "Time of translation", columns, rows, notes=[note], made=made)
     spoken = (
         f"{curve.name}: {', '.join('none' if y is None else f'{y:.0f}' for y in curve.y)}" for curve in curves
     )

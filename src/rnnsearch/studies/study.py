@@ -26,7 +26,7 @@ from rnnsearch.config import (
     validated,
 )
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.alignment_error import counted_links
+from rnnsearch.evaluation.measures import counted_links
 from rnnsearch.evaluation.test_set import System, TestSet, read_hypotheses, read_test_set
 from rnnsearch.system.files import lock
 from rnnsearch.system.parsing import read_toml

@@ -13,22 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnnsearch.drawing.curves import drawn_plainly, plain_axes
-from rnnsearch.drawing.figures import Album
+from rnnsearch.drawing.figures import Album, drawn_plainly, plain_axes
 from rnnsearch.drawing.page import (
+    LATEX,
     Block,
-    Column,
     Document,
     Paragraph,
     Pictures,
     Section,
-    Table,
-    Value,
     as_html,
     as_markdown,
-    csv_text,
+    every_table,
 )
 from rnnsearch.drawing.palette import DIM, SERIES, TEXT
+from rnnsearch.drawing.tables import Column, Table, Value, as_latex, csv_text
 from rnnsearch.evaluation.statistics import p_statement
 from rnnsearch.studies.scores import LEARNING_METRICS, TEST_METRICS, Metric, Results, Row, Summary
 from rnnsearch.studies.study import LONG, StudyFolder
@@ -43,6 +41,7 @@ PAGE = "index.html"
 BESIDE = {
     "report/index.html": "the report: the paper's tables and figures for these runs",
     "table.md": "this page in Markdown",
+    LATEX: "the scores and differences in LaTeX",
     "table.json": "all numbers",
     "table.csv": "one number per line",
     "results.csv": "one run per line",
@@ -107,6 +106,8 @@ def write_pages(folder: StudyFolder, table: dict[str, Any], command: str = "") -
     document = study_document(folder, table, Album(folder / "figures"))
     markdown = as_markdown(document)
     write_text(folder / "table.md", markdown)
+    shown = (each for each in every_table(document) if each.name.startswith(("scores-", "differences-")))
+    write_text(folder / LATEX, as_latex(shown))
     document = replace(
         document,
         command=command,
