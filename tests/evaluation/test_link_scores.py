@@ -74,7 +74,7 @@ def test_table_of_several_systems(command: Command, folder: Path) -> None:
     assert low < 16.67 < high
     assert "agreement 33.33: a, b" in lines
     (difference,) = (line for line in lines if line.startswith("b  ") and "(p " in line)
-    assert re.fullmatch(r"b  \+16.67\*? \(p . 0.\d+\)  +–", difference)
+    assert re.fullmatch(r"b +\+16.67\*? \(p . 0.\d+\)  +–", difference)
 
 
 def test_the_interval_of_a_single_system_and_a_latex_table(command: Command, folder: Path) -> None:

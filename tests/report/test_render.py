@@ -163,16 +163,19 @@ def test_pictures_stand_in_the_page_and_beside_the_markdown(wide: bool) -> None:
 def test_latex_and_text_of_a_table() -> None:
     """The cells that a person would write; LaTeX's characters are escaped."""
     latex = as_latex([TABLE])
-    assert r"$<$A$>$ & \textbf{20.13} & 60.0 & 12,345 & a "quote" \\" in latex
+    assert r'$<$A$>$ & \textbf{20.13} & 60.0 & 12,345 & a "quote" \\' in latex
     assert r"\textbar{}B\textbar{} & 20.10 & \textbf{60.0} & -- & x \\" in latex
     assert r"none & -- & -- & $-$3 &  \\" in latex
     assert r"\caption{Scores of $<$A$>$ \& \textbar{}B\textbar{}}" in latex
     assert "\n% A note.\n% signature\n" in latex
     odd = Table("t", "50 % of $x_1$ {#} ~^\\", [Column("a_b")], [])
-    assert r"\caption{50 \% of \$x\_1\$ \{\#\} \textasciitilde{}\textasciicircum{}\textbackslash{}}" in as_latex([odd])
+    assert (
+        r"\caption{50 \% of \$x\_1\$ \{\#\} \textasciitilde{}\textasciicircum{}\textbackslash{}}"
+        in as_latex([odd])
+    )
     assert as_text(TABLE).split("\n") == [
         "System   BLEU   TER  Updates  Note",
-        "<A>     20.13  60.0   12,345  a \"quote\"",
+        '<A>     20.13  60.0   12,345  a "quote"',
         "|B|     20.10  60.0        –  x",
         "none        –     –       -3",
     ]
