@@ -170,7 +170,7 @@ def align(
 
     reverse, others = reverse_run or [], compare or []
     form = "json" if json else links_format
-    shown = Shown(picture, measures, page, alignment_plots, plot_format)
+    shown = AlignOutputs(picture, measures, page, alignment_plots, plot_format)
     _check_words(symmetrise, words, plot_format, links_format, bool(reverse))
     _check_forms({"--json": json, "--links-format": links_format != PHARAOH, "--picture": picture})
     refused = shown.beside() | {"--gold": bool(gold), "--compare": bool(others)}
@@ -217,9 +217,11 @@ class TextPairs:
 
         check_pairs(source, target)
         say_if_empty(source, target)
-        pairs: Iterable[tuple[str, str]] = read_pairs(source, target)
-        pairs = list(pairs) if gold else pairs
-        return cls(source, target, gold, pairs, read_gold(gold, first=gold_from, pairs=pairs) if gold else [])
+        pairs = read_pairs(source, target)
+        if not gold:
+            return cls(source, target, gold, pairs, [])
+        known = list(pairs)
+        return cls(source, target, gold, known, read_gold(gold, first=gold_from, pairs=known))
 
     def counted(self, words: str, translator: Translator) -> LinkWords:
         """Returns the words that links refer to; with `auto`, those of the gold links."""
@@ -233,7 +235,7 @@ class TextPairs:
         return self.truths[number] if self.gold else None
 
 
-class Shown(NamedTuple):
+class AlignOutputs(NamedTuple):
     """Outputs other than lines: shown instead of them, or written in addition."""
 
     picture: bool
@@ -269,7 +271,7 @@ def _check_forms(forms: dict[str, bool]) -> None:
         raise InputError(what, remedy="remove one of them")
 
 
-def _check_pictures(shown: Shown, out: str | None, compares: bool) -> None:
+def _check_pictures(shown: AlignOutputs, out: str | None, compares: bool) -> None:
     """Raises InputError for pictures that cannot be made."""
     if compares and not (shown.picture or shown.page or shown.plots):
         remedy = "add --picture, --page FILE or --alignment-plots FOLDER"
@@ -310,7 +312,7 @@ def _tmx_parts(form: str, aligner: WordAligner) -> tuple[tuple[str, str], str, s
 
 
 def _show(
-    aligner: WordAligner, corpus: TextPairs, form: str, shown: Shown, titles: list[str], run: Path
+    aligner: WordAligner, corpus: TextPairs, form: str, shown: AlignOutputs, titles: list[str], run: Path
 ) -> None:
     """Prints a line or a picture of each pair, and writes the other files."""
     from rnnsearch.drawing.alignments import comparison_figure, comparison_text
