@@ -209,7 +209,7 @@ def _without_date(content: bytes) -> bytes:
 
 def test_other_settings_translate_again(made: Path, command: Command, line: str) -> None:
     before = {path.name for path in (made / "translations" / "known").iterdir()}
-    assert command(f"{line} --beam 1 --first 4 --out {made}").code == 0
+    assert command(f"{line.replace('--beam 2', '--beam 1')} --first 4 --out {made}").code == 0
     after = {path.name for path in (made / "translations" / "known").iterdir()}
     assert before < after
     (new,) = (
