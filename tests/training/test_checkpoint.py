@@ -58,13 +58,6 @@ def test_before_the_first_update_there_is_no_state(tmp_path: Path) -> None:
     assert load_checkpoint(tmp_path / "last", trainer).update == 0
 
 
-def test_a_parameter_that_no_loss_depends_on_has_no_state(tmp_path: Path) -> None:
-    """As in a scorer of one's own that does not use all it has."""
-    trainer = trained("adam")
-    trainer.optimiser.state.pop(trainer.parameters[2])
-    assert load_checkpoint(saved(tmp_path / "last", trainer), trained("adam")) == PROGRESS
-
-
 def without(start: str) -> Change:
     return lambda tensors, notes: [tensors.pop(name) for name in list(tensors) if name.startswith(start)]
 

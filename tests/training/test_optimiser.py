@@ -113,16 +113,12 @@ def test_schedules(schedule: str, warmup: int, expected: list[float]) -> None:
     [
         ({}, 100, 0),
         ({"max_updates": 70}, 100, 70),
-        ({"max_epochs": 2}, 100, 200),
         ({"max_epochs": 0.5}, 25, 13),  # 12.5 updates: the thirteenth is still made
         ({"max_epochs": 2}, 33.5, 67),
         ({"max_epochs": 0.07}, 100, 7),  # 0.07 · 100 is a little more than 7 in floating point
-        ({"max_epochs": 2, "max_updates": 150}, 100, 150),
         ({"max_epochs": 1, "max_updates": 150}, 100, 100),
         ({"max_minutes": 3, "patience": 2}, 100, 0),
-        ({"schedule": "cosine", "max_updates": 70}, 100, 70),
         ({"schedule": "linear", "max_epochs": 2}, 100, 200),
-        ({"schedule": "inverse_sqrt", "max_minutes": 5}, 100, 0),
     ],
     ids=str,
 )

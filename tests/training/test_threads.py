@@ -72,16 +72,6 @@ def test_a_machine_that_is_busy_at_the_start_is_said_and_looked_at_again(machine
     assert machine.said.pop().startswith("computing with 4 of 4 threads: the cores are free (")
 
 
-def test_a_speed_that_collapses_is_looked_into(machine: Machine) -> None:
-    chooser = machine.begun()
-    machine.busy = True
-    machine.now += threads.MEASURED_EVERY
-    chooser.look(speed=80.0, usual=100.0)
-    assert (chooser.chosen, machine.measured, machine.said) == (4, 1, [])
-    chooser.look(speed=40.0, usual=100.0)
-    assert (chooser.chosen, machine.measured, len(machine.said)) == (1, 2, 1)
-
-
 @pytest.mark.parametrize(
     ("remembered", "set_", "chosen", "said"), [(1, 0, 1, 1), (4, 0, 4, 0), (8, 0, 4, 0), (2, 4, 4, 0)]
 )
