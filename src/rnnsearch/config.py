@@ -53,11 +53,15 @@ class DataSettings(_Section):
     are fixed for the corpus and its runs."""
 
     source_language: Language = "en"
-    """language code of the source, for the tokeniser"""
+    """language code of the source, for the tokeniser; text without spaces (zh, ja, th, lo, km, my, bo) is
+    split into subwords or, without subwords, characters"""
     target_language: Language = "fr"
     """language code of the target, for the tokeniser"""
     tokeniser: Literal["moses", "space"] = "moses"
     """Moses's tokeniser, or text that is already split by spaces"""
+    unicode: Literal["normalise", "keep"] = "normalise"
+    """write each character in one way, in all text that is read: Unicode's NFC, and no ligatures, full-width
+    letters, unusual spaces and hyphens, soft hyphens and invisible marks; or keep them as they are"""
     lowercase: bool = False
     """lowercase all words; translations are then lowercase too"""
     subwords: Literal["none", "unigram", "bpe"] = "none"
@@ -68,7 +72,8 @@ class DataSettings(_Section):
     minimum_count: Positive = 1
     """a word must occur at least this often to enter the vocabulary"""
     max_words: Length = 200
-    """drop pairs with more words than this on either side"""
+    """drop pairs with more words than this on either side; text without spaces has a word per 1.5 (Chinese)
+    to 4 (Thai) characters, here and in max_ratio"""
     max_ratio: Amount = 9.0
     """drop pairs if one side has more than this many times the words of the other; 0 = never"""
     drop_identical: bool = False
@@ -235,9 +240,11 @@ class SearchSettings(_Section):
     """translations returned per sentence"""
     batch_size: int = Field(64, gt=0, le=10_000)
     """sentences translated together"""
+    split_sentences: bool = True
+    """translate each sentence of a line by itself, and join the translations (not with tokeniser = space);
+    the paper's recipes translate whole lines"""
     max_source_length: int = Field(400, ge=10, le=5_000)
-    """maximum length of a source, in words or subwords; a longer line is split at ends of sentences and
-    translated in parts"""
+    """maximum length of a source, in words or subwords; a longer sentence is translated in parts"""
     precision: Literal["float32", "bfloat16", "int8"] = "float32"
     """number format of the matrix products; scores and states are always float32"""
     kernels: bool = True

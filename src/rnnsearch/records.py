@@ -56,8 +56,8 @@ class Translation:
     that of the first word in the decoder variant `appendix`, which reads no context: it is 0.
     finished: False if the length limit cut it off.
     alternatives: the n-best list without this one, best first.
-    parts: number of parts in which a line longer than `search.max_source_length` was translated. Each part
-    has its own end of sentence.
+    parts: number of sentences, or parts of long ones, that were translated by themselves. Each has its own
+    end of sentence.
     confidence: confidence of the model in each of `tokens`, from 0 to 1; empty for a given translation.
     """
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -71,3 +72,22 @@ def test_it_comes_back_from_its_folder(plain: Codec, split: Codec, tmp_path: Pat
     (tmp_path / ("vocabulary.source.txt" if subwords == "none" else "subwords.source.model")).unlink()
     with pytest.raises(InputError, match=r"source\.(txt|model): cannot be read"):
         load_codecs(tmp_path, settings)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_subwords_are_the_words_of_text_without_spaces(kind: Literal["bpe", "unigram"]) -> None:
+    tokeniser = Tokeniser("moses", "zh", runs=True)
+    lines = ["猫想要那封信。", "老师喜欢 Python。", "狗看见那棵树，猫看见那条河！"]
+    counts = Counter(word for line in lines for word in tokeniser.words(line))
+    subwords = Subwords.train(counts, kind, 60, marks_words=False)
+    codec = Codec(tokeniser, Vocabulary(subwords.vocabulary()), subwords)
+    for line in lines:
+        encoded = codec.encode(line)
+        assert "".join(encoded.words) == line.replace(" ", "␣")
+        assert encoded.word_of == list(range(len(encoded.ids)))
+        assert codec.decode(encoded.ids).words == encoded.words
+        assert codec.text(encoded.words) == line
+        assert codec.encode_words(encoded.words) == encoded
+        assert codec.link_words(line) == [
+            word.removeprefix("␣") for word in Tokeniser("moses", "zh").words(line)
+        ]

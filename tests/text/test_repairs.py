@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rnnsearch.config import DataSettings
 from rnnsearch.text.codec import Repair, repair_french, resolve_entities, side_repair
-from rnnsearch.text.links import given_words, tokeniser_ranges
-from rnnsearch.text.tokens import Tokeniser
+from rnnsearch.text.links import tokeniser_ranges
+from rnnsearch.text.tokens import Tokeniser, given_words
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.errors import InputError
+import rnnsearch.page
+from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.run import Run
 from rnnsearch.system import batching
 from rnnsearch.text.codec import Codec, EncodedSentence
+from rnnsearch.text.moses import numeric_prefixes, prefixes
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
 from rnnsearch.translation import sentence_search
 from rnnsearch.translation.sentence_search import EncodedPair, forced_cost
-from rnnsearch.translation.source_lines import cut
+from rnnsearch.translation.source_lines import cut, sentences
 from rnnsearch.translation.translator import Translator
 
 CODEC = Codec(Tokeniser("space", ""), Vocabulary(["a", "b", "."]))
@@ -57,18 +64,76 @@ def test_nothing_is_lost_and_no_part_is_too_long(words: list[str], limit: int) -
     assert len(found) == 1 or len(words) > limit
 
 
-def test_a_word_of_too_many_subwords_is_cut_too(tiny_subword_run: Path) -> None:
+def test_only_the_beginning_of_a_word_of_too_many_subwords_is_read(tiny_subword_run: Path) -> None:
     codec = Run.open(tiny_subword_run).source
-    found = cut(codec.encode("The " + "x" * 100 + " sees."), codec, 10, 1)
-    assert "".join(word for part in found for word in part.words) == "The" + "x" * 100 + "sees."
+    with pytest.warns(InputWarning, match="line 1: only the first 9 of a word's 100,000 letters were read"):
+        found = cut(codec.encode("The " + "x" * 100_000 + " sees."), codec, 10, 1)
+    assert [word for part in found for word in part.words] == ["The", "x" * 100_000, "sees", "."]
     assert all(len(part.ids) <= 11 for part in found)
 
 
-def test_a_line_that_is_no_line_is_refused() -> None:
+def test_a_line_that_is_no_line_is_refused(short: Translator) -> None:
     with pytest.raises(
         InputError, match=r"line 7 has 5,001 words, and 5,000 are the most .write one sentence"
     ):
-        cut(CODEC.encode("a " * 5001), CODEC, 10, 7)
+        short.parts("a " * 5001, 7)
+
+
+PLACES = """I like tea. /Our parents prefer milk.|No. /Yes. /Maybe.|First sentence.  /Second sentence.
+Mr. Smith came on Jan. 5.  /Then he left! /Who?| He works in the U.S. Army.|See No. 5 and p. 3 now.
+“Is it?” /Yes… no. /End "So." /He said (it!) /Then 3.5 p.m. and more.|1. Introduction. /Next.
+Yahoo! is big. /Wait... what? /"Why?" he asked. /- Yes. /- No.|He is 25. /She is 30.|J. Doe.
+Il dit : « Bonjour. » /Puis il part. /Ça va ? /« Quoi ? » dit-il. /M. Dupont est là.|C'est 3 000.
+Am 3. Oktober ist frei. /Wirklich?|Er kam z.B. Heute nicht. /Ja.
+¿Cómo estás? /¡Bien! /—Sí.
+你好。/你是谁？/“我不知道。”/他说。
+私は学生です。/はい！
+यह है। /वह नहीं। /क्या?
+كيف حالك؟ /بخير."""
+SPLIT = [
+    (language, lines.split("|"))
+    for language, lines in zip(
+        ["en", "en", "en", "en", "fr", "de", "es", "zh", "ja", "hi", "ar"], PLACES.split("\n"), strict=True
+    )
+]
+"""Lines, with a slash where a reader ends a sentence."""
+
+
+@pytest.mark.parametrize(("language", "lines"), SPLIT)
+def test_sentences_of_a_line_are_found(language: str, lines: list[str]) -> None:
+    for line in lines:
+        assert sentences(line.replace("/", ""), language) == line.split("/")
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
+def test_the_page_finds_the_same_sentences() -> None:
+    jobs = [({"language": language, **prefix_lists(language)}, lines) for language, lines in SPLIT]
+    module = Path(rnnsearch.page.__file__).parent / "engine" / "sentences.js"
+    program = f"""import {{ sentences }} from {json.dumps(str(module))};
+      const jobs = JSON.parse(await new Response(process.stdin).text());
+      console.log(JSON.stringify(jobs.map(([rules, lines]) => lines.map((line) => sentences(line, rules)))));"""
+    given = json.dumps([(rules, [line.replace("/", "") for line in lines]) for rules, lines in jobs])
+    command = ["node", "--input-type=module", "--eval", program]
+    found = json.loads(
+        subprocess.run(command, input=given, capture_output=True, text=True, check=True).stdout
+    )
+    for (_, lines), theirs in zip(SPLIT, found, strict=True):
+        assert theirs == [[" ".join(one.split()) for one in line.split("/")] for line in lines]
+
+
+def prefix_lists(language: str) -> dict[str, list[str]]:
+    return {"prefixes": sorted(prefixes(language)), "numeric_prefixes": sorted(numeric_prefixes(language))}
+
+
+def test_every_door_translates_each_sentence(tiny_run: Path, command: Callable[..., Any]) -> None:
+    """Off by search.split_sentences; the words are those of the sentences alone."""
+    translator = Translator.load(tiny_run)
+    alone = translator.translate(SENTENCES)
+    (whole,) = translator.translate([" ".join(SENTENCES)])
+    assert (whole.parts, whole.tokens) == (3, [word for one in alone for word in one.tokens])
+    assert translator.translate([" ".join(SENTENCES)], split_sentences=False)[0].parts == 1
+    done = command("translate", tiny_run, stdin=" ".join(SENTENCES).encode())
+    assert done.out.strip() == whole.text
 
 
 SENTENCES = ["The man sees the woman.", "The old woman never sings.", "She sees the man."]

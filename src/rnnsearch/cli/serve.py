@@ -11,7 +11,7 @@ import typer
 from rnnsearch.cli.options import Device, Precision, say
 from rnnsearch.errors import InputError
 
-NEEDED = ("fastapi", "uvicorn", "prometheus_client", "python_multipart", "sentencex", "py3langid")
+NEEDED = ("fastapi", "uvicorn", "prometheus_client", "python_multipart", "py3langid")
 
 Runs = Annotated[
     list[str],

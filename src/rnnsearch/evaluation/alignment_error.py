@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.text.formats.readers import read_link_lines
-from rnnsearch.text.links import FROM_ZERO, PairWordCounts, count_from_one, given_words
+from rnnsearch.text.links import FROM_ZERO, PairWordCounts, count_from_one
+from rnnsearch.text.tokens import given_words
 from rnnsearch.word_links import GoldLinks, Link, parse_gold_links
 
 _POSITION = "([0-9]{1,9})"

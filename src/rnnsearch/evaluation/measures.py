@@ -24,7 +24,8 @@ from rnnsearch.evaluation.statistics import (
 from rnnsearch.evaluation.test_set import System, TestSet, require_different
 from rnnsearch.records import Translation
 from rnnsearch.system.progress import Progress
-from rnnsearch.text.links import PairWordCounts, given_words, recognise, symmetrise, tokeniser_ranges
+from rnnsearch.text.codec import Codec
+from rnnsearch.text.links import PairWordCounts, recognise, symmetrise, tokeniser_ranges
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.word_links import GoldLinks, Link
 
@@ -157,9 +158,9 @@ def system_statistics(
         found[TER] = bleu.ter_statistics(system.texts, test.references, said)
     if run is not None:
         found |= nll_statistics(run.references)
-        tokenisers = run.source.tokeniser, run.target.tokeniser
+        codecs = run.source, run.target
         for kind, links in _links(system) if test.gold is not None else ():
-            scored = alignment_statistics(*counted_links(test, links, tokenisers))
+            scored = alignment_statistics(*counted_links(test, links, codecs))
             found |= {kind.format(rate): one for rate, one in scored.items()}
     return found
 
@@ -178,17 +179,17 @@ def _links(system: System) -> Iterator[tuple[str, Sequence[Sequence[Link]]]]:
 
 
 def counted_links(
-    test: TestSet, links: Sequence[Sequence[Link]], tokenisers: tuple[Tokeniser, Tokeniser]
+    test: TestSet, links: Sequence[Sequence[Link]], sides: tuple[Codec, Codec] | tuple[Tokeniser, Tokeniser]
 ) -> tuple[list[set[Link]], list[GoldLinks]]:
     """Returns (links in the positions that the gold links use, gold links).
 
-    links: (source, target) positions of the tokenisers' words. Gold links count words between spaces, or the
+    links: (source, target) positions of the words of `sides`. Gold links count words between spaces, or the
     tokenisers' words; which of the two is recognised as by `prepare`.
     Raises InputError for gold links outside their sentences.
     """
     assert test.gold is not None
     words = [
-        [(given_words(line), tokeniser.words(line)) for line, tokeniser in zip(pair, tokenisers, strict=True)]
+        [(side.link_words(line), side.words(line)) for line, side in zip(pair, sides, strict=True)]
         for pair in test.pairs
     ]
     counted = [

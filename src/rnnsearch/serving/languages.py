@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
 from typing import NamedTuple
+
+from rnnsearch.translation.source_lines import sentences
 
 _NAMES = """
     ar Arabic, bg Bulgarian, bn Bengali, ca Catalan, cs Czech, da Danish, de German, el Greek, en English,
@@ -19,7 +19,6 @@ _NAMES = """
 NAMES = dict(pair.strip().split(maxsplit=1) for pair in _NAMES.split(","))
 LONGEST = 2_000
 """Characters of a text that are used to identify its language: more would not make it more certain."""
-_WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
 
 
 def language_name(code: str) -> str:
@@ -65,41 +64,24 @@ class Paragraphs(NamedTuple):
 
 
 def split(text: str, language: str) -> Paragraphs:
-    """Splits a text into sentences; a line break always ends one.
+    """Splits a text into sentences; a line break always ends one. language: its code, or "".
 
-    language: its code; if the splitter does not know the language, punctuation decides.
     `split(…).joined(sentences)` restores the text.
     """
-    sentences: list[str] = []
+    found: list[str] = []
     gaps = [""]
     for part in _parts(text, language):
         sentence = part.strip()
         if sentence:
             before, _, after = part.partition(sentence)
             gaps[-1] += before
-            sentences.append(sentence)
+            found.append(sentence)
             gaps.append(after)
         else:
             gaps[-1] += part
-    return Paragraphs(sentences, gaps)
+    return Paragraphs(found, gaps)
 
 
 def _parts(text: str, language: str) -> Iterator[str]:
     for line in text.splitlines(keepends=True):
-        yield from _segment(line, language) if line.strip() else [line]
-
-
-def _segment(line: str, language: str) -> list[str]:
-    from sentencex import segment
-
-    # The splitter fails on white space of several bytes, so each becomes one plain space.
-    plain = _WIDE_SPACE.sub(" ", line)
-    try:
-        parts: list[str] = segment(language or "en", plain)
-    except BaseException as error:  # panics of the splitter's Rust code are not Exceptions
-        if type(error).__name__ != "PanicException":
-            raise
-        return [line]
-    if "".join(parts) != plain:  # one sentence is better than a lost word
-        return [line]
-    return [line[begin:end] for begin, end in pairwise([0, *accumulate(map(len, parts))])]
+        yield from sentences(line, language)

@@ -20,7 +20,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.parsing import read_file
 from rnnsearch.text.formats.lines import ENTITY
 from rnnsearch.text.subwords import Subwords
-from rnnsearch.text.tokens import Tokeniser
+from rnnsearch.text.tokens import Tokeniser, base, normalise
 from rnnsearch.text.vocabulary import EOS, Vocabulary, WordFilter
 
 Side = Literal["source", "target"]
@@ -59,7 +59,8 @@ class DecodedSentence:
 class Codec:
     """The tokeniser and vocabulary of one side, and its subwords if there are any.
 
-    known: the words of this side of the training data, if known.
+    known: the words of this side of the training data, if known. In languages without spaces, subwords are
+    the words.
     """
 
     tokeniser: Tokeniser
@@ -67,9 +68,20 @@ class Codec:
     subwords: Subwords | None = None
     known: WordFilter | None = None
 
+    def words(self, line: str) -> list[str]:
+        """Returns the words of a line, as alignments and results have them."""
+        words = self.tokeniser.words(line)
+        if self.subwords is None or self.subwords.marks_words:
+            return words
+        return list(chain.from_iterable(self.subwords.split_each(words)))
+
+    def link_words(self, line: str) -> list[str]:
+        """Returns the words of a line that given word links count."""
+        return self.tokeniser.link_words(line)
+
     def encode(self, line: str) -> EncodedSentence:
         """Encodes a line; an empty one gives the end of sentence alone."""
-        return self.encode_words(self.tokeniser.words(line))
+        return self.encode_words(self.words(line))
 
     def encode_words(self, words: Sequence[str]) -> EncodedSentence:
         """Encodes a sentence whose words are known already."""
@@ -114,12 +126,16 @@ class Codec:
         """Returns what `save` wrote. files: name → content. Raises InputError if a file is missing or
         damaged."""
         vocabulary, subwords, known = (folder / form.format(side=side) for form in FILES)
-        return cls(
+        codec = cls(
             side_tokeniser(side, settings),
             Vocabulary.load(vocabulary, files.get(vocabulary.name)),
             None if settings.subwords == "none" else Subwords.load(subwords, files.get(subwords.name)),
             WordFilter.load(known, files[known.name]) if known.name in files else None,
         )
+        if codec.tokeniser.unspaced and codec.subwords is not None and codec.subwords.marks_words:
+            what = f"has subwords of words, and text in {codec.tokeniser.language} has no longer words"
+            raise InputError(what, file=subwords, remedy="prepare the corpus again, and train on it")
+        return codec
 
 
 def load_codecs(
@@ -182,15 +198,18 @@ _FRENCH: dict[str, tuple[re.Pattern[str], str]] = {
 @dataclass(frozen=True, slots=True)
 class Repair:
     """The repairs of the lines of one side. entities: whether HTML entities are resolved. french: whether
-    French spelling is repaired."""
+    French spelling is repaired. language: of text that is normalised; None if it is not."""
 
     entities: bool = False
     french: bool = False
+    language: str | None = None
 
     def __call__(self, line: str, counts: Counter[str] | None = None) -> str:
-        """Returns the repaired line, and adds the number of French repairs of each kind to `counts`."""
+        """Returns the repaired line, and adds the number of changes of each kind to `counts`."""
         if self.entities:
             line = resolve_entities(line)
+        if self.language is not None:
+            line = normalise(line, self.language, counts)
         return repair_french(line, counts) if self.french else line
 
 
@@ -244,10 +263,18 @@ def side_language(side: Side, settings: DataSettings) -> str:
 
 def side_tokeniser(side: Side, settings: DataSettings) -> Tokeniser:
     """Returns the tokeniser that these settings ask for."""
-    return Tokeniser(settings.tokeniser, side_language(side, settings), settings.lowercase)
+    return Tokeniser(
+        settings.tokeniser,
+        side_language(side, settings),
+        settings.lowercase,
+        runs=settings.subwords != "none",
+        normalised=settings.unicode == "normalise",
+    )
 
 
 def side_repair(side: Side, settings: DataSettings) -> Repair:
     """Returns the repairs that these settings ask for on a side of the training data."""
-    french = settings.french_elisions and side_language(side, settings).split("-")[0] == "fr"
-    return Repair(entities=settings.entities == "resolve", french=french)
+    language = side_language(side, settings)
+    french = settings.french_elisions and base(language) == "fr"
+    normalised = language if settings.unicode == "normalise" else None
+    return Repair(entities=settings.entities == "resolve", french=french, language=normalised)

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -27,7 +27,6 @@ from rnnsearch.text.links import (
     DEFAULT,
     LinkWords,
     Range,
-    given_words,
     project_back,
     symmetrise,
     tokeniser_ranges,
@@ -91,7 +90,7 @@ class DirectionFile(NamedTuple):
 @dataclass(slots=True)
 class LinkReport:
     """Numbers of pairs and links. too_long: pairs that are too long for the aligner. both: links that both
-    directions have."""
+    directions have. unspaced: languages whose characters the links count."""
 
     method: str
     pairs: int = 0
@@ -101,6 +100,7 @@ class LinkReport:
     both: int = 0
     written: int = 0
     without: int = 0
+    unspaced: str = ""
 
     def add(self, forward: list[Link], reverse: list[Link], too_long: bool) -> None:
         """Counts a pair."""
@@ -122,6 +122,8 @@ class LinkReport:
             f"pairs    {self.pairs:,}, {self.without:,} without links{long}\n"
             f"links    {self.forward:,} forward, {self.reverse:,} reverse, {self.both:,} in both "
             f"(agreement {agreement:.1f} %); {written}\n"
+            + f"words    {self.unspaced} has no spaces: links count characters, Latin words and numbers\n"
+            * bool(self.unspaced)
         )
 
 
@@ -153,7 +155,10 @@ def link_texts(
         run_eflomal(work / "source", work / "target", work / "forward", work / "reverse")
         pairs = _pairs(DirectionFile(work / "forward"), DirectionFile(work / "reverse"))
         aligned = _aligned(pairs, work, settings if words == "given" else None)
-        return _write(aligned, outs, sizes, method, progress)
+        report = _write(aligned, outs, sizes, method, progress)
+    sides = [side_tokeniser(side, settings) for side in SIDES]
+    report.unspaced = " and ".join(side.language for side in sides if side.unspaced)
+    return report
 
 
 def link_files(
@@ -198,7 +203,8 @@ def _tokenise(
     with ExitStack() as stack:
         files = [stack.enter_context(_opened(work / name, "w")) for name in _FILES]
         repairs = [side_repair(side, settings) for side in SIDES]
-        tokenisers = [side_tokeniser(side, settings) for side in SIDES]
+        # Text without spaces is linked by characters.
+        tokenisers = [replace(side_tokeniser(side, settings), runs=False) for side in SIDES]
         for text in texts:
             number = 0
             for number, pair in enumerate(text.pairs(), 1):
@@ -257,7 +263,9 @@ def _aligned(pairs: Iterator[_Pair], work: Path, settings: DataSettings | None) 
 
 
 def _ranges(side: Side, line: str, words: list[str], number: int, settings: DataSettings) -> list[Range]:
-    ranges = tokeniser_ranges(given_words(line), words, side_repair(side, settings))
+    ranges = tokeniser_ranges(
+        side_tokeniser(side, settings).link_words(line), words, side_repair(side, settings)
+    )
     if ranges is None:
         what = (
             f"pair {number}: links cannot refer to the given words, as the tokeniser changes characters of "

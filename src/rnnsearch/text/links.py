@@ -3,6 +3,7 @@ links refer to the words of the given text or of the tokeniser, and converts bet
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import Repair
-from rnnsearch.text.tokens import Tokeniser
+from rnnsearch.text.tokens import SPACE, Tokeniser
 from rnnsearch.word_links import Link
 
 DEFAULT = "grow-diag-final-and"
@@ -113,6 +114,7 @@ LinkWords = Literal["given", "tokenised"]
 tokeniser's words."""
 
 _PLAIN = Tokeniser("space", "")
+_LETTER = re.compile("\\S[\u0300-\u036f]*")  # with its combining marks
 
 
 class PairWordCounts(NamedTuple):
@@ -153,27 +155,16 @@ def _fit(links: Sequence[Link], words: tuple[int, int]) -> bool:
     return all(source < words[0] and target < words[1] for source, target in links)
 
 
-def given_words(line: str) -> list[str]:
-    """Returns the words between spaces, as aligners split them: a no-break space or a soft hyphen does not
-    end a word."""
-    return [token for token in line.split(" ") if token]
-
-
 def tokeniser_ranges(
     given: Sequence[str], words: Sequence[str], repair: Repair | None = None
 ) -> list[Range] | None:
-    """Returns the `word_ranges` of given words, which may have invisible characters.
+    """Returns the `word_ranges` of given words, which may have invisible characters and other spellings.
 
     repair: the repair that was applied to the line before it was tokenised.
     """
-    return word_ranges([_spelling(token, repair) for token in given], words)
-
-
-def _spelling(token: str, repair: Repair | None) -> str:
-    """Returns a token as the tokeniser sees it: without soft hyphens, `&amp;` as `&`."""
-    if repair is not None:
-        token = repair(token)
-    return token if token.isprintable() and " " not in token else "".join(_PLAIN.words(token))
+    given = given if repair is None else [repair(token) for token in given]
+    spelt = ["".join(_PLAIN.words(word.removeprefix(SPACE))) for word in words]
+    return word_ranges(["".join(_PLAIN.words(token)) for token in given], spelt)
 
 
 def check_links(
@@ -228,14 +219,14 @@ def word_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | Non
 
 def character_ranges(text: str, words: Sequence[str]) -> list[Range] | None:
     """Returns the range of characters of each word in the text; None if it is unknown."""
-    places = [place for place, letter in enumerate(text) if not letter.isspace()]
-    owners = tokeniser_ranges([text[place] for place in places], ["".join(word.split()) for word in words])
+    letters = [found.span() for found in _LETTER.finditer(text)]
+    owners = tokeniser_ranges([text[slice(*letter)] for letter in letters], words)
     if owners is None:
         return None
     found = [(len(text), 0) for _ in words]
-    for place, own in zip(places, owners, strict=True):
+    for (begin, end), own in zip(letters, owners, strict=True):
         for word in range(*own):
-            found[word] = min(found[word][0], place), max(found[word][1], place + 1)
+            found[word] = min(found[word][0], begin), max(found[word][1], end)
     return found
 
 

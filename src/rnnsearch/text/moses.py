@@ -29,6 +29,7 @@ count them as letters, lowercase or uppercase."""
 LATIN = re.compile(f"[{LETTERS}0-9]")
 SIGNS = frozenset('"#$%&()*+/:;<=>?@[\\]^_{|}~!«»“”„…–—€°')
 """Punctuation and symbols that are separate words next to a Latin word."""
+_NUMERIC = "#NUMERIC_ONLY#"
 # Between two letters, with its spaces; elsewhere it stands alone.
 _APOSTROPHES = {"en": " '", "fr": "' ", "it": "' "}
 
@@ -74,11 +75,21 @@ class SimpleChunks:
 @cache
 def prefixes(language: str) -> frozenset[str]:
     """Returns Moses's list of a language: words whose full stop ends no sentence, some of them before numbers
-    only.
+    only."""
+    return frozenset(word.partition(_NUMERIC)[0].rstrip() for word in _prefix_lines(language))
 
-    sacremoses has the lists in a module that imports nothing, which is run alone. If that module is missing,
-    all of sacremoses is imported.
-    """
+
+@cache
+def numeric_prefixes(language: str) -> frozenset[str]:
+    """Returns the words of `prefixes` whose full stop ends a sentence unless a number follows."""
+    return frozenset(
+        word.partition(_NUMERIC)[0].rstrip() for word in _prefix_lines(language) if _NUMERIC in word
+    )
+
+
+def _prefix_lines(language: str) -> list[str]:
+    """Returns the entries of a list. sacremoses has the lists in a module that imports nothing, which is run
+    alone; if that module is missing, all of sacremoses is imported."""
     files = _prefix_files()
     if files is None or len(language) > 3:  # a language name instead of a code: sacremoses knows some
         from sacremoses.corpus import NonbreakingPrefixes
@@ -87,13 +98,10 @@ def prefixes(language: str) -> frozenset[str]:
     else:
         text = files.get(f"nonbreaking_prefix.{language}") or files["nonbreaking_prefix.en"]
         every = [line.strip() for line in text.splitlines()]
-    return frozenset(
-        word.rpartition(" ")[0] if "#NUMERIC_ONLY#" in word else word
-        for word in every
-        if word and not word.startswith("#")
-    )
+    return [word for word in every if word and not word.startswith("#")]
 
 
+@cache
 def _prefix_files() -> dict[str, str] | None:
     """Returns the text of each list by its name; None if this version of sacremoses has them elsewhere."""
     found = find_spec("sacremoses")

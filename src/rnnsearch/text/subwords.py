@@ -26,15 +26,22 @@ _RUNNING_WORDS = 4_000_000  # sentencepiece takes some 150 bytes for each
 
 class Subwords:
     """A sentencepiece model of one language. It sees single words, so every subword belongs to exactly one
-    word."""
+    word.
+
+    marks_words: whether the first subword of a word begins with WORD_START. Otherwise, in text without
+    spaces, every subword counts as a word.
+    """
 
     def __init__(self, model: bytes) -> None:
         self._model = model
         self._processor = _processor(model)
+        self.marks_words = any(subword.startswith(WORD_START) for subword in self.vocabulary())
         self._cache: dict[str, list[str]] = {}
 
     @classmethod
-    def train(cls, counts: Mapping[str, int], kind: Literal["unigram", "bpe"], size: int) -> Subwords:
+    def train(
+        cls, counts: Mapping[str, int], kind: Literal["unigram", "bpe"], size: int, marks_words: bool = True
+    ) -> Subwords:
         """Trains on words and their frequencies; the result depends only on the arguments.
 
         No subword crosses a word boundary, so word frequencies are enough, and a corpus of any size fits in
@@ -42,7 +49,7 @@ class Subwords:
         million words, the same share of each. size: number of subwords wanted; a small corpus may give fewer.
         Raises InputError if there are no words, or too few to train on.
         """
-        return cls(_train(counts, kind, size))
+        return cls(_train(counts, kind, size, marks_words))
 
     @classmethod
     def load(cls, path: Path, content: bytes | None = None) -> Subwords:
@@ -88,7 +95,9 @@ class Subwords:
             unmet = list(dict.fromkeys(words))
         if unmet:
             split: list[list[str]] = self._processor.encode([_spelt(word) for word in unmet], out_type=str)
-            self._cache |= zip(unmet, (_beginning_a_word(subwords) for subwords in split), strict=True)
+            if self.marks_words:
+                split = list(map(_beginning_a_word, split))
+            self._cache |= zip(unmet, split, strict=True)
         return [self._cache[word] for word in words]
 
     def join(self, subwords: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -98,6 +107,8 @@ class Subwords:
         word; a word start alone belongs to the next word. No word is empty unless the input has only word
         starts.
         """
+        if not self.marks_words:
+            return list(subwords), list(range(len(subwords)))
         words: list[str] = []
         word_of: list[int] = []
         for subword in subwords:
@@ -143,14 +154,15 @@ def _processor(model: bytes) -> SentencePieceProcessor:
     return processor
 
 
-def _train(counts: Mapping[str, int], kind: str, size: int) -> bytes:
+def _train(counts: Mapping[str, int], kind: str, size: int, marks_words: bool) -> bytes:
     import sentencepiece
 
     model = io.BytesIO()
     sentencepiece.set_random_generator_seed(_SEED)
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=_frequencies(counts) if kind == "bpe" else _running_text(counts),
+            sentence_iterator=_frequencies(counts) if kind == "bpe" else _running_text(counts, marks_words),
+            add_dummy_prefix=marks_words,
             input_format="tsv" if kind == "bpe" else "text",
             model_writer=model,
             model_type=kind,
@@ -178,16 +190,17 @@ def _frequencies(counts: Mapping[str, int]) -> Iterator[str]:
         yield f"{word}\t{count}"
 
 
-def _running_text(counts: Mapping[str, int]) -> Iterator[str]:
-    """Yields lines of words in random order, each as often as it occurs, or only every n-th occurrence if
-    there are too many."""
+def _running_text(counts: Mapping[str, int], several: bool = True) -> Iterator[str]:
+    """Yields lines of one word or several in random order, each word as often as it occurs, or only every
+    n-th occurrence if there are too many."""
     ordered = _ordered(counts)
     words, before = [word for word, _ in ordered], np.cumsum([0, *(count for _, count in ordered)])
     every = max(1, -(-int(before[-1]) // _RUNNING_WORDS))
     running = np.repeat(np.arange(len(words)), np.diff(-(-before // every)))
     np.random.default_rng(_SEED).shuffle(running)
-    for start in range(0, len(running), _LINE):
-        yield " ".join(words[number] for number in running[start : start + _LINE].tolist())
+    size = _LINE if several else 1
+    for start in range(0, len(running), size):
+        yield " ".join(words[number] for number in running[start : start + size].tolist())
 
 
 def _ordered(counts: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -129,6 +129,11 @@ class Tokeniser:
         """Tells whether the language is written without spaces, so that Moses's rules do not apply."""
         return self.kind == "moses" and base(self.language) in UNSPACED
 
+    @property
+    def unit(self) -> str:
+        """Returns the name of its words in reports: in text without spaces, they are none."""
+        return ("clauses" if self.runs else "characters") if self.unspaced else "words"
+
     def words(self, line: str) -> list[str]:
         """Returns the words of a line; none if it is empty."""
         if self.normalised:

@@ -63,9 +63,9 @@ def encode_faithfully(codec: Codec, line: str) -> EncodedSentence:
     line = line.replace("’", "'")
     for found in VERBATIM.finditer(line):
         copied = found[0].rstrip(AFTER_ADDRESS) if found["address"] else found[0]
-        words += [*codec.tokeniser.words(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]
+        words += [*codec.words(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]
         end = found.start() + len(copied)
-    words += codec.tokeniser.words(line[end:])
+    words += codec.words(line[end:])
     return encode_words_faithfully(codec, words)
 
 

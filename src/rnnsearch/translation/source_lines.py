@@ -1,5 +1,5 @@
-"""Cuts source lines that are too long for one search and joins their translations. Warns of unknown words and
-of text in the target language.
+"""Cuts source lines into sentences, and those that are too long for one search into parts; joins their
+translations. Warns of unknown words and of text in the target language.
 
 A model's subwords tell its two languages apart: an ordinary word needs few subwords of its own language, and
 nearly twice as many of the other.
@@ -7,8 +7,11 @@ nearly twice as many of the other.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,6 +19,8 @@ from rnnsearch.drawing.characters import printable, shorten
 from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec, EncodedSentence
+from rnnsearch.text.moses import numeric_prefixes, prefixes
+from rnnsearch.text.tokens import base
 from rnnsearch.text.vocabulary import SPECIALS, UNK
 
 MOST_WORDS = 5_000
@@ -32,6 +37,51 @@ _EXAMPLES = 5
 _LONGEST = 30
 _ENDS = frozenset(".!?…。！？؟।॥")
 _CLOSING = frozenset("\"'”’»)]}」』")
+_OPENING = " \"'“‘«„¿¡([{—–-"
+BREAK = r"[.!?…؟।॥۔։።။។]+(?:[ \u00a0\u202f]?[»›]|[\"'”’)\]}])*\s+|[。！？]+[」』”’）]*\s*"
+"""Where a sentence may end, with the space after it (a regular expression for Python and JavaScript)."""
+ORDINALS = ("cs", "da", "de", "et", "fi", "hr", "hu", "is", "lv", "nb", "nn", "no", "sk", "sl", "sr", "tr")
+"""Languages in which a full stop after digits makes an ordinal."""
+_BREAK = re.compile(BREAK)
+_NEAR = 40  # characters before and after a full stop that decide
+
+
+def sentence_starts(line: str, language: str) -> list[int]:
+    """Returns where the sentences of a line begin (0 is the first), much as Moses's split-sentences.perl.
+
+    A sentence ends with its punctuation and closing quotation marks unless the next word begins with a
+    lowercase letter. A full stop ends none after an initial, an abbreviation or the number of a list.
+    page/engine/sentences.js has the same rules.
+    """
+    starts, language = [0], base(language)
+    for found in _BREAK.finditer(line):
+        begin, end = found.span()
+        following = line[end : end + _NEAR].lstrip(_OPENING)[:1]
+        if not following or following.islower():
+            continue
+        before = line[max(0, begin - _NEAR) : begin]
+        if found.group().rstrip("\"'”’)]}»› \u00a0\u202f") != "." or _ends(before, following, language):
+            starts.append(end)
+    return starts
+
+
+def _ends(before: str, following: str, language: str) -> bool:
+    """Tells whether a full stop between this text and a capital or digit ends a sentence."""
+    *earlier, stem = before.split(" ")
+    stem = stem.lstrip(_OPENING)
+    if stem in numeric_prefixes(language):
+        return not following.isdigit()
+    if stem.isdigit():
+        return language not in ORDINALS and any(earlier)
+    initial = len(stem) == 1 and stem.isupper()
+    abbreviated = stem in prefixes(language) or ("." in stem and any(map(str.isalpha, stem)))
+    return not initial and not abbreviated
+
+
+def sentences(line: str, language: str) -> list[str]:
+    """Returns the sentences of a line; an empty line is its only sentence."""
+    starts = sentence_starts(line, language)
+    return [line[begin:end] for begin, end in pairwise([*starts, len(line)])]
 
 
 def cut(
@@ -45,33 +95,37 @@ def cut(
     sentence is the only part.
 
     It is cut after the ends of sentences and their closing quotation marks, or at the limit if there are
-    none.
-    encode: encodes the words of a part, instead of the codec. number: line number in messages. Raises
-    InputError for a line of more than MOST_WORDS words.
+    none. Of a longer word only the beginning is read, with an InputWarning.
+    encode: encodes the words of a part, instead of the codec. number: line number in messages.
     """
     if len(sentence.ids) - 1 <= limit:
         return [sentence]
     _, sizes = codec.word_ids(sentence.words)
-    words = [
-        part
-        for word, size in zip(sentence.words, sizes, strict=True)
-        for part in (_cut_word(word, limit) if size > limit else [word])
-    ]
-    if len(words) > MOST_WORDS:
-        what = f"line {number} has {len(words):,} words, and {MOST_WORDS:,} are the most"
-        raise InputError(what, remedy="write one sentence on each line")
-    _, sizes = codec.word_ids(words)
     parts: list[list[str]] = [[]]
     used, ended = 0, False
-    for word, size in zip(words, sizes, strict=True):
+    shortened: dict[str, str] = {}
+    for word, size in zip(sentence.words, sizes, strict=True):
         ends = set(word) <= _ENDS
+        if size > limit:
+            shortened[word], size = word[: limit - 1], limit
+            text = f"line {number}: only the first {limit - 1} of a word's {len(word):,} letters were read"
+            warnings.warn(text, InputWarning, stacklevel=2)
         if parts[-1] and (used + size > limit or (ended and not ends and word not in _CLOSING)):
             parts.append([])
             used, ended = 0, False
         parts[-1].append(word)
         used += size
         ended = ends or (ended and word in _CLOSING)
-    return [(encode or codec.encode_words)(part) for part in parts]
+    made = [(encode or codec.encode_words)([shortened.get(word, word) for word in part]) for part in parts]
+    return [replace(one, words=part) for one, part in zip(made, parts, strict=True)]
+
+
+def check_length(parts: Sequence[EncodedSentence], number: int) -> None:
+    """Raises InputError for a line of more than MOST_WORDS words."""
+    words = sum(len(part.words) for part in parts)
+    if words > MOST_WORDS:
+        what = f"line {number} has {words:,} words, and {MOST_WORDS:,} are the most"
+        raise InputError(what, remedy="write one sentence on each line")
 
 
 def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -> Translation:
@@ -112,13 +166,6 @@ def empty_translation() -> Translation:
     return Translation("", [], [SPECIALS[0]], 0.0, [], np.zeros((0, 1), dtype=np.float32))
 
 
-def _cut_word(word: str, limit: int) -> list[str]:
-    """Cuts a word with more than `limit` subwords. Every subword has at least one letter, except perhaps the
-    first."""
-    size = max(1, limit - 1)
-    return [word[start : start + size] for start in range(0, len(word), size)]
-
-
 def noted(
     results: Iterable[Translation], source: Codec, limit: int, note: Callable[[str], None], first: int = 1
 ) -> Iterator[Translation]:
@@ -131,8 +178,9 @@ def noted(
     cuts, words, unknown = 0, 0, 0
     examples: list[str] = []
     for number, result in enumerate(results, first):
-        cuts += result.parts > 1
-        if cuts == 1 and result.parts > 1:
+        long = result.parts > 1 and sum(source.word_ids(result.source_tokens[:-1])[1]) > limit
+        cuts += long
+        if cuts == 1 and long:
             what = f"line {number} is longer than search.max_source_length = {limit}: it is translated in"
             note(f"warning: {what} {result.parts} parts (write one sentence on each line)")
         yield result

@@ -30,7 +30,14 @@ from rnnsearch.translation.sentence_search import (
     Watched,
     encoded_pair,
 )
-from rnnsearch.translation.source_lines import WrongLanguage, cut, empty_translation, joined
+from rnnsearch.translation.source_lines import (
+    WrongLanguage,
+    check_length,
+    cut,
+    empty_translation,
+    joined,
+    sentences,
+)
 
 if TYPE_CHECKING:
     from rnnsearch.pretrained.card import ModelCard
@@ -164,7 +171,7 @@ class Translator:
         """
         if attention is None:
             return list(self.stream(lines, full_batches=True, glossary=glossary, **search))
-        settings = changed(self.search, search | {"batch_size": 1})
+        settings = changed(self.search, search | {"batch_size": 1, "split_sentences": False})
         work = partial(self._sentences.search, settings=settings, attention=attention)
         return list(self._lines_in_order([given_lines(lines)], work, settings, glossary))
 
@@ -220,18 +227,22 @@ class Translator:
         settings: SearchSettings | None = None,
         glossary: Glossary | Mapping[str, str] | None = None,
     ) -> Sequence[EncodedSentence]:
-        """Encodes a line under these settings. A line longer than `max_source_length` becomes several parts.
+        """Encodes a line under these settings: each of its sentences, or the parts of those that are longer
+        than `max_source_length`.
 
         number: line number for messages. glossary: as in `translate`. Raises InputError for a line that is
         too long to be translated.
         """
-        settings = settings or self.search
-        limit = settings.max_source_length
+        settings, source = settings or self.search, self.source
+        split = settings.split_sentences and source.tokeniser.kind == "moses"
+        whole: Callable[[str], EncodedSentence] = source.encode
+        encode: Callable[[Sequence[str]], EncodedSentence] = source.encode_words
         if settings.faithful:
-            encode = partial(encode_words_faithfully, self.source)
-            parts = cut(encode_faithfully(self.source, line), self.source, limit, number, encode)
-        else:
-            parts = cut(self.source.encode(line), self.source, limit, number)
+            whole, encode = partial(encode_faithfully, source), partial(encode_words_faithfully, source)
+        parts: list[EncodedSentence] = []
+        for sentence in sentences(line, source.tokeniser.language) if split else [line]:
+            parts += cut(whole(sentence), source, settings.max_source_length, number, encode)
+        check_length(parts, number)
         terms = self._glossary(glossary)
         return list(map(terms.mark, parts)) if terms else parts
 
@@ -337,8 +348,8 @@ class Translator:
     ) -> Iterator[Translation]:
         """Yields a translation for each line, and warns of a text in the wrong language.
 
-        Lines longer than `max_source_length` are cut, and their translations joined. groups: groups of lines;
-        no batch mixes lines of two groups. first: the number of the first line.
+        The translations of a line's sentences and parts are joined. groups: groups of lines; no batch mixes
+        lines of two groups. first: the number of the first line.
         """
         counts: deque[int] = deque()  # number of parts of each line
         numbers = count(first)

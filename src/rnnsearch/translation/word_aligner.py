@@ -17,12 +17,12 @@ from rnnsearch.text.links import (
     METHODS,
     LinkWords,
     PairWordCounts,
-    given_words,
     recognise,
     symmetrise,
     tokeniser_ranges,
     word_ranges,
 )
+from rnnsearch.text.tokens import given_words
 from rnnsearch.translation.sentence_search import END
 from rnnsearch.translation.translator import Translator
 from rnnsearch.word_links import GoldLinks, Link, hard_links, threshold_links
@@ -120,8 +120,12 @@ class WordAligner:
         others: list[Translation],
     ) -> Aligned:
         if self.words == "given" or not all(isinstance(side, str) for side in pair):
+            codecs = self.translator.source, self.translator.target
             source, target = (
-                None if isinstance(side, str) and self.words == "tokenised" else side for side in pair
+                (None if self.words == "tokenised" else codec.link_words(side))
+                if isinstance(side, str)
+                else side
+                for codec, side in zip(codecs, pair, strict=True)
             )
             result, *others = (in_given_words(one, source, target, number) for one in (result, *others))
             reverse = None if reverse is None else in_given_words(reverse, target, source, number)
@@ -217,10 +221,12 @@ def counted_by(gold: Sequence[GoldLinks], pairs: Sequence[Pair], translator: Tra
             f"{len(pairs)} pairs but {len(gold)} sentences of gold links",
             remedy="sentence n of the gold file must belong to line n",
         )
-    cut = translator.source.tokeniser.words, translator.target.tokeniser.words
+    left, right = translator.source, translator.target
 
     def counted(links: GoldLinks, source: str, target: str) -> PairWordCounts:
-        given = len(given_words(source)), len(given_words(target))
-        return PairWordCounts(sorted(links.possible), given, (len(cut[0](source)), len(cut[1](target))))
+        given = len(left.link_words(source)), len(right.link_words(target))
+        return PairWordCounts(
+            sorted(links.possible), given, (len(left.words(source)), len(right.words(target)))
+        )
 
     return recognise(counted(links, *pair) for links, pair in zip(gold, pairs, strict=True))

@@ -628,3 +628,44 @@ def test_real_links(shared_data: Path, tmp_path: Path) -> None:
     given_links = sum(len(set(line.split())) for line in lines[2])
     assert math.isclose(counted["words"], given_links, rel_tol=0.01)  # but for links of soft hyphens
     assert counted["pieces"] > counted["words"] * 1.2
+
+
+CHINESE = [
+    "科学家一直在研究液态甲烷构成的海洋。",
+    "该机构称赞欧盟的援助承诺",
+    "他昨天去了北京，用 Python 3。",
+]
+
+
+@pytest.mark.parametrize("subwords", ["none", "bpe", "unigram"])
+def test_text_without_spaces_is_kept_and_its_links_count_characters(tmp_path: Path, subwords: str) -> None:
+    """Nine English words are as long as thirteen Chinese characters, and Python and 3 are each one character."""
+    english = [
+        "Scientists have long been studying the oceans that are made of liquid methane.",
+        "It praises.",
+    ]
+    pairs = list(zip([*english, "He went to Beijing with Python 3 ."], CHINESE, strict=True)) * 9
+    values = {"tokeniser": "moses", "max_ratio": 2.5, "target_language": "zh", "vocabulary_size": 90}
+    links = ["0-4,0-0,5-8 0-9"] * 9
+    report = prepared(tmp_path, pairs, links=[",".join(links)], subwords=subwords, **values)
+    assert reasons(report) == {"length ratio": 9}  # two words, twelve characters: eight words
+    assert report.target.kind == ("characters" if subwords == "none" else "clauses")
+    corpus = Corpus.open(tmp_path / "store")
+    for i in range(len(corpus.train)):
+        pieces = [corpus.target.vocabulary.word(id_) for id_ in corpus.train.target(i)[:-1]]
+        assert corpus.target.text(pieces) in CHINESE
+        sentence = CHINESE.index(corpus.target.text(pieces))
+        linked = {pieces[target] for _, target in corpus.train.links(i)}
+        for character, there in (("在", sentence == 0), ("Python"[0], sentence == 2), ("了", sentence == 2)):
+            assert any(character in piece for piece in linked) == there or subwords == "unigram"
+
+
+def test_text_is_normalised_and_what_changed_is_counted(tmp_path: Path) -> None:
+    text = [("cafe\u0301 x", "e\ufb03cace\u00a0!"), ("b c", "de\u00adjà")]
+    report = prepared(tmp_path, text, links=["0-0,1-0"])
+    assert set(stored(tmp_path)) == {("café x", "efficace !"), ("b c", "dejà")}
+    assert linked(tmp_path) == {"café x": {("café", "efficace"), ("café", "!")}, "b c": {("c", "dejà")}}
+    kinds = {"decomposed character": 1, "ligature": 1, "soft hyphen": 1, "unusual space": 1}
+    assert report.texts[0].repairs == kinds
+    prepared(tmp_path, text, unicode="keep")
+    assert set(stored(tmp_path)) == {("cafe\u0301 x", "e\ufb03cace !"), ("b c", "dejà")}

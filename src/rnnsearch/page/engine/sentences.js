@@ -2,64 +2,67 @@
 
 const ENDS = /^(?:[.!?…]+|[。！？؟।॥]+)$/u;
 const CLOSING = /^["'”’»)\]}」』]+$/u;
-const PIECE = /\S+|\n/gu;
+const BREAK = /[.!?…؟।॥۔։።။។]+(?:[ \u00a0\u202f]?[»›]|["'”’)\]}])*\s+|[。！？]+[」』”’）]*\s*/gu;
+const CLOSERS = /["'”’)\]}»› \u00a0\u202f]+$/u;
+const OPENERS = /^[ "'“‘«„¿¡([{—–-]+/u;
+const ORDINALS = new Set(["cs", "da", "de", "et", "fi", "hr", "hu", "is", "lv", "nb", "nn", "no", "sk", "sl", "sr", "tr"]);
+const NEAR = 40;
 
-/** Returns the sentences of a text, none of them empty. A line break ends one; so does a full stop, a question mark or an exclamation mark,
- *  with the quotation marks behind it, unless the word is an abbreviation or the next one begins with a lowercase letter. */
-export function sentences(text, abbreviations) {
-  const known = new Set(abbreviations);
-  const found = [];
-  let current = [];
-  const finish = () => {
-    if (current.length) found.push(current.join(" "));
-    current = [];
-  };
-  const pieces = text.match(PIECE) ?? [];
-  pieces.forEach((piece, place) => {
-    if (piece === "\n") return finish();
-    current.push(piece);
-    const next = pieces[place + 1] ?? "\n";
-    if (ends(piece, known) && next !== "\n" && !/^\p{Ll}/u.test(next)) finish();
-  });
-  finish();
-  return found;
+/** Returns the sentences of a text, none of them empty; a line break ends one. rules: {language, prefixes, numeric_prefixes} of the source.
+ *  The rules are those of translation/source_lines.py. */
+export function sentences(text, rules) {
+  return text
+    .split("\n")
+    .flatMap((line) => lineSentences(line, rules))
+    .map((sentence) => sentence.trim().replace(/\s+/gu, " "))
+    .filter(Boolean);
 }
 
-function ends(piece, known) {
-  const bare = piece.replace(/["'”’»)\]}」』]+$/u, "");
-  if (/[!?…。！？؟।॥]$/u.test(bare)) return true;
-  if (!bare.endsWith(".")) return false;
-  const stem = bare.slice(0, -1);
-  return !(known.has(stem) || /^\p{Lu}$/u.test(stem) || (stem.includes(".") && /\p{L}/u.test(stem)));
+function lineSentences(line, rules) {
+  const found = [];
+  let start = 0;
+  for (const { 0: match, index } of line.matchAll(BREAK)) {
+    const end = index + match.length;
+    const following = [...line.slice(end, end + NEAR).replace(OPENERS, "")][0];
+    if (!following || /^\p{Ll}/u.test(following)) continue;
+    if (match.trimEnd().replace(CLOSERS, "") === "." && !ends(line.slice(Math.max(0, index - NEAR), index), following, rules)) continue;
+    found.push(line.slice(start, end));
+    start = end;
+  }
+  return [...found, line.slice(start)];
+}
+
+/** Tells whether a full stop between this text and a capital or digit ends a sentence. */
+function ends(before, following, { language, prefixes = [], numeric_prefixes: numeric = [] }) {
+  const earlier = before.split(" ");
+  const stem = earlier.pop().replace(OPENERS, "");
+  if (numeric.includes(stem)) return !/^\p{Nd}/u.test(following);
+  if (/^\p{Nd}+$/u.test(stem)) return !ORDINALS.has(language.toLowerCase().split(/[-_]/u)[0]) && earlier.some(Boolean);
+  return !(/^\p{Lu}$/u.test(stem) || prefixes.includes(stem) || (stem.includes(".") && /\p{L}/u.test(stem)));
 }
 
 /** Returns the sentence itself, or parts of at most `limit` ids each, cut after sentence ends where there are any; `encode` makes a part of
- *  words (translation/source_lines.py). */
+ *  words, and of a longer word only the beginning is read (translation/source_lines.py). */
 export function cut(sentence, codec, limit, encode) {
   if (sentence.ids.length - 1 <= limit) return [sentence];
   const parts = [[]];
   let used = 0;
   let ended = false;
-  for (const word of sentence.words.flatMap((one) => cutWord(one, codec, limit))) {
-    const size = codec.parts(word).length;
+  const size = (word) => codec.parts(word).length;
+  const shortened = (word) => (size(word) > limit ? [...word].slice(0, limit - 1).join("") : word);
+  for (const word of sentence.words) {
+    const own = Math.min(size(word), limit);
     const end = ENDS.test(word);
-    if (parts.at(-1).length && (used + size > limit || (ended && !end && !CLOSING.test(word)))) {
+    if (parts.at(-1).length && (used + own > limit || (ended && !end && !CLOSING.test(word)))) {
       parts.push([]);
       used = 0;
       ended = false;
     }
     parts.at(-1).push(word);
-    used += size;
+    used += own;
     ended = end || (ended && CLOSING.test(word));
   }
-  return parts.map(encode);
-}
-
-function cutWord(word, codec, limit) {
-  if (codec.parts(word).length <= limit) return [word];
-  const letters = [...word];
-  const size = Math.max(1, limit - 1);
-  return Array.from({ length: Math.ceil(letters.length / size) }, (_, k) => letters.slice(k * size, (k + 1) * size).join(""));
+  return parts.map((words) => ({ ...encode(words.map(shortened)), words }));
 }
 
 /** Joins the hypotheses of a sentence's parts to one; `text` makes a line of words. */

@@ -17,7 +17,7 @@ export class Translator {
     this.target = new Codec(text.target);
     const known = text.target.known && new WordFilter(Uint8Array.from(atob(text.target.known), (letter) => letter.charCodeAt(0)));
     this.faithful = new Faithful(this.source, known ?? null);
-    this.abbreviations = text.source.prefixes ?? [];
+    this.rules = text.source;
     this.network = new Network(readTensors(bytes), text.wiring, plain);
   }
 
@@ -27,7 +27,7 @@ export class Translator {
     const settings = { ...this.settings, ...options };
     settings.nbest = Math.min(settings.nbest, settings.beam);
     const done = [];
-    for (const [number, line] of sentences(text, this.abbreviations).entries()) {
+    for (const [number, line] of sentences(text, this.rules).entries()) {
       done.push(await this.sentence(line, settings, (words) => show({ sentence: number, ...words }), pause));
     }
     return { text: done.map((one) => one.hypotheses[0].text).join(" "), sentences: done };

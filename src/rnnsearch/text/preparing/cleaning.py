@@ -31,7 +31,6 @@ from rnnsearch.text.links import (
     PairWordCounts,
     check_links,
     count_from_one,
-    given_words,
     project,
     recognise,
     tokeniser_ranges,
@@ -179,8 +178,8 @@ class Cleaner:
             pair = self._tokenised(lines)
             yield PairWordCounts(
                 parse_links(links, chunk.links_file, number, swapped=self.swapped),
-                (len(given_words(lines[0])), len(given_words(lines[1]))),
-                (len(pair.source_words), len(pair.target_words)),
+                (len(self.tokenisers[0].link_words(lines[0])), len(self.tokenisers[1].link_words(lines[1]))),
+                (len(self._linked(pair)[0]), len(self._linked(pair)[1])),
             )
 
     def _tokenised(self, lines: LinePair, repairs: Counter[str] | None = None) -> TokenisedPair:
@@ -188,6 +187,13 @@ class Cleaner:
         return TokenisedPair(
             source, target, self.tokenisers[0].words(source), self.tokenisers[1].words(target)
         )
+
+    def _linked(self, pair: TokenisedPair) -> list[Sequence[str]]:
+        """Returns the words of both sides between which links are stored."""
+        return [
+            tokeniser.link_words(line) if tokeniser.unspaced else words
+            for tokeniser, line, words in zip(self.tokenisers, pair[:2], pair[2:], strict=True)
+        ]
 
     def _reason(self, pair: TokenisedPair) -> int:
         """Returns the number of the first filter that drops the pair; 0 for none."""
@@ -199,10 +205,11 @@ class Cleaner:
         assert chunk.links is not None
         file, number = chunk.links_file, chunk.first + place
         links = parse_links(chunk.links[place], file, number, swapped=self.swapped)
-        words = pair.source_words, pair.target_words
-        given = words
+        words = given = self._linked(pair)
         if chunk.link_words == "given":
-            given = given_words(chunk.pairs[place][0]), given_words(chunk.pairs[place][1])
+            given = [
+                side.link_words(line) for side, line in zip(self.tokenisers, chunk.pairs[place], strict=True)
+            ]
         check_links(links, list(map(len, given)), file, number, chunk.link_words)
         if dropped_by:
             return []

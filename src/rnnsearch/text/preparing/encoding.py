@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import SIDES, Codec, Side
 from rnnsearch.text.formats.readers import LinePair, ParallelText
+from rnnsearch.text.links import Range, word_ranges
 from rnnsearch.text.preparing.blocks import (
     Block,
     Mask,
@@ -33,6 +35,7 @@ from rnnsearch.text.preparing.blocks import (
 from rnnsearch.text.preparing.cleaning import CleanedCorpus
 from rnnsearch.text.preparing.preparation_report import PreparationReport, ShownPair, SideReport, TextReport
 from rnnsearch.text.store.corpus import Integers, offsets_of, shard_name, write_array, write_rows
+from rnnsearch.text.tokens import SPACE, Tokeniser
 from rnnsearch.text.vocabulary import EOS, UNK
 
 SHARD_BYTES = 1 << 27
@@ -144,11 +147,35 @@ class EncodedBlock:
         self.word_starts = offsets_of(word_lengths)  # where the words of each sentence begin
         self.offsets = offsets_of(self.tokens_per_word)  # where the tokens of each running word begin
         ids = ids[ranges(offsets_of(tokens_per_word)[running], self.tokens_per_word)]
+        # The units between which there are links: words, or characters of unspaced text.
+        self.unit_starts, self.unit_offsets, self.unit_tokens = (
+            self.word_starts,
+            self.offsets,
+            self.tokens_per_word,
+        )
+        if codec.tokeniser.unspaced and codec.subwords is not None:
+            self._set_units(block.words, codec.subwords.split_each(block.words), codec.tokeniser, running)
         ends = self.offsets[self.word_starts]
         self.tokens = np.diff(ends)
         self.unknown = np.diff(offsets_of((ids == UNK).astype(np.int64))[ends])
         with_ends = np.insert(ids, ends[1:], EOS).astype(id_dtype(codec))
         self.sentences = Ragged(with_ends, (self.tokens + 1).astype(np.int32))
+
+    def _set_units(
+        self, words: Sequence[str], subwords: Sequence[list[str]], tokeniser: Tokeniser, running: Integers
+    ) -> None:
+        """Finds the subwords of each character. words: the distinct words. running: their places in them."""
+        each: list[list[Range]] = []
+        for word, own in zip(words, subwords, strict=True):
+            each.append(
+                word_ranges(replace(tokeniser, runs=False).words(word.replace(SPACE, " ")), own) or []
+            )
+        first, end = np.array([unit for own in each for unit in own] or [(0, 0)], dtype=np.int64).T
+        counts = np.array([len(own) for own in each], dtype=np.int64)
+        chosen = ranges(offsets_of(counts)[running], counts[running])
+        self.unit_offsets = first[chosen] + np.repeat(self.offsets[:-1], counts[running])
+        self.unit_tokens = (end - first)[chosen]
+        self.unit_starts = offsets_of(counts[running])[self.word_starts]
 
     def count(self, report: SideReport, times: int = 1) -> None:
         """Adds the tokens of the block to the report, as often as the block is used."""
@@ -183,9 +210,8 @@ def _token_ranges(
     side: EncodedBlock, pair: NDArray[np.int64], word: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], Integers]:
     """Returns the place in its sentence where the tokens of each linked word begin, and their number."""
-    begin = side.word_starts[pair]
-    running = begin + word
-    return side.offsets[running] - side.offsets[begin], side.tokens_per_word[running]
+    unit = side.unit_starts[pair] + word
+    return side.unit_offsets[unit] - side.offsets[side.word_starts[pair]], side.unit_tokens[unit]
 
 
 def read_dev(texts: Sequence[ParallelText], report: PreparationReport) -> list[LinePair]:
@@ -209,7 +235,9 @@ def encode_dev(lines: Sequence[str], side: Side, codec: Codec, folder: Path) -> 
         sentences.add(codec.tokeniser.words(line))
     block = sentences.block()
     lengths = block.sentences.lengths
-    report = SideReport(len(lengths), int(lengths.sum()), len(block.words), longest=int(lengths.max()))
+    report = SideReport(
+        codec.tokeniser.unit, len(lengths), int(lengths.sum()), len(block.words), longest=int(lengths.max())
+    )
     encoded = EncodedBlock(block, codec)
     encoded.count(report)
     ids, sizes = encoded.sentences

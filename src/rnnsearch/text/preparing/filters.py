@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.lines import ENTITY
+from rnnsearch.text.tokens import UNSPACED, base
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -42,6 +43,17 @@ Filter = Callable[[TokenisedPair, DataSettings], bool]
 `reason` tells its name."""
 
 
+def lengths(pair: TokenisedPair, settings: DataSettings) -> list[float]:
+    """Returns the number of words of each side; of text without spaces, an estimate by its characters."""
+    sides = (pair.source_words, settings.source_language), (pair.target_words, settings.target_language)
+    return [
+        sum(map(len, words)) / UNSPACED[base(language)]
+        if settings.tokeniser == "moses" and base(language) in UNSPACED
+        else len(words)
+        for words, language in sides
+    ]
+
+
 def empty_side(pair: TokenisedPair, settings: DataSettings) -> bool:
     """Drops a sentence without words: it has no translation to learn."""
     return not pair.source_words or not pair.target_words
@@ -49,13 +61,13 @@ def empty_side(pair: TokenisedPair, settings: DataSettings) -> bool:
 
 def too_long(pair: TokenisedPair, settings: DataSettings) -> bool:
     """Drops pairs longer than `max_words` on either side: mostly lines that were never cut into sentences."""
-    return max(len(pair.source_words), len(pair.target_words)) > settings.max_words
+    return max(lengths(pair, settings)) > settings.max_words
 
 
 def length_ratio(pair: TokenisedPair, settings: DataSettings) -> bool:
     """Drops pairs with more than `max_ratio` times the words on one side: shifted or half-translated
     lines."""
-    shorter, longer = sorted((len(pair.source_words), len(pair.target_words)))
+    shorter, longer = sorted(lengths(pair, settings))
     return longer > settings.max_ratio * shorter
 
 

@@ -61,13 +61,15 @@ class TextReport:
 class SideReport:
     """The report on one side of the kept pairs, each counted as often as it is used.
 
-    words, distinct_words, longest: of the tokenised text (longest sentence in words). uncounted: words with
+    kind: of the tokeniser's words; characters or clauses of text without spaces. words, distinct_words,
+    longest: of the tokenised text (longest sentence in words). uncounted: words with
     this frequency or less may be missing in distinct_words, because the table was full; otherwise 0. tokens:
     the words or subwords that the network reads; known_tokens: those with an id of their own;
     known_sentences: sentences that have only such tokens. lengths: sentences of 0, 1, 2, … words. coverage:
     (number of most frequent words, their share of the running words).
     """
 
+    kind: str = "words"
     sentences: int = 0
     words: int = 0
     distinct_words: int = 0
@@ -172,8 +174,8 @@ class PreparationReport:
             else ""
         )
         yield (
-            f"  words      {side.words:,}, {side.distinct_words:,} distinct{more}; {mean:.1f} per sentence, "
-            f"at most {side.longest:,}"
+            f"  {side.kind:<10} {side.words:,}, {side.distinct_words:,} distinct{more}; {mean:.1f} per "
+            f"sentence, at most {side.longest:,}"
         )
         entries = f"{vocabulary:,} entries; " if vocabulary else ""
         known = f"{share(side.known_tokens, side.tokens)} of the {side.tokens:,} {self.unit}"

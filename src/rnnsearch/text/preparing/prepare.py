@@ -119,6 +119,7 @@ def prepare_texts(
             known = vocabulary[side] if vocabulary else None
             codecs[side] = make_codec(side, counts, settings, progress, known)
             codecs[side].save(folder, side)
+            (report.source if side == "source" else report.target).kind = codecs[side].tokeniser.unit
             del counts  # one table at a time
         report.unit = "words" if codecs["source"].subwords is None else "subwords"
         report.source_vocabulary = len(codecs["source"].vocabulary)
@@ -239,7 +240,8 @@ def make_codec(
             raise InputError(what, remedy="lower data.minimum_count")
     else:
         progress(f"training {side} subwords", 0, None)
-        subwords = Subwords.train(counts.counts, settings.subwords, settings.vocabulary_size)
+        marks_words = not side_tokeniser(side, settings).unspaced
+        subwords = Subwords.train(counts.counts, settings.subwords, settings.vocabulary_size, marks_words)
         vocabulary = Vocabulary(subwords.vocabulary())
     met = None
     if side == "target":
