@@ -287,8 +287,7 @@ def test_a_long_line_is_cut_as_in_python(opened: Page, exported: Path) -> None:
 def test_a_text_is_cut_into_sentences(opened: Page) -> None:
     text = "Mr. Smith came. He saw (it!) Then 3.5 p.m. and more.\nA line\n\n“Is it?” Yes… no. End"
     work = (
-        'async (engine, plain, text) => (await import("./engine/sentences.js")).sentences(text, '
-        "engine.rules)"
+        'async (engine, plain, text) => (await import("./engine/sentences.js")).sentences(text, engine.rules)'
     )
     expected = [
         "Mr. Smith came.",

@@ -24,7 +24,7 @@ def plain() -> Codec:
 @pytest.fixture
 def split() -> Codec:
     subwords = Subwords.train(COUNTS, "bpe", 25)
-    return Codec(Tokeniser("space", "fr"), Vocabulary(subwords.vocabulary()), subwords)
+    return Codec(Tokeniser("space", "fr", runs=True), Vocabulary(subwords.vocabulary()), subwords)
 
 
 def test_a_sentence_ends_with_the_end_of_sentence(plain: Codec) -> None:

@@ -27,6 +27,10 @@ def test_fields_are_kept() -> None:
         NbestEntry(2, "c", ()),
     ]
     assert list(parse_nbest([], 3, "list")) == []
+    pairs = [("x", "a sentence"), ("y", "0 ||| only the first line tells")]
+    assert list(not_nbest(pairs, "-")) == pairs
+    with pytest.raises(InputError, match="-:1: an n-best list cannot come through a pipe"):
+        list(not_nbest([("x", "0 ||| a ||| f= 1")], "-"))
 
 
 @pytest.mark.parametrize(
@@ -65,13 +69,10 @@ def test_each_sentence_is_ordered_by_itself() -> None:
         "2 ||| c ||| lm= 3 x= 4 rnnsearch= -2.0000 ||| -2.0000",
         "2 ||| d ||| lm= 2 rnnsearch= -9.0000 ||| -9.0000",
     ]
-    assert asked == [("zero", "a"), ("zero", "b"), ("two", "d"), ("two", "c")]
-
-
-def test_equal_scores_keep_their_order() -> None:
     candidates = parse_nbest([f"0 ||| {text}" for text in "bca"], 1, "list")
     ranked = rerank(lambda pairs: [-1.0] * len(pairs), ["x"], candidates)
-    assert [line.split(" ||| ")[1] for line in ranked] == ["b", "c", "a"]
+    assert [line.split(" ||| ")[1] for line in ranked] == ["b", "c", "a"]  # equal scores keep their order
+    assert asked == [("zero", "a"), ("zero", "b"), ("two", "d"), ("two", "c")]
 
 
 def test_what_is_printed_is_read_back() -> None:
@@ -86,10 +87,3 @@ def test_what_is_printed_is_read_back() -> None:
         (4, ""),
         (4, "c"),
     ]
-
-
-def test_pairs_of_a_pipe_are_no_nbest_list() -> None:
-    pairs = [("x", "a sentence"), ("y", "0 ||| only the first line tells")]
-    assert list(not_nbest(pairs, "-")) == pairs
-    with pytest.raises(InputError, match="-:1: an n-best list cannot come through a pipe"):
-        list(not_nbest([("x", "0 ||| a ||| f= 1")], "-"))

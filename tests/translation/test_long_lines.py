@@ -66,9 +66,9 @@ def test_nothing_is_lost_and_no_part_is_too_long(words: list[str], limit: int) -
 
 def test_only_the_beginning_of_a_word_of_too_many_subwords_is_read(tiny_subword_run: Path) -> None:
     codec = Run.open(tiny_subword_run).source
-    with pytest.warns(InputWarning, match="line 1: only the first 9 of a word's 100,000 letters were read"):
-        found = cut(codec.encode("The " + "x" * 100_000 + " sees."), codec, 10, 1)
-    assert [word for part in found for word in part.words] == ["The", "x" * 100_000, "sees", "."]
+    with pytest.warns(InputWarning, match="line 1: only the first 9 of a word's 90,000 letters were read"):
+        found = cut(codec.encode("The " + "man" * 30_000 + " sees."), codec, 10, 1)
+    assert [word for part in found for word in part.words] == ["The", "man" * 30_000, "sees", "."]
     assert all(len(part.ids) <= 11 for part in found)
 
 
@@ -80,7 +80,7 @@ def test_a_line_that_is_no_line_is_refused(short: Translator) -> None:
 
 
 PLACES = """I like tea. /Our parents prefer milk.|No. /Yes. /Maybe.|First sentence.  /Second sentence.
-Mr. Smith came on Jan. 5.  /Then he left! /Who?| He works in the U.S. Army.|See No. 5 and p. 3 now.
+Mr. Smith came on Jan. 5.  /Then he left! /Who?| He works in the U.S. Army.|See No. 5 and p. 3... 4 now.
 “Is it?” /Yes… no. /End "So." /He said (it!) /Then 3.5 p.m. and more.|1. Introduction. /Next.
 Yahoo! is big. /Wait... what? /"Why?" he asked. /- Yes. /- No.|He is 25. /She is 30.|J. Doe.
 Il dit : « Bonjour. » /Puis il part. /Ça va ? /« Quoi ? » dit-il. /M. Dupont est là.|C'est 3 000.

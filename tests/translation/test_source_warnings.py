@@ -70,7 +70,7 @@ def test_with_subwords_only_characters_are_unknown(tiny_subword_run: Path) -> No
 
 def test_lines_that_were_cut_are_named_at_the_first_and_counted_at_the_end(words: Codec) -> None:
     notes: list[str] = []
-    results = [translation(["the"], parts) for parts in (1, 3, 2)]
+    results = [translation(["the"] * 11, parts) for parts in (1, 3, 2)]
     passed = noted(iter(results), words, 10, notes.append)
     assert [next(passed), next(passed)] == results[:2]
     said = "warning: line 2 is longer than search.max_source_length = 10: it is translated in 3 parts"

@@ -13,7 +13,9 @@ import pytest
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.report.alignments import browsed, measure_pair, measure_together, measures_of_pairs
+from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokens import Tokeniser
+from rnnsearch.text.vocabulary import Vocabulary
 from rnnsearch.translation.word_aligner import WordAligner, counted_by, in_given_words
 from rnnsearch.word_links import GoldLinks
 
@@ -22,16 +24,15 @@ WEIGHTS = np.array([[0.6, 0.4, 0.0, 0.0], [0.3, 0.3, 0.4, 0.0], [0.1, 0.1, 0.1, 
 """Three target words over three source words and the end of sentence."""
 
 
-class Side:
-    def __init__(self, kind: str) -> None:
-        self.tokeniser = Tokeniser(kind, "en")  # type: ignore[arg-type]
+def side(kind: str) -> Codec:
+    return Codec(Tokeniser(kind, "en"), Vocabulary([]))  # type: ignore[arg-type]
 
 
 class Known:
     """A translator whose alignment of a pair is known."""
 
     def __init__(self, weights: dict[Pair, np.ndarray[Any, Any]], kind: str = "space") -> None:
-        self.weights, self.source, self.target = weights, Side(kind), Side(kind)
+        self.weights, self.source, self.target = weights, side(kind), side(kind)
 
     def force(self, pairs: Iterable[Pair], batch_size: int, **options: bool) -> Iterator[Translation]:
         for source, target in pairs:

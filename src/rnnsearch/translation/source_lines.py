@@ -57,10 +57,11 @@ def sentence_starts(line: str, language: str) -> list[int]:
     for found in _BREAK.finditer(line):
         begin, end = found.span()
         following = line[end : end + _NEAR].lstrip(_OPENING)[:1]
-        if not following or following.islower():
+        if not following.isalnum() or following.islower():
             continue
-        before = line[max(0, begin - _NEAR) : begin]
-        if found.group().rstrip("\"'”’)]}»› \u00a0\u202f") != "." or _ends(before, following, language):
+        mark = found.group().rstrip("\"'”’)]}»› \u00a0\u202f")
+        goes_on = following.isdigit() and (mark == "…" or mark.endswith(".."))
+        if not goes_on and (mark != "." or _ends(line[max(0, begin - _NEAR) : begin], following, language)):
             starts.append(end)
     return starts
 
@@ -73,7 +74,7 @@ def _ends(before: str, following: str, language: str) -> bool:
         return not following.isdigit()
     if stem.isdigit():
         return language not in ORDINALS and any(earlier)
-    initial = len(stem) == 1 and stem.isupper()
+    initial = len(stem) == 1 and stem.isalpha()
     abbreviated = stem in prefixes(language) or ("." in stem and any(map(str.isalpha, stem)))
     return not initial and not abbreviated
 

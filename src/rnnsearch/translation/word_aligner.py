@@ -120,13 +120,7 @@ class WordAligner:
         others: list[Translation],
     ) -> Aligned:
         if self.words == "given" or not all(isinstance(side, str) for side in pair):
-            codecs = self.translator.source, self.translator.target
-            source, target = (
-                (None if self.words == "tokenised" else codec.link_words(side))
-                if isinstance(side, str)
-                else side
-                for codec, side in zip(codecs, pair, strict=True)
-            )
+            source, target = (self._given(place, side) for place, side in enumerate(pair))
             result, *others = (in_given_words(one, source, target, number) for one in (result, *others))
             reverse = None if reverse is None else in_given_words(reverse, target, source, number)
         links = self._links(result)
@@ -145,6 +139,13 @@ class WordAligner:
         else:
             both = symmetrise(links, back, self.method)
         return Aligned(result, both, links, reverse, back, tuple(others), as_lines(pair))
+
+    def _given(self, place: int, side: Words) -> Words | None:
+        """Returns the words of a side of a pair that links count; None for those of the tokeniser."""
+        if not isinstance(side, str):
+            return side
+        codecs = self.translator.source, self.translator.target
+        return None if self.words == "tokenised" else codecs[place].link_words(side)
 
     def _links(self, result: Translation) -> list[Link]:
         if self.threshold is None or self.method == PRODUCT:

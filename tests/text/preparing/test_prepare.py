@@ -548,7 +548,7 @@ def test_links_that_do_not_fit_are_refused(
 def test_links_that_the_tokeniser_makes_untraceable_are_refused_unless_their_pair_is_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Tokeniser, "words", lambda self, line: line.replace("a", "ä").split())
+    monkeypatch.setattr(Tokeniser, "words", lambda self, line: line.replace("a b", "ä b").split())
     text, links = pairs_of("a b c|X, a|X"), ["0-0,"]
     said = r"0.links:1: its links cannot be converted, .* of the source: 'a b c'"
     with pytest.raises(InputError, match=said):
@@ -646,7 +646,7 @@ def test_text_without_spaces_is_kept_and_its_links_count_characters(tmp_path: Pa
     ]
     pairs = list(zip([*english, "He went to Beijing with Python 3 ."], CHINESE, strict=True)) * 9
     values = {"tokeniser": "moses", "max_ratio": 2.5, "target_language": "zh", "vocabulary_size": 90}
-    links = ["0-4,0-0,5-8 0-9"] * 9
+    links = ["0-5,0-0,5-4 0-9"] * 9
     report = prepared(tmp_path, pairs, links=[",".join(links)], subwords=subwords, **values)
     assert reasons(report) == {"length ratio": 9}  # two words, twelve characters: eight words
     assert report.target.kind == ("characters" if subwords == "none" else "clauses")
@@ -656,8 +656,8 @@ def test_text_without_spaces_is_kept_and_its_links_count_characters(tmp_path: Pa
         assert corpus.target.text(pieces) in CHINESE
         sentence = CHINESE.index(corpus.target.text(pieces))
         linked = {pieces[target] for _, target in corpus.train.links(i)}
-        for character, there in (("在", sentence == 0), ("Python"[0], sentence == 2), ("了", sentence == 2)):
-            assert any(character in piece for piece in linked) == there or subwords == "unigram"
+        for character, there in (("在", sentence == 0), ("P", sentence == 2), ("了", sentence == 2)):
+            assert any(character in piece for piece in linked) == there
 
 
 def test_text_is_normalised_and_what_changed_is_counted(tmp_path: Path) -> None:

@@ -24,8 +24,10 @@ function lineSentences(line, rules) {
   for (const { 0: match, index } of line.matchAll(BREAK)) {
     const end = index + match.length;
     const following = [...line.slice(end, end + NEAR).replace(OPENERS, "")][0];
-    if (!following || /^\p{Ll}/u.test(following)) continue;
-    if (match.trimEnd().replace(CLOSERS, "") === "." && !ends(line.slice(Math.max(0, index - NEAR), index), following, rules)) continue;
+    if (!following || !/^[\p{L}\p{N}]/u.test(following) || /^\p{Ll}/u.test(following)) continue;
+    const mark = match.trimEnd().replace(CLOSERS, "");
+    if (/^\p{Nd}/u.test(following) && (mark === "…" || mark.endsWith(".."))) continue;
+    if (mark === "." && !ends(line.slice(Math.max(0, index - NEAR), index), following, rules)) continue;
     found.push(line.slice(start, end));
     start = end;
   }
@@ -38,7 +40,7 @@ function ends(before, following, { language, prefixes = [], numeric_prefixes: nu
   const stem = earlier.pop().replace(OPENERS, "");
   if (numeric.includes(stem)) return !/^\p{Nd}/u.test(following);
   if (/^\p{Nd}+$/u.test(stem)) return !ORDINALS.has(language.toLowerCase().split(/[-_]/u)[0]) && earlier.some(Boolean);
-  return !(/^\p{Lu}$/u.test(stem) || prefixes.includes(stem) || (stem.includes(".") && /\p{L}/u.test(stem)));
+  return !(/^\p{L}$/u.test(stem) || prefixes.includes(stem) || (stem.includes(".") && /\p{L}/u.test(stem)));
 }
 
 /** Returns the sentence itself, or parts of at most `limit` ids each, cut after sentence ends where there are any; `encode` makes a part of

@@ -166,10 +166,11 @@ class EncodedBlock:
     ) -> None:
         """Finds the subwords of each character. words: the distinct words. running: their places in them."""
         each: list[list[Range]] = []
+        characters = replace(tokeniser, runs=False).words
         for word, own in zip(words, subwords, strict=True):
-            each.append(
-                word_ranges(replace(tokeniser, runs=False).words(word.replace(SPACE, " ")), own) or []
-            )
+            first_one, *others = characters(word.removeprefix(SPACE)) or [""]
+            units = [SPACE * word.startswith(SPACE) + first_one, *others]
+            each.append(word_ranges(units, own) or [(0, len(own))] * len(units))
         first, end = np.array([unit for own in each for unit in own] or [(0, 0)], dtype=np.int64).T
         counts = np.array([len(own) for own in each], dtype=np.int64)
         chosen = ranges(offsets_of(counts)[running], counts[running])
