@@ -87,8 +87,8 @@ class Measures:
 
     def score(self, system: str, metric: str, pairs: str = ALL) -> SystemScore | None:
         """Returns one score; None where a system has no such score."""
-        options = (system, metric, pairs)
-        return next((one for one in self.scores if (one.system, one.metric, one.pairs) == options), None)
+        named = system, metric, pairs
+        return next((one for one in self.scores if (one.system, one.metric, one.pairs) == named), None)
 
     def value(self, system: str, metric: str, pairs: str = ALL) -> float | None:
         """Returns the value of `score`."""

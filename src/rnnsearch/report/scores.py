@@ -297,11 +297,11 @@ def measures_json(measures: Measures, about: dict[str, Any]) -> str:
         **{table: [] for table in ("scores", "lengths", "windows", "significance")},
     }
     for row in number_rows(measures):
-        finite = {
-            key: None if value in (math.inf, -math.inf) or value != value else value
-            for key, value in row.items()
+        table = row.pop("table")
+        infinite = {
+            key for key, value in row.items() if isinstance(value, float) and not math.isfinite(value)
         }
-        whole[finite.pop("table")].append(finite)
+        whole[table].append(row | dict.fromkeys(infinite))
     return json.dumps(whole, ensure_ascii=False)
 
 
