@@ -180,6 +180,8 @@ COLUMNS: list[tuple[Any, ...]] = [
     ("ID\tText (fr)\tText (en-GB)\n7\ta\tb\n", "b|a"),
     ("Source\tTARGET\na\tb\n", "a|b"),
     ("Target text\tsrc_text\nb\ta\n", "a|b"),
+    ("source one\ttarget one\nsource two\ttarget two\n", "source one|target one, source two|target two"),
+    ("source 1\ttarget 1\n", "source 1|target 1"),
     ("source\tEN\tFR\nnews\ta\tb\n", "a|b"),
     ("français ?\tL'anglais oui.\n", "français ?|L'anglais oui."),
     ("1.2\tA dog.\tUn chien.\n-3e-5\tA cat.\tUn chat.\n", "A dog.|Un chien., A cat.|Un chat."),
@@ -197,7 +199,7 @@ def test_the_two_columns_of_text_are_found(tmp_path: Path, content: str, pairs: 
     (tmp_path / "a.tsv").write_text(content)
     (corpus,) = parallel_texts([tmp_path / "a.tsv"])
     assert list(corpus.pairs()) == pairs_of(pairs)
-    header = not content.startswith(("1", "d", "h", "n", "G", "français"))
+    header = not content.startswith(("1", "d", "h", "n", "G", "français", "source one", "source 1"))
     assert ("line of column names" in corpus.warnings[0].lines) == header
 
 

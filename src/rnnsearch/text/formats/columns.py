@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,8 +70,9 @@ def find_columns(
         what = f"the first line does not name the columns '{given[0]}' and '{given[1]}'; it has: "
         remedy = "give columns of this line, or column numbers"
         raise InputError((what + ", ".join(first))[:300], file=path, line=1, remedy=remedy)
-    for sides in (map(_language_names, languages), ({"source", "src"}, {"target", "tgt", "trg"})):
-        places = [[i for i, cell in enumerate(first) if _names(cell, words)] for words in sides]
+    columns = list(zip_longest(*rows, fillvalue=""))
+    for sides in ([*map(_language_names, languages)], [{"source", "src"}, {"target", "tgt", "trg"}]):
+        places = [[i for i, column in enumerate(columns) if _has_header(column, side)] for side in sides]
         if [len(place) for place in places] == [1, 1] and places[0] != places[1]:
             return SideColumns(places[0][0], places[1][0], named=True)
     return _by_content(rows, path)
@@ -81,11 +83,15 @@ def _language_names(code: str) -> set[str]:
     return {code.casefold(), three, name.casefold()}
 
 
-def _names(cell: str, words: set[str]) -> bool:
-    """Tells whether a cell has one of the words and is the name of a column, as French, fr-CA, fra_Latn and
-    text_fr are for French."""
-    found = re.findall(r"[^\W_]+", cell.casefold())
-    return 0 < len(found) <= 3 and not words.isdisjoint([*found, cell.casefold()])
+def _has_header(column: Sequence[str], words: set[str]) -> bool:
+    """Tells whether only the first cell of a column is a name with one of the words, as French, fr-CA,
+    fra_Latn and text_fr are for French. A corpus may be about languages, so that all cells have one."""
+    names = []
+    for text in (cell.strip().casefold() for cell in column):
+        parts = re.findall(r"[^\W_]+", text)
+        named = 0 < len(parts) <= 3 and not any(map(str.isdigit, text))
+        names.append(named and not words.isdisjoint([*parts, text]))
+    return names[0] and not any(names[1:])
 
 
 def _by_content(rows: Sequence[list[str]], path: str | Path) -> SideColumns:

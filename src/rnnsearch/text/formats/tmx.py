@@ -29,8 +29,8 @@ _LINKS = 2
 """Place of the word links in a unit, behind the two sides."""
 _PROPERTY = "x-word-links"
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_CODE = "\ufdd0"
-"""Stands for a formatting code in a segment until its end: Unicode has no such character."""
+_CODE = "\0"
+"""Stands for a formatting code in a segment until its end: XML cannot hold this character."""
 _WORDS = r"[^\W\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"  # written with spaces
 _GLUED = re.compile(rf"(?:(?<={_WORDS})|(?<=[.!?:;,)…])){_CODE}+(?={_WORDS})")
 _PLACEHOLDER = re.compile(
