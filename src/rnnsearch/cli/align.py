@@ -6,7 +6,7 @@ import json as json_
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -170,33 +170,55 @@ def align(
 
     reverse, others = reverse_run or [], compare or []
     form = "json" if json else links_format
-    shown = AlignOutputs(picture, measures, page, alignment_plots, plot_format)
+    outputs = AlignOutputs(picture, measures, page, alignment_plots, plot_format)
     _check_words(symmetrise, words, plot_format, links_format, bool(reverse))
     _check_forms({"--json": json, "--links-format": links_format != PHARAOH, "--picture": picture})
-    refused = shown.beside() | {"--gold": bool(gold), "--compare": bool(others)}
+    refused = outputs.beside() | {"--gold": bool(gold), "--compare": bool(others)}
     refused["--links-format tmx"] = form == TMX
-    batch_size = changes("search", set_, only=("batch_size",)).get("batch_size", 256)
-    options = RayOptions(ray, workers, out, overwrite, device, threads, refused)
-    how: dict[str, Any] = {"threshold": threshold, "method": symmetrise}
+    where = RayOptions(ray, workers, out, overwrite, device, threads, refused)
+    how: dict[str, Any] = changes("search", set_, only=("batch_size",))
+    how = {"batch_size": 256, "threshold": threshold, "method": symmetrise} | how
     how |= {"posterior": posterior, "exact": exact}
+    options = AlignOptions(form, how, reverse, trust_code, where)
     if ray:
         how |= {"words": "given" if words == "given" else "tokenised", "scored": json}
-        align_on_ray(runs, options, columns, form, batch_size, trust_code, reverse, how)
-        return
-    options.check_unused({"--columns": columns is not None})
-    _check_pictures(shown, out, bool(others))
+        return align_on_ray(options, runs, columns or ("", ""))
+    where.check_unused({"--columns": columns is not None})
+    _check_pictures(outputs, out, bool(others))
     names, source, target = runs_and_texts(runs)
     corpus = TextPairs.read(source, target, gold, gold_from)
-    loaded = partial(load, device=device, threads=threads, trust_code=trust_code)
-    translator, back = loaded(names), loaded(reverse) if reverse else None
+    translator, back = options.load(names), options.load(reverse) if reverse else None
     if reverse:
         check_reverse(translator, back, reverse[0])
     how |= {"scored": bool(json or measures or page), "words": corpus.counted(words, translator)}
-    aligner = WordAligner(translator, back, [loaded([one]) for one in others], batch_size=batch_size, **how)
+    aligner = WordAligner(translator, back, [options.load([one]) for one in others], **how)
     if out is not None:
-        _into_file(aligner, corpus, names, reverse, options, form)
+        _into_file(options, aligner, corpus, names)
     else:
-        _show(aligner, corpus, form, shown, _titles(names, reverse, others), names[0])
+        _show(aligner, corpus, form, outputs, _titles(names, reverse, others), names[0])
+
+
+@dataclass(frozen=True)
+class AlignOptions:
+    """The options of the command line. form: json, pharaoh, jsonl or tmx. how: options of WordAligner.
+    reverse: runs from target to source."""
+
+    form: str
+    how: dict[str, Any]
+    reverse: list[Path]
+    trust_code: bool
+    where: RayOptions
+
+    def load(self, runs: Sequence[Path]) -> Translator:
+        """Returns the translator of these runs."""
+        return load(runs, self.where.device, self.where.threads, self.trust_code)
+
+    def key(self, runs: Sequence[Path], more: str, files: Sequence[Path] = ()) -> str:
+        """Returns the key of the answers. files: gold links, if any."""
+        from rnnsearch.translation.answers import answers_key
+
+        how = f"align {self.how} {len(self.reverse)} {more}"
+        return answers_key([*runs, *self.reverse], how, self.form, files)
 
 
 @dataclass(frozen=True)
@@ -271,15 +293,15 @@ def _check_forms(forms: dict[str, bool]) -> None:
         raise InputError(what, remedy="remove one of them")
 
 
-def _check_pictures(shown: AlignOutputs, out: str | None, compares: bool) -> None:
+def _check_pictures(outputs: AlignOutputs, out: str | None, compares: bool) -> None:
     """Raises InputError for pictures that cannot be made."""
-    if compares and not (shown.picture or shown.page or shown.plots):
+    if compares and not (outputs.picture or outputs.page or outputs.plots):
         remedy = "add --picture, --page FILE or --alignment-plots FOLDER"
         raise InputError("--compare needs pictures or a page", remedy=remedy)
-    if out is not None and any(shown.beside().values()):
+    if out is not None and any(outputs.beside().values()):
         what = "pictures, measures and pages cannot be made with --out"
         raise InputError(what, remedy="print the links with > FILE")
-    if shown.plots:
+    if outputs.plots:
         need("plot")
 
 
@@ -312,7 +334,7 @@ def _tmx_parts(form: str, aligner: WordAligner) -> tuple[tuple[str, str], str, s
 
 
 def _show(
-    aligner: WordAligner, corpus: TextPairs, form: str, shown: AlignOutputs, titles: list[str], run: Path
+    aligner: WordAligner, corpus: TextPairs, form: str, outputs: AlignOutputs, titles: list[str], run: Path
 ) -> None:
     """Prints a line or a picture of each pair, and writes the other files."""
     from rnnsearch.drawing.alignments import comparison_figure, comparison_text
@@ -325,7 +347,11 @@ def _show(
         panels,
     )
 
-    for folder in (shown.plots, shown.measures and shown.measures.parent, shown.page and shown.page.parent):
+    for folder in (
+        outputs.plots,
+        outputs.measures and outputs.measures.parent,
+        outputs.page and outputs.page.parent,
+    ):
         with writing(folder):
             if folder:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -337,102 +363,71 @@ def _show(
     with LineProgress("aligning", "pairs", corpus.source, shown=watched) as progress:
         for number, aligned in enumerate(aligner.align(corpus.pairs), 1):
             truth = corpus.truth(number - 1)
-            if shown.plots:
-                file = shown.plots / f"{number:06d}.{shown.plot_format}"
+            if outputs.plots:
+                file = outputs.plots / f"{number:06d}.{outputs.plot_format}"
                 comparison_figure(panels(aligned, titles), file, truth)
-            if shown.measures:
+            if outputs.measures:
                 rows.append(measure_pair(aligned, truth))
-            if shown.page:
+            if outputs.page:
                 sentences.append(browsed(number, aligned, titles, truth))
-            if shown.picture:
+            if outputs.picture:
                 print(f"{comparison_text(panels(aligned, titles), width, truth)}\n")
             else:
                 show(_answer(aligned, truth, form, languages))
             progress(number, 1)
     print(tail, end="")
-    if shown.measures:
-        write(shown.measures, "".join(f"{line}\n" for line in measures_of_pairs(rows)))
-    if shown.page:
+    if outputs.measures:
+        write(outputs.measures, "".join(f"{line}\n" for line in measures_of_pairs(rows)))
+    if outputs.page:
         runs = f"Runs: {', '.join(title for title in titles if title) or run}"
         title = f"Word alignments: {corpus.source} – {corpus.target}"
-        write(shown.page, alignment_page(sentences, title, runs))
+        write(outputs.page, alignment_page(sentences, title, runs))
     if rows:
         say("  ".join(f"{name} {value:.4g}" for name, value in measure_together(rows).values().items()))
 
 
-def _into_file(
-    aligner: WordAligner,
-    corpus: TextPairs,
-    runs: list[Path],
-    reverse: list[Path],
-    options: RayOptions,
-    form: str,
-) -> None:
-    """Aligns the pairs into the file of --out. After Ctrl-C, says where the same command continues."""
+def _into_file(options: AlignOptions, aligner: WordAligner, corpus: TextPairs, runs: Sequence[Path]) -> None:
+    """Aligns the pairs into the file of --out. The same command resumes it."""
     from rnnsearch.system.line_file import LineFile
-    from rnnsearch.translation.answers import answers_key
 
-    files = [Path(corpus.gold)] if corpus.gold else []
-    languages, head, tail = _tmx_parts(form, aligner)
-    key = answers_key([*runs, *reverse], f"{aligner} {len(reverse)}", form, files)
-    out = LineFile(Path(options.out or ""), key, head=head, tail=tail)
-    out.begin(options.overwrite)
+    languages, head, tail = _tmx_parts(options.form, aligner)
+    key = options.key(runs, "", [Path(corpus.gold)] if corpus.gold else [])
+    out = LineFile(Path(options.where.out or ""), key, head=head, tail=tail)
+    out.begin(options.where.overwrite)
     with out, LineProgress("aligning", "pairs", corpus.source, "the same command goes on") as progress:
         for block in out.blocks(corpus.pairs, aligner.batch_size):
             aligned = enumerate(aligner.align(block, out.done + 1), out.done)
-            out.append(block, [_answer(one, corpus.truth(n), form, languages) for n, one in aligned])
+            out.append(block, [_answer(one, corpus.truth(n), options.form, languages) for n, one in aligned])
             progress(out.done, len(block))
         out.finish()
 
 
-def align_on_ray(
-    words: list[str],
-    options: RayOptions,
-    columns: tuple[str, str] | None,
-    form: str,
-    batch_size: int,
-    trust_code: bool,
-    reverse_run: list[Path],
-    how: dict[str, Any],
-) -> None:
-    """Aligns the shards of a corpus. how: options of WordAligner."""
+def align_on_ray(options: AlignOptions, words: list[str], columns: tuple[str, str]) -> None:
+    """Aligns the shards of a corpus."""
     from rnnsearch.run import Run
-    from rnnsearch.translation.answers import answers_key
     from rnnsearch.translation.word_aligner import check_reverse
 
-    options.check()
+    options.where.check()
     runs, corpora = runs_and_corpora(words, 2)
-    back = [run if is_name(run) else run.resolve() for run in reverse_run]
+    back = [run if is_name(run) else run.resolve() for run in options.reverse]
     if back:
         check_reverse(Run.open(runs[0]), Run.open(back[0]), back[0])
-    find_key = partial(
-        answers_key, [*runs, *back], f"align {how} {batch_size} {columns} {len(back)}", form, []
-    )
-    loaded = partial(load, device=options.device, threads=options.threads or 1, trust_code=trust_code)
-    work = partial(_work, partial(loaded, runs), partial(loaded, back) if back else None, form, how)
-    suffix = ".txt" if form == PHARAOH else ".jsonl"
-    work_on_ray(
-        options,
-        corpora,
-        layout_of(runs[0], columns or ("", "")),
-        partial(work, batch_size=batch_size),
-        find_key,
-        suffix,
-    )
+    where = options.where._replace(threads=options.where.threads or 1)
+    options = replace(options, reverse=back, where=where)
+    suffix = ".txt" if options.form == PHARAOH else ".jsonl"
+    find_key = partial(options.key, runs, str(columns))
+    work_on_ray(where, corpora, layout_of(runs[0], columns), partial(_work, options, runs), find_key, suffix)
 
 
 def _work(
-    loaded: Callable[[], Translator],
-    reverse: Callable[[], Translator] | None,
-    form: str,
-    how: dict[str, Any],
-    batch_size: int,
+    options: AlignOptions, runs: Sequence[Path]
 ) -> Callable[[Iterator[tuple[str, str]]], Iterable[str]]:
     """Returns the work on the pairs of a shard."""
     from rnnsearch.translation.word_aligner import WordAligner
 
-    aligner = WordAligner(loaded(), reverse and reverse(), batch_size=batch_size, **how)
-    return lambda pairs: (_answer(one, None, form) for one in aligner.align(pairs))
+    back = options.load(options.reverse) if options.reverse else None
+    aligner = WordAligner(options.load(runs), back, **options.how)
+    return lambda pairs: (_answer(one, None, options.form) for one in aligner.align(pairs))
 
 
 def _titles(runs: list[Path], reverse: list[Path], others: list[Path]) -> list[str]:

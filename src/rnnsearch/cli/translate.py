@@ -7,6 +7,7 @@ import stat
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from operator import attrgetter
@@ -34,12 +35,11 @@ from rnnsearch.cli.output import LineProgress, as_links, with_links, with_plots
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import show
 
-if TYPE_CHECKING:  # it would load numpy
+if TYPE_CHECKING:  # they would load numpy and torch
+    from rnnsearch.config import SearchSettings
     from rnnsearch.records import Translation
     from rnnsearch.translation.translator import Translator
 
-ModelOptions = tuple[bool, Path | None, Path | None]
-"""Options of the models: trust_code, dictionary, glossary."""
 Runs = Annotated[
     list[str],
     typer.Argument(metavar="RUN... [FILE]", help="Trained runs (several: an ensemble), and the text."),
@@ -92,97 +92,104 @@ def translate(
     search = changes("search", set_, beam=beam, nbest=nbest)
     if dictionary:
         search.setdefault("replace_unk", True)
-    refused = {"--samples": samples > 0, "--links": bool(links), "--alignment-plots": bool(alignment_plots)}
-    options = RayOptions(ray, workers, out, overwrite, device, threads, refused)
     form = "json" if json else "nbest" if max(samples, search.get("nbest", 1)) > 1 else "text"
+    refused = {"--samples": samples > 0, "--links": bool(links), "--alignment-plots": bool(alignment_plots)}
+    where = RayOptions(ray, workers, out, overwrite, device, threads, refused)
     models = trust_code, dictionary, glossary
+    sampling = {"samples": samples, "temperature": temperature, "seed": seed} if samples else {}
+    options = TranslateOptions(search, form, models, links, alignment_plots, sampling, where)
     if ray:
-        return translate_on_ray(runs, options, models, search, form, column)
-    options.check_unused({"--column": bool(column)})
+        return translate_on_ray(options, runs, column)
+    where.check_unused({"--column": bool(column)})
     *names, file = runs
     if is_run(Path(file)) or (not names and file != "-"):
         names, file = runs, "-"
-    files = links, alignment_plots
-    if is_typed(file) and is_seen() and form == "text" and out is None and not (samples or any(files)):
+    plain = form == "text" and not (samples or links or alignment_plots)
+    if is_typed(file) and is_seen() and plain and out is None:
         print(f"Loading {' + '.join(names)} …", end="", flush=True)  # importing takes a second
         from rnnsearch.terminal import talk
 
-        talk(names, search, lambda some: load(some, device, threads, *models))
+        talk(names, search, options.load)
     elif out is None:
-        sampling = {"samples": samples, "temperature": temperature, "seed": seed} if samples else {}
-        print_translations(load(names, device, threads, *models), file, search, sampling, form, *files)
+        print_translations(options, names, file)
     elif samples:
         raise InputError("samples cannot be written with --out", remedy="write them with > FILE")
     else:
-        translate_into_file(names, options, models, file, search, form, *files)
+        translate_into_file(options, names, file)
 
 
-def print_translations(
-    translator: Translator,
-    file: str,
-    search: dict[str, Any],
-    sampling: dict[str, Any],
-    form: str,
-    links: Path | None,
-    plots: Path | None,
-) -> None:
-    """Prints each line's answer as soon as it is ready. sampling: options of `Translator.sample`, if any."""
+@dataclass(frozen=True)
+class TranslateOptions:
+    """The options of the command line. search: settings to change. form: json, nbest or text. models:
+    trust_code, dictionary, glossary. sampling: options of `Translator.sample`, if any."""
+
+    search: dict[str, Any]
+    form: str
+    models: tuple[bool, Path | None, Path | None]
+    links: Path | None
+    plots: Path | None
+    sampling: dict[str, Any]
+    where: RayOptions
+
+    def load(self, runs: Sequence[str | Path]) -> Translator:
+        """Returns the translator of these runs."""
+        return load(runs, self.where.device, self.where.threads, *self.models)
+
+    def key(self, runs: Sequence[str | Path], settings: SearchSettings, more: str) -> str:
+        """Returns the key of the answers."""
+        from rnnsearch.translation.answers import answers_key
+
+        used = [path for path in reversed(self.models[1:]) if path]
+        return answers_key(runs, f"{settings.model_dump_json()} {more}", self.form, used)
+
+
+def print_translations(options: TranslateOptions, runs: Sequence[str], file: str) -> None:
+    """Prints each line's answer as soon as it is ready."""
     from rnnsearch.config import changed
     from rnnsearch.text.formats.lines import read_lines
     from rnnsearch.translation.source_lines import noted
 
-    typed = is_typed(file)
+    translator, search, typed = options.load(runs), options.search, is_typed(file)
     say_if_empty(file)
     results: Iterable[Translation]
-    if sampling:
+    if options.sampling:
         search["nbest"] = 1
-        results = translator.sample(read_lines(file), **sampling, **search)
+        results = translator.sample(read_lines(file), **options.sampling, **search)
     elif typed:  # the prompt comes after the answer to the line before
         results = (one for line in typed_lines(say) for one in translator.translate(line, **search))
     else:
         results = translator.stream(read_lines(file), full_batches=is_whole(file), **search)
     noticed = noted(results, translator.source, changed(translator.search, search).max_source_length, say)
-    dimmed = form == "text" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    answer, show_line = _answers(form, dimmed), partial(print, flush=True) if dimmed else show
+    dimmed = options.form == "text" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    answer, show_line = _answers(options.form, dimmed), partial(print, flush=True) if dimmed else show
     shown = sys.stderr.isatty() and not (typed or sys.stdout.isatty())
-    resume = "" if typed or sampling else "with --out FILE the same command would go on"
+    resume = "" if typed or options.sampling else "with --out FILE the same command would go on"
     with LineProgress("translating", "words", file, resume, shown) as progress:
-        for number, result in enumerate(with_plots(with_links(noticed, links), plots)):
+        for number, result in enumerate(with_plots(with_links(noticed, options.links), options.plots)):
             progress(number + 1, len(result.tokens))
             show_line(answer(number, result))
 
 
-def translate_into_file(
-    runs: Sequence[str],
-    options: RayOptions,
-    models: ModelOptions,
-    file: str,
-    search: dict[str, Any],
-    form: str,
-    links: Path | None,
-    plots: Path | None,
-) -> None:
+def translate_into_file(options: TranslateOptions, runs: Sequence[str], file: str) -> None:
     """Writes the answers into the file of --out. The same command resumes it."""
     from rnnsearch.config import changed
     from rnnsearch.system.line_file import LineFile
     from rnnsearch.text.formats.lines import read_lines
     from rnnsearch.text.formats.opening import is_on_disk
-    from rnnsearch.translation.answers import answers_key
     from rnnsearch.translation.source_lines import noted
 
-    translator = load(runs, options.device, options.threads, *models)
-    settings, answer = changed(translator.search, search), _answers(form)
-    used = [path for path in reversed(models[1:]) if path]
-    key = answers_key(runs, f"{settings.model_dump_json()} {links is not None}", form, used)
-    out = LineFile(Path(options.out or ""), key, beside=links)
-    out.begin(options.overwrite)
+    translator, answer = options.load(runs), _answers(options.form)
+    settings = changed(translator.search, options.search)
+    key = options.key(runs, settings, f"{options.links is not None}")
+    out = LineFile(Path(options.where.out or ""), key, beside=options.links)
+    out.begin(options.where.overwrite)
     if is_on_disk(file):
         deque(read_lines(file), maxlen=0)  # a line that cannot be read is found before the work
 
     def translated() -> Iterator[Translation]:
         for block in out.blocks(read_lines(file), settings.batch_size):
-            results = translator.stream(block, full_batches=True, first=out.done + 1, **search)
-            made = list(with_plots(results, plots, out.done + 1))
+            results = translator.stream(block, full_batches=True, first=out.done + 1, **options.search)
+            made = list(with_plots(results, options.plots, out.done + 1))
             out.append(block, map(answer, count(out.done), made), map(as_links, made))
             progress(out.done, sum(len(one.tokens) for one in made))
             yield from made
@@ -204,35 +211,27 @@ def _answers(form: str, dimmed: bool = False) -> Callable[[int, Translation], st
     return lambda _, result: write(result)
 
 
-def translate_on_ray(
-    words: list[str],
-    options: RayOptions,
-    models: ModelOptions,
-    search: dict[str, Any],
-    form: str,
-    column: str,
-) -> None:
+def translate_on_ray(options: TranslateOptions, words: list[str], column: str) -> None:
     """Translates the shards of a corpus."""
     from rnnsearch.config import changed
     from rnnsearch.run import Run
-    from rnnsearch.translation.answers import answers_key
 
-    options.check()
+    options.where.check()
     runs, corpora = runs_and_corpora(words, 1)
-    settings = changed(Run.open(runs[0]).settings.search, search).model_dump_json()
-    files = [file and file.resolve() for file in models[1:]]
-    find_key = partial(answers_key, runs, f"{settings}{column}", form, [file for file in files if file])
-    loaded = partial(load, runs, options.device, options.threads or 1, models[0], *files)
-    work, suffix = partial(_work, loaded, search, form), ".jsonl" if form == "json" else ".txt"
-    work_on_ray(options, corpora, layout_of(runs[0], [column]), work, find_key, suffix)
+    trust_code, dictionary, glossary = options.models  # workers have other working directories
+    models = trust_code, dictionary and dictionary.resolve(), glossary and glossary.resolve()
+    options = replace(options, models=models)
+    settings = changed(Run.open(runs[0]).settings.search, options.search)
+    find_key, work = partial(options.key, runs, settings, column), partial(_work, options, runs)
+    suffix = ".jsonl" if options.form == "json" else ".txt"
+    work_on_ray(options.where, corpora, layout_of(runs[0], [column]), work, find_key, suffix)
 
 
-def _work(
-    loaded: Callable[[], Translator], search: dict[str, Any], form: str
-) -> Callable[[Iterator[str]], Iterable[str]]:
+def _work(options: TranslateOptions, runs: list[Path]) -> Callable[[Iterator[str]], Iterable[str]]:
     """Returns the work on the lines of a shard."""
-    translator, answer = loaded(), _answers(form)
-    return lambda lines: map(answer, count(), translator.stream(lines, full_batches=True, **search))
+    one_thread = replace(options, where=options.where._replace(threads=options.where.threads or 1))
+    translator, answer = one_thread.load(runs), _answers(options.form)
+    return lambda lines: map(answer, count(), translator.stream(lines, full_batches=True, **options.search))
 
 
 def is_whole(file: str) -> bool:
