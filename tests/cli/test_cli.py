@@ -173,6 +173,7 @@ prepare {three} {three} --out {here}/s --recipe nosuch → no recipe 'nosuch' (n
 prepare {three} {three} --out {here}/s --set data.vocabulary_size=0 → data.vocabulary_size: Input should be greater than 0
 prepare {three} {three} --out {here}/s --workers -2 → Invalid value for '--workers'
 train → Missing argument 'RECIPE'
+train demo --out  --data {store} → --out names no folder
 train nosuch --data {store} --out {here}/r → no recipe 'nosuch' (name a TOML file or one of aligner, demo,
 train {folder} --data {store} --out {here}/r → folder' (name a TOML file or one of
 train {here}/nosuch.toml --data {store} --out {here}/r → nosuch.toml: cannot be read: No such file or directory

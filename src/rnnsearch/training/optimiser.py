@@ -32,18 +32,13 @@ def make_optimiser(parameters: Iterable[nn.Parameter], settings: TrainingSetting
     """Returns the optimiser of the settings; the default is Adadelta (Zeiler 2012; ρ = 0.95, ε = 1e-6,
     learning rate 1), as in B.2."""
     rate, decay = settings.learning_rate, settings.weight_decay
-    adam: dict[str, Any] = {
-        "betas": settings.betas,
-        "eps": settings.epsilon,
-        "fused": True,
-    }
     match settings.optimiser:
         case "adadelta":
             return Adadelta(parameters, lr=rate, rho=settings.rho, eps=settings.epsilon, weight_decay=decay)
-        case "adam":
-            return torch.optim.Adam(parameters, lr=rate, weight_decay=decay, **adam)
-        case "adamw":
-            return torch.optim.AdamW(parameters, lr=rate, weight_decay=decay, **adam)
+        case "adam" | "adamw":
+            kind = torch.optim.Adam if settings.optimiser == "adam" else torch.optim.AdamW
+            betas, epsilon = settings.betas, settings.epsilon
+            return kind(parameters, lr=rate, weight_decay=decay, betas=betas, eps=epsilon, fused=True)
         case "sgd":
             return torch.optim.SGD(parameters, lr=rate, weight_decay=decay)
 

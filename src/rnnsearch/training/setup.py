@@ -100,7 +100,7 @@ def fit_to_corpus(settings: Settings, corpus: Corpus, known_links: bool) -> tupl
             raise InputError(what, file=corpus.path, remedy="prepare it again with --links FILE")
         training = training.model_copy(update=dict.fromkeys(keys, "none"))
         off = " and ".join(f"training.{key}" for key in keys)
-        notes.append(f"{corpus.path} has no word links: {off} {'are' if len(keys) > 1 else 'is'} off")
+        notes.append(f"{corpus.path} has no word links, which turns off {off}")
     in_bfloat16 = training.device == "cpu" and training.kernels and training.precision == "bfloat16"
     if in_bfloat16 and fastest_precision(torch.device("cpu")) == "float32":
         notes.append('bfloat16 may be slower on this CPU: try training.precision = "float32"')
@@ -115,6 +115,8 @@ def run_lock(path: Path, resume: bool) -> Iterator[None]:
     Raises InputError if another training uses it, if it cannot be written, and if it holds a run that is not
     to be resumed.
     """
+    if path.is_file():
+        raise InputError("is a file, not a folder", file=path, remedy="name another folder for --out")
     if not resume:  # before the lock: an existing run is an error even while it is used
         require_no_run(path)
     with ExitStack() as locks:
