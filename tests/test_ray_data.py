@@ -5,6 +5,7 @@ A worker in this process stands for Ray's, except in the slow test.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -213,7 +214,6 @@ def test_shards(corpora: list[str], names: list[str] | str, corpus: Path) -> Non
         ("align RUN crawl/en crawl/fr --ray local --out o --reverse-run RUN", "translates from en to fr"),
         ("translate RUN crawl/en/part-0.en --workers 2", "--workers needs --ray"),
         ("translate RUN crawl/en/part-0.en --column text", "--column needs --ray"),
-        ("score RUN crawl/en/part-0.en crawl/fr/part-0.fr --out o", "--out needs --ray"),
         ("score RUN crawl/en crawl/fr --ray ADDRESS --out o", "--ray ADDRESS cannot be used: "),
         ("score RUN crawl/en crawl/fr --ray ray://ADDRESS --out o", "--ray ray://ADDRESS cannot be used: "),
     ],
@@ -274,10 +274,9 @@ def test_a_killed_worker_loses_nothing(corpus: Path, tiny_run: Path, command: Ca
         [sys.executable, *line.split()], env=environment, stderr=subprocess.PIPE
     ) as process:
         try:
-            while process.poll() is None and not any(Path("tmp").glob("rnnsearch-*/answers")):
+            while process.poll() is None and not (writers := writers_of(corpus / "tmp")):
                 time.sleep(0.02)
-            (worker,) = workers_of(process.pid)
-            os.kill(worker, signal.SIGKILL)
+            os.kill(writers[0], signal.SIGKILL)
             _, said = process.communicate(timeout=600)
         finally:
             process.send_signal(signal.SIGINT)  # it ends its Ray
@@ -288,15 +287,12 @@ def test_a_killed_worker_loses_nothing(corpus: Path, tiny_run: Path, command: Ca
     assert len(expected) == 2
 
 
-def workers_of(process: int) -> list[int]:
-    """Returns the descendants of a process in which a model works."""
-    listed = subprocess.run(
-        ["ps", "-eo", "pid=,ppid=,args="], check=True, capture_output=True, text=True
-    ).stdout
-    rows = [row.split(maxsplit=2) for row in listed.splitlines()]
-    table = {int(pid): (int(parent), title) for pid, parent, title in rows}
-
-    def is_below(pid: int) -> bool:
-        return pid in table and (table[pid][0] == process or is_below(table[pid][0]))
-
-    return [pid for pid, (_, title) in table.items() if "ray::MapWorker" in title and is_below(pid)]
+def writers_of(folder: Path) -> list[int]:
+    """Returns the processes that write answers to a file below the folder."""
+    found = []
+    for handle in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+            file = handle.readlink()
+            if file.name == "answers" and folder in file.parents:
+                found.append(int(handle.parts[2]))
+    return found
