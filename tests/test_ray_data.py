@@ -275,7 +275,7 @@ def test_a_killed_worker_loses_nothing(corpus: Path, tiny_run: Path, command: Ca
     ) as process:
         try:
             while process.poll() is None and not (writers := writers_of(corpus / "tmp")):
-                time.sleep(0.02)
+                time.sleep(0.1)
             os.kill(writers[0], signal.SIGKILL)
             _, said = process.communicate(timeout=600)
         finally:
