@@ -308,7 +308,7 @@ class Translator:
         posterior: return the alignment posterior, which also uses the target word, instead of α
         (translation/forced.py). exact: compute the posterior of every source position in float32, which is
         many times slower. Otherwise rows are estimated; mostly, far less than a tenth of a row's weight is
-        misplaced (translation/quick_alignment.py). α does not depend on `exact`, except as said for `fast`.
+        misplaced (translation/posterior.py). α does not depend on `exact`, except as said for `fast`.
         scored: False skips log p, which takes most of the time when α is computed; the score is then nan.
         fast: compute α with the fastest products also if `scored`, as without it: α does not depend on
         `scored` then. With `exact`, products are float32.
