@@ -19,6 +19,7 @@ from rnnsearch.evaluation.confidence import IDENTITY, Numbers, calibrated, logit
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
 from rnnsearch.text.formats.lines import read_pairs
+from rnnsearch.translation.faithful import COPIED
 
 
 def main() -> None:
@@ -57,12 +58,13 @@ def fit_confidence(
 def words_of_translations(
     translations: Sequence[Translation], references: Sequence[Sequence[str]]
 ) -> tuple[Numbers, NDArray[np.bool_]]:
-    """Returns the confidence of all words, and whether each is right. references: one for each translation,
-    in words."""
-    confidence = [value for one in translations for value in one.confidence]
+    """Returns the confidence of all words but the copied ones, and whether each is right. references: one for
+    each translation, in words."""
+    confidence = np.array([value for one in translations for value in one.confidence])
     pairs = zip(translations, references, strict=True)
     right = [each for one, reference in pairs for each in right_words(one.tokens, reference)]
-    return np.array(confidence), np.array(right, dtype=np.bool_)
+    written = confidence != COPIED
+    return confidence[written], np.array(right, dtype=np.bool_)[written]
 
 
 def right_words(words: Sequence[str], reference: Sequence[str]) -> list[bool]:

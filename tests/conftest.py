@@ -26,7 +26,7 @@ if find_spec("jaxtyping") and find_spec("beartype"):
 
     # Must precede the first import of these modules: their signatures' shapes are then checked. They are
     # those that name shapes, but for
-    # some whose collaborators tests replace by others of the same look (translator, word_aligner).
+    # some whose collaborators tests replace by others of the same look (translator, aligner).
     shaped = {
         "training": ("loss", "optimiser", "trainer"),
         "translation": (*("beam", "forced", "network_step", "posterior"),),

@@ -65,6 +65,7 @@ def places(tiny_run: Path, tiny_store: Path, tiny_subword_run: Path, tmp_path: P
         "links": "0-0 1-1\n",
         "crooked": "0-0\n0-0 x-1\n",
         "dictionary": "man homme\nwoman\n",
+        "glossary": "old man\tvieillard\nman homme\n",
         "torn": "[model\nhidden_size = 3\n",
         "wrong": "[model]\nhiden_size = 3\n",
     }
@@ -126,6 +127,7 @@ translate {run} {three} --out /dev/null --overwrite → /dev/null: is not a regu
 translate {run} {three} --out {here}/out --samples 2 → samples cannot be written with --out
 translate {run} {three} --out {two}/out → two is a file, not a folder (name another place)
 translate {run} {three} --dictionary {here}/nosuch → nosuch: no such file
+translate {run} {three} --glossary {glossary} → glossary:2: is not a source term, a TAB and a target term
 translate {run} {three} --dictionary {dictionary} → dictionary:2: is not a source word and a target word
 score {run} {three} → a run, a source text and a target text are needed (give RUN SRC TGT)
 score {run} {three} {two} → three has 3 lines and

@@ -20,8 +20,8 @@ from rnnsearch import Corpus
 from rnnsearch.system import line_file
 from rnnsearch.system.files import lock
 from rnnsearch.translation import sentence_search
+from rnnsearch.translation.aligner import WordAligner
 from rnnsearch.translation.translator import Translator
-from rnnsearch.translation.word_aligner import WordAligner
 
 TRANSLATE, ALIGN = (
     "translate {run} en --search.batch_size 2 --beam 2",

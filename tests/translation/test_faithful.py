@@ -13,7 +13,7 @@ from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import UNK, Vocabulary, WordFilter
-from rnnsearch.translation.faithful import NOT_WRITTEN, Faithful, Glossary, encode_faithfully, read_glossary
+from rnnsearch.translation.faithful import COPIED, Faithful, Glossary, encode_faithfully, read_glossary
 
 KNOWN = {
     *[
@@ -119,7 +119,7 @@ def test_words_are_held_to_the_source(codec: Codec, case: Case) -> None:
     words, alignment, confidence = faithful(sentence, case.target.split(), weights, sure)
     assert " ".join(words).replace(JOINER, " ") == case.expected
     assert len(confidence) == len(words)
-    assert set(confidence) <= {*sure, NOT_WRITTEN}
+    assert set(confidence) <= {*sure, COPIED}
     assert alignment.shape == (len(words), len(sentence.words) + 1)
     assert alignment.dtype == np.float32
 
@@ -127,14 +127,13 @@ def test_words_are_held_to_the_source(codec: Codec, case: Case) -> None:
 @pytest.mark.parametrize(
     ("line", "target", "read", "found", "sure"),
     [
-        ("Munich", "Munix", [0], ["Monaco"], [0.9]),  # the dictionary comes before the source
-        # A copy is as sure as the word that it replaces, or as the less sure of its neighbours.
+        ("Munich", "Munix", [0], ["Monaco"], [COPIED]),  # the dictionary comes before the source
         (
             "see a@b.org 😀 it",
             "lit XX livre",
             [0, 1, 3],
             ["lit", "a@b.org", "😀", "livre"],
-            [0.9, 0.8, 0.2, 0.2],
+            [0.9, COPIED, COPIED, 0.2],
         ),
     ],
 )

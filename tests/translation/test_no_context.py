@@ -13,8 +13,8 @@ from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
 from rnnsearch.text.vocabulary import UNK
+from rnnsearch.translation.aligner import WordAligner
 from rnnsearch.translation.translator import Translator
-from rnnsearch.translation.word_aligner import WordAligner
 
 PAIRS = [("The man sees the horse.", "L'homme voit le cheval."), ("She sleeps.", "Elle dort.")]
 

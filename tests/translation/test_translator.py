@@ -19,6 +19,7 @@ from rnnsearch import InputError, Translation, Translator
 from rnnsearch.errors import SearchStoppedError
 from rnnsearch.kernels.int8_linear import Int8Linear
 from rnnsearch.system.batching import READ_AHEAD
+from rnnsearch.translation.faithful import LONGEST_ARTICLE
 from rnnsearch.translation.sentence_search import merge_subwords
 
 LINES = [
@@ -302,6 +303,37 @@ def test_unknown_words_become_what_they_look_at(tiny_unknown_run: Path) -> None:
             assert new.score == old.score
             assert "<unk>" not in new.text
     assert unknown
+
+
+@pytest.mark.parametrize("search", [{"beam": 1}, {"beam": 3, "nbest": 3}, {"faithful": True}])
+def test_a_glossary_binds(tiny_run: Path, search: dict[str, Any]) -> None:
+    """Where the network is made to look at "man" alone, "brave homme" is written; elsewhere, what it wrote
+    stays."""
+    terms, lines = {"man": "brave homme"}, [LINES[0], "", "She sleeps."]
+    free, binding = Translator.load(tiny_run), Translator.load(tiny_run, glossary=terms)
+    there, elsewhere = (dict.fromkeys(range(50), word) for word in (1, 3))
+    for found in (
+        free.translate(lines, glossary=terms, attention=there, **search),
+        binding.translate(lines, attention=there, **search),
+    ):
+        *short, brave, homme = found[0].tokens
+        assert (brave.lower(), homme) == ("brave", "homme")
+        assert all(len(word) <= LONGEST_ARTICLE for word in short)  # they may be articles
+        assert len(found[0].confidence) == len(found[0].alignment) == len(found[0].tokens)
+        assert [one.text for one in found[1:]] == [
+            one.text for one in free.translate(lines[1:], attention=there, **search)
+        ]
+    assert binding.translate(lines[:1], attention=elsewhere, **search) == free.translate(
+        lines[:1], attention=elsewhere, **search
+    )
+    assert binding.translate(lines, glossary={}, **search) == free.translate(lines, **search)
+    assert binding.parts(lines[0])[0].terms[0].translation == ("brave", "homme")
+
+
+def test_entries_of_an_nbest_list_differ(tiny_subword_run: Path) -> None:
+    for one in Translator.load(tiny_subword_run).translate(LINES, beam=8, nbest=8, faithful=True):
+        texts = [each.text for each in (one, *one.alternatives)]
+        assert len(set(texts)) == len(texts)
 
 
 def test_using_a_model_leaves_no_gradients(translator: Translator) -> None:

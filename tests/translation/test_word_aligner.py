@@ -16,7 +16,7 @@ from rnnsearch.report.alignments import browsed, measure_pair, measure_together,
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
-from rnnsearch.translation.word_aligner import WordAligner, counted_by, in_given_words
+from rnnsearch.translation.aligner import WordAligner, counted_by, in_given_words
 from rnnsearch.word_links import GoldLinks
 
 Pair = tuple[str, str]

@@ -40,8 +40,8 @@ from rnnsearch.system.progress import show
 
 if TYPE_CHECKING:  # they would load torch
     from rnnsearch.text.links import LinkWords
+    from rnnsearch.translation.aligner import Aligned, WordAligner
     from rnnsearch.translation.translator import Translator
-    from rnnsearch.translation.word_aligner import Aligned, WordAligner
     from rnnsearch.word_links import GoldLinks
 
 
@@ -166,7 +166,7 @@ def align(
 ) -> None:
     """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from
     0), or matrices with --json."""
-    from rnnsearch.translation.word_aligner import WordAligner, check_reverse
+    from rnnsearch.translation.aligner import WordAligner, check_reverse
 
     reverse, others = reverse_run or [], compare or []
     form = "json" if json else links_format
@@ -247,7 +247,7 @@ class TextPairs:
 
     def counted(self, words: str, translator: Translator) -> LinkWords:
         """Returns the words that links refer to; with `auto`, those of the gold links."""
-        from rnnsearch.translation.word_aligner import counted_by
+        from rnnsearch.translation.aligner import counted_by
 
         likely = counted_by(self.truths, list(self.pairs), translator) if self.gold else "tokenised"
         return likely if words == "auto" else "given" if words == "given" else "tokenised"
@@ -274,7 +274,7 @@ class AlignOutputs(NamedTuple):
 
 def _check_words(symmetrise: str, words: str, plot_format: str, links_format: str, has_reverse: bool) -> None:
     """Raises InputError for unknown values of options."""
-    from rnnsearch.translation.word_aligner import PRODUCT, WAYS
+    from rnnsearch.translation.aligner import PRODUCT, WAYS
 
     one_of(symmetrise, "--symmetrise", WAYS)
     if symmetrise == PRODUCT and not has_reverse:
@@ -405,7 +405,7 @@ def _into_file(options: AlignOptions, aligner: WordAligner, corpus: TextPairs, r
 def align_on_ray(options: AlignOptions, words: list[str], columns: tuple[str, str]) -> None:
     """Aligns the shards of a corpus."""
     from rnnsearch.run import Run
-    from rnnsearch.translation.word_aligner import check_reverse
+    from rnnsearch.translation.aligner import check_reverse
 
     options.where.check()
     runs, corpora = runs_and_corpora(words, 2)
@@ -423,7 +423,7 @@ def _work(
     options: AlignOptions, runs: Sequence[Path]
 ) -> Callable[[Iterator[tuple[str, str]]], Iterable[str]]:
     """Returns the work on the pairs of a shard."""
-    from rnnsearch.translation.word_aligner import WordAligner
+    from rnnsearch.translation.aligner import WordAligner
 
     back = options.load(options.reverse) if options.reverse else None
     aligner = WordAligner(options.load(runs), back, **options.how)

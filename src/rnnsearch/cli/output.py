@@ -15,7 +15,7 @@ from rnnsearch.system.progress import ProgressBar, visible
 
 if TYPE_CHECKING:  # they would load numpy and torch
     from rnnsearch.records import Translation
-    from rnnsearch.translation.word_aligner import Aligned
+    from rnnsearch.translation.aligner import Aligned
 
 
 def as_json(result: Translation) -> str:

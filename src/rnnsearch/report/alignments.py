@@ -33,7 +33,7 @@ from rnnsearch.evaluation.alignment_error import (
 from rnnsearch.evaluation.measures import AER, Statistics
 from rnnsearch.evaluation.statistics import Comparison, comparisons
 from rnnsearch.report.scores import difference_table, links_table
-from rnnsearch.translation.word_aligner import Aligned
+from rnnsearch.translation.aligner import Aligned
 from rnnsearch.word_links import GoldLinks, Link, hard_links
 
 

@@ -1,12 +1,14 @@
-"""The Python interface for word links and phrases of sentence pairs."""
+"""Word links of given sentence pairs by forced decoding, with one run or two runs of opposite directions, and
+the phrases that they make."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import repeat, tee
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +16,229 @@ from numpy.typing import NDArray
 from rnnsearch.errors import InputError
 from rnnsearch.installed import is_name
 from rnnsearch.pretrained.card import opposite_model
-from rnnsearch.text.links import DEFAULT, Range, character_ranges
+from rnnsearch.records import Translation
+from rnnsearch.text.links import (
+    DEFAULT,
+    METHODS,
+    LinkWords,
+    PairWordCounts,
+    Range,
+    character_ranges,
+    recognise,
+    symmetrise,
+    tokeniser_ranges,
+    word_ranges,
+)
+from rnnsearch.text.tokens import given_words
 from rnnsearch.translation.faithful import best_run
+from rnnsearch.translation.sentence_search import END
 from rnnsearch.translation.translator import Translator
-from rnnsearch.translation.word_aligner import PRODUCT, Aligned, WordAligner, Words, check_reverse
-from rnnsearch.word_links import Link, format_links
+from rnnsearch.word_links import GoldLinks, Link, format_links, hard_links, threshold_links
+
+Pair = tuple[str, str]
+Words = str | Sequence[str]
+"""One side of a pair: a line, or its words."""
+PRODUCT = "product"
+"""Links where the weights of both directions agree (Liang, Taskar & Klein 2006). It needs weight matrices, so
+it exists for runs only."""
+WAYS = (*METHODS, PRODUCT)
+AGREEMENT = 0.4
+"""The default threshold of √(w→ w←) for PRODUCT."""
+
+
+class Aligned(NamedTuple):
+    """Links and alignments of one pair. reverse: result of the reverse run, whose tokens are the source
+    words. others: results of further runs, for comparison.
+
+    links: (source, target), sorted; symmetrised if there are two directions. forward_links: those of `result`
+    alone.
+    reverse_links: those of `reverse`, also as (source, target). lines: the given pair.
+    """
+
+    result: Translation
+    links: list[Link]
+    forward_links: list[Link]
+    reverse: Translation | None = None
+    reverse_links: list[Link] | None = None
+    others: tuple[Translation, ...] = ()
+    lines: Pair = ("", "")
+
+
+@dataclass(frozen=True)
+class WordAligner:
+    """Aligns sentence pairs by forced decoding. reverse: a model from the target to the source language,
+    whose links are symmetrised with the forward ones.
+
+    threshold: smallest weight of a link; a word may then have several links or none. If None, each word is
+    linked at its largest weight.
+    method: one of WAYS. `product` links words with √(w→ w←) ≥ threshold, where w→ and w← are the weights of
+    the two directions.
+    words: whether links refer to the tokeniser's words or to the given ones. posterior, exact, scored: as in
+    `Translator.force`.
+    """
+
+    translator: Translator = field(repr=False)
+    reverse: Translator | None = field(default=None, repr=False)
+    others: Sequence[Translator] = field(default=(), repr=False)
+    threshold: float | None = None
+    method: str = DEFAULT
+    words: LinkWords = "tokenised"
+    batch_size: int = 64
+    posterior: bool = False
+    exact: bool = False
+    scored: bool = True
+
+    def align(self, pairs: Iterable[tuple[Words, Words]], first: int = 1) -> Iterator[Aligned]:
+        """Yields one result for each pair, in order. Raises InputError, with the pair's number, if two runs
+        split a pair into different words.
+
+        pairs: on a side that is a list of words, links refer to these words. first: the number of the first
+        pair.
+        """
+        forward = (self.translator, *self.others)
+        lines, *copies = tee(pairs, 1 + len(forward) + (self.reverse is not None))
+        found = [self._forced(one, copy, first) for one, copy in zip(forward, copies, strict=False)]
+        back: Iterable[Translation | None] = repeat(None)
+        if self.reverse is not None:
+            back = self._forced(self.reverse, (pair[::-1] for pair in copies[-1]), first)
+        # The results come first in zip: the end of the pairs, or their error, reaches them first.
+        rows = zip(*found, back, lines, strict=False)
+        for number, (result, *others, reverse, pair) in enumerate(rows, first):
+            yield self._aligned(number, pair, result, reverse, others)
+
+    def _forced(
+        self, translator: Translator, pairs: Iterable[tuple[Words, Words]], first: int
+    ) -> Iterator[Translation]:
+        return translator.force(
+            map(as_lines, pairs),
+            self.batch_size,
+            posterior=self.posterior,
+            exact=self.exact,
+            scored=self.scored,
+            fast=True,
+            first=first,
+        )
+
+    def _aligned(
+        self,
+        number: int,
+        pair: tuple[Words, Words],
+        result: Translation,
+        reverse: Translation | None,
+        others: list[Translation],
+    ) -> Aligned:
+        if self.words == "given" or not all(isinstance(side, str) for side in pair):
+            source, target = (self._given(place, side) for place, side in enumerate(pair))
+            result, *others = (in_given_words(one, source, target, number) for one in (result, *others))
+            reverse = None if reverse is None else in_given_words(reverse, target, source, number)
+        links = self._links(result)
+        if reverse is None:
+            return Aligned(result, links, links, others=tuple(others), lines=as_lines(pair))
+        if (reverse.tokens, reverse.source_tokens[:-1]) != (result.source_tokens[:-1], result.tokens):
+            raise InputError(
+                f"pair {number}: the two directions split it into different words", remedy="use --words given"
+            )
+        back = sorted((source, target) for target, source in self._links(reverse))
+        if self.method == PRODUCT:
+            agreed = np.sqrt(result.alignment[:, :-1] * reverse.alignment[:, :-1].T)
+            both = threshold_links(
+                agreed, AGREEMENT if self.threshold is None else self.threshold, end_of_sentence=False
+            )
+        else:
+            both = symmetrise(links, back, self.method)
+        return Aligned(result, both, links, reverse, back, tuple(others), as_lines(pair))
+
+    def _given(self, place: int, side: Words) -> Words | None:
+        """Returns the words of a side of a pair that links count; None for those of the tokeniser."""
+        if not isinstance(side, str):
+            return side
+        codecs = self.translator.source, self.translator.target
+        return None if self.words == "tokenised" else codecs[place].link_words(side)
+
+    def _links(self, result: Translation) -> list[Link]:
+        if self.threshold is None or self.method == PRODUCT:
+            return hard_links(result.alignment)
+        return threshold_links(result.alignment, self.threshold)
+
+
+def check_reverse(forward: Any, reverse: Any, named: str | Path) -> None:
+    """Raises InputError unless the second run or translator has the languages of the first in the opposite
+    direction."""
+    ours, theirs = (translator.settings.data for translator in (forward, reverse))
+    if "space" in (ours.tokeniser, theirs.tokeniser):
+        return  # this tokeniser ignores the languages, so they need not be named
+    if (theirs.source_language, theirs.target_language) != (ours.target_language, ours.source_language):
+        what = f"translates from {theirs.source_language} to {theirs.target_language}"
+        remedy = f"the reverse run must translate from {ours.target_language} to {ours.source_language}"
+        raise InputError(what, file=named, remedy=remedy)
+
+
+def as_lines(pair: tuple[Words, Words]) -> Pair:
+    """Joins lists of words by spaces. An item that is not a pair is returned unchanged; `Translator.force`
+    rejects it."""
+
+    def line(side: Words) -> Words:
+        words = isinstance(side, (tuple, list)) and all(isinstance(word, str) for word in side)
+        return " ".join(side) if words else side
+
+    return tuple(map(line, pair)) if isinstance(pair, (tuple, list)) else pair  # type: ignore[return-value]
+
+
+def in_given_words(
+    result: Translation, source: Words | None, target: Words | None, number: int
+) -> Translation:
+    """Converts a result from the tokeniser's words to given words: those of a list, or of a line split at
+    spaces. None keeps the words of that side.
+
+    A tokeniser's word that covers several given words divides its weight among them. A given word that covers
+    several of the tokeniser's has the mean of their rows. Raises InputError, with the pair's number, if the
+    tokeniser changes letters of a line.
+    """
+    sides = []
+    for side, words in ((source, result.source_tokens[:-1]), (target, result.tokens)):
+        given = words if side is None else given_words(side) if isinstance(side, str) else list(side)
+        ranges = word_ranges(given, words) if side is None else tokeniser_ranges(given, words)
+        if ranges is None:
+            raise InputError(
+                f"pair {number}: the tokeniser changes its characters: {' '.join(given)[:60]!r}",
+                remedy="use --words tokenised",
+            )
+        belongs = np.zeros((len(given), len(words)))
+        for place, (first, end) in enumerate(ranges):
+            belongs[place, first:end] = 1.0
+        sides.append((given, belongs))
+    (source_given, on_source), (target_given, on_target) = sides
+    shares = on_source / np.maximum(on_source.sum(axis=0, keepdims=True), 1.0)
+    rows = on_target / np.maximum(on_target.sum(axis=1, keepdims=True), 1.0)
+    weights = rows @ result.alignment[:, :-1] @ shares.T
+    # The remaining weight goes to the end of sentence, which means no link.
+    weights = np.column_stack((weights, 1.0 - weights.sum(axis=1)))
+    return replace(
+        result,
+        tokens=target_given,
+        source_tokens=[*source_given, END],
+        alignment=np.clip(weights, 0.0, 1.0).astype(np.float32),
+    )
+
+
+def counted_by(gold: Sequence[GoldLinks], pairs: Sequence[Pair], translator: Translator) -> LinkWords:
+    """Tells which words gold links refer to: the tokeniser's words if the links of every pair fit them and do
+    not fit the given words.
+    Raises InputError if the numbers of pairs and of gold sentences differ."""
+    if len(gold) != len(pairs):
+        raise InputError(
+            f"{len(pairs)} pairs but {len(gold)} sentences of gold links",
+            remedy="sentence n of the gold file must belong to line n",
+        )
+    left, right = translator.source, translator.target
+
+    def counted(links: GoldLinks, source: str, target: str) -> PairWordCounts:
+        given = len(left.link_words(source)), len(right.link_words(target))
+        return PairWordCounts(
+            sorted(links.possible), given, (len(left.words(source)), len(right.words(target)))
+        )
+
+    return recognise(counted(links, *pair) for links, pair in zip(gold, pairs, strict=True))
 
 
 @dataclass(frozen=True, eq=False)

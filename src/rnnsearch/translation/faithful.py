@@ -44,8 +44,9 @@ VERBATIM = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in PAR
 STAND_INS = {"tag": [], "emoji": [], "number": ["12"], "address": ["XX"], "placeholder": ["XX"]}
 """Kind → the words that the network reads instead."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
-NOT_WRITTEN = 0.5
-"""Confidence of the words of a line that the network has not read at all."""
+COPIED = 0.5
+"""Confidence of a copied word. The network's probability is that of the word that it replaces, if any, and
+says nothing about the copy: in news, half of the copied words are right, whatever it is."""
 UNKNOWN = SPECIALS[UNK]
 RARE = 0.25
 """A rare source word replaces an invented word if its weight is at least this share of the largest."""
@@ -119,9 +120,7 @@ class Faithful:
     ) -> tuple[list[str], Weights, list[float]]:
         """Returns the words, their alignment (words, source words + 1) and their confidence. copies: False
         only writes the glossary's terms.
-
-        A copied word has the lowest confidence of the words that it replaces, or of its neighbours if it
-        replaces none."""
+        """
         if not sentence.words:
             return list(words), alignment, list(confidence)
         read = len(sentence.ids) > 1  # else the network translated an empty sentence
@@ -298,8 +297,7 @@ def _insert(made: list[_Word], text: str, place: int, columns: int) -> None:
         at = min((at for at, other in read if other > place), default=len(made))
     else:
         at = max((at + 1 for at, other in read if other < place), default=0)
-    beside = [word.confidence for word in made[max(at - 1, 0) : at + 1]]
-    made.insert(at, _Word(text, row, min(beside, default=NOT_WRITTEN), place))
+    made.insert(at, _Word(text, row, COPIED, place))
 
 
 def _is_stand_in(text: str, stand_ins: list[str]) -> bool:
@@ -312,7 +310,7 @@ def _digits_of(run: Iterable[_Word]) -> str:
 
 def _copy(text: str, run: Sequence[_Word], place: int) -> _Word:
     """Returns the word that replaces a run of words by the source word at `place`."""
-    return _Word(text, _mean(run), min(word.confidence for word in run), place)
+    return _Word(text, _mean(run), COPIED, place)
 
 
 def _mean(run: Sequence[_Word]) -> Weights:

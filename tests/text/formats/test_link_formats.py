@@ -19,7 +19,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.text.formats.lines import plain_field
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.formats.tmx import TMX_END, tmx_head, tmx_unit
-from rnnsearch.translation.word_aligner import Aligned
+from rnnsearch.translation.aligner import Aligned
 from rnnsearch.word_links import GoldLinks, Link
 
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"

@@ -7,7 +7,7 @@ const RARE = 0.25;
 const HASHES = 7;
 const SEEDS = [0x811c9dc5, 0x2545f491];
 const JOINER = "\u2060"; // stands for a space inside a copied word, as in text/codec.py
-const NOT_WRITTEN = 0.5;
+const COPIED = 0.5; // the confidence of a copied word
 const WORD = "[\\p{L}\\p{N}_]";
 const CLUSTER = "[\\u231a\\u231b\\u23e9-\\u23fa\\u2600-\\u27bf\\u2b1b\\u2b1c\\u2b50\\u2b55\\u{1f000}-\\u{1f3fa}\\u{1f400}-\\u{1fbff}]|[0-9#*]\\ufe0f?\\u20e3|\\S\\ufe0f";
 const PARTS = {
@@ -236,8 +236,7 @@ function insert(made, text, place, columns) {
   const later = read.filter(([, one]) => one.read > place).map(([at]) => at);
   const earlier = read.filter(([, one]) => one.read < place).map(([at]) => at + 1);
   const at = /^<[\p{L}\p{N}_].*[^/]>$/su.test(text) ? Math.min(made.length, ...later) : Math.max(0, ...earlier);
-  const beside = made.slice(Math.max(at - 1, 0), at + 1).map((one) => one.confidence);
-  made.splice(at, 0, word(text, row, beside.length ? Math.min(...beside) : NOT_WRITTEN, [], place));
+  made.splice(at, 0, word(text, row, COPIED, [], place));
 }
 
 function word(text, row, confidence, steps, copied = null) {
@@ -247,7 +246,7 @@ function word(text, row, confidence, steps, copied = null) {
 
 /** Returns the word that replaces a run of words by the source word at `place`. */
 const copy = (text, run, place) =>
-  word(text, mean(run), Math.min(...run.map((one) => one.confidence)), run.flatMap((one) => one.steps), place);
+  word(text, mean(run), COPIED, run.flatMap((one) => one.steps), place);
 const strongest = (row) => row.reduce((best, weight, j) => (weight > row[best] ? j : best), 0);
 const isStandIn = (text, standIns) => text.includes(UNKNOWN) || standIns.some((one) => text.toLowerCase().includes(one.toLowerCase()));
 const digitsOf = (run) => run.map((one) => digits(one.text)).join("");
