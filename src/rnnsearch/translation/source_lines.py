@@ -26,6 +26,9 @@ from rnnsearch.text.vocabulary import SPECIALS, UNK
 MOST_WORDS = 5_000
 """Maximum number of words of a line: the alignment of a longer one would not fit in memory."""
 
+LONGEST_WORD = 100
+"""Maximum number of subwords that are read of a word with more than `search.max_source_length`."""
+
 FEWEST_LETTERS, ENOUGH_LETTERS = 20, 400
 """Letters of ordinary words: fewer are too little evidence, and later ones are not examined."""
 LIMIT = 1.1
@@ -108,8 +111,9 @@ def cut(
     for word, size in zip(sentence.words, sizes, strict=True):
         ends = set(word) <= _ENDS
         if size > limit:
-            shortened[word], size = word[: limit - 1], limit
-            text = f"line {number}: only the first {limit - 1} of a word's {len(word):,} letters were read"
+            size = min(limit, LONGEST_WORD)
+            shortened[word] = word[: size - 1]
+            text = f"line {number}: only the first {size - 1} of a word's {len(word):,} letters were read"
             warnings.warn(text, InputWarning, stacklevel=2)
         if parts[-1] and (used + size > limit or (ended and not ends and word not in _CLOSING)):
             parts.append([])

@@ -7,6 +7,7 @@ const CLOSERS = /["'”’)\]}»› \u00a0\u202f]+$/u;
 const OPENERS = /^[ "'“‘«„¿¡([{—–-]+/u;
 const ORDINALS = new Set(["cs", "da", "de", "et", "fi", "hr", "hu", "is", "lv", "nb", "nn", "no", "sk", "sl", "sr", "tr"]);
 const NEAR = 40;
+const LONGEST_WORD = 100;
 
 /** Returns the sentences of a text, none of them empty; a line break ends one. rules: {language, prefixes, numeric_prefixes} of the source.
  *  The rules are those of translation/source_lines.py. */
@@ -51,9 +52,10 @@ export function cut(sentence, codec, limit, encode) {
   let used = 0;
   let ended = false;
   const size = (word) => codec.parts(word).length;
-  const shortened = (word) => (size(word) > limit ? [...word].slice(0, limit - 1).join("") : word);
+  const most = Math.min(limit, LONGEST_WORD);
+  const shortened = (word) => (size(word) > limit ? [...word].slice(0, most - 1).join("") : word);
   for (const word of sentence.words) {
-    const own = Math.min(size(word), limit);
+    const own = size(word) > limit ? most : size(word);
     const end = ENDS.test(word);
     if (parts.at(-1).length && (used + own > limit || (ended && !end && !CLOSING.test(word)))) {
       parts.push([]);
