@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as functional
 from small import (
     ALIGNMENTS,
     CELLS,
@@ -101,9 +102,15 @@ def padded(multiple: int) -> Batch:
     source = SentenceIds.of([[3, 1, 4, 0], [5, 0], [2, 6, 5, 3, 5, 0]])
     target = SentenceIds.of([[2, 5, 0], [4, 4, 3, 2, 0], [4, 0]])
     links = SentenceIds.of([[0, 1, 2, 0], [0, 2], []])
-    found = collate(Pairs(source, target, links), np.arange(3), linked=True, multiple=multiple)
+    found = collate(Pairs(source, target, links), np.arange(3), linked=True)
     assert found.known_alignment is not None
-    return replace(found, known_alignment=found.known_alignment.double())
+    right, below = (-ids.shape[1] % multiple for ids in (found.source, found.target))
+    return replace(
+        found,
+        source=functional.pad(found.source, (0, right)),
+        target=functional.pad(found.target, (0, below)),
+        known_alignment=functional.pad(found.known_alignment.double(), (0, right, 0, below)),
+    )
 
 
 @pytest.mark.parametrize(
