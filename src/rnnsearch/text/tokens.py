@@ -180,7 +180,7 @@ def given_words(line: str) -> list[str]:
 
 
 def _unspaced(line: str, runs: bool) -> list[str]:
-    found = _unspaced_words(runs).findall(" ".join(line.replace(SPACE, "_").split()))
+    found = _unspaced_words(runs)(" ".join(line.replace(SPACE, "_").split()))
     return [space.replace(" ", SPACE) + word for space, word in found]
 
 
@@ -194,7 +194,9 @@ def _unspaced_words(runs: bool) -> Callable[..., list[tuple[str, str]]]:
     one = r"[เ-ไເ-ໄ]?\S(?:\p{M}|[\u200c\u200d\U0001f3fb-\U0001f3ff]|(?<=[\u1039\u17d2\u200d])\S)*"
     syllable = r"[\u0f40-\u0fbc]+[\u0f0b\u0f0c]?"
     run = rf"(?:(?![{LETTERS}0-9])[\p{{L}}\p{{M}}\p{{N}}\u200c\u200d\u0f0b\u0f0c])+"
-    return regex.compile(rf"([ \u200b]?)({latin}|{run if runs else syllable}|{one})")  # type: ignore[no-any-return]
+    words = regex.compile(rf"([ \u200b]?)({latin}|{run if runs else syllable}|{one})")
+    find: Callable[..., list[tuple[str, str]]] = words.findall
+    return find
 
 
 _moses, _moses_back = functools.cache(FastMoses), functools.cache(Detokeniser)
