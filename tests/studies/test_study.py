@@ -6,12 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import tomli_w
 
-from rnnsearch.config import built_in, load_config
+from rnnsearch.config import built_in
 from rnnsearch.errors import InputError
-from rnnsearch.studies import study
-from rnnsearch.studies.study import CorpusFiles, Study, StudyFolder, Variant, open_study
+from rnnsearch.studies.study import StudyFolder, open_study
 
 Plan = Callable[..., StudyFolder]
 
@@ -65,7 +63,7 @@ def test_recipe_then_settings_then_variant_then_overrides(plan: Plan) -> None:
     assert (one.maxout_size, one.embedding_size, one.hidden_size, one.alignment_size) == (64, 10, 21, 32)
     assert (two.maxout_size, two.embedding_size, two.hidden_size, two.alignment_size) == (500, 10, 11, 32)
     assert (two.alignment, two.encoder, found.variants["two"].training.max_length) == ("fixed", "forward", 30)
-    assert (found.data.vocabulary_size, found.data.minimum_count) == (77, 2)
+    assert (found.corpus.data.vocabulary_size, found.corpus.data.minimum_count) == (77, 2)
 
 
 def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
@@ -74,7 +72,7 @@ def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
         FILES.replace("[variants.one]", '[variants.one]\nrecipe = "own.toml"'), tmp_path / "elsewhere"
     )
     assert found.variants["one"].model.hidden_size == 5
-    assert found.path_of("news.en") == tmp_path / "elsewhere" / "news.en"
+    assert found.tests["news"].source == str(tmp_path / "elsewhere" / "news.en")
 
 
 @pytest.mark.parametrize(
@@ -88,11 +86,13 @@ def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
         (SMALL + "data.vocabulary_size = 1", r"unknown setting variants\.one\.data"),
         (
             SMALL + "training.seed = 3",
-            r"training\.seed is not a setting of a study \(list the seeds, as seeds = \[1, 2\]\)",
+            r"training\.seed is not a setting of a study: list the seeds, as seeds = \[1, 2\]",
         ),
         ("seeds = [1, 1]" + SMALL, "a seed is named twice"),
         ('baseline = "two"' + SMALL, r"there is no variant 'two', only one"),
         (SMALL.replace("one", '"a/b"'), r"variants\.a/b"),
+        (FILES.replace(', "train.fr"', ""), "two files each, source and target"),
+        (FILES.replace("[tests", 'links = "l"\nalign = "union"\n[tests'), "or say how to `align`, not both"),
         (SMALL.replace("builtin = true", ""), r"corpus: name the files of `train`, or say `builtin = true`"),
         (SMALL.replace("builtin = true", 'builtin = true\ndev = ["a"]'), "has its own development pairs"),
         (
@@ -114,37 +114,37 @@ def test_a_study_that_does_not_exist() -> None:
         open_study("nosuch")
 
 
-def test_runs_are_named_after_variant_and_seed(plan: Plan) -> None:
-    one, several = plan("seeds = [7]" + SMALL), plan("seeds = [7, 8]\nboth_directions = true" + SMALL)
-    assert [(run.name, run.seed) for run in one.runs] == [("one", 7)]
-    assert [(run.name, run.reverse) for run in several.runs] == [
-        ("one-7", False),
-        ("one-8", False),
-        ("one-7.reverse", True),
-        ("one-8.reverse", True),
-    ]
-    assert [run.settings.training.seed for run in several.runs] == [7, 8, 7, 8]
+def test_runs_are_variants_times_seeds(plan: Plan) -> None:
+    runs = plan("seeds = [7, 8]" + SMALL + "[variants.two]\n").runs
+    assert [(run.name, run.seed) for run in runs] == [("one-7", 7), ("two-7", 7), ("one-8", 8), ("two-8", 8)]
+    assert [run.settings.training.seed for run in runs] == [7, 7, 8, 8]
 
 
-def test_a_run_keeps_its_name_when_seeds_are_added(plan: Plan, tmp_path: Path) -> None:
-    run = tmp_path / "out" / "runs" / "one"
-    run.mkdir(parents=True)
-    settings = load_config("demo", ["training.seed=8"]).model_dump(exclude_none=True)
-    (run / "config.toml").write_text(tomli_w.dumps(settings), "utf-8")
-    several = plan("seeds = [7, 8]" + SMALL)
-    assert [found.name for found in several.runs] == ["one-7", "one"]
+def test_quick_changes_what_its_table_says(plan: Plan) -> None:
+    text = """
+    seeds = [1, 2]
+    recipe = "demo"
+    [corpus]
+    builtin = true
+    [variants.one]
+    training.max_updates = 500
+    [quick]
+    seeds = [5]
+    pairs = 100
+    sentences = 9
+    settings.training.max_updates = 7
+    """
+    usual, quick = plan(text), plan(text, quick=True)
+    assert (usual.study.seeds, usual.study.corpus.pairs, usual.sentences) == ([1, 2], None, None)
+    assert (quick.study.seeds, quick.study.corpus.pairs, quick.sentences) == ([5], 100, 9)
+    updates = [folder.variants["one"].training.max_updates for folder in (usual, quick)]
+    assert updates == [500, 7]
+    with pytest.raises(InputError, match=r"no table \[quick\]"):
+        plan(SMALL, quick=True)
 
 
-def test_two_runs_of_one_name_are_refused(plan: Plan) -> None:
-    clash = plan("seeds = [1, 2]" + SMALL + '[variants."one-1"]\n')
-    assert len({run.name for run in clash.runs}) == 4
-    with pytest.raises(InputError, match=r"two runs would be named 'one\.reverse'"):
-        _ = plan("both_directions = true" + SMALL + '[variants."one.reverse"]').runs
-
-
-def test_every_key_is_documented() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "experiments.md").read_text("utf-8")
-    sections = {Study: ("corpus", "variants", "tests"), CorpusFiles: (), Variant: (), study.Test: ()}
-    for kind, shown_as_a_section in sections.items():
-        for key in kind.model_fields:
-            assert f"`{key}`" in page or key in shown_as_a_section, key
+def test_what_is_compared(plan: Plan) -> None:
+    study = plan(
+        'comparisons = [["b", "c"], ["a", "b"]]' + SMALL.replace("one", "a") + "[variants.b]\n[variants.c]\n"
+    ).study
+    assert study.pairs_to_compare == [("a", "b"), ("a", "c"), ("b", "c")]

@@ -1,129 +1,118 @@
 """`rnnsearch experiment` and `rnnsearch reproduce`: many runs from one file, compared in tables and a page.
 `reproduce` adds a report like the paper's Section 5."""
 
+from __future__ import annotations
+
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rnnsearch.cli.options import Set, TrustCode, progress_bar, say
 from rnnsearch.errors import InputError
 
+if TYPE_CHECKING:
+    from rnnsearch.studies.study import StudyFolder
+
 Out = Annotated[
-    Path,
-    typer.Option(
-        help="Folder for the corpus, runs, translations and tables; the same command with the same folder "
-        "continues."
-    ),
+    Path, typer.Option(help="Folder of the study; the same command with the same folder continues.")
 ]
 Data = Annotated[
     Path | None,
     typer.Option(help="Base directory of the paths in the study file; default: the folder of that file."),
 ]
-SideBySide = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        min=1,
-        max=1_024,
-        help="Number of runs to train at the same time; if more than one, each run uses one thread.",
-    ),
-]
+Jobs = Annotated[int, typer.Option(min=1, max=1_024, help="Number of runs to train at the same time.")]
 Only = Annotated[
-    list[str] | None,
-    typer.Option(metavar="VARIANT", help="Train and compare only this variant; may be repeated."),
+    list[str] | None, typer.Option(metavar="VARIANT", help="Only this variant; may be repeated.")
 ]
-Status = Annotated[
-    bool, typer.Option("--status", help="Show what is done and how long the rest may take, then stop.")
+Quick = Annotated[
+    bool, typer.Option("--quick", help="A small version of the study, as its table [quick] says.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, then stop.")]
-
-
-def _command(name: str, about: str, study_: Any, usual: Any, report: bool) -> Callable[..., None]:
-    """Returns one of the two commands. study_: its argument. usual: the default of the argument. report:
-    whether it ends with a report."""
-
-    def command(
-        *,
-        study: Annotated[str, study_] = usual,
-        out: Out,
-        data: Data = None,
-        set_: Set = None,
-        side_by_side: SideBySide = 1,
-        only: Only = None,
-        status: Status = False,
-        dry_run: DryRun = False,
-        trust_code: TrustCode = False,
-    ) -> None:
-        from rnnsearch.studies import run_study
-        from rnnsearch.studies.study import open_study
-
-        folder = open_study(study, out, data, set_ or ())
-        if status or dry_run:
-            for line in run_study.status_lines(folder) if status else run_study.dry_run(folder, report):
-                print(line)
-            return
-        _carry_out(folder, side_by_side=side_by_side, only=only or (), trust_code=trust_code, report=report)
-
-    command.__name__, command.__doc__ = name, about
-    return command
-
-
-def _carry_out(folder: Any, **wanted: Any) -> None:
-    """Runs a study and prints its tables. wanted: options of `run_study`.
-
-    Raises InputError if a run failed; the tables are then written without it.
-    """
-    from rich.markup import escape
-
-    from rnnsearch.drawing.characters import shorten
-    from rnnsearch.studies.run_study import run_study
-
-    with progress_bar() as progress:
-        finished = run_study(
-            folder,
-            **wanted,
-            command=shlex.join(["rnnsearch", *sys.argv[1:]]),
-            say=say,
-            progress=progress,
-            look=lambda name, line: progress(name, 0, None, escape(shorten(line, 40))),
-        )
-    print(finished.markdown, end="" if finished.report is None else "\n")
-    say(f"page: {finished.page}")
-    if finished.report is not None:
-        print(finished.report)
-    if finished.failed:
-        name, error = next(iter(finished.failed.items()))
-        others = f", and {len(finished.failed) - 1} more" if len(finished.failed) > 1 else ""
-        what = f"the run {name} failed ({error}){others}"
-        remedy = "see this log file; then give the same command again"
-        raise InputError(what, file=folder.log(name), remedy=remedy)
-
-
-experiment = _command(
-    "experiment",
-    """Train every variant of a study with every seed, and compare them in tables and a page. After Ctrl-C,
-    the same command continues.""",
+StudyFile = Annotated[
+    str,
     typer.Argument(
         metavar="STUDY",
         help="A TOML file with corpus, variants, seeds and test sets, or a built-in study (listed by "
         "`rnnsearch settings`).",
     ),
-    ...,
-    report=False,
-)
-reproduce = _command(
-    "reproduce",
+]
+
+
+def experiment(
+    study: StudyFile,
+    *,
+    out: Out,
+    data: Data = None,
+    set_: Set = None,
+    jobs: Jobs = 1,
+    only: Only = None,
+    quick: Quick = False,
+    trust_code: TrustCode = False,
+) -> None:
+    """Train every variant of a study with every seed, and compare them in tables and a page. After Ctrl-C,
+    the same command continues."""
+    from rnnsearch.studies.study import open_study
+
+    _carry_out(open_study(study, out, data, set_ or (), quick), jobs, only or (), trust_code)
+
+
+def reproduce(
+    study: StudyFile = "paper",
+    *,
+    out: Out,
+    data: Data = None,
+    set_: Set = None,
+    jobs: Jobs = 1,
+    only: Only = None,
+    quick: Quick = False,
+    trust_code: TrustCode = False,
+) -> None:
     """Reproduce the paper's experiment: prepare, train, translate, and report as in Section 5. After Ctrl-C,
-    the same command continues.""",
-    typer.Argument(
-        metavar="[STUDY]",
-        help="A built-in study (listed by `rnnsearch settings`) or a TOML file; default: the paper's "
-        "experiment.",
-    ),
-    "paper",
-    report=True,
-)
+    the same command continues."""
+    from rnnsearch.evaluation.test_set import NamedRun, read_hypotheses
+    from rnnsearch.report.make import make_report
+    from rnnsearch.studies.study import open_study
+
+    folder = open_study(study, out, data, set_ or (), quick)
+    done = _carry_out(folder, jobs, only or (), trust_code)
+    tests = [folder.read_test(name) for name, test in folder.tests.items() if test.translate]
+    systems: dict[str, dict[str, Sequence[str]]] = {}
+    for test in tests:
+        for system, path in folder.tests[test.name].systems.items():
+            lines = read_hypotheses(path, len(test.source)).texts
+            systems.setdefault(system, {})[test.name] = lines
+    with progress_bar() as progress:
+        page = make_report(
+            [NamedRun(name, folder / "runs" / name) for name in done],
+            tests,
+            folder / "report",
+            systems=systems,
+            trust_code=trust_code,
+            title=folder.study.title,
+            command=shlex.join(["rnnsearch", *sys.argv[1:]]),
+            progress=progress,
+        )
+    print(page)
+
+
+def _carry_out(folder: StudyFolder, jobs: int, only: Sequence[str], trust_code: bool) -> list[str]:
+    """Runs a study and prints its tables; returns the names of the runs that count. Raises InputError if a
+    run failed; the tables are then written without it."""
+    from rnnsearch.studies.run import run_study
+    from rnnsearch.studies.table import write_study
+
+    with progress_bar() as progress:
+        runs = run_study(folder, say=say, jobs=jobs, only=only, trust_code=trust_code, progress=progress)
+        markdown, page = write_study(folder, runs, shlex.join(["rnnsearch", *sys.argv[1:]]))
+    print(markdown, end="")
+    say(f"page: {page}")
+    failed = [run.row for run in runs if run.row["status"] == "failed"]
+    if failed:
+        others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+        what = f"the run {failed[0]['run']} failed ({failed[0]['error']}){others}"
+        remedy = "see this log file; then give the same command again"
+        raise InputError(what, file=folder / "logs" / f"{failed[0]['run']}.log", remedy=remedy)
+    return [run.row["run"] for run in runs if run.usable]

@@ -1,21 +1,16 @@
-"""A study: its file (corpus, settings, variants, seeds, test sets, comparisons), validated like a recipe, and
-its folder, in which one command works at a time."""
+"""A study's file (corpus, settings, variants × seeds, test sets, comparisons), validated like a recipe, and
+the paths in its folder."""
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rnnsearch.config import (
-    DataSettings,
     Positive,
     Seed,
     Settings,
@@ -26,23 +21,15 @@ from rnnsearch.config import (
     validated,
 )
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.measures import counted_links
-from rnnsearch.evaluation.test_set import System, TestSet, read_hypotheses, read_test_set
-from rnnsearch.system.files import lock
-from rnnsearch.system.parsing import read_toml
-from rnnsearch.text.codec import side_tokeniser
+from rnnsearch.evaluation.test_set import TestSet, read_test_set
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 """Name of a variant, a test set or a system, and of its folders and columns."""
-LONG = 40
-"""Sentences with more source words than this are also scored separately."""
 Symmetrisation = Literal[
     "grow-diag-final-and", "grow-diag-final", "grow-diag", "grow", "intersection", "union"
 ]
 Changes = dict[str, dict[str, Any]]
 """section → key → value, as TOML gives them"""
-WAIT = 60.0
-"""Seconds that a command waits for another one to end: after Ctrl-C a training still saves."""
 
 
 class _StudyTable(BaseModel):
@@ -55,23 +42,15 @@ class CorpusFiles(_StudyTable):
     builtin: bool = Field(
         False, description="the built-in corpus, whose word links are exact; then no files are named"
     )
-    train: list[str] = Field([], description="pairs of a source file and a target file, or bilingual files")
+    train: list[str] = Field([], description="a source file and a target file")
     dev: list[str] = Field([], description="development files, named as the others are")
-    links: list[str] = Field(
-        [], description="word links (Pharaoh, JSON lines or TMX), a file for each corpus"
-    )
-    links_reversed: bool = Field(False, description="the links are written target-source")
+    links: str = Field("", description="word links of `train`, in Pharaoh format")
     align: Symmetrisation | None = Field(
-        None, description="make word links with eflomal (extra `align`), symmetrised in this way"
+        None, description="make the links of `train`, and of tests without `links`, with eflomal"
     )
-    pairs: Positive | None = Field(
-        None, description="use only the first pairs, as many as this; default of the built-in corpus: 12,000"
-    )
-    max_words: Positive | None = Field(
-        None, description="use only pairs with 1 to this many words on both sides; `pairs` counts these"
-    )
+    pairs: Positive | None = Field(None, description="use only this many pairs, the first ones")
     dev_pairs: Positive | None = Field(None, description="use only this many development pairs")
-    held_out: Positive = Field(500, description="pairs of each of the built-in development and test set")
+    held_out: Positive = Field(500, description="pairs of the built-in development and test sets")
     long_pairs: Positive | None = Field(
         None, description="pairs of another built-in test set, `long`, with sentences of 41 to 60 words"
     )
@@ -80,23 +59,23 @@ class CorpusFiles(_StudyTable):
     def _one_source(self) -> CorpusFiles:
         if self.builtin == bool(self.train):
             raise ValueError("name the files of `train`, or say `builtin = true`")
-        if self.links and self.align:
-            raise ValueError("name the files of `links`, or say how to `align`, not both")
-        if self.builtin and (self.dev or self.links or self.align or self.dev_pairs or self.max_words):
+        if self.builtin and (self.dev or self.links or self.align):
             raise ValueError("the built-in corpus has its own development pairs and links")
-        if not self.builtin and self.long_pairs:
-            raise ValueError("long_pairs is for the built-in corpus")
+        if any(len(files) not in (0, 2) for files in (self.train, self.dev)):
+            raise ValueError("`train` and `dev` are two files each, source and target")
+        if self.links and self.align:
+            raise ValueError("name the file of `links`, or say how to `align`, not both")
         return self
 
 
-class Test(_StudyTable):
+class StudyTest(_StudyTable):
     """A test set."""
 
     source: str
     reference: str
-    gold: str | None = Field(
-        None,
-        description="gold word links, for the alignment error rate of forced decoding",
+    gold: str | None = Field(None, description="gold word links, for the alignment error rate")
+    links: str | None = Field(
+        None, description='links from which α\'s distance is measured: a file, or "eflomal" with corpus.align'
     )
     translate: bool = Field(
         True, description="whether the runs translate it; else the references are scored and aligned only"
@@ -111,7 +90,6 @@ class Variant(_StudyTable):
     model: dict[str, Any] = {}
     training: dict[str, Any] = {}
     search: dict[str, Any] = {}
-    both_directions: bool | None = Field(None, description="replaces the study's setting")
 
 
 class Study(_StudyTable):
@@ -123,21 +101,18 @@ class Study(_StudyTable):
     baseline: Name | None = Field(
         None, description="variant with which the others are compared; default: the first one"
     )
-    comparisons: list[tuple[Name, Name]] = Field(
-        [], description="further pairs of variants to test against each other"
-    )
-    both_directions: bool = Field(
-        False, description="train each variant from target to source as well, to align in both directions"
-    )
-    symmetrisation: Symmetrisation = Field(
-        "intersection", description="how the links of both directions are combined"
-    )
+    comparisons: list[tuple[Name, Name]] = Field([], description="further pairs of variants to compare")
     corpus: CorpusFiles
     settings: Changes = Field(
         {}, description="settings of all variants, by section; those of [data] are the corpus's"
     )
     variants: dict[Name, Variant] = Field(min_length=1)
-    tests: dict[Name, Test] = {}
+    tests: dict[Name, StudyTest] = {}
+    quick: dict[str, Any] = Field(
+        {},
+        description="what --quick changes: seeds; pairs and dev_pairs of the corpus; sentences of each test "
+        "set; settings",
+    )
 
     @model_validator(mode="after")
     def _names_exist(self) -> Study:
@@ -146,229 +121,154 @@ class Study(_StudyTable):
                 raise ValueError(f"there is no variant {name!r}, only {', '.join(self.variants)}")
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError("seeds: a seed is named twice")
+        if any("seed" in one.training for one in self.variants.values()) or "seed" in self.settings.get(
+            "training", {}
+        ):
+            raise ValueError("training.seed is not a setting of a study: list the seeds, as seeds = [1, 2]")
         if not self.tests and not self.corpus.builtin:
             raise ValueError("tests: name at least one test set, as [tests.NAME] with source and reference")
         return self
 
+    @property
+    def pairs_to_compare(self) -> list[tuple[str, str]]:
+        """Returns (variant, other): the baseline with every other variant, and the pairs that the file
+        names."""
+        baseline = self.baseline or next(iter(self.variants))
+        pairs = [(baseline, name) for name in self.variants if name != baseline]
+        return pairs + [pair for pair in self.comparisons if pair not in pairs]
+
 
 @dataclass(frozen=True)
 class StudyRun:
-    """One training. name: also that of its folder. reverse: trained from target to source,
-    only to align in both directions."""
+    """One training. name: VARIANT-SEED, also that of its folder."""
 
-    name: str
     variant: str
     seed: int
     path: Path
-    recipe: str
     settings: Settings
-    store: Path
-    reverse: bool = False
 
-
-class StudyTest(NamedTuple):
-    """A test set as it was read. systems: translations of other systems. long: positions of the sentences of
-    more than LONG source words, as the corpus's tokeniser counts."""
-
-    test: TestSet
-    systems: list[System]
-    long: list[int]
+    @property
+    def name(self) -> str:
+        return self.path.name
 
 
 @dataclass(frozen=True)
 class StudyFolder:
-    """A study with resolved settings, and the paths in its folder OUT.
+    """A study with resolved settings, and its folder.
 
-    name: the study's name in messages. config_folder: base of its recipes' paths. base_folder: base of its
-    other paths. data: settings of the corpus. variants: name → settings.
+    name: the study's name in messages. data: base of its paths. corpus: the settings that prepare the corpus.
+    variants: name → settings. sentences: number of sentences used of each test set; None for all.
     """
 
     path: Path
     study: Study
     name: str
-    config_folder: Path
-    base_folder: Path
-    data: DataSettings
+    data: Path
+    corpus: Settings
     variants: dict[str, Settings]
+    sentences: int | None = None
 
     def __truediv__(self, name: str) -> Path:
         return self.path / name
 
     @property
-    def corpus(self) -> Path:
-        """The built-in corpus, or the subset of the files that the study uses, as plain text."""
-        return self.path / "corpus"
-
-    @property
-    def outputs(self) -> Path:
-        """Outputs of the runs for the test sets: RUN/TEST.txt and the files of translation/outputs.py."""
-        return self.path / "translations"
-
-    @property
-    def baseline(self) -> str:
-        """The variant that the others are compared with."""
-        return self.study.baseline or next(iter(self.study.variants))
-
-    def store(self, reverse: bool = False) -> Path:
-        """Returns the folder of the prepared dataset. reverse: of the one from target to source."""
-        return self.path / ("store.reverse" if reverse else "store")
-
-    def log(self, name: str) -> Path:
-        """Returns the log file of a command."""
-        return self.path / "logs" / f"{name}.log"
-
-    def path_of(self, name: str) -> Path:
-        """Returns the path of a file that the study names."""
-        return self.base_folder / name
-
-    def recipe(self, variant: str = "") -> str:
-        """Returns the name or file of a variant's recipe; without a variant, of the corpus's."""
-        return _recipe(self.study, self.config_folder, variant)
-
-    @cached_property
     def runs(self) -> list[StudyRun]:
-        """All runs of the study, ordered by variant and seed, reverse ones last. Raises InputError if two
-        would have the same name."""
-        runs: list[StudyRun] = []
-        for reverse in (False, True):
-            for variant, changes in self.study.variants.items():
-                both = changes.both_directions
-                if reverse and not (self.study.both_directions if both is None else both):
-                    continue
-                for seed in self.study.seeds:
-                    name = self._run_name(variant, seed) + ".reverse" * reverse
-                    path, recipe, store = self.path / "runs" / name, self.recipe(variant), self.store(reverse)
-                    settings = self.variants[variant]
-                    training = settings.training.model_copy(update={"seed": seed})
-                    settings = settings.model_copy(update={"training": training})
-                    runs.append(StudyRun(name, variant, seed, path, recipe, settings, store, reverse))
-        names = [run.name for run in runs]
-        clash = next((name for name in names if names.count(name) > 1), None)
-        if clash is not None:
-            what, remedy = f"two runs would be named {clash!r}", "rename one of the variants"
-            raise InputError(what, file=self.name, remedy=remedy)
-        return runs
+        """Lists all runs: every variant with the first seed, then with the second, and so on."""
+        return [
+            StudyRun(name, seed, self / "runs" / f"{name}-{seed}", _with_seed(settings, seed))
+            for seed in self.study.seeds
+            for name, settings in self.variants.items()
+        ]
 
-    def _run_name(self, variant: str, seed: int) -> str:
-        """Returns `variant`, or `variant-seed` with several seeds. A run that already has the other name
-        keeps it."""
-        names = [variant, f"{variant}-{seed}"]
-        if len(self.study.seeds) > 1:
-            names.reverse()
-        return next((name for name in names if _seed(self.path / "runs" / name) == seed), names[0])
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The codes of the two languages."""
+        return self.corpus.data.source_language, self.corpus.data.target_language
 
     @cached_property
-    def tests(self) -> dict[str, Test]:
+    def tests(self) -> dict[str, StudyTest]:
         """The test sets by name, with resolved paths; the built-in corpus has its own."""
         tests = {}
-        if self.study.corpus.builtin:
-            for name in ("test", *(["long"] if self.study.corpus.long_pairs else [])):
-                files = (str(self.corpus / f"{name}.{kind}") for kind in ("en", "fr", "links"))
-                tests[name] = Test(**dict(zip(("source", "reference", "gold"), files, strict=True)))
+        for name in ("test", "long")[: 1 + bool(self.study.corpus.long_pairs)] * self.study.corpus.builtin:
+            source, reference, gold = (
+                str(self / "corpus" / f"{name}.{kind}") for kind in (*self.sides, "links")
+            )
+            tests[name] = StudyTest(source=source, reference=reference, gold=gold, links=gold)
         for name, test in self.study.tests.items():
             paths = {
-                key: str(self.path_of(path))
-                for key in ("source", "reference", "gold")
+                key: str(self.data / path)
+                for key in ("source", "reference", "gold", "links")
                 if (path := getattr(test, key)) is not None
             }
-            systems = {system: str(self.path_of(path)) for system, path in test.systems.items()}
+            if test.links == "eflomal":
+                paths["links"] = str(self / "corpus" / f"{name}.links")
+            systems = {system: str(self.data / path) for system, path in test.systems.items()}
             tests[name] = test.model_copy(update=paths | {"systems": systems})
         return tests
 
-    @cached_property
-    def test_sets(self) -> dict[str, StudyTest]:
-        """The test sets by name, read once. Raises InputError if one cannot be read, or if its files do not
-        fit together."""
-        tokenisers = side_tokeniser("source", self.data), side_tokeniser("target", self.data)
-        found = {}
-        for name, files in self.tests.items():
-            test = read_test_set(name, files.source, files.reference, files.gold)
-            lines = len(test.source)
-            systems = [read_hypotheses(path, lines, system) for system, path in files.systems.items()]
-            if test.gold is not None:
-                counted_links(test, [[]] * lines, tokenisers)
-            words = [len(tokenisers[0].words(line)) for line in test.source]
-            long = [number for number, count in enumerate(words) if count > LONG]
-            found[name] = StudyTest(test, systems, long)
-        return found
-
-    @contextmanager
-    def locked(self, say: Callable[[str], None]) -> Iterator[int]:
-        """Keeps other commands out of the folder. Yields the lock's file descriptor, which the study's
-        processes must inherit.
-
-        Raises InputError if another command is still at work after WAIT seconds.
-        """
-        self.path.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-        until = time.monotonic() + WAIT
-        try:
-            if not lock(handle):
-                say(f"{self.path}: another command is at work here; waiting for {WAIT:.0f} seconds at most")
-            while not lock(handle):
-                if time.monotonic() > until:
-                    remedy = "wait for it or end it, or name another folder"
-                    raise InputError("another command is at work here", file=self.path, remedy=remedy)
-                time.sleep(0.1)
-            yield handle
-        finally:
-            os.close(handle)
-
-
-def _seed(run: Path) -> int | None:
-    """Returns the seed that a run was trained with; None if there is no such run."""
-    try:
-        return int(read_toml(run / "config.toml")["training"]["seed"])
-    except (OSError, KeyError, ValueError, TypeError):
-        return None
+    def read_test(self, name: str) -> TestSet:
+        """Reads a test set. Raises InputError if it cannot be read, or if its files do not fit together."""
+        test = self.tests[name]
+        found = read_test_set(name, test.source, test.reference, test.gold)
+        return found if self.sentences is None else found.first(self.sentences)
 
 
 def open_study(
-    name: str | Path, out: Path = Path(), data: str | Path | None = None, overrides: Sequence[str] = ()
+    name: str | Path,
+    out: Path = Path(),
+    data: str | Path | None = None,
+    overrides: tuple[str, ...] | list[str] = (),
+    quick: bool = False,
 ) -> StudyFolder:
     """Reads a built-in study by name, or a TOML file, and resolves the settings of its variants.
 
     out: the study's folder. data: base of its paths; default: the folder of the study file, or the current
-    one for a built-in study. overrides: `section.key=value`, for all variants. Raises InputError for a study
-    that does not exist, is not TOML or is invalid.
+    one for a built-in study. overrides: `section.key=value`, for all variants. quick: apply the changes of
+    its table [quick]. Raises InputError for a study that does not exist, is not TOML or is invalid.
     """
     where, table = read_named("study", name)
-    config_folder = Path(where).parent  # of a built-in study, the current one
-    study = checked(Study, table, where, "`rnnsearch settings --study alignment` shows an example")
-    unknown = sorted(set(study.settings) - set(Settings.model_fields))
-    if unknown:
-        remedy = f"one of {', '.join(Settings.model_fields)}"
-        raise InputError(f"unknown section settings.{unknown[0]}", file=where, remedy=remedy)
+    folder = Path(where).parent  # of a built-in study, the current one
+    remedy = "`rnnsearch settings --study alignment` shows an example"
+    study = checked(Study, table, where, remedy)
+    changes = [study.settings]
+    if quick:
+        if not study.quick:
+            raise InputError("the study has no table [quick]", file=where, remedy="leave --quick out")
+        corpus = {key: study.quick[key] for key in ("pairs", "dev_pairs", "long_pairs") if key in study.quick}
+        seeds = {"seeds": study.quick["seeds"]} if "seeds" in study.quick else {}
+        table = table | seeds | {"corpus": table["corpus"] | corpus}
+        study = checked(Study, table, where, remedy)
+        changes.append(study.quick.get("settings", {}))
 
-    def resolved(variant: str, *changes: Changes) -> Settings:
-        recipe = _recipe(study, config_folder, variant)
-        called = f"{where}: variant {variant}" if variant else where
-        return _resolved([study.settings, *changes], recipe, overrides, called)
+    def resolved(recipe: str, *own: Changes, where: str = where) -> Settings:
+        recipe = str(folder / recipe) if recipe.endswith(".toml") else recipe
+        return _resolved([changes[0], *own, *changes[1:]], recipe, overrides, where)
 
     variants = {}
-    for variant, changes in study.variants.items():
-        own = {"model": changes.model, "training": changes.training, "search": changes.search}
-        if "seed" in changes.training or "seed" in study.settings.get("training", {}):
-            what, remedy = "training.seed is not a setting of a study", "list the seeds, as seeds = [1, 2]"
-            raise InputError(what, file=where, remedy=remedy)
-        variants[variant] = resolved(variant, own)
-    base_folder = Path(data) if data else config_folder
-    return StudyFolder(out, study, where, config_folder, base_folder, resolved("").data, variants)
+    for variant, own in study.variants.items():
+        sections = {"model": own.model, "training": own.training, "search": own.search}
+        recipe = study.recipe if own.recipe is None else own.recipe
+        variants[variant] = resolved(recipe, sections, where=f"{where}: variant {variant}")
+    sentences = study.quick.get("sentences") if quick else None
+    base = Path(data) if data else folder
+    return StudyFolder(out, study, where, base, resolved(study.recipe), variants, sentences)
 
 
-def _recipe(study: Study, folder: Path, variant: str = "") -> str:
-    """Returns the recipe of a variant, or of the corpus: the name of a built-in one, or the path of a
-    file."""
-    own = study.variants[variant].recipe if variant else None
-    recipe = study.recipe if own is None else own
-    return str(folder / recipe) if recipe.endswith(".toml") else recipe
+def _with_seed(settings: Settings, seed: int) -> Settings:
+    training = settings.training.model_copy(update={"seed": seed})
+    return settings.model_copy(update={"training": training})
 
 
-def _resolved(changes: Sequence[Changes], recipe: str, overrides: Sequence[str], where: str) -> Settings:
+def _resolved(
+    changes: list[Changes], recipe: str, overrides: tuple[str, ...] | list[str], where: str
+) -> Settings:
     """Applies the changes to the recipe, in order, and then the overrides."""
     name, table = read_recipe(recipe)
     for change in changes:
         for section, values in change.items():
+            if section not in Settings.model_fields:
+                remedy = f"one of {', '.join(Settings.model_fields)}"
+                raise InputError(f"unknown section settings.{section}", file=where, remedy=remedy)
             if not isinstance(table.setdefault(section, {}), dict):
                 raise InputError(f"{section} is not a section", file=name)
             table[section].update(values)

@@ -1,0 +1,311 @@
+"""A study from its file to its results: prepare the corpus once; then train every variant with every seed,
+translate the test sets, and measure. What is there is not made again, so the same command continues."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import tomli_w
+
+from rnnsearch.builtin.corpus import generate, split, write_examples
+from rnnsearch.config import Settings
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.measures import Statistics, system_statistics
+from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
+from rnnsearch.evaluation.test_set import System, TestSet, require_lines
+from rnnsearch.records import Translation
+from rnnsearch.studies.study import StudyFolder, StudyRun, StudyTest
+from rnnsearch.system.files import lock, write_text
+from rnnsearch.system.folders import whole_folder
+from rnnsearch.system.machine import set_up_cpu
+from rnnsearch.system.progress import Progress
+from rnnsearch.text.formats.lines import read_lines, read_pairs
+from rnnsearch.training.log import read_statistics
+from rnnsearch.translation.outputs import open_run, run_answers
+from rnnsearch.word_links import Link, parse_links
+
+DEPARTURE = "distance from the links"
+"""Metric: 1 − Σ_j α_ij over the linked source words j, averaged over the linked target words i."""
+LEARNED = ("updates", "epochs", "hours", "dev_nll", "dev_bleu", "best_update", "hardware", "validations")
+"""Keys that a row takes from the run's learning statistics."""
+Row = dict[str, Any]
+
+
+class Measured(NamedTuple):
+    """A run's row of results.jsonl, and its statistics by test set; these are empty if the run failed."""
+
+    row: Row
+    statistics: dict[str, Statistics]
+
+    @property
+    def usable(self) -> bool:
+        """Tells whether the run is averaged with others: it was trained, and did not diverge."""
+        return bool(self.row["status"] == "done")
+
+
+def run_study(
+    folder: StudyFolder,
+    *,
+    say: Callable[[str], None],
+    jobs: int = 1,
+    only: Sequence[str] = (),
+    trust_code: bool = False,
+    progress: Progress = lambda text, done, total: None,
+) -> list[Measured]:
+    """Trains and measures every run that is missing, and writes results.jsonl, a row for each run.
+
+    say: receives messages for a person. jobs: runs that are trained at the same time. only: variants to run;
+    empty for all. A run that fails has a row with its error, and the next call tries it again.
+    Raises InputError for a study that does not fit its files, before anything is trained.
+    """
+    unknown = sorted(set(only) - set(folder.study.variants))
+    if unknown:
+        remedy = f"one of {', '.join(folder.study.variants)}"
+        raise InputError(f"the study has no variant {unknown[0]!r}", file=folder.name, remedy=remedy)
+    folder.path.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as handle:
+        if not lock(handle.fileno()):
+            remedy = "wait for it or end it, or name another folder"
+            raise InputError("another command is at work here", file=folder.path, remedy=remedy)
+        prepare(folder, say)
+        runs = [run for run in folder.runs if not only or run.variant in only]
+        results, found, writing = folder / "results.jsonl", dict[str, Measured](), Lock()
+        commands = Commands(folder)
+
+        def finish(run: StudyRun) -> None:
+            error = train(commands, run)
+            if commands.ended:
+                return
+            with writing:  # measures one run at a time
+                one = found[run.name] = (
+                    failed(run, error) if error else measure(folder, run, trust_code, progress)
+                )
+                shown = one.row["status"] if one.usable else f"{one.row['status']}: {one.row['error']}"
+                say(f"[{len(found)} of {len(runs)}] {run.name}: {shown}")
+                write_text(results, "".join(json.dumps(each.row) + "\n" for each in found.values()))
+
+        with ThreadPoolExecutor(jobs) as pool:
+            try:
+                list(pool.map(finish, runs))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                commands.end()
+                raise
+        return [found[run.name] for run in runs]
+
+
+def prepare(folder: StudyFolder, say: Callable[[str], None]) -> None:
+    """Writes OUT/corpus, the links and OUT/store, if they are missing, after it has read all test sets.
+
+    Raises InputError if the folder was prepared from other files or with other settings.
+    """
+    study, commands, note = folder.study.corpus, Commands(folder), folder / "corpus.json"
+    files = [folder.data / name for name in (*study.train, *study.dev, *filter(None, [study.links]))]
+    sizes = {str(path.name): path.stat().st_size if path.exists() else _missing(path) for path in files}
+    content = {"corpus": study.model_dump(), "data": folder.corpus.data.model_dump(), "bytes": sizes}
+    if note.exists() and json.loads(note.read_text("utf-8")) != json.loads(json.dumps(content)):
+        remedy = "keep the study as it was, or begin again in another folder"
+        raise InputError(
+            "the corpus was prepared from other files or settings", file=folder.path, remedy=remedy
+        )
+    if not study.builtin:
+        for name in folder.tests:
+            folder.read_test(name)
+    if not (folder / "corpus").exists():
+        with whole_folder(folder / "corpus", lambda path: False) as parts:
+            _write_corpus(folder, parts)
+    write_text(note, json.dumps(content, indent=2) + "\n")
+    corpus, recipe = folder / "corpus", folder / "recipes" / "corpus.toml"
+    train, dev = ([str(corpus / f"{part}.{side}") for side in folder.sides] for part in ("train", "dev"))
+    write_recipe(recipe, folder.corpus)
+    links = corpus / "train.links"
+    if study.align and not links.exists():
+        say("making word links with eflomal")
+        aligned = {name: test for name, test in folder.study.tests.items() if test.links == "eflomal"}
+        texts = [
+            word for name in aligned for word in (folder.tests[name].source, folder.tests[name].reference)
+        ]
+        outs = [word for name in aligned for word in ("--out", folder.tests[name].links)]
+        words = ["links", *train, *texts, "--out", links, *outs, "--symmetrise", study.align]
+        commands.must("links", *words, "--recipe", recipe, "--overwrite")
+    if not (folder / "store").exists():
+        say("preparing the corpus")
+        has_dev = ["--dev", *dev] if study.dev or study.builtin else []
+        has_links = ["--links", links] if links.exists() else []
+        commands.must(
+            "store", "prepare", *train, "--out", folder / "store", *has_dev, *has_links, "--recipe", recipe
+        )
+
+
+def _missing(path: Path) -> int:
+    raise InputError(
+        "no such file", file=path, remedy="check the path; paths are relative to the folder of --data"
+    )
+
+
+def _write_corpus(folder: StudyFolder, out: Path) -> None:
+    """Writes train and dev as plain text, with the links that are given."""
+    study = folder.study.corpus
+    if study.builtin:
+        parts = split(study.pairs or 12_000, study.held_out)
+        for name, examples in zip(("train", "dev", "test"), parts, strict=True):
+            write_examples(out, name, examples)
+        if study.long_pairs:
+            write_examples(out, "long", generate(study.long_pairs, seed=2, min_words=41))
+        return
+    for name, files, count in (("train", study.train, study.pairs), ("dev", study.dev, study.dev_pairs)):
+        pairs = islice(read_pairs(*(folder.data / file for file in files)), count) if files else ()
+        sides = [(out / f"{name}.{side}").open("w", encoding="utf-8", newline="\n") for side in folder.sides]
+        for pair in pairs:
+            for file, line in zip(sides, pair, strict=True):
+                file.write(f"{line}\n")
+        for file in sides:
+            file.close()
+    if study.links:
+        lines = islice(read_lines(folder.data / study.links), study.pairs)
+        write_text(out / "train.links", "".join(f"{line}\n" for line in lines))
+
+
+def write_recipe(path: Path, settings: Settings) -> None:
+    """Writes resolved settings as a recipe."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, tomli_w.dumps(settings.model_dump(exclude_none=True)))
+
+
+class Commands:
+    """The commands of rnnsearch that a study runs, each in a process of its own, with its messages in
+    OUT/logs."""
+
+    def __init__(self, folder: StudyFolder) -> None:
+        self.folder = folder
+        self.running: set[subprocess.Popen[bytes]] = set()
+        self.ended = False
+
+    def run(self, name: str, *words: object) -> str:
+        """Runs a command to its end; returns its error, "" if it succeeded."""
+        log = self.folder / "logs" / f"{name}.log"
+        log.parent.mkdir(exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
+            command = [sys.executable, "-m", "rnnsearch", *map(str, words)]
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
+            )
+        self.running.add(process)
+        code = process.wait()
+        self.running.discard(process)
+        if code < 0:
+            return f"ended by {signal.Signals(-code).name}"
+        lines = log.read_text("utf-8", errors="replace").replace("\r", "\n").split("\n")
+        said = next((line for line in reversed(lines) if line.startswith("rnnsearch: ")), f"exit code {code}")
+        return said.removeprefix("rnnsearch: ") if code else ""
+
+    def must(self, name: str, *words: object) -> None:
+        """Runs a command. Raises InputError with its error, if it has one; Ctrl-C ends it."""
+        try:
+            error = self.run(name, *words)
+        except BaseException:
+            self.end()
+            raise
+        if error:
+            raise InputError(error)
+
+    def end(self) -> None:
+        """Asks every running command to save and end, and waits for it; no other is recorded."""
+        self.ended = True
+        for process in list(self.running):
+            process.terminate()
+        for process in list(self.running):
+            process.wait()
+
+
+def train(commands: Commands, run: StudyRun) -> str:
+    """Trains a run, or resumes its training; returns the error, "" if it succeeded."""
+    recipe = commands.folder / "recipes" / f"{run.name}.toml"
+    before = recipe.read_text("utf-8") if recipe.exists() else ""
+    write_recipe(recipe, run.settings)
+    if recipe.read_text("utf-8") == before and read_statistics(run.path).get("ended_because"):
+        return ""
+    store = commands.folder / "store"
+    return commands.run(run.name, "train", recipe, "--data", store, "--out", run.path, "--resume")
+
+
+def measure(folder: StudyFolder, run: StudyRun, trust_code: bool, progress: Progress) -> Measured:
+    """Returns the results of a trained run. Outputs that are missing are made, and kept in
+    OUT/translations."""
+    set_up_cpu(run.settings.training.threads)
+    learned, statistics = read_statistics(run.path), dict[str, Statistics]()
+    opened = open_run(run.name, run.path, device=run.settings.training.device, trust_code=trust_code)
+    parameters = None
+    for name, files in folder.tests.items():
+        test = folder.read_test(name)
+        answers = run_answers(
+            opened,
+            test,
+            folder / "translations",
+            progress,
+            translate=files.translate,
+            without_unk=False,
+            posterior=files.gold is not None,
+        )
+        found = system_statistics(test, System(run.name, answers.texts, run=answers))
+        if files.links and answers.attends:
+            found[DEPARTURE] = departure(answers.references, read_test_links(files, test))
+        statistics[name], parameters = found, answers.parameters or parameters
+    row = _identity(run) | {"status": "done", "parameters": parameters}
+    row |= {key: learned.get(key) for key in LEARNED}
+    nll = [one["dev_nll"] for one in learned.get("validations") or [] if "dev_nll" in one]
+    if nll and not (math.isfinite(nll[-1]) and nll[-1] <= nll[0]):
+        row |= {"status": "diverged", "error": f"development NLL {nll[0]:.1f} became {nll[-1]:.1f}"}
+    row["tests"] = {
+        name: {metric: one.score().value for metric, one in found.items()}
+        for name, found in statistics.items()
+    }
+    return Measured(row, statistics)
+
+
+def failed(run: StudyRun, error: str) -> Measured:
+    """Returns the results of a run whose training failed."""
+    return Measured(_identity(run) | {"status": "failed", "error": error, "tests": {}}, {})
+
+
+def _identity(run: StudyRun) -> Row:
+    return {"run": run.name, "variant": run.variant, "seed": run.seed}
+
+
+def read_test_links(files: StudyTest, test: TestSet) -> list[list[Link]]:
+    """Reads the known links of a test set, between the tokenisers' words, one line for each sentence. Raises
+    InputError for a file that cannot be read, or that has fewer lines."""
+    assert files.links is not None
+    lines = list(islice(read_lines(files.links), len(test.source)))
+    require_lines(files.links, len(lines), test)
+    return [parse_links(line, files.links, number) for number, line in enumerate(lines, 1)]
+
+
+def departure(references: Sequence[Translation], links: Sequence[Sequence[Link]]) -> SufficientStatistics:
+    """Returns how far α is from known links: the mean, over the target words that have links, of the weight
+    on other source words.
+
+    references: results of forced decoding. links: (source, target) of every sentence. Links outside a
+    sentence are left out.
+    """
+    distances, words = [], []
+    for result, known in zip(references, links, strict=True):
+        linked = np.zeros(result.alignment.shape, dtype=bool)  # (target, source)
+        inside = [(j, i) for j, i in known if i < linked.shape[0] and j < linked.shape[1] - 1]
+        for j, i in inside:
+            linked[i, j] = True
+        some = linked.any(axis=1)
+        distances.append(float((1.0 - (result.alignment * linked).sum(axis=1))[some].sum()))
+        words.append(int(some.sum()))
+    return ratio(DEPARTURE, "of forced decoding", distances, words, lower_is_better=True)
