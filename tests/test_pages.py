@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +18,8 @@ from rnnsearch.drawing.page import render
 from rnnsearch.evaluation.test_set import read_test_sets
 from rnnsearch.report.alignments import BrowsedRun, BrowsedSentence, alignment_page
 from rnnsearch.report.make import make_report
-from rnnsearch.studies.study_tables import write_pages
+from rnnsearch.studies.run import Measured
+from rnnsearch.studies.table import write_study
 
 NASTY = (
     "</script></style></title></svg><script>alert('1')</script><img src=x onerror=alert(2)>{{ 7 * 7 "
@@ -43,22 +44,23 @@ def report(folder: Path, word: str) -> str:
 
 
 def study(folder: Path, word: str) -> str:
-    made = study_in(folder, "corpus = {builtin = true}\n[variants.one]\n")
-    summary = {"bleu": {"mean": 1.0, "spread": None, "runs": 1}}
-    scores = {"variants": {f"one {word}": summary}, "systems": {word: summary}}
-    test = {"sentences": 1, "long_sentences": 0, "signatures": {word: word}} | scores
-    differences = [{"system": word, "other": word, "metric": "bleu", "difference": 1.0, "p": 0.5}]
-    table: dict[str, Any] = {
-        "title": word,
-        "study": word,
-        "seeds": [1],
-        "baseline": word,
-        "learning": {word: {}},
-        "tests": {"test": test},
-    }
-    table |= {"comparisons": {"test": differences}, "failed": {word: word}, "missing": [word]}
-    _, page = write_pages(made, table, word)
-    return page.read_text("utf-8")
+    for name in ("t.en", "t.fr"):
+        (folder / name).write_text(f"{word}\n", "utf-8")
+    text = (
+        f"title = {json.dumps(word)}\n"
+        + """
+    [corpus]
+    train = ["t.en", "t.fr"]
+    [variants.one]
+    [tests.t]
+    source = "t.en"
+    reference = "t.fr"
+    """
+    )
+    made = study_in(folder, text)
+    made.path.mkdir()
+    row = {"run": word, "variant": "one", "seed": 1, "status": "failed", "error": word}
+    return write_study(made, [Measured(row, {})], word)[1].read_text("utf-8")
 
 
 KINDS: dict[str, Callable[[Path, str], str]] = {"browser": browser, "report": report, "study": study}

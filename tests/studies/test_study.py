@@ -91,7 +91,7 @@ def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
         ("seeds = [1, 1]" + SMALL, "a seed is named twice"),
         ('baseline = "two"' + SMALL, r"there is no variant 'two', only one"),
         (SMALL.replace("one", '"a/b"'), r"variants\.a/b"),
-        (FILES.replace(', "train.fr"', ""), "two files each, source and target"),
+        (FILES.replace(', "train.fr"', ""), "alternate, source and target"),
         (FILES.replace("[tests", 'links = "l"\nalign = "union"\n[tests'), "or say how to `align`, not both"),
         (SMALL.replace("builtin = true", ""), r"corpus: name the files of `train`, or say `builtin = true`"),
         (SMALL.replace("builtin = true", 'builtin = true\ndev = ["a"]'), "has its own development pairs"),

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -165,7 +165,9 @@ def _write_corpus(folder: StudyFolder, out: Path) -> None:
             write_examples(out, "long", generate(study.long_pairs, seed=2, min_words=41))
         return
     for name, files, count in (("train", study.train, study.pairs), ("dev", study.dev, study.dev_pairs)):
-        pairs = islice(read_pairs(*(folder.data / file for file in files)), count) if files else ()
+        paths = [folder.data / file for file in files]
+        texts = (read_pairs(*sides) for sides in zip(paths[::2], paths[1::2], strict=True))
+        pairs = islice(chain.from_iterable(texts), count)
         sides = [(out / f"{name}.{side}").open("w", encoding="utf-8", newline="\n") for side in folder.sides]
         for pair in pairs:
             for file, line in zip(sides, pair, strict=True):

@@ -42,7 +42,7 @@ class CorpusFiles(_StudyTable):
     builtin: bool = Field(
         False, description="the built-in corpus, whose word links are exact; then no files are named"
     )
-    train: list[str] = Field([], description="a source file and a target file")
+    train: list[str] = Field([], description="source and target files, alternating")
     dev: list[str] = Field([], description="development files, named as the others are")
     links: str = Field("", description="word links of `train`, in Pharaoh format")
     align: Symmetrisation | None = Field(
@@ -61,8 +61,8 @@ class CorpusFiles(_StudyTable):
             raise ValueError("name the files of `train`, or say `builtin = true`")
         if self.builtin and (self.dev or self.links or self.align):
             raise ValueError("the built-in corpus has its own development pairs and links")
-        if any(len(files) not in (0, 2) for files in (self.train, self.dev)):
-            raise ValueError("`train` and `dev` are two files each, source and target")
+        if len(self.train) % 2 or len(self.dev) % 2:
+            raise ValueError("the files of `train` and of `dev` alternate, source and target")
         if self.links and self.align:
             raise ValueError("name the file of `links`, or say how to `align`, not both")
         return self
