@@ -93,6 +93,7 @@ def reproduce(
             trust_code=trust_code,
             title=folder.study.title,
             command=shlex.join(["rnnsearch", *sys.argv[1:]]),
+            translations=folder / "translations",
             progress=progress,
         )
     print(page)

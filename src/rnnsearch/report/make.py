@@ -56,14 +56,16 @@ def make_report(
     trust_code: bool = False,
     title: str = "",
     command: str = "",
+    translations: Path | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> Path:
     """Writes index.html, report.md, report.json, tables/, figures/ and translations/ into `out`; returns the
     page.
 
     systems: hypotheses of other systems. search: settings that replace each run's own. command: the command
-    line shown in the report. Outputs in out/translations are reused if weights, settings and text are the
-    same. Tables and figures of an earlier report are removed.
+    line shown in the report. translations: folder of the outputs, default out/translations; those that are
+    there are reused if weights, settings and text are the same. Tables and figures of an earlier report are
+    removed.
     Raises InputError for two systems with the same name, for a folder that holds other files, and for runs
     and settings that `Translator` refuses.
     """
@@ -80,7 +82,7 @@ def make_report(
     sections: list[Section] = []
     files: list[Table] = []
     for test in tests:
-        measures = _measure(opened, systems, test, out / "translations", progress)
+        measures = _measure(opened, systems, test, translations or out / "translations", progress)
         prefix = f"{file_name(test.name)}-" if len(tests) > 1 else ""
         part = TestSetReport(measures, album, prefix, places)
         section, tables = _section(part)

@@ -10,22 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rnnsearch.drawing.curves import Curve, curve_figure
-from rnnsearch.drawing.figures import Album
-from rnnsearch.drawing.page import (
-    Block,
-    Column,
-    Document,
-    Paragraph,
-    Picture,
-    Pictures,
-    Section,
-    Table,
-    Value,
-    as_html,
-    as_json,
-    as_markdown,
-)
+from rnnsearch.drawing.figures import Album, Curve, curve_figure
+from rnnsearch.drawing.page import Block, Document, Paragraph, Picture, Pictures, Section, write_page
+from rnnsearch.drawing.tables import Column, Table, Value
 from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.measures import AER, BLEU, CHRF, NLL_PER_WORD, Statistics, system_statistics
 from rnnsearch.evaluation.statistics import FEWEST, LengthBand, SufficientStatistics, buckets, p_number
@@ -34,10 +21,16 @@ from rnnsearch.studies.run import DEPARTURE, Measured
 from rnnsearch.studies.significance import Difference, difference_over_seeds, holm
 from rnnsearch.studies.study import StudyFolder
 from rnnsearch.system.extras import package_version
-from rnnsearch.system.files import write_text
 
 BOUNDS = (0, 10, 20, 30, 40, 50, 60, 80)
 """Bounds of the bands of source lengths, in words."""
+BESIDE = (
+    ("table.md", "this page in Markdown"),
+    ("table.tex", "scores and differences in LaTeX"),
+    ("results.jsonl", "one run per line"),
+    ("translations/", "the translations"),
+    ("runs/", "the runs"),
+)
 PARTS = {"a quarter": 0.25, "half": 0.5, "the end": 1.0}
 """Points of training that a table shows."""
 
@@ -68,22 +61,15 @@ Variants = dict[str, dict[int, Measured]]
 
 
 def write_study(folder: StudyFolder, runs: Sequence[Measured], command: str = "") -> tuple[str, Path]:
-    """Writes table.md, table.json, index.html and figures/. Returns the Markdown, and the path of the page.
+    """Writes index.html, table.md, table.json, table.tex, tables/ and figures/. Returns the Markdown, and the
+    path of the page.
 
     command: the command line shown on the page.
     """
-    document = study_document(folder, runs, Album(folder / "figures"))
-    markdown = as_markdown(document)
-    write_text(folder / "table.md", markdown)
-    write_text(folder / "table.json", as_json(document))
-    beside = [
-        ("table.md", "this page in Markdown"),
-        ("results.jsonl", "one run per line"),
-        ("translations/", ""),
-    ]
-    document = replace(document, command=command, beside=beside)
-    write_text(folder / "index.html", as_html(document))
-    return markdown, folder / "index.html"
+    document = replace(study_document(folder, runs, Album(folder / "figures")), command=command)
+    latex = [f"{kind}-{name}" for name in folder.tests for kind in ("scores", "differences")]
+    page = write_page(document, folder.path, "table", latex)
+    return (folder / "table.md").read_text("utf-8"), page
 
 
 def study_document(folder: StudyFolder, runs: Sequence[Measured], album: Album) -> Document:
@@ -111,6 +97,7 @@ def study_document(folder: StudyFolder, runs: Sequence[Measured], album: Album) 
             Section("learning", "Learning and cost", [*_learning(folder, variants, album), *left_out]),
         ],
         made=[("rnnsearch", package_version()), ("Study", Path(folder.name).name)],
+        beside=BESIDE,
     )
 
 
