@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, compress, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -101,7 +102,8 @@ class Contrast(NamedTuple):
         return self.domain.cross_entropies(text) - self.pool.cross_entropies(text)
 
 
-class PairScorer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PairScorer:
     """Scores pairs with the contrasts of both sides in a file; it can be sent to another process."""
 
     file: Path
@@ -147,8 +149,8 @@ class Scores(NamedTuple):
         """Opens what `save` wrote. Raises InputError if it is something else, or cut short."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                pool, layout, *rest = json.loads(str(arrays["about"]))
-                return cls(pool, Layout(*layout), *rest, arrays["score"], arrays["words"])
+                pool, layout, report, checksum = json.loads(str(arrays["about"]))
+                return cls(pool, Layout(*layout), report, checksum, arrays["score"], arrays["words"])
         except (OSError, ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile) as error:
             what = (isinstance(error, OSError) and error.strerror) or "is not a whole file of scores"
             remedy = "give a file that `rnnsearch select --scores` of this version wrote"
@@ -216,8 +218,9 @@ def score_pool(
             words.append(np.array(lengths, np.int32))
             checksum = _crc(lines, checksum)
             progress("scoring", len(scores) * _CHUNK, None)
-    names = [str(name) for name in pool]
-    return Scores(names, layout, report, checksum, np.concatenate(scores), np.concatenate(words))
+    return Scores(
+        list(map(str, pool)), layout, report, checksum, np.concatenate(scores), np.concatenate(words)
+    )
 
 
 def _pool_texts(names: Names, layout: Layout) -> list[ParallelText]:

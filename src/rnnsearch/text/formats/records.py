@@ -77,7 +77,8 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
     `find_columns` raise.
     """
     rows = ((number, line.split("\t")) for number, line in enumerate(raw_lines(path, warnings[0]), 1))
-    sample, fault = [], None
+    sample: list[tuple[int, list[str]]] = []
+    fault: InputError | None = None
     try:
         sample.extend(islice(rows, SAMPLE))
     except InputError as error:  # the pairs before it come first

@@ -177,26 +177,24 @@ class Corpus:
         contents = read_contents(folder)
         _check(folder)
         source, target = load_codecs(folder, contents.data)
-        shards = len(contents.train.shards)
-        sides = (
-            SentenceIds(
-                *(map_rows(folder, shard_name(side, number)) for number in range(shards)),
-                lengths=map_array(folder / f"train.{side}.lengths.npy"),
-            )
+        train = {
+            kind: [map_rows(folder, shard_name(kind, number)) for number in range(len(contents.train.shards))]
+            for kind in (*SIDES, *(["links"] if contents.train.links else []))
+        }
+        sides = {
+            side: SentenceIds(*train[side], lengths=map_array(folder / f"train.{side}.lengths.npy"))
             for side in SIDES
+        }
+        pairs = Pairs(
+            sides["source"], sides["target"], SentenceIds(*train["links"]) if "links" in train else None
         )
-        links = None
-        if contents.train.links:
-            links = SentenceIds(*(map_rows(folder, shard_name("links", number)) for number in range(shards)))
-        dev, lines = None, {side: [] for side in SIDES}
+        dev, lines = None, {side: list[str]() for side in SIDES}
         if any(folder.glob("dev.*")):
             dev = Pairs(*(SentenceIds(map_rows(folder, f"dev.{side}")) for side in SIDES))
             for side in SIDES:
                 with reading(file := folder / f"dev.{side}.txt", AGAIN):
                     lines[side] = read_text(file).split("\n")[:-1]
-        return cls(
-            folder, contents.data, source, target, Pairs(*sides, links), dev, lines["source"], lines["target"]
-        )
+        return cls(folder, contents.data, source, target, pairs, dev, lines["source"], lines["target"])
 
 
 def shard_name(kind: str, number: int) -> str:
