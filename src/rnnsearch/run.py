@@ -3,6 +3,7 @@ from it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +24,7 @@ from rnnsearch.system.machine import check_memory, usable_device
 from rnnsearch.system.parsing import read_toml
 from rnnsearch.system.tensors import dequantise, difference, load_tensors, tensor_bytes
 from rnnsearch.text.codec import SIDES, Codec, codec_checksums, codec_files, load_codecs
+from rnnsearch.text.formats.opening import is_on_disk
 
 if TYPE_CHECKING:
     from rnnsearch.text.store.corpus import Corpus
@@ -207,3 +209,17 @@ def write_config(folder: Path, settings: Settings, **about: Any) -> None:
     write_text(
         folder / "config.toml", tomli_w.dumps({"run": header, **settings.model_dump(exclude_none=True)})
     )
+
+
+def answers_key(runs: Sequence[str | Path], how: str, form: str, files: Sequence[Path]) -> str:
+    """Returns a checksum of everything that answers depend on, except the text.
+
+    how: the settings. form: the output format. files: those that are read with the runs, such as a
+    dictionary. Raises InputError for a pipe among them: a later command could not tell whether its content is
+    the same.
+    """
+    for file in files:
+        if not is_on_disk(file):
+            what = "a pipe cannot be read again to go on with --out"
+            raise InputError(what, file=file, remedy="write it to a file first")
+    return checksum(form, how, *(Run.open(run).checksum for run in runs), *files)

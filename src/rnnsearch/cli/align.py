@@ -215,7 +215,7 @@ class AlignOptions:
 
     def key(self, runs: Sequence[Path], more: str, files: Sequence[Path] = ()) -> str:
         """Returns the key of the answers. files: gold links, if any."""
-        from rnnsearch.translation.answers import answers_key
+        from rnnsearch.run import answers_key
 
         how = f"align {self.how} {len(self.reverse)} {more}"
         return answers_key([*runs, *self.reverse], how, self.form, files)

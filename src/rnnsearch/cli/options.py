@@ -132,8 +132,6 @@ Precision = Annotated[
         "fastest)."
     ),
 ]
-Normalise = Annotated[str | None, typer.Option(help="Length normalisation: none, length or gnmt.")]
-BatchSize = Annotated[int | None, typer.Option(help="Sentences translated together.")]
 Out = Annotated[
     str | None,
     typer.Option(

@@ -5,18 +5,17 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from rnnsearch.cli.options import (
-    BatchSize,
     Device,
     GoldFrom,
-    Normalise,
-    Precision,
+    Set,
     Threads,
     TrustCode,
+    changes,
     progress_bar,
 )
 
@@ -55,9 +54,7 @@ def report(
     title: Title = "",
     first: First = 0,
     beam: Beam = None,
-    normalise: Normalise = None,
-    precision: Precision = None,
-    batch_size: BatchSize = None,
+    set_: Set = None,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
@@ -68,6 +65,7 @@ def report(
     from rnnsearch.report.make import make_report
     from rnnsearch.system.machine import set_up_cpu
 
+    search = changes("search", set_, beam=beam)
     tests = read_test_sets(test, gold or (), gold_from)
     systems = read_systems(system or (), tests)
     if first:
@@ -76,19 +74,13 @@ def report(
             name: {each: lines[:first] for each, lines in texts.items()} for name, texts in systems.items()
         }
     set_up_cpu(threads)
-    search: dict[str, Any] = {
-        "beam": beam,
-        "normalise": normalise,
-        "precision": precision,
-        "batch_size": batch_size,
-    }
     with progress_bar() as progress:
         page = make_report(
             name_runs(runs or ()),
             tests,
             out,
             systems=systems,
-            search={key: value for key, value in search.items() if value is not None},
+            search=search,
             device=device,
             trust_code=trust_code,
             title=title,

@@ -54,12 +54,12 @@ def score(
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these
     scores."""
     from rnnsearch.cli.output import LineProgress, as_json
+    from rnnsearch.run import answers_key
     from rnnsearch.system.files import write_text
     from rnnsearch.system.line_file import LineFile
     from rnnsearch.text.formats.lines import check_pairs, read_lines, read_pairs
     from rnnsearch.text.formats.opening import is_on_disk
     from rnnsearch.text.nbest import is_nbest, not_nbest, parse_nbest, rerank
-    from rnnsearch.translation.answers import answers_key
 
     batch_size = changes("search", set_, only=("batch_size",)).get("batch_size", 64)
     options = RayOptions(ray, workers, out, overwrite, device, threads, {})
@@ -112,7 +112,7 @@ def score_on_ray(
     trust_code: bool,
 ) -> None:
     """Scores the shards of a corpus."""
-    from rnnsearch.translation.answers import answers_key
+    from rnnsearch.run import answers_key
 
     options.check()
     runs, corpora = runs_and_corpora(words, 2)

@@ -137,7 +137,7 @@ class TranslateOptions:
 
     def key(self, runs: Sequence[str | Path], settings: SearchSettings, more: str) -> str:
         """Returns the key of the answers."""
-        from rnnsearch.translation.answers import answers_key
+        from rnnsearch.run import answers_key
 
         used = [path for path in reversed(self.models[1:]) if path]
         return answers_key(runs, f"{settings.model_dump_json()} {more}", self.form, used)
