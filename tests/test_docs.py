@@ -136,7 +136,9 @@ def test_options_exist(name: str) -> None:
         pytest.skip("names options of other programs, too; its commands are checked above")
     options = {name for each in COMMANDS.values() for option in each.params for name in option.opts}
     text = re.sub(r"^```.*?^```$", "", PAGES[name], flags=re.MULTILINE | re.DOTALL)
-    named = set(re.findall(r"`(--[a-z0-9-]+)", text))
+    named = set(re.findall(r"`(--[a-z0-9-]+)(?![a-z0-9.-])", text))
+    settings = {f"{section}.{key}" for section, table in Settings() for key in type(table).model_fields}
+    assert set(re.findall(r"`--([a-z]+\.[a-z_]+)", text)) <= settings
     everywhere = {"--debug", "--help", "--quiet", "--version", "--install-completion", "--show-completion"}
     others = {"--max-restarts", "--nnodes", "--rdzv-id", "--signal"}  # torchrun's and Slurm's
     assert named <= options | everywhere | others
