@@ -29,6 +29,7 @@ import asyncio
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -45,10 +46,9 @@ import httpx2
 import numpy as np
 
 from rnnsearch.builtin.corpus import write
-from rnnsearch.serving.languages import split
-from rnnsearch.serving.server import allowed_connections
 from rnnsearch.system.machine import hardware, set_up_cpu
 from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.translation.languages import split
 from rnnsearch.translation.translator import Translator
 
 CLIENTS = 256
@@ -102,6 +102,7 @@ def service(options: argparse.Namespace, workers: int = 1) -> Iterator[Service]:
         "--port=0",
         f"--threads={options.threads}",
         f"--workers={workers}",
+        "--max-requests=100000",  # all clients have one address
     ]
     with log.open("w") as file:
         process = subprocess.Popen([sys.executable, "-m", "rnnsearch", *words], stderr=file)
@@ -301,7 +302,8 @@ def main() -> None:
     add("--memory", type=int, default=20_000, help="requests")
     options = parser.parse_args()
     set_up_cpu(options.threads)
-    allowed_connections()
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection for each client, here and there
     bench = Bench(options)
     results: dict[str, Any] = {
         "run": str(options.run),

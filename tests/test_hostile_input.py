@@ -313,14 +313,13 @@ def service_with_key(tiny_run: Path) -> Iterator[Any]:
     from loopback import Loopback
 
     from rnnsearch.serving.app import Options, make_app
-    from rnnsearch.serving.guard import ApiKeys
+    from rnnsearch.serving.guard import digest
     from rnnsearch.serving.limits import Limits
-    from rnnsearch.serving.metrics import Metrics
     from rnnsearch.serving.served_models import ServedModels, load_models, model_place
     from rnnsearch.serving.service import Service
 
-    service = Service(ServedModels(load_models([model_place(str(tiny_run))])), Limits(), Metrics())
-    server = Loopback(make_app(service, Options(keys=ApiKeys([KEY]), page={})))
+    service = Service(ServedModels(load_models([model_place(str(tiny_run))])), Limits())
+    server = Loopback(make_app(service, Options(keys=frozenset([digest(KEY)]), page={})))
     yield server
     server.end()
 

@@ -1,4 +1,4 @@
-"""A service with two small models, without a socket (`client`) and behind real ones (`server`)."""
+"""A service with two small models, without a socket (`client`) and behind real ones (`loopback`)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,10 @@ from starlette.testclient import TestClient
 
 from rnnsearch.serving.app import Options, make_app
 from rnnsearch.serving.limits import Limits
-from rnnsearch.serving.metrics import Metrics
 from rnnsearch.serving.served_models import ServedModel, ServedModels, load_models, model_place
 from rnnsearch.serving.service import Service
 
-LIMITS = Limits(
-    characters=2_000, texts=20, sentences=40, beam=10, nbest=5, queue=100, deadline=30.0, batch=16
-)
+LIMITS = Limits(characters=2_000, sentences=40, beam=10, nbest=5, queue=100, deadline=30.0, batch=16)
 NO_PAGE = Options(page={})
 
 
@@ -37,7 +34,7 @@ def served(tiny_run: Path, tiny_reverse_run: Path) -> list[ServedModel]:
 @pytest.fixture(scope="session")
 def make_service(served: list[ServedModel]) -> Callable[..., Service]:
     """make_service(queue=3, …): with other limits."""
-    return lambda **limits: Service(ServedModels(served), replace(LIMITS, **limits), Metrics())
+    return lambda **limits: Service(ServedModels(served), replace(LIMITS, **limits))
 
 
 def client_for(service: Service, options: Options) -> TestClient:
@@ -79,42 +76,48 @@ def loopback(make_service: Callable[..., Service]) -> Iterator[Loopback]:
 
 
 class Held:
-    """A service whose batches wait until `go` is set. server: it, behind a socket. batches: those that have
-    begun."""
+    """A service whose batches wait until `go` is set. server: it, behind a socket. batches: the tasks of those
+    that have begun."""
 
     def __init__(self, service: Service, server: Loopback) -> None:
-        self.service, self.server = service, server
-        self.go, self.batches = threading.Event(), []
-        work = service.queue._work
+        self.service, self.server, self.post = service, server, server.post
+        self.go = threading.Event()
+        self.batches: list[list[str]] = []
+        work = service.queue.work
 
         def held(group: Any, tasks: Sequence[Any]) -> Any:
-            self.batches.append([" ".join(task.item.words) for task in tasks])
-            assert self.go.wait(30)
+            words = [[word for part in task.item for word in part.words] for task in tasks]
+            self.batches.append(list(map(" ".join, words)))
+            assert self.go.wait(60)
             return work(group, tasks)
 
-        service.queue._work = held
+        service.queue.work = held
 
     def wait_for_batch(self) -> None:
         wait_until(lambda: len(self.batches) >= 1)
 
     def wait_for_queue(self, length: int) -> None:
-        wait_until(lambda: len(self.service.queue) == length)
+        wait_until(lambda: sum(not task.future.done() for task in self.service.queue.waiting) == length)
 
 
 @pytest.fixture
 def held_of(
     make_service: Callable[..., Service], loopback_of: Callable[..., Loopback]
-) -> Callable[..., Held]:
+) -> Iterator[Callable[..., Held]]:
     """held_of(queue=3, …): with other limits."""
+    made: list[Held] = []
 
     def make(**limits: Any) -> Held:
         service = make_service(**limits)
-        return Held(service, loopback_of(service))
+        made.append(Held(service, loopback_of(service)))
+        return made[-1]
 
-    return make
+    yield make
+    for held in made:
+        held.go.set()
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     latest = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < latest

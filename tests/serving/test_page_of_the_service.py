@@ -11,7 +11,7 @@ import pytest
 from browser import NEEDS_CHROMIUM, Page, browser
 
 from rnnsearch.serving.app import Options
-from rnnsearch.serving.guard import ApiKeys
+from rnnsearch.serving.guard import digest
 from rnnsearch.translation.translator import Translator
 
 pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
@@ -63,7 +63,7 @@ def test_a_service_with_keys_asks_for_one(
     loopback_of: Callable[..., Any], tmp_path: Path, tiny_run: Path
 ) -> None:
     key = "a-key-of-the-service-1"
-    server = loopback_of(None, Options(keys=ApiKeys([key])))
+    server = loopback_of(None, Options(keys=frozenset([digest(key)])))
     with browser(tmp_path) as tab:
         tab.open(server.address)
         tab.wait("document.querySelectorAll('#model option').length === 2")

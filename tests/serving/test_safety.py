@@ -8,27 +8,27 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from rnnsearch.cli.serve import read_keys
 from rnnsearch.errors import InputError
 from rnnsearch.serving.app import Options
-from rnnsearch.serving.guard import ApiKeys
+from rnnsearch.serving.guard import digest
 from rnnsearch.serving.limits import Limits
-from rnnsearch.serving.metrics import Metrics
 from rnnsearch.serving.served_models import ServedModels, load_models, model_place
 from rnnsearch.serving.service import Service
 
 from .conftest import client_for
 
 KEY, OTHER = "a-key-of-some-length", "another-key-of-some-length"
+KEYS = frozenset(map(digest, (KEY, OTHER)))
 ASK = {"text": "A cat .", "model": "en-fr"}
 
 
 def test_without_a_valid_key_nothing_is_translated(client_of: Callable[..., TestClient]) -> None:
-    client = client_of(keys=ApiKeys([KEY, OTHER]))
+    client = client_of(keys=KEYS)
     bearer = "Authorization"
     wrong = [{}, {bearer: f"Bearer {KEY}x"}, {bearer: f"Basic {KEY}"}, {"X-API-Key": ("é" * 20).encode()}]
     paths = ("POST", "/v1/translate"), ("POST", "/v1/align"), ("POST", "/v1/score"), ("GET", "/metrics")
@@ -39,14 +39,14 @@ def test_without_a_valid_key_nothing_is_translated(client_of: Callable[..., Test
             assert "API key" in answer.json()["error"]["message"]
     for right in ({bearer: f"Bearer {KEY}"}, {"X-API-Key": OTHER}):
         assert client.post("/v1/translate", json=ASK, headers=right).status_code == 200
-    for path in ("/health", "/ready", "/languages", "/docs", "/openapi.json"):
+    for path in ("/health", "/languages", "/openapi.json"):
         assert client.get(path).status_code == 200
     # LibreTranslate's clients give their key among the fields.
     fields = {"q": "A cat .", "source": "en", "target": "fr"}
     for path in ("/translate", "/detect"):
         assert client.post(path, json=fields).status_code == 403
         refused = client.post(path, json=fields | {"api_key": "wrong"})
-        assert refused.json() == {"error": "the API key is not valid"}
+        assert "the API key is not valid" in refused.json()["error"]
         for way in ("json", "data", "params"):
             assert client.post(path, **{way: fields | {"api_key": KEY}}).status_code == 200  # type: ignore[arg-type]
     assert client.get("/frontend/settings").json()["keyRequired"] is True
@@ -55,8 +55,7 @@ def test_without_a_valid_key_nothing_is_translated(client_of: Callable[..., Test
 def test_keys_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text(f"# of the team\n\n{KEY}\n")
-    keys = ApiKeys.read(file)
-    assert [keys.allows(key) for key in (KEY, KEY[:-1], None)] == [True, False, False]
+    assert read_keys(file) == {digest(KEY)}
     for content, message in (
         ("# none\n", "holds no key"),
         (f"{KEY}\nshort\n", r"keys:2: a key has at least 16 characters"),
@@ -64,12 +63,12 @@ def test_keys_come_from_a_file(tmp_path: Path) -> None:
     ):
         file.unlink() if content is None else file.write_text(content)
         with pytest.raises(InputError, match=message):
-            ApiKeys.read(file)
+            read_keys(file)
 
 
 def test_every_answer_has_safe_headers(client: TestClient) -> None:
     for answer in (
-        *(client.get(path) for path in ("/", "/docs", "/nothing")),
+        *(client.get(path) for path in ("/", "/health", "/nothing")),
         client.post("/v1/translate", json=ASK),
         client.post("/v1/translate", content=b"{"),
         client.post("/v1/translate", content=b"x" * 200_000),
@@ -92,7 +91,7 @@ def test_other_origins_may_ask_only_if_they_are_named(
         return asked.options("/v1/translate", headers=headers).headers.get("access-control-allow-origin")
 
     theirs = "https://example.org"
-    open_one = client_of(keys=ApiKeys([KEY]), origins=(theirs,))
+    open_one = client_of(keys=KEYS, origins=(theirs,))
     assert allowed(open_one, theirs) == theirs
     assert allowed(open_one, "https://other.example") is None
     assert allowed(client, theirs) is None
@@ -137,42 +136,19 @@ def test_logs_hold_no_text_of_users_unless_asked(
 
 def test_metrics_count_requests_batches_and_words(client_of: Callable[..., TestClient]) -> None:
     client = client_of()
+
+    def values() -> dict[str, float]:
+        found = re.findall(r"^(rnnsearch_\S+?) (\S+)$", client.get("/metrics").text, re.MULTILINE)
+        return {name: float(value) for name, value in found}
+
+    before = values()
     client.post("/v1/translate", json={"text": "A cat .\nA dog .", "model": "en-fr"})
     client.post("/v1/translate", json={"text": "A cat .", "model": "none"})
-    values = dict(re.findall(r"^(\S+?) (\S+)$", client.get("/metrics").text, re.MULTILINE))
-    assert values['rnnsearch_requests_total{route="/v1/translate",status="200"}'] == "1.0"
-    assert values['rnnsearch_requests_total{route="/v1/translate",status="404"}'] == "1.0"
-    assert values["rnnsearch_batch_sentences_sum"] == "2.0"
-    assert values["rnnsearch_queue_seconds_count"] == "2.0"
-    assert values["rnnsearch_queue_sentences"] == "0.0"
-    assert float(values['rnnsearch_words_total{model="en-fr"}']) >= 0
-    assert 'rnnsearch_request_seconds_bucket{le="+Inf",route="/v1/translate"}' in values
-
-
-def test_the_page_of_the_api_shows_every_route_and_loads_nothing(client: TestClient) -> None:
-    page = client.get("/docs")
-    described = client.get("/openapi.json").json()
-    assert set(described["paths"]) >= {
-        *("/v1/translate", "/v1/align", "/v1/score"),
-        *("/translate", "/detect", "/languages", "/health"),
-    }
-    for path in described["paths"]:
-        assert f"{path}</code></h2>" in page.text
-    assert "The agreement on the European Economic Area" in page.text
-    assert "L&#39;accord" in page.text  # an answer, as it is read
-    assert "<script" not in page.text
-    assert re.findall(r'(?:src|href)="(?!#|openapi\.json)[^"]*"', page.text) == []
-    assert "sha256-" in page.headers["content-security-policy"]
-
-
-@pytest.mark.parametrize("path", ["translate", "align", "score"])
-def test_the_examples_are_what_is_asked_and_answered(client: TestClient, path: str) -> None:
-    described = client.get("/openapi.json").json()
-    asked = described["components"]["schemas"][f"{path.title()}Request"]["examples"][0]
-    answer = client.post(f"/v1/{path}", json=asked)
-    response = described["paths"][f"/v1/{path}"]["post"]["responses"]["200"]
-    assert response["description"] == "The answer"
-    assert set(response["content"]["application/json"]["example"]) == set(answer.json())
+    grown = {name: value - before.get(name, 0) for name, value in values().items()}
+    assert grown['rnnsearch_request_seconds_count{route="/v1/translate",status="200"}'] == 1
+    assert grown['rnnsearch_request_seconds_count{route="/v1/translate",status="404"}'] == 1
+    assert grown["rnnsearch_batch_sentences_sum"] == grown["rnnsearch_queue_seconds_count"] == 2
+    assert grown['rnnsearch_words_total{model="en-fr"}'] > 0
 
 
 def test_a_page_is_served_from_its_folder_and_nothing_else(
@@ -209,15 +185,13 @@ def test_a_run_without_language_codes_is_called_as_its_folder(tiny_run: Path, tm
     assert (model.name, model.source, model.target) == ("my-run", "", "")
 
 
-@pytest.mark.parametrize("file", ["model.safetensors", "vocabulary.source.txt", "config.toml"])
-def test_a_run_that_has_changed_is_not_loaded_again(tiny_run: Path, tmp_path: Path, file: str) -> None:
+def test_workers_load_a_copy_whatever_becomes_of_the_run(tiny_run: Path, tmp_path: Path) -> None:
     run = shutil.copytree(tiny_run, tmp_path / "run")
-    place = model_place(str(run)).with_checksum()
-    (run / "report.html").write_text("not a part of the model")
-    load_models([place])
-    (run / file).write_bytes((run / file).read_bytes() + b"\n")
-    with pytest.raises(InputError, match="has changed since the service began"):
-        load_models([place])
+    place = model_place(f"{run}+{run}").copied(tmp_path / "copy")
+    shutil.rmtree(run)
+    (model,) = load_models([place])
+    assert (model.name, len(model.translator.networks)) == ("en-fr", 2)
+    assert not (tmp_path / "copy" / "0" / "run" / "checkpoints").exists()
 
 
 def test_a_model_is_named_on_the_command_line(tiny_run: Path) -> None:
@@ -226,7 +200,7 @@ def test_a_model_is_named_on_the_command_line(tiny_run: Path) -> None:
         "en-fr=some/run": ("en-fr", ("some/run",)),
         "news=one+two": ("news", ("one", "two")),
     }.items():
-        assert model_place(word) == (*place, "")
+        assert model_place(word) == place
     for word in ("a b=run", "=run", "x=", "x=a++b"):
         with pytest.raises(InputError):
             model_place(word)
@@ -250,7 +224,7 @@ def of_one_pair(
         patch.setenv("RNNSEARCH_MODELS", str(home))
         words = (f"en-fr={tiny_run}", "en-fr", f"news={tiny_run}", "fr-en")
         models = ServedModels(load_models([model_place(word) for word in words]))
-    with client_for(Service(models, Limits(), Metrics()), Options()) as client:
+    with client_for(Service(models, Limits()), Options()) as client:
         yield client
 
 
@@ -284,44 +258,3 @@ def test_which_model_a_request_means(
     answer = of_one_pair.post("/v1/translate", json={"text": "A cat .", **asked})
     found = answer.status_code if isinstance(model, int) else answer.json()["model"]
     assert found == (model or tiny_run.name)
-
-
-GOOD: dict[str, Any] = {"q": "A cat .", "source": "en", "target": "fr"}
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"q": None}, "q: it is not a text"),
-        ({"q": 4}, "q: it is not a text"),
-        ({"q": ["a", 4]}, "q 2: it is not a text"),
-        ({"q": "a\0"}, "NUL"),
-        ({"q": "\ud800"}, "surrogate"),
-        ({"source": "xx"}, "'xx' is not supported"),
-        ({"target": ""}, "target: "),
-        ({"format": "html"}, "format: "),
-        ({"alternatives": -1}, "alternatives"),
-        ({"alternatives": "many"}, "alternatives"),
-    ],
-    ids=str,
-)
-def test_fields_of_libretranslate_that_cannot_be(
-    client: TestClient, change: dict[str, Any], says: str
-) -> None:
-    content, kind = json.dumps(GOOD | change), {"Content-Type": "application/json"}
-    answer = client.post("/translate", content=content, headers=kind)
-    assert answer.status_code == 400
-    assert says in answer.json()["error"]
-
-
-def test_fields_of_libretranslate(client: TestClient) -> None:
-    def post(path: str = "/translate", **change: Any) -> Any:
-        return client.post(path, json=GOOD | change)
-
-    kind = {"Content-Type": "application/json"}
-    assert client.post("/translate", content=b"[", headers=kind).status_code == 400
-    assert post(q="a" * 2_001).status_code == 413
-    assert post(source="fr").json() == {"translatedText": "A cat ."}
-    assert post("/detect", q="").json() == []
-    two = post(q=["A cat .", "A dog ."], alternatives=1, source="auto").json()
-    assert [len(two[key]) for key in ("translatedText", "alternatives", "detectedLanguage")] == [2, 2, 2]

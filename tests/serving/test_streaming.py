@@ -3,18 +3,10 @@ at the end."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
 from typing import Any
 
-import pytest
 from starlette.testclient import TestClient
-
-from rnnsearch.records import Translation
-from rnnsearch.serving.routes import Growing
-from rnnsearch.serving.served_models import ServedModel
-from rnnsearch.serving.service import SentencePlace
 
 TEXTS = ["The man sees a dog .  The girls read .", "A cat sleeps ."]
 
@@ -30,17 +22,7 @@ def events(client: TestClient, **body: Any) -> list[tuple[str, Any]]:
     return found
 
 
-def test_words_grow_into_sentences_and_sentences_into_the_answer(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The search waits after each word: on a busy machine all words could come with the sentence."""
-    tell = Growing.__call__
-
-    def slowly(self: Growing, place: SentencePlace, so_far: Translation) -> None:
-        tell(self, place, so_far)
-        time.sleep(0.03)
-
-    monkeypatch.setattr(Growing, "__call__", slowly)
+def test_words_grow_into_sentences_and_sentences_into_the_answer(client: TestClient) -> None:
     found = events(client, text=TEXTS, model="en-fr", beam=1, alignment=True, links=True)
     whole = client.post(
         "/v1/translate", json={"text": TEXTS, "model": "en-fr", "beam": 1, "alignment": True, "links": True}
@@ -89,18 +71,3 @@ def test_what_cannot_be_begun_is_refused_before_the_stream(client: TestClient) -
     assert (
         client.post("/v1/translate?stream=perhaps", json={"text": "a", "model": "en-fr"}).status_code == 422
     )
-
-
-def test_a_slow_reader_gets_the_latest_words_and_nothing_piles_up(served: list[ServedModel]) -> None:
-    results = served[0].translator.translate(["A cat ."], beam=1)
-
-    async def run() -> None:
-        words = Growing()
-        for _ in range(100):
-            words(SentencePlace(0, 0), results[0])
-            words(SentencePlace(0, 1), results[0])
-        await asyncio.sleep(0)
-        assert [place for place, _ in words.take({SentencePlace(0, 1)})] == [SentencePlace(0, 0)]
-        assert words.take(set()) == []
-
-    asyncio.run(run())

@@ -11,11 +11,10 @@ import pytest
 
 pytest.importorskip("fastapi", reason="needs the extra serve")
 
-from rnnsearch.serving.metrics import Metrics
 from rnnsearch.serving.work_queue import QueuedTask, WorkQueue
 
 
-class Held:
+class HeldWork:
     """Work that waits for `go`, writes down its batches, and answers with what it was given."""
 
     def __init__(self, held: bool = True) -> None:
@@ -27,23 +26,24 @@ class Held:
     def __call__(self, group: Any, tasks: Sequence[QueuedTask]) -> list[Any]:
         self.batches.append([task.item for task in tasks])
         self.begun.release()
-        assert self.go.wait(20)
+        assert self.go.wait(60)
+        if "bad" in self.batches[-1]:
+            raise ValueError("bad")
         return [(group, task.item) for task in tasks]
 
     async def has_begun(self) -> None:
-        assert await asyncio.to_thread(self.begun.acquire, timeout=20)
+        assert await asyncio.to_thread(self.begun.acquire, timeout=60)
 
 
-def in_loop(work: Callable[..., Any], test: Callable[[WorkQueue], Any], **options: Any) -> Any:
-    async def run() -> Any:
-        queue = WorkQueue(work, Metrics(), **({"batch": 4, "capacity": 10} | options))
-        queue.begin()
-        try:
-            return await test(queue)
-        finally:
-            await asyncio.wait_for(queue.end(), 20)
+def in_loop(work: HeldWork, test: Callable[[WorkQueue], Any], batch: int = 4, capacity: int = 10) -> None:
+    async def run() -> None:
+        queue = WorkQueue(work, batch, capacity)
+        working = asyncio.create_task(queue.run())
+        await test(queue)
+        assert queue.waiting == []
+        working.cancel()
 
-    return asyncio.run(run())
+    asyncio.run(run())
 
 
 def tasks(*items: Any, group: str = "g") -> list[QueuedTask]:
@@ -59,11 +59,11 @@ def test_each_task_gets_its_own_result() -> None:
         for n, answer in enumerate(await asyncio.gather(*asked)):
             assert answer == [(f"g{n % 3}", f"{n}"), (f"g{n % 3}", f"{n}" * (n % 7 + 1))]
 
-    in_loop(Held(held=False), test, capacity=1_000)
+    in_loop(HeldWork(held=False), test, capacity=1_000)
 
 
-def test_a_lone_task_does_not_wait_and_those_that_came_meanwhile_go_together_by_length() -> None:
-    work = Held()
+def test_what_came_meanwhile_goes_together_by_length_and_short_requests_pass_long_ones() -> None:
+    work = HeldWork()
 
     async def test(queue: WorkQueue) -> None:
         first = queue.submit(tasks("first"))
@@ -73,38 +73,17 @@ def test_a_lone_task_does_not_wait_and_those_that_came_meanwhile_go_together_by_
         work.go.set()
         await asyncio.gather(*first, *later, *other)
 
-    in_loop(work, test)
+    in_loop(work, test, capacity=100)
     assert work.batches[0] == ["first"]
     assert sorted(work.batches[1]) == ["aa", "c", "ee", "f"]
-    assert sorted(map(sorted, work.batches[2:])) == [["bbbbbbbbb", "dddddddd"], ["other"]]
-
-
-def test_a_short_request_passes_a_long_one() -> None:
-    work = Held()
-
-    async def test(queue: WorkQueue) -> None:
-        first = queue.submit(tasks("first"))
-        await work.has_begun()
-        many = queue.submit(tasks(*range(100, 140), group="long"))
-        short = queue.submit(tasks("short"))
-        work.go.set()
-        await asyncio.gather(*first, *many, *short)
-
-    in_loop(work, test, capacity=100)
-    assert ["short"] in work.batches[2:4]
+    assert work.batches[2:] == [["other"], ["bbbbbbbbb", "dddddddd"]]
 
 
 def test_what_one_task_brings_about_is_no_fault_of_the_others() -> None:
-    def work(group: Any, some: Sequence[QueuedTask]) -> list[Any]:
-        if any(task.item == "bad" for task in some):
-            raise ValueError("bad")
-        return [task.item for task in some]
-
     async def test(queue: WorkQueue) -> None:
         results = await asyncio.gather(*queue.submit(tasks("a", "bad", "c")), return_exceptions=True)
-        assert results[0] == "a"
+        assert [results[0], results[2]] == [("g", "a"), ("g", "c")]
         assert isinstance(results[1], ValueError)
-        assert results[2] == "c"
-        assert await queue.submit(tasks("later"))[0] == "later"
+        assert await queue.submit(tasks("later"))[0] == ("g", "later")
 
-    in_loop(work, test)
+    in_loop(HeldWork(held=False), test)

@@ -14,9 +14,9 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from rnnsearch.cli.serve import bound_socket
 from rnnsearch.serving.guard import Guard
-from rnnsearch.serving.limits import SHUTDOWN_SECONDS
-from rnnsearch.serving.server import address, bound_socket, make_server
+from rnnsearch.serving.server import SHUTDOWN_SECONDS, address, make_server
 
 
 class Loopback:
@@ -71,11 +71,12 @@ def read_to_end(client: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def posted(url: str, **fields: Any) -> tuple[int, Mapping[str, str], Any]:
+def posted(url: str, key: str = "", **fields: Any) -> tuple[int, Mapping[str, str], Any]:
     """Returns status, headers and JSON, or text, of the answer to these fields, or to GET without any."""
     body = json.dumps(fields).encode() if fields else None
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     try:
-        answer = urlopen(Request(url, body, {"Content-Type": "application/json"}), timeout=300)
+        answer = urlopen(Request(url, body, headers), timeout=300)
     except HTTPError as error:
         answer = error
     with answer:

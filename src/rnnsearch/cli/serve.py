@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import socket
+from collections.abc import Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +12,12 @@ import typer
 
 from rnnsearch.cli.options import Device, Precision, say
 from rnnsearch.errors import InputError
+from rnnsearch.system.extras import need
 
-NEEDED = ("fastapi", "uvicorn", "prometheus_client", "python_multipart", "py3langid")
+WRITE_SECONDS = 30.0
+"""Seconds after which a client that reads nothing of its answer counts as gone."""
+SHORTEST_KEY = 16
+"""Characters that a key has at least."""
 
 Runs = Annotated[
     list[str],
@@ -47,6 +53,15 @@ MaxQueue = Annotated[
         min=1,
         max=1_000_000,
         help="Sentences that may wait in each process; further requests are refused (status 503).",
+    ),
+]
+MaxRequests = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=100_000,
+        help="Requests of one API key, or of one address, that are answered at a time; further ones are "
+        "refused (status 429).",
     ),
 ]
 Deadline = Annotated[
@@ -91,6 +106,7 @@ def serve(
     max_beam: MaxBeam = 50,
     max_nbest: MaxNbest = 20,
     max_queue: MaxQueue = 4_000,
+    max_requests: MaxRequests = 32,
     deadline: Deadline = 60.0,
     api_keys: ApiKeyFile = None,
     cors_origin: CorsOrigin = None,
@@ -99,28 +115,24 @@ def serve(
 ) -> None:
     """Serve translation, alignment and scores over HTTP, with a web page. After Ctrl-C or SIGTERM it finishes
     running requests and ends."""
-    for name in NEEDED:
-        if find_spec(name) is None:
-            raise InputError(f"the command serve needs {name}", remedy="pip install 'rnnsearch[serve]'")
+    need("serve")
     from rnnsearch.serving.app import Options
-    from rnnsearch.serving.guard import ApiKeys
     from rnnsearch.serving.limits import Limits
     from rnnsearch.serving.served_models import model_place
-    from rnnsearch.serving.server import allowed_hosts, bound_socket
     from rnnsearch.serving.server import serve as serve_here
 
     limits = Limits(
         characters=max_characters,
         sentences=max_sentences,
-        texts=max_sentences,
         words=max_words,
         beam=max_beam,
         nbest=max_nbest,
         queue=max(max_queue, max_sentences),
         deadline=deadline,
         batch=batch_size,
+        requests=max_requests,
     )
-    keys = ApiKeys.read(api_keys) if api_keys else ApiKeys()
+    keys = read_keys(api_keys) if api_keys else frozenset()
     with bound_socket(host, port) as bound:
         options = Options(
             places=tuple(map(model_place, runs)),
@@ -135,3 +147,52 @@ def serve(
             log_text=log_text,
         )
         serve_here(bound, options, say)
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Returns a socket that listens at this address. Raises InputError if that is impossible.
+
+    The system closes a connection whose client reads nothing of its answer for WRITE_SECONDS.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    both = host == "::" and socket.has_dualstack_ipv6()
+    try:
+        bound = socket.create_server((host, port), family=family, backlog=2_048, dualstack_ipv6=both)
+    except (OSError, UnicodeError) as error:
+        what = getattr(error, "strerror", None) or str(error)
+        remedy = "name another --host or --port"
+        raise InputError(f"cannot listen at {host} port {port}: {what}", remedy=remedy) from None
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # of Linux
+        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * WRITE_SECONDS))
+    return bound
+
+
+def allowed_hosts(bound: socket.socket, host: str, more: Sequence[str]) -> frozenset[str]:
+    """Returns the accepted names in the Host header; empty for any.
+
+    A loopback socket accepts only local names and those in `more`, against DNS rebinding. For other sockets
+    `more` alone decides.
+    """
+    if not (more or ip_address(bound.getsockname()[0]).is_loopback):
+        return frozenset()
+    names = {"localhost", "127.0.0.1", "[::1]", f"[{host}]" if ":" in host else host, *more}
+    return frozenset(name.lower() for name in names)
+
+
+def read_keys(path: Path) -> frozenset[str]:
+    """Returns the digests of the keys in a file, one per line; empty lines and lines that begin with # are
+    skipped. Raises InputError for a file that cannot be read or holds no key, and for a key that is too
+    short."""
+    from rnnsearch.serving.guard import digest
+    from rnnsearch.system.parsing import read_file
+
+    lines = [line.strip() for line in read_file(path).decode("utf-8", "replace").splitlines()]
+    keys = {line: number for number, line in enumerate(lines, 1) if line and not line.startswith("#")}
+    if not keys:
+        raise InputError("holds no key", file=path, remedy="write one key on each line")
+    shortest = min(keys, key=len)
+    if len(shortest) < SHORTEST_KEY:
+        what = f"a key has at least {SHORTEST_KEY} characters"
+        remedy = "for example: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"
+        raise InputError(what, file=path, line=keys[shortest], remedy=remedy)
+    return frozenset(map(digest, keys))

@@ -28,6 +28,7 @@ from rnnsearch.cli.options import (
     changes,
     is_run,
     load,
+    one_of,
     say,
     say_if_empty,
 )
@@ -63,6 +64,7 @@ Column = Annotated[
     str,
     typer.Option(metavar="NAME", help="With --ray: key of the text in JSON lines."),
 ]
+TextFormat = Annotated[str, typer.Option(help="text, or html: one page, with its tags.", metavar="FORMAT")]
 
 
 def translate(
@@ -70,6 +72,7 @@ def translate(
     beam: Beam = None,
     nbest: Nbest = None,
     json: Json = False,
+    format: TextFormat = "text",
     out: Out = None,
     threads: Threads = 0,
     set_: Set = None,
@@ -94,6 +97,7 @@ def translate(
         search.setdefault("replace_unk", True)
     form = "json" if json else "nbest" if max(samples, search.get("nbest", 1)) > 1 else "text"
     refused = {"--samples": samples > 0, "--links": bool(links), "--alignment-plots": bool(alignment_plots)}
+    refused["--format html"] = format != "text"
     where = RayOptions(ray, workers, out, overwrite, device, threads, refused)
     models = trust_code, dictionary, glossary
     sampling = {"samples": samples, "temperature": temperature, "seed": seed} if samples else {}
@@ -105,7 +109,11 @@ def translate(
     if is_run(Path(file)) or (not names and file != "-"):
         names, file = runs, "-"
     plain = form == "text" and not (samples or links or alignment_plots)
-    if is_typed(file) and is_seen() and plain and out is None:
+    if one_of(format, "--format", ("text", "html")) == "html":
+        if not plain or out is not None:
+            raise InputError("--format html writes a page only", remedy="write it with > FILE")
+        print_html(options.load(names), file, search)
+    elif is_typed(file) and is_seen() and plain and out is None:
         print(f"Loading {' + '.join(names)} …", end="", flush=True)  # importing takes a second
         from rnnsearch.terminal import talk
 
@@ -141,6 +149,14 @@ class TranslateOptions:
 
         used = [path for path in reversed(self.models[1:]) if path]
         return answers_key(runs, f"{settings.model_dump_json()} {more}", self.form, used)
+
+
+def print_html(translator: Translator, file: str, search: dict[str, Any]) -> None:
+    """Prints a page of HTML, translated."""
+    from rnnsearch.text.formats.lines import read_lines
+    from rnnsearch.translation.markup import translate_html
+
+    print(translate_html(translator, "\n".join(read_lines(file)), **search))
 
 
 def print_translations(options: TranslateOptions, runs: Sequence[str], file: str) -> None:

@@ -1,8 +1,5 @@
-"""The guard around the application: it limits every request, notices disconnected clients, and logs each
-request in one line.
-
-The log holds paths; texts only if `log_text` is set.
-"""
+"""The guard around the application: it checks keys and limits of every request, ends the work for a client
+that is gone, and logs one line per request."""
 
 from __future__ import annotations
 
@@ -12,19 +9,18 @@ import logging
 import re
 import time
 import traceback
-from collections.abc import Awaitable, Collection, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rnnsearch.errors import InputError, escaped
-from rnnsearch.serving.limits import HEAD_BYTES, REQUEST_SECONDS, RefusalError
-from rnnsearch.serving.metrics import Metrics
-from rnnsearch.system.parsing import read_text
+from rnnsearch.errors import escaped
+from rnnsearch.serving.limits import OWNER, REQUESTS, Limits, busy, check_limit, refused
 
 LOG = logging.getLogger("rnnsearch.serving")
 HEADERS = {
@@ -41,172 +37,126 @@ HEADERS = {
 """Default headers of every answer."""
 WITH_KEY = ("/v1/", "/metrics")
 """Paths that need a key in a header, if keys are needed. At LibreTranslate's paths the key may be a field."""
-SHORTEST_KEY = 16
-"""Characters that a key has at least."""
-SLOW_SECONDS = 0.1
-"""Seconds of work after which a client is watched: watching costs as much as a small task."""
-LINGER_SECONDS = 1.0
-"""Seconds without data after which a refused client has read its answer."""
+INTERNAL = "internal error: the service's log has more"
 _PORT = re.compile(r":\d*$")
 
 
-class ApiKeys:
-    """The valid API keys, kept as digests. Without any, everybody may use the service."""
-
-    def __init__(self, keys: Iterable[str] = ()) -> None:
-        self._digests = frozenset(map(_digest, keys))
-
-    @property
-    def needed(self) -> bool:
-        return bool(self._digests)
-
-    def allows(self, key: str | None) -> bool:
-        """Tells whether the key is valid. Comparing digests leaks nothing about keys through its time."""
-        return not self.needed or _digest(key or "") in self._digests
-
-    @classmethod
-    def read(cls, path: Path) -> ApiKeys:
-        """Reads one key per line; empty lines and lines that begin with # are skipped. Raises InputError for
-        a file that cannot be read or holds no key, and for a key that is too short."""
-        try:
-            lines = [line.strip() for line in read_text(path).splitlines()]
-        except (OSError, ValueError) as error:
-            what = getattr(error, "strerror", None) or error
-            raise InputError(f"cannot be read: {what}", file=path) from None
-        keys = {number: line for number, line in enumerate(lines, 1) if line and not line.startswith("#")}
-        if not keys:
-            raise InputError("holds no key", file=path, remedy="write one key on each line")
-        for number, key in keys.items():
-            if len(key) < SHORTEST_KEY:
-                what = f"a key has at least {SHORTEST_KEY} characters"
-                remedy = "for example: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"
-                raise InputError(what, file=path, line=number, remedy=remedy)
-        return cls(keys.values())
+def digest(key: str) -> str:
+    """Returns what is kept of a key. Comparing digests leaks nothing about keys through its time."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def key_of(headers: Headers) -> str | None:
-    """Returns the key of `Authorization: Bearer KEY` or of `X-API-Key: KEY`."""
+def key_of(headers: Headers) -> str:
+    """Returns the key of `Authorization: Bearer KEY` or of `X-API-Key: KEY`; empty without one."""
     scheme, _, token = headers.get("Authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else headers.get("X-API-Key")
+    return token.strip() if scheme.lower() == "bearer" else headers.get("X-API-Key", "")
 
 
-def _digest(key: str) -> bytes:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+def check_key(key: object, keys: Collection[str], status: int) -> None:
+    """Raises HTTPException if keys are needed and this is none."""
+    if keys and not (isinstance(key, str) and digest(key) in keys):
+        what = "the API key is not valid" if key else "an API key is needed"
+        header = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+        raise HTTPException(status, f"{what}: send it as Authorization: Bearer KEY", header)
 
 
 class Guard:
     """An application with limits around it.
 
-    app: answers requests. body: largest number of bytes in a body. hosts: accepted names in the Host header;
-    empty for any. log_text: whether the log may hold the bodies of requests.
+    keys: digests of the API keys; without any, everybody may use the service. hosts: accepted names in the
+    Host header; empty for any. log_text: whether the log may hold the bodies of requests.
     """
 
     def __init__(
-        self, app: ASGIApp, body: int, keys: ApiKeys, metrics: Metrics, hosts: Collection[str], log_text: bool
+        self, app: ASGIApp, limits: Limits, keys: Collection[str], hosts: Collection[str], log_text: bool
     ) -> None:
-        self._app, self._body, self._keys, self._metrics = app, body, keys, metrics
+        self._app, self._limits, self._keys = app, limits, keys
         self._hosts, self._log_text = hosts, log_text
+        self._running = Counter[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        request, answer = Request(scope, receive), _Answer(send, scope["path"])
-        body, begun = None, time.monotonic()
+        request, begun = Request(scope, receive), time.monotonic()
+        client = request.client.host if request.client else ""
+        body, status, refusal = bytearray(), 0, None
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        OWNER.set(digest(key) if self._keys and (key := key_of(request.headers)) else client)
+        self._running[OWNER.get()] += 1
         try:
             self._check_head(request)
-            body = await self._read(request)
-            await _while_connected(self._app(scope, _replay(body), answer.send), receive)
+            async with asyncio.timeout(self._limits.deadline):
+                async for part in request.stream():
+                    body += part
+                    check_limit("the body of the request", len(body), "bytes", self._limits.body)
+            work = asyncio.ensure_future(self._app(scope, _replay(bytes(body)), answer))
+            await self._while_connected(work, receive, lambda: status)
+        except HTTPException as error:
+            refusal = error
+        except TimeoutError:
+            refusal = HTTPException(408, "the request did not arrive in time")
         except ClientDisconnect:
-            self._metrics.abandoned.inc()
-            answer.status = answer.status or "gone"
-        except RefusalError as refusal:
-            # A client with `Expect` has not sent its body.
-            unread = body is None and "Expect" not in request.headers and refusal.status != 408
-            await answer.refuse(refusal, request if unread else None)
+            status = 0
         except Exception as error:
             frames = "".join(traceback.format_tb(error.__traceback__)).rstrip()
             LOG.error("internal error: %s\n%s", type(error).__name__, frames)
-            await answer.refuse(RefusalError(500, "internal error: the service's log has more"))
-        self._log(request, answer.status, body or b"", time.monotonic() - begun)
+            refusal = HTTPException(500, INTERNAL)
+        if refusal and not status:
+            response = refused(scope["path"], refusal.status_code, refusal.detail, refusal.headers)
+            response.headers["Connection"] = "close"  # the body may not have been read
+            await response(scope, receive, answer)
+        self._running -= Counter([OWNER.get()])
+        route = getattr(scope.get("route"), "path", "other")
+        with suppress(OSError):  # the disk of the shared counters is full
+            REQUESTS.labels(route, status).observe(time.monotonic() - begun)
+        line = f"{client} {request.method} {escaped(scope['path'][:200])} {status}"
+        text = f" body={body[:2_000].decode('utf-8', 'replace')!r}" if self._log_text and body else ""
+        LOG.info("%s %.0f ms %d bytes%s", line, 1000 * (time.monotonic() - begun), len(body), text)
 
     def _check_head(self, request: Request) -> None:
-        """Raises RefusalError for a head that is too large, an unknown host, or a missing or wrong key."""
+        """Raises HTTPException for a request that proxies may read otherwise, an unknown host, a missing or
+        wrong key, and a client with too many requests."""
         scope, headers = request.scope, request.headers
-        size = len(scope["raw_path"]) + len(scope["query_string"])
-        if size + sum(len(name) + len(value) for name, value in headers.raw) > HEAD_BYTES:
-            raise RefusalError(431, f"the head of the request has more than {HEAD_BYTES:,} bytes")
+        chunked = "Transfer-Encoding" in headers
+        if scope["http_version"] not in ("1.0", "1.1") or (
+            chunked and ("Content-Length" in headers or scope["http_version"] == "1.0")
+        ):
+            raise HTTPException(400, "the version or the framing of the request is not valid HTTP/1.1")
         host = _PORT.sub("", headers.get("Host", "")).lower()
         if self._hosts and host not in self._hosts:
-            raise RefusalError(400, f"the host {host[:80]!r} is not served here; --allowed-host allows it")
+            raise HTTPException(400, f"the host {host[:80]!r} is not served here; --allowed-host allows it")
         if request.method != "OPTIONS" and scope["path"].startswith(WITH_KEY):
-            key = key_of(headers)
-            if not self._keys.allows(key):
-                what = "an API key is needed" if key is None else "the API key is not valid"
-                raise RefusalError(401, f"{what}: send it as Authorization: Bearer KEY")
+            check_key(key_of(headers), self._keys, 401)
+        if self._running[OWNER.get()] > self._limits.requests:
+            raise busy(f"{self._limits.requests} requests of this client are being answered", 429)
 
-    async def _read(self, request: Request) -> bytes:
-        """Returns the whole body. Raises RefusalError as soon as it is known to be too large or too slow."""
-        too_large = RefusalError(413, f"the body of the request has more than {self._body:,} bytes")
-        length = request.headers.get("Content-Length", "")
-        if length.isdecimal() and int(length[:20]) > self._body:
-            raise too_large
-        body = bytearray()
+    async def _while_connected(
+        self, work: asyncio.Future[Any], receive: Receive, begun: Callable[[], int]
+    ) -> None:
+        """Waits for the application's answer; cancels the work when the client disconnects. Raises
+        HTTPException if the answer has not begun at the deadline; the stream of events has its own."""
+        gone: asyncio.Future[Any] = asyncio.ensure_future(receive())
         try:
-            async with asyncio.timeout(REQUEST_SECONDS):
-                async for part in request.stream():
-                    body += part
-                    if len(body) > self._body:
-                        raise too_large
-        except TimeoutError:
-            raise RefusalError(408, "the request did not arrive in time") from None
-        return bytes(body)
-
-    def _log(self, request: Request, status: int | str, body: bytes, seconds: float) -> None:
-        route = getattr(request.scope.get("route"), "path", "other")
-        self._metrics.request(route, status, seconds)
-        client = request.client.host if request.client else "-"
-        line = f"{client} {request.method} {escaped(request.scope['path'][:200])} {status}"
-        text = f" body={body[:2_000].decode('utf-8', 'replace')!r}" if self._log_text and body else ""
-        LOG.info("%s %.0f ms %d bytes%s", line, 1000 * seconds, len(body), text)
-
-
-class _Answer:
-    """The answer to a request. status: 0 until it begins."""
-
-    def __init__(self, send: Send, path: str) -> None:
-        self._send, self._path = send, path
-        self.status: int | str = 0
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
-        await self._send(message)
-
-    async def refuse(self, refusal: RefusalError, unread: Request | None = None) -> None:
-        """Answers in place of the application. If its answer has begun, does nothing; the server then closes
-        the connection.
-
-        unread: the request whose body is still being sent. It is read, within limits, before the connection
-        ends: a client that is cut off while sending would lose the answer.
-        """
-        if self.status:
-            return
-        response = refusal.response(self._path)
-        if unread is not None or refusal.status in (408, 413):
-            response.headers["Connection"] = "close"
-        start = {"status": refusal.status, "headers": response.raw_headers}
-        await self.send({"type": "http.response.start", **start})
-        body = {"type": "http.response.body", "body": response.body}
-        await self.send(body | {"more_body": unread is not None})
-        if unread is not None:
-            with suppress(ClientDisconnect, TimeoutError):
-                async with asyncio.timeout(REQUEST_SECONDS), asyncio.timeout(LINGER_SECONDS) as quiet:
-                    async for _ in unread.stream():
-                        quiet.reschedule(asyncio.get_running_loop().time() + LINGER_SECONDS)
-            await self.send(body | {"body": b""})
+            await asyncio.wait({work, gone}, timeout=self._limits.deadline, return_when="FIRST_COMPLETED")
+            if begun():
+                await asyncio.wait({work, gone}, return_when="FIRST_COMPLETED")
+            if not work.done() and not gone.done():
+                raise busy(f"the request was not answered within {self._limits.deadline:g} s")
+            if work.done():
+                work.result()
+        finally:
+            gone.cancel()
+            work.cancel()
+            await asyncio.wait({work})
 
 
 def _replay(body: bytes) -> Receive:
@@ -219,23 +169,3 @@ def _replay(body: bytes) -> Receive:
         return messages.pop()
 
     return receive
-
-
-async def _while_connected(answering: Awaitable[None], receive: Receive) -> None:
-    """Waits for the application's answer. If the client disconnects first, cancels the work and raises
-    ClientDisconnect."""
-    work = asyncio.ensure_future(answering)
-    watched: set[asyncio.Future[Any]] = {work}
-    try:
-        done, _ = await asyncio.wait(watched, timeout=SLOW_SECONDS)
-        if not done:
-            watched.add(asyncio.ensure_future(receive()))
-            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
-        if not work.done():
-            raise ClientDisconnect
-        work.result()
-    finally:
-        for future in watched:
-            future.cancel()
-        if not work.done():
-            await asyncio.wait({work})

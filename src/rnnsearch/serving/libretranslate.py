@@ -3,160 +3,147 @@ are `{"error": "…"}`."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import Any, Literal, TypeVar
 
-from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, Field, ValidationError
+from fastapi import APIRouter, HTTPException, Request, Response
+from pydantic import BaseModel, Field, StrictStr, ValidationError
 
-from rnnsearch.serving.guard import ApiKeys, key_of
-from rnnsearch.serving.languages import language_name
-from rnnsearch.serving.limits import RefusalError, json_response
-from rnnsearch.serving.routes import Name, Text, as_list, first_fault
-from rnnsearch.serving.service import Service
+from rnnsearch.serving.guard import check_key, key_of
+from rnnsearch.serving.limits import check_limit, json_response
+from rnnsearch.serving.routes import OneOrMore, as_list, first_fault, rendered
+from rnnsearch.serving.service import Service, Translated
 from rnnsearch.system.parsing import parse_json
+from rnnsearch.translation.languages import NAMES, Detected, Identifier
+from rnnsearch.translation.markup import Markup
 
-AUTO = "auto"
 Fields = TypeVar("Fields", bound="DetectFields")
 
 
 class DetectFields(BaseModel):
     """A text, or several. Other fields of LibreTranslate's clients are ignored."""
 
-    q: Text | list[Text] = Field(description="the text, or several", examples=["the house"])
-    api_key: str | None = None
+    q: OneOrMore
 
 
 class TranslateFields(DetectFields):
-    """A text, or several, and its languages."""
+    """A text, or several, and its languages. alternatives: further translations, of plain text only."""
 
-    source: Name = Field(min_length=1, description="language code, or auto", examples=["en"])
-    target: Name = Field(min_length=1, description="language code", examples=["fr"])
-    format: Literal["text"] = "text"
-    alternatives: int = Field(0, ge=0, description="further translations", examples=[0])
+    source: StrictStr = Field(min_length=1)
+    target: StrictStr = Field(min_length=1)
+    format: Literal["text", "html"] = "text"
+    alternatives: int = Field(0, ge=0)
 
 
-def libretranslate(service: Service, keys: ApiKeys) -> APIRouter:
+def libretranslate(service: Service, keys: Collection[str]) -> APIRouter:
     """Returns the routes of LibreTranslate."""
-    router = APIRouter(tags=["LibreTranslate"])
-    models = service.models
+    router, models, identifier = APIRouter(), service.models, Identifier()
 
-    @router.post(
-        "/translate", summary="Translate, as LibreTranslate does", openapi_extra=_body_of(TranslateFields)
-    )
+    @router.post("/translate")
     async def translate(request: Request) -> Response:
-        return json_response(await _translated(service, await _fields(request, TranslateFields, keys)))
+        return await _translated(service, identifier, await _fields(request, TranslateFields, keys))
 
-    @router.post(
-        "/detect",
-        summary="Identify the language of a text",
-        openapi_extra=_body_of(DetectFields),
-    )
-    async def detect_language(request: Request) -> Response:
+    @router.post("/detect")
+    async def detect(request: Request) -> Response:
         text = "\n".join(as_list((await _fields(request, DetectFields, keys)).q))
-        if len(text) > service.limits.characters:
-            raise RefusalError(400, f"the text has more than {service.limits.characters:,} characters")
-        return json_response([_confidence(*each) for each in service.identifier.rank(text, models.languages)])
+        check_limit("the text", len(text), "characters", service.limits.characters)
+        return json_response([one.to_dict() for one in identifier.rank(text)[:3]])
 
-    @router.get("/languages", summary="The languages that are served")
+    @router.get("/languages")
     async def languages() -> Response:
-        known = models.languages
-        return json_response([_language(code) | {"targets": models.targets(code)} for code in known])
+        return json_response([_named(code) | {"targets": models.targets(code)} for code in models.languages])
 
     @router.post("/frontend/settings", include_in_schema=False)
-    @router.get("/frontend/settings", summary="Settings for LibreTranslate's own page")
+    @router.get("/frontend/settings")
     async def settings() -> Response:
-        first = next(iter(models))
-        settings = {
-            "apiKeys": keys.needed,
-            "charLimit": service.limits.characters,
-            "filesTranslation": False,
-            "frontendTimeout": 500,
-            "keyRequired": keys.needed,
-            "language": {"source": _language(first.source), "target": _language(first.target)},
-            "suggestions": False,
-            "supportedFilesFormat": [],
+        pair = {"source": _named(models[0].source), "target": _named(models[0].target)}
+        settings = {"charLimit": service.limits.characters, "frontendTimeout": 500, "language": pair}
+        off: dict[str, Any] = dict.fromkeys(("filesTranslation", "suggestions"), False) | {
+            "supportedFilesFormat": []
         }
-        return json_response(settings)
+        return json_response(settings | off | dict.fromkeys(("apiKeys", "keyRequired"), bool(keys)))
+
+    @router.post("/suggest")
+    async def suggest() -> Response:
+        raise HTTPException(403, "Suggestions are disabled on this server.")
+
+    @router.post("/translate_file")
+    async def translate_file() -> Response:
+        raise HTTPException(403, "Files translation are disabled on this server.")
 
     return router
 
 
-async def _translated(service: Service, fields: TranslateFields) -> dict[str, Any]:
-    """Returns the answer of `/translate`. Raises RefusalError."""
-    models, texts, source = service.models, as_list(fields.q), fields.source
-    answer: dict[str, Any] = {}
-    if source == AUTO:
-        sources = [code for code in models.languages if fields.target in models.targets(code)]
-        found = [*service.identifier.rank("\n".join(texts), sources), *((code, 0.0) for code in sources)]
-        source, probability = found[0] if found else (AUTO, 0.0)
-        answer["detectedLanguage"] = [_confidence(source, probability)] * len(texts)
-    for code in (source, fields.target):
-        if code not in models.languages:
-            known = ", ".join(models.languages)
-            raise RefusalError(400, f"{code[:20]!r} is not supported; the languages are {known}")
-    if source == fields.target:
-        answer["translatedText"] = texts
-    else:
+async def _translated(service: Service, identifier: Identifier, fields: TranslateFields) -> Response:
+    """Returns the answer of `/translate`. With source `auto`, each text is judged by itself; one that is in
+    the target language, or among others in none that is served, stays as it is. Raises HTTPException."""
+    models, texts, target, ranks = service.models, as_list(fields.q), fields.target, 1 + fields.alternatives
+    check_limit("the request", len(texts), "texts", service.limits.sentences)
+    check_limit("the request", sum(map(len, texts)), "characters", service.limits.characters)
+    pages = [Markup(text) if fields.format == "html" else None for text in texts]
+    plain = [page.texts if page else [text] for page, text in zip(pages, texts, strict=True)]
+    found = [Detected(fields.source, 1.0)] * len(texts)
+    sources = [model.source for model in models if model.target == target]
+    if fields.source == "auto":
+        found = await asyncio.to_thread(
+            lambda: [identifier.served("\n".join(some), sources, target) for some in plain]
+        )
+    answered: list[list[Translated] | None] = [None] * len(texts)
+    languages = {one.language for one in found}
+    if target not in (*models.languages, *languages) or not languages.intersection([*sources, target]):
+        models.choose(None, found[0].language, target)  # refuses it
+    for language in languages.intersection(sources):
+        numbers = [number for number, one in enumerate(found) if one.language == language]
+        model = models.choose(None, language, target)
+        some = [text for number in numbers for text in plain[number]]
+        results = iter(await service.translate(model, some, nbest=ranks))
+        for number in numbers:
+            answered[number] = list(islice(results, len(plain[number])))
+
+    def answer() -> dict[str, Any]:
+        every = [_ranked(*one, ranks) for one in zip(texts, pages, answered, strict=True)]
+        lists: dict[str, list[Any]] = {"translatedText": [best for best, *_ in every]}
+        if fields.source == "auto":
+            lists["detectedLanguage"] = [one.to_dict() for one in found]
+        if fields.alternatives:
+            lists["alternatives"] = [others for _, *others in every]
+        return lists if isinstance(fields.q, list) else {name: value[0] for name, value in lists.items()}
+
+    return await rendered(answer)
+
+
+def _ranked(text: str, page: Markup | None, answered: Sequence[Translated] | None, ranks: int) -> list[str]:
+    """Returns the translations of a text: for each rank, that of every sentence, or its last one."""
+    if not answered:
+        return [text]
+    if page:
+        return [page.rendered(answered)]
+    ((paragraph, results),) = answered
+    every = [[one.text, *(other.text for other in one.alternatives)] for one in results]
+    return [paragraph.joined([some[: rank + 1][-1] for some in every]) for rank in range(ranks)]
+
+
+def _named(code: str) -> dict[str, Any]:
+    return {"code": code, "name": NAMES.get(code, code)}
+
+
+async def _fields(request: Request, kind: type[Fields], keys: Collection[str]) -> Fields:
+    """Returns the fields of the query and of the body; the body's take precedence. Raises HTTPException for
+    an invalid body or field, and for a missing or wrong key."""
+    fields: dict[str, Any] = {}
+    for items in (request.query_params, await request.form(max_files=0, max_fields=1_000)):
+        for name in items:
+            values = items.getlist(name)
+            fields[name] = values if len(values) > 1 else values[0]
+    if "json" in request.headers.get("content-type", ""):
         try:
-            model = models.choose(None, source, fields.target)
-        except RefusalError as refusal:
-            raise RefusalError(400, refusal.message) from None
-        ranks = range(1 + fields.alternatives)
-        begun = service.begin_translation(model, texts, None, len(ranks))
-        every = [[one, *one.alternatives] for one in await service.translated(begun)]
-        # For each rank, texts made of the sentences' translations of that rank, or of their last one.
-        best, *others = [begun.joined([some[: rank + 1][-1].text for some in every]) for rank in ranks]
-        answer["translatedText"] = best
-        if others:
-            answer["alternatives"] = [list(some) for some in zip(*others, strict=True)]
-    return answer if isinstance(fields.q, list) else {name: value[0] for name, value in answer.items()}
-
-
-def _confidence(code: str, probability: float) -> dict[str, Any]:
-    return {"language": code, "confidence": round(100 * probability, 1)}
-
-
-def _language(code: str) -> dict[str, Any]:
-    return {"code": code, "name": language_name(code)}
-
-
-def _body_of(fields: type[BaseModel]) -> dict[str, Any]:
-    """Returns the OpenAPI description of a route that takes its fields as JSON or as a form."""
-    content = {"schema": fields.model_json_schema()}
-    kinds = ("application/json", "application/x-www-form-urlencoded")
-    return {"requestBody": {"content": dict.fromkeys(kinds, content)}}
-
-
-async def _fields(request: Request, kind: type[Fields], keys: ApiKeys) -> Fields:
-    """Returns the fields of the query and of the body; the body's take precedence. Raises RefusalError for an
-    invalid body or field, and for a missing or wrong key."""
-    fields = _by_name(request.query_params.multi_items())
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type == "application/json":
-        try:
-            body = parse_json(await request.body())
-        except ValueError as error:
-            raise RefusalError(400, f"the body is not JSON: {error}") from None
-        if not isinstance(body, dict):
-            raise RefusalError(400, "the body is not a JSON object")
-        fields |= body
-    elif media_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
-        async with request.form(max_files=0, max_fields=1_000) as form:
-            fields |= _by_name(
-                [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
-            )
-    key = fields.get("api_key") or key_of(request.headers)
-    if not keys.allows(key if isinstance(key, str) else None):
-        raise RefusalError(403, "an API key is needed" if not key else "the API key is not valid")
+            fields.update(parse_json(await request.body()))
+        except (ValueError, TypeError) as error:
+            raise HTTPException(400, f"the body is not a JSON object: {error}") from None
+    check_key(fields.get("api_key") or key_of(request.headers), keys, 403)
     try:
         return kind.model_validate(fields)
     except ValidationError as error:
-        raise RefusalError(400, first_fault(error.errors())) from None
-
-
-def _by_name(items: list[tuple[str, str]]) -> dict[str, Any]:
-    """Returns name → value; the value of a repeated name is a list."""
-    lists: dict[str, list[str]] = {}
-    for name, value in items:
-        lists.setdefault(name, []).append(value)
-    return {name: every if len(every) > 1 else every[0] for name, every in lists.items()}
+        raise HTTPException(400, first_fault(error.errors())) from None

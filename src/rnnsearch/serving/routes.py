@@ -1,42 +1,35 @@
-"""The routes of `/v1`: translation (as a whole or as a stream of events), alignment and scores.
-
-The request classes check types, sizes and invalid characters.
-"""
+"""The routes of `/v1`: translation (as a whole or as a stream of events), alignment and scores."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Self
 
-from fastapi import APIRouter, Query, Response
+import numpy as np
+from fastapi import APIRouter, HTTPException, Response
 from fastapi.responses import StreamingResponse
 from pydantic import AfterValidator, BaseModel, Field, StrictInt, StrictStr, model_validator
 
+from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
-from rnnsearch.serving.limits import RefusalError, json_response
-from rnnsearch.serving.service import BegunTranslation, SentencePlace, Service
+from rnnsearch.serving.limits import json_response
+from rnnsearch.serving.served_models import ServedModel
+from rnnsearch.serving.service import Service, Translated
 from rnnsearch.word_links import format_links
 
-QUIET_SECONDS = 10.0
-"""Seconds without an event after which a comment is sent, so that no proxy closes the connection."""
-_HYPOTHESIS = ("text", "tokens", "score", "log_probabilities", "confidence", "finished")
-_SCORED = ("score", "log_probabilities", "tokens")
 
-
-def _checked_text(text: str) -> str:
-    """Returns the text. Raises ValueError for invalid characters."""
-    if "\0" in text:
-        raise ValueError("the text holds a NUL byte")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("the text holds half of a surrogate pair")
+def _encoded(text: str) -> str:
+    """Returns the text. Raises ValueError for one that no Unicode encoding has."""
+    text.encode()
     return text
 
 
-Text = Annotated[StrictStr, AfterValidator(_checked_text)]
-Name = Annotated[StrictStr, Field(max_length=100), AfterValidator(_checked_text)]
+Text = Annotated[StrictStr, AfterValidator(_encoded)]
+OneOrMore = Text | list[Text]
+HYPOTHESIS = ["text", "tokens", "score", "log_probabilities", "confidence", "finished"]
 
 
 def as_list(text: str | list[str]) -> list[str]:
@@ -44,230 +37,179 @@ def as_list(text: str | list[str]) -> list[str]:
 
 
 class _Request(BaseModel, extra="forbid", frozen=True):
-    model: Name | None = Field(
-        None, description="name of the model; needed only if the languages fit several models"
-    )
-    source: Name | None = Field(None, description="language code of the text")
-    target: Name | None = Field(None, description="language code of the translation")
+    """The choice of a model: its name, or languages that fit one pair only."""
+
+    model: StrictStr | None = None
+    source: StrictStr | None = None
+    target: StrictStr | None = None
+
+    def chosen(self, service: Service) -> ServedModel:
+        return service.models.choose(self.model, self.source, self.target)
 
 
-_TEXT = {
-    "text": "The agreement on the European Economic Area was signed in August 1992.",
-    **{"source": "en", "target": "fr", "beam": 5, "nbest": 2, "alignment": True},
-}
+class TranslateRequest(_Request):
+    """One text or several. Texts are split into sentences; their white space is kept.
 
+    alignment, links: whether the answer has attention weights (target × source), and word links in Pharaoh
+    format.
+    """
 
-class TranslateRequest(_Request, json_schema_extra={"examples": [_TEXT]}):
-    """One text or several. Texts are split into sentences; their white space is kept."""
-
-    text: Text | list[Text] = Field(description="the text, or several")
-    beam: StrictInt | None = Field(None, ge=1, description="beam size; default: that of the model")
-    nbest: StrictInt | None = Field(
-        None, ge=1, description="translations of each sentence, best first; default 1"
-    )
-    alignment: bool = Field(False, description="with the attention weights, target × source")
-    links: bool = Field(False, description="with word links in Pharaoh format, source-target")
+    text: OneOrMore
+    beam: StrictInt | None = Field(None, ge=1)
+    nbest: StrictInt = Field(1, ge=1)
+    alignment: bool = False
+    links: bool = False
 
     def sentence(self, source: str, result: Translation) -> dict[str, Any]:
         """Returns a sentence and its translations, best first, with the fields that the request asks for."""
-        keys = [*_HYPOTHESIS, *["alignment"] * self.alignment, *["links"] * self.links]
+        keys = [*HYPOTHESIS, *["alignment"] * self.alignment, *["links"] * self.links]
         hypotheses = [parts_of(one, keys) for one in (result, *result.alternatives)]
         return {"source": source, "source_tokens": result.source_tokens, "hypotheses": hypotheses}
 
+    def answer(self, model: ServedModel, translated: Sequence[Translated]) -> dict[str, Any]:
+        """Returns the answer: each text's translation, and its sentences."""
+        texts = []
+        for paragraph, results in translated:
+            sentences = list(map(self.sentence, paragraph.sentences, results))
+            texts.append({"text": paragraph.joined([one.text for one in results]), "sentences": sentences})
+        return {"model": model.name, "translations": texts}
 
-class _Pairs(_Request):
-    source_text: Text | list[Text] = Field(description="the sentence, or several")
-    target_text: Text | list[Text] = Field(description="its translation, or one for each sentence")
+
+class ScoreRequest(_Request):
+    """Sentences with their translations, sentence by sentence."""
+
+    source_text: OneOrMore
+    target_text: OneOrMore
 
     @model_validator(mode="after")
     def _as_many(self) -> Self:
-        if isinstance(self.source_text, str) != isinstance(self.target_text, str):
+        sides = self.source_text, self.target_text
+        if isinstance(sides[0], str) != isinstance(sides[1], str):
             raise ValueError("source_text and target_text must be two texts, or two lists")
-        sources, targets = map(len, self.sides)
+        sources, targets = map(len, map(as_list, sides))
         if sources != targets:
             raise ValueError(f"source_text has {sources} sentences, but target_text has {targets}")
         return self
 
-    @property
-    def sides(self) -> tuple[list[str], list[str]]:
-        return as_list(self.source_text), as_list(self.target_text)
 
+class AlignRequest(ScoreRequest):
+    """Sentences with their translations. posterior: the alignment posterior, which knows the aligned word,
+    instead of attention weights. alignment: whether the answer has the matrices besides the links."""
 
-_PAIR = {"source_text": "the house", "target_text": "la maison", "source": "en", "target": "fr"}
-
-
-class AlignRequest(_Pairs, json_schema_extra={"examples": [_PAIR | {"posterior": True}]}):
-    """Sentences with their translations, sentence by sentence."""
-
-    posterior: bool = Field(
-        False,
-        description="the alignment posterior, which knows the aligned word, instead of attention weights",
-    )
-    alignment: bool = Field(True, description="with the matrices, target × source; without, the links alone")
-
-
-class ScoreRequest(_Pairs, json_schema_extra={"examples": [_PAIR]}):
-    """Sentences with their translations, sentence by sentence."""
+    posterior: bool = False
+    alignment: bool = True
 
 
 def parts_of(result: Translation, keys: Sequence[str]) -> dict[str, Any]:
     """Returns these fields of a translation as plain data for JSON; numbers have five decimals."""
-    seen = result.alignment if "alignment" in keys else result.alignment[:0]  # rounding a matrix takes long
-    parts = replace(result, alternatives=[], alignment=seen).to_dict()
-    if "links" in keys:
-        parts["links"] = format_links(result.links())
+    parts = replace(result, alternatives=[], alignment=result.alignment[:0]).to_dict()
+    if "alignment" in keys:
+        parts["alignment"] = np.round(result.alignment.astype(np.float64), 5).tolist()
+    parts["links"] = format_links(result.links()) if "links" in keys else ""
     return {key: parts[key] for key in keys}
 
 
-_MESSAGES = {
-    "missing": "it is missing",
-    "greater_than_equal": "it is too small",
-    "extra_forbidden": "there is no such field",
-    "string_type": "it is not a text",
-    "int_type": "it is not a whole number",
-    "int_parsing": "it is not a whole number",
-    "bool_type": "it is not true or false",
-    "bool_parsing": "it is not true or false",
-    "model_attributes_type": "the body is not a JSON object",
-}
-"""Type of a validator's error → a plain message."""
-
-
 def first_fault(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Describes the first of a validator's errors in a line: the field, the position in its list, and the
-    fault."""
-    # A field that is one text or a list has errors of both; the error of a list's member says more.
-    error = next((one for one in errors if any(isinstance(part, int) for part in one["loc"])), errors[0])
+    """Describes the most specific of a validator's errors in a line: the field, and the fault."""
+    error = max(errors, key=lambda one: len(one["loc"]))
     fields = [str(part) for part in error["loc"] if part not in ("body", "query")]
-    number = next((f" {part + 1}" for part in error["loc"] if isinstance(part, int)), "")
-    what = _MESSAGES.get(error["type"], str(error["msg"]).removeprefix("Value error, "))
-    return f"{fields[0]}{number}: {what}" if fields else what
+    what = str(error["msg"]).removeprefix("Value error, ")
+    return (
+        f"{fields[0]}: {what}"
+        if fields
+        else f"{what}; send JSON, with the header Content-Type: application/json"
+    )
+
+
+async def rendered(make: Callable[[], object]) -> Response:
+    """Returns plain data as a JSON response, made in another thread: a large answer keeps nobody waiting."""
+    return await asyncio.to_thread(lambda: json_response(make()))
 
 
 def v1(service: Service) -> APIRouter:
     """Returns the routes of `/v1`."""
-    router = APIRouter(prefix="/v1", tags=["rnnsearch"])
-    models = service.models
-    events = Query(False, description="answer with server-sent events: words, sentence, done, error")
+    router = APIRouter(prefix="/v1")
 
-    @router.get("/models", summary="The models that are served")
-    async def list_models() -> Response:
-        return json_response({"models": [model.to_dict() for model in models]})
+    @router.get("/models")
+    async def models() -> Response:
+        return json_response({"models": [model.to_dict() for model in service.models]})
 
-    @router.post("/translate", summary="Translate texts")
-    async def translate(request: TranslateRequest, stream: bool = events) -> Response:
-        """Each text is split into sentences and put together again with its white space.
+    @router.post("/translate")
+    async def translate(request: TranslateRequest, stream: bool = False) -> Response:
+        """Answers with the translations, or with a stream of events: `words` (the words of a sentence that
+        greedy search, `beam` 1, has found so far), `sentence` (a finished sentence), `done` (the whole
+        answer) or `error`."""
+        model, texts = request.chosen(service), as_list(request.text)
+        if stream:
+            events = _events(service, request, model, texts)
+            first = await anext(events)
+            return StreamingResponse(_chained(first, events), media_type="text/event-stream")
+        translated = await service.translate(model, texts, request.beam, request.nbest)
+        return await rendered(lambda: request.answer(model, translated))
 
-        With `stream=true` the answer is a stream of events: `words` (the words of a sentence that greedy
-        search, `beam` 1, has found so far), `sentence` (a finished sentence), `done` (the whole answer) or
-        `error`.
-        """
-        model = models.choose(request.model, request.source, request.target)
-        growing = Growing() if stream else None
-        texts = as_list(request.text)
-        begun = service.begin_translation(model, texts, request.beam, request.nbest, growing)
-        if growing is not None:
-            events = _stream(service, request, begun, growing)
-            return StreamingResponse(events, media_type="text/event-stream")
-        results = await service.translated(begun)
-        return json_response(
-            _translation_answer(begun, results, list(map(request.sentence, begun.sources, results)))
+    async def forced(request: ScoreRequest, keys: Sequence[str], posterior: bool = False) -> Response:
+        model = request.chosen(service)
+        pairs = list(zip(as_list(request.source_text), as_list(request.target_text), strict=True))
+        results = await service.force(model, pairs, posterior)
+        return await rendered(
+            lambda: {"model": model.name, "pairs": [parts_of(one, keys) for one in results]}
         )
 
-    @router.post("/align", summary="Align sentences with given translations")
+    @router.post("/align")
     async def align(request: AlignRequest) -> Response:
-        """The answer has the links of forced decoding in Pharaoh format (source-target, counted from 0), and
+        """Answers with the links of forced decoding in Pharaoh format (source-target, counted from 0), and
         the matrix, target × source."""
         keys = ["source_tokens", "tokens", "links", *["alignment"] * request.alignment]
-        return await _forced(service, request, keys, request.posterior)
+        return await forced(request, keys, request.posterior)
 
-    @router.post("/score", summary="Score given translations")
+    @router.post("/score")
     async def score(request: ScoreRequest) -> Response:
-        """The answer has log p(translation | source) in nats, and that of each word; the last is the end of
+        """Answers with log p(translation | source) in nats, and that of each word; the last is the end of
         sentence."""
-        return await _forced(service, request, _SCORED, posterior=False)
+        return await forced(request, ["score", "log_probabilities", "tokens"])
 
     return router
 
 
-async def _forced(service: Service, request: _Pairs, keys: Sequence[str], posterior: bool) -> Response:
-    """Returns these fields of the forced decoding of each pair. Raises RefusalError."""
-    model = service.models.choose(request.model, request.source, request.target)
-    futures = service.begin_forcing(model, *request.sides, posterior=posterior)
-    pairs = [parts_of(result, keys) for result in await service.finished(futures)]
-    return json_response({"model": model.name, "pairs": pairs})
-
-
-def _translation_answer(
-    begun: BegunTranslation, results: Sequence[Translation], sentences: Sequence[Any]
-) -> dict[str, Any]:
-    """Returns the answer to a translation request. sentences: the answers for single sentences."""
-    each = zip(begun.joined([result.text for result in results]), begun.by_text(sentences), strict=True)
-    texts = [{"text": text, "sentences": some} for text, some in each]
-    return {"model": begun.model.name, "translations": texts}
-
-
-class Growing:
-    """The latest words of each unfinished sentence. A slow client misses intermediate words, and nothing
-    piles up."""
-
-    def __init__(self) -> None:
-        self.changed = asyncio.Event()
-        self._latest: dict[SentencePlace, Translation] = {}
-        self._loop = asyncio.get_running_loop()
-
-    def __call__(self, place: SentencePlace, so_far: Translation) -> None:
-        """Keeps the words; called in the models' thread."""
-        self._loop.call_soon_threadsafe(self._keep, place, so_far)
-
-    def _keep(self, place: SentencePlace, so_far: Translation) -> None:
-        self._latest[place] = so_far
-        self.changed.set()
-
-    def take(self, done: set[SentencePlace]) -> list[tuple[SentencePlace, Translation]]:
-        """Returns the new words of unfinished sentences. done: the finished ones."""
-        taken, self._latest = self._latest, {}
-        self.changed.clear()
-        return [(place, so_far) for place, so_far in taken.items() if place not in done]
-
-
-async def _stream(
-    service: Service, request: TranslateRequest, begun: BegunTranslation, growing: Growing
+async def _events(
+    service: Service, request: TranslateRequest, model: ServedModel, texts: Sequence[str]
 ) -> AsyncIterator[bytes]:
-    """Yields the events of a translation. An error becomes an event, too."""
-    clock = asyncio.get_running_loop().time
-    deadline = clock() + service.limits.deadline
-    for future in begun.futures:
-        future.add_done_callback(lambda _: growing.changed.set())
-    results: dict[int, Translation] = {}
-    sentences: dict[int, dict[str, Any]] = {}
-    order = range(len(begun.places))
+    """Yields the events of a translation. Raises what prevents the first; a later error is an event, too."""
+    loop, told = asyncio.get_running_loop(), asyncio.Queue[tuple[str, Callable[[], object]] | None]()
+
+    def listen(text: int, number: int, source: str, result: Translation, done: bool = False) -> None:
+        def data() -> dict[str, Any]:
+            words = ["source_tokens", "tokens", "alignment"]
+            parts = request.sentence(source, result) if done else parts_of(result, words)
+            return {"text": text, "sentence": number} | parts
+
+        loop.call_soon_threadsafe(told.put_nowait, ("sentence" if done else "words", data))
+
+    translating = service.translate(model, texts, request.beam, request.nbest, listen)
+    work = asyncio.ensure_future(asyncio.wait_for(translating, service.limits.deadline))
+    work.add_done_callback(lambda _: told.put_nowait(None))
+    begun = False
     try:
-        with service.awaiting(begun.futures):
-            while len(sentences) < len(order):
-                left = deadline - clock()
-                try:
-                    async with asyncio.timeout(min(left, QUIET_SECONDS)):
-                        await growing.changed.wait()
-                except TimeoutError:
-                    if left <= QUIET_SECONDS:
-                        raise
-                    yield b": still at work\n\n"
-                    continue
-                ready = [number for number in begun.done() if number not in sentences]
-                for place, so_far in growing.take({begun.places[number] for number in (*ready, *sentences)}):
-                    written = parts_of(so_far, ["source_tokens", "tokens", "alignment"])
-                    yield _event("words", place._asdict() | written)
-                for number in ready:
-                    results[number] = begun.result(number)
-                    sentences[number] = request.sentence(begun.sources[number], results[number])
-                    yield _event("sentence", begun.places[number]._asdict() | sentences[number])
-        yield _event(
-            "done", _translation_answer(begun, [results[n] for n in order], [sentences[n] for n in order])
-        )
-    except RefusalError as refusal:
-        yield _event("error", {"message": refusal.message, "status": refusal.status})
+        while event := await told.get():
+            yield await _event(*event)
+            begun = True
+        translated = await work
+        yield await _event("done", lambda: request.answer(model, translated))
+    except (HTTPException, InputError, TimeoutError) as error:
+        if not begun:
+            raise
+        message = getattr(error, "detail", str(error)) or "the request took too long"
+        yield await _event("error", lambda: {"message": message})
+    finally:
+        work.cancel()
 
 
-def _event(name: str, data: object) -> bytes:
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
+async def _event(name: str, make: Callable[[], object]) -> bytes:
+    data = await asyncio.to_thread(lambda: json.dumps(make(), ensure_ascii=False))
+    return f"event: {name}\ndata: {data}\n\n".encode()
+
+
+async def _chained(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for event in rest:
+        yield event

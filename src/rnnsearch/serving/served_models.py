@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from fastapi import HTTPException
 
 from rnnsearch.config import changed
 from rnnsearch.errors import InputError
@@ -14,8 +17,6 @@ from rnnsearch.installed import folder_of, model_names
 from rnnsearch.pretrained.card import examples_of
 from rnnsearch.pretrained.hub import FILES
 from rnnsearch.run import Run
-from rnnsearch.serving.limits import RefusalError
-from rnnsearch.system.files import checksum, file_checksum
 from rnnsearch.training.loss import needs_links
 from rnnsearch.translation.translator import Translator
 
@@ -24,21 +25,24 @@ _NAME = re.compile(r"[\w.-]{1,80}")
 
 
 class ModelPlace(NamedTuple):
-    """A model as named on the command line.
-
-    name: the part before `=`, or empty. runs: several form an ensemble. checksum: of the runs' files when the
-    service began; empty: files are not checked.
-    """
+    """A model as named on the command line. name: the part before `=`, or empty. runs: several form an
+    ensemble."""
 
     name: str
     runs: tuple[str, ...]
-    checksum: str = ""
 
-    def with_checksum(self) -> ModelPlace:
-        """Returns a copy with the present checksum of the files."""
-        files = [file for run in self.runs for file in sorted(folder_of(run).glob("*"))]
-        parts = [file_checksum(file) for file in files if FILES.fullmatch(file.name)]
-        return self._replace(checksum=checksum(*parts))
+    def copied(self, folder: Path) -> ModelPlace:
+        """Copies the files of the models into a folder; returns their place there."""
+        copies = []
+        for number, run in enumerate(self.runs):
+            home = folder_of(run)
+            copy = folder / str(number) / home.resolve().name
+            (copy / "log").mkdir(parents=True)
+            for file in [*home.glob("*"), home / "log" / "examples.json"]:
+                if file.is_file() and (FILES.fullmatch(file.name) or file.name == "examples.json"):
+                    shutil.copyfile(file, copy / file.relative_to(home))
+            copies.append(str(copy))
+        return self._replace(runs=tuple(copies))
 
 
 @dataclass(frozen=True)
@@ -59,20 +63,14 @@ class ServedModel:
     taught_links: bool
 
     def to_dict(self) -> dict[str, object]:
-        networks = self.translator.networks
-        decoders = networks[0].directions
+        networks, decoders = self.translator.networks, self.translator.networks[0].directions
         parameters = sum(tensor.numel() for network in networks for tensor in network.parameters())
         return {
             "name": self.name,
             "source": self.source,
             "target": self.target,
             "default": self.default,
-            "sizes": {
-                "parameters": parameters,
-                "networks": len(networks),
-                "source_vocabulary": len(self.translator.source.vocabulary),
-                "target_vocabulary": len(self.translator.target.vocabulary),
-            },
+            "sizes": {"parameters": parameters, "networks": len(networks)},
             "beam": self.translator.search.beam,
             # Greedy search finds the words in the order of the translation, so they can be streamed.
             "words_as_they_come": len(decoders) == 1 and not decoders[0].backward,
@@ -113,11 +111,6 @@ def load_models(
     """
     settings, languages, given = [], [], []
     for place in places:
-        if place.checksum not in ("", place.with_checksum().checksum):
-            what = "has changed since the service began"
-            raise InputError(
-                what, file=place.runs[0], remedy="restart the service, so that all workers load it"
-            )
         settings.append([Run.open(run).settings for run in place.runs])
         data, pair = settings[-1][0].data, _PAIR.fullmatch(place.name)
         languages.append((pair[1], pair[2]) if pair else (data.source_language, data.target_language))
@@ -147,26 +140,23 @@ class ServedModels(list[ServedModel]):
         """Returns the model for a request.
 
         It is the model of that name, or the first one with those languages; `en-fr` also names the first
-        model from en to fr. None stands for any value. Raises RefusalError if no model fits, or models of
+        model from en to fr. None stands for any value. Raises HTTPException if no model fits, or models of
         several language pairs do.
         """
         fitting = [
-            model for model in self if source in (None, model.source) and target in (None, model.target)
+            model
+            for model in self
+            if source in (None, model.source)
+            and target in (None, model.target)
+            and name in (None, model.name, f"{model.source}-{model.target}")
         ]
-        if name is not None:
-            pair = [model for model in self if f"{model.source}-{model.target}" == name]
-            named = [model for model in self if model.name == name] or pair[:1]
-            if named and named[0] not in fitting:
-                what = (
-                    f"model {name} translates from {_quoted(named[0].source)} to {_quoted(named[0].target)}"
-                )
-                raise RefusalError(404, f"{what}, not from {_quoted(source)} to {_quoted(target)}")
-            fitting = named
+        fitting = [model for model in fitting if model.name == name] or fitting
         if not fitting:
-            what = _quoted(name) if name is not None else f"from {_quoted(source)} to {_quoted(target)}"
-            raise RefusalError(404, f"there is no model {what}; there are {_list_models(self)}")
+            named = f" {name[:40]!r}" if name else ""
+            pair = "from {!r} to {!r}".format(*((word or "any")[:40] for word in (source, target)))
+            raise HTTPException(404, f"there is no model{named} {pair}; there are {_list_models(self)}")
         if len({(model.source, model.target) for model in fitting}) > 1:
-            raise RefusalError(400, f"several models fit: name one of {_list_models(fitting)}")
+            raise HTTPException(400, f"several models fit: name one of {_list_models(fitting)}")
         return fitting[0]
 
     def targets(self, source: str) -> list[str]:
@@ -176,8 +166,3 @@ class ServedModels(list[ServedModel]):
 
 def _list_models(models: Iterable[ServedModel]) -> str:
     return ", ".join(model.described for model in models)
-
-
-def _quoted(value: str | None) -> str:
-    """Quotes a client's word in a message, shortened."""
-    return "any language" if value is None else repr(value if len(value) <= 40 else value[:39] + "…")

@@ -6,108 +6,72 @@ are lost.
 
 from __future__ import annotations
 
-import asyncio
-import ctypes
 import logging
 import os
-import platform
+import re
 import resource
 import signal
 import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, cast
 
 import h11
+import h11._readers
 import uvicorn
-from uvicorn.config import STARTUP_FAILURE
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.supervisors import Multiprocess
 
 from rnnsearch.errors import InputError, escaped
 from rnnsearch.serving.app import Options, make_app
 from rnnsearch.serving.guard import LOG, Guard
-from rnnsearch.serving.limits import (
-    HEAD_BYTES,
-    IDLE_SECONDS,
-    REQUEST_SECONDS,
-    SHUTDOWN_SECONDS,
-    WRITE_SECONDS,
-)
-from rnnsearch.serving.metrics import SHARED, Metrics
+from rnnsearch.serving.limits import SHARED
 from rnnsearch.serving.served_models import ServedModels, load_models
 from rnnsearch.serving.service import Service
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import LastingStream, is_quiet
 from rnnsearch.system.workers import end_with_parent
 
-HEALTH_SECONDS = 60
-"""Seconds after which a worker that does not answer its supervisor is replaced."""
-SPARE_FILES = 128
-"""File descriptors reserved for models, logs and libraries."""
-BACKLOG = 2_048
-"""Connections that the system queues until they are accepted."""
-M_ARENA_MAX = -8
-SWITCH_SECONDS = 0.0005
-"""Seconds after which a thread must let another one run; Python's default is 0.005."""
+HEAD_SECONDS = 20.0
+"""Seconds in which a request's head must arrive."""
+SHUTDOWN_SECONDS = 30
+"""Seconds in which running requests may finish when the service is told to end."""
+RETRY_SECONDS = 10
+"""Seconds after which a worker that could not begin is started again."""
+
+_EXTENSION = b";.*", rb";[^\r\n]*"  # h11 lets a bare CR through
+h11._readers.chunk_header_re = re.compile(h11._readers.chunk_header_re.pattern.replace(*_EXTENSION))
 
 
 class Connection(H11Protocol):
-    """A connection that is closed if the head of its request does not arrive in REQUEST_SECONDS.
+    """uvicorn's connection, with a time limit for the head of a request. A body that is not valid HTTP ends
+    its request."""
 
-    uvicorn would wait for ever, and there may be no proxy in front of it. uvicorn, h11 and the system have
-    all other limits.
-    """
-
-    _clock: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._wait_for_head(True)
+        self.loop.call_later(HEAD_SECONDS, self._check_head, None)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._wait_for_head(False)
-        super().connection_lost(exc)
-
-    def handle_events(self) -> None:
-        super().handle_events()
-        self._wait_for_head(self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0]))
+    def _check_head(self, before: RequestResponseCycle | None) -> None:
+        """Closes the connection if no request has come since the last time, and none is at work."""
+        if self.cycle is before and (before is None or before.response_complete):
+            self.transport.abort()
+        elif not self.transport.is_closing():
+            self.loop.call_later(HEAD_SECONDS, self._check_head, self.cycle)
 
     def send_400_response(self, msg: str) -> None:
+        if self.cycle is not None:  # its application must not answer, too
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
         else:  # an answer is being sent
             self.transport.close()
-
-    def _wait_for_head(self, wait: bool) -> None:
-        if wait and self._clock is None:
-            self._clock = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
-        elif self._clock is not None and not wait:
-            self._clock.cancel()
-            self._clock = None
-
-
-def bound_socket(host: str, port: int) -> socket.socket:
-    """Returns a socket that listens at this address. Raises InputError if that is impossible.
-
-    The system closes a connection whose client reads nothing of its answer for WRITE_SECONDS.
-    """
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
-        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()  # `::` is IPv4, too
-        bound = socket.create_server((host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
-    except (OSError, OverflowError, UnicodeError) as error:
-        what = getattr(error, "strerror", None) or str(error)
-        remedy = "name another --host or --port"
-        raise InputError(f"cannot listen at {host} port {port}: {what}", remedy=remedy) from None
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # of Linux
-        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * WRITE_SECONDS))
-    return bound
 
 
 def address(bound: socket.socket) -> str:
@@ -116,70 +80,54 @@ def address(bound: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def allowed_hosts(bound: socket.socket, host: str, more: Sequence[str]) -> frozenset[str]:
-    """Returns the accepted names in the Host header; empty for any.
-
-    A loopback socket accepts only local names and those in `more`, against DNS rebinding. For other sockets
-    `more` alone decides.
-    """
-    if not (more or ip_address(bound.getsockname()[0]).is_loopback):
-        return frozenset()
-    names = {"localhost", "127.0.0.1", "[::1]", f"[{host}]" if ":" in host else host, *more}
-    return frozenset(name.lower() for name in names)
-
-
 def serve(bound: socket.socket, options: Options, say: Callable[[str], None]) -> None:
     """Serves until SIGTERM or SIGINT; running requests are then finished.
 
-    The models are first loaded in this process, so that an error is one line. say: receives messages. Raises
-    InputError if a model cannot be served, or a worker cannot begin.
+    The models are first loaded in this process, so that an error is one line. Workers load copies of their
+    files, whatever becomes of the runs. say: receives messages. Raises InputError if a model cannot be
+    served.
     """
-    set_up_log(logging.INFO if options.workers > 1 else logging.ERROR)
-    options = replace(options, places=tuple(place.with_checksum() for place in options.places))
-    service = make_service(options)
-    listed = ", ".join(model.described for model in service.models)
+    set_up_log()
     runs = ", ".join("+".join(place.runs) for place in options.places)
-    say(f"loaded {runs}, and the model that identifies languages")
-    say(f"serving {listed} at {address(bound)} (Ctrl-C to end)")
-    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn handles them, and raises them again at its end
-        signal.signal(number, lambda *_: None)
-    if options.workers == 1:
-        make_server(make_app(service, options)).run([bound])
-        return
-    del service
-    with tempfile.TemporaryDirectory(prefix="rnnsearch-metrics-") as folder:
-        os.environ[SHARED] = folder
-        config = make_config(partial(worker_app, options), factory=True, workers=options.workers)
-        supervisor = Multiprocess(config, [bound])
-        supervisor.run()
-        os.environ.pop(SHARED)
-    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
-        raise InputError("the service has ended: a worker could not begin", remedy="its log says why")
+    with tempfile.TemporaryDirectory(prefix="rnnsearch-serve-") as folder:
+        if options.workers > 1:
+            os.environ[SHARED] = folder
+            copies = (place.copied(Path(folder, str(n))) for n, place in enumerate(options.places))
+            options = replace(options, places=tuple(copies))
+        service = make_service(options)
+        listed = ", ".join(model.described for model in service.models)
+        say(f"loaded {runs}, and the model that identifies languages")
+        say(f"serving {listed} at {address(bound)} (Ctrl-C to end)")
+        for number in (
+            signal.SIGINT,
+            signal.SIGTERM,
+        ):  # uvicorn handles them, and raises them again at its end
+            signal.signal(number, lambda *_: None)
+        if options.workers == 1:
+            make_server(make_app(service, options)).run([bound])
+        else:
+            del service
+            config = make_config(partial(worker_app, options), factory=True, workers=options.workers)
+            Multiprocess(config, [bound]).run()
 
 
 def worker_app(options: Options) -> Guard:
-    """Makes the application in a worker of uvicorn. If this fails, the whole service ends: the other workers
-    may have other models."""
+    """Makes the application in a worker of uvicorn. If this fails, the other workers go on."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     set_up_log()
     try:
         return make_app(make_service(options), options)
     except InputError as error:
         LOG.error("%s", error)
-        sys.exit(STARTUP_FAILURE)
+        time.sleep(RETRY_SECONDS)
+        sys.exit(1)
 
 
 def make_service(options: Options) -> Service:
     """Loads the models, and sets up this process for them. Raises InputError if a model cannot be served."""
-    if platform.libc_ver()[0] == "glibc":
-        # The models' thread shares the main thread's arena. An arena of its own would keep its freed memory,
-        # too, and return large tensors to the system after each step.
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
-    # While requests are read and written, the models' thread waits after each product, at most for this time.
-    sys.setswitchinterval(SWITCH_SECONDS)
     set_up_cpu(options.threads, options.workers)
-    models = ServedModels(load_models(options.places, device=options.device, precision=options.precision))
-    service = Service(models, options.limits, Metrics())
+    models = load_models(options.places, device=options.device, precision=options.precision)
+    service = Service(ServedModels(models), options.limits)
     service.warm_up()
     return service
 
@@ -189,7 +137,7 @@ def make_config(app: Any, **options: Any) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=Connection,
-        h11_max_incomplete_event_size=HEAD_BYTES,
+        h11_max_incomplete_event_size=128 * 1024,  # of a head; a text may be in its query
         limit_concurrency=allowed_connections(),
         loop="asyncio",
         ws="none",
@@ -197,11 +145,9 @@ def make_config(app: Any, **options: Any) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,
-        backlog=BACKLOG,
-        timeout_keep_alive=IDLE_SECONDS,
+        timeout_keep_alive=15,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        timeout_worker_healthcheck=HEALTH_SECONDS,
+        timeout_worker_healthcheck=60,
         **options,
     )
 
@@ -211,11 +157,11 @@ def make_server(app: Guard) -> uvicorn.Server:
     return uvicorn.Server(make_config(app))
 
 
-def set_up_log(of_uvicorn: int = logging.ERROR) -> None:
+def set_up_log() -> None:
     """Sets up logging to stderr, one line per event. A closed or full stderr does not end the service."""
     handler = logging.StreamHandler(cast(Any, LastingStream(sys.stderr)))
     handler.setFormatter(_OneLine("%(asctime)s %(process)d %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
-    levels = {"rnnsearch.serving": logging.INFO, "uvicorn": of_uvicorn, "asyncio": logging.ERROR}
+    levels = {"rnnsearch.serving": logging.INFO, "uvicorn": logging.ERROR, "asyncio": logging.ERROR}
     for name, level in levels.items():
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
@@ -231,10 +177,5 @@ class _OneLine(logging.Formatter):
 
 
 def allowed_connections() -> int:
-    """Raises this process's limit of open files to the largest possible. Returns the number of connections
-    that it allows besides SPARE_FILES."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
-    if soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    return max(16, most - SPARE_FILES)
+    """Returns the number of connections that the limit of open files allows, less 128 for all else."""
+    return max(16, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 128)

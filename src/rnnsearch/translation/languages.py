@@ -1,9 +1,10 @@
-"""Languages: their English names, identification, and splitting into sentences."""
+"""Languages: their names, the identification of a text's language, and its sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 from rnnsearch.translation.source_lines import sentences
 
@@ -21,31 +22,42 @@ LONGEST = 2_000
 """Characters of a text that are used to identify its language: more would not make it more certain."""
 
 
-def language_name(code: str) -> str:
-    """Returns the English name of a language; its code if the name is unknown."""
-    return NAMES.get(code, code)
+class Detected(NamedTuple):
+    """The probable language of a text, and its probability."""
+
+    language: str
+    probability: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"language": self.language, "confidence": round(100 * self.probability, 1)}
+
+
+@cache
+def _langid() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 class Identifier:
-    """A model that identifies the served languages; it is loaded at once."""
+    """A model that identifies languages; it is loaded at once."""
 
-    def __init__(self, languages: Sequence[str]) -> None:
-        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    def __init__(self) -> None:
+        self._model = _langid()
+        self.rank("a")
 
-        self._model = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-        self._known = {str(code) for code in self._model.labels}.intersection(languages)
-        if self._known:
-            self._model.set_languages(sorted(self._known))
+    def rank(self, text: str) -> list[Detected]:
+        """Returns all languages with their probabilities, most probable first; nothing for an empty text."""
+        ranked = self._model.rank(text[:LONGEST]) if text.strip() else []
+        return [Detected(str(code), float(probability)) for code, probability in ranked]
 
-    def rank(self, text: str, languages: Sequence[str]) -> list[tuple[str, float]]:
-        """Returns (language, probability) for the languages that the model knows, most probable first;
-        nothing for an empty text."""
-        some = self._known.intersection(languages)
-        if not some or not text.strip():
-            return []
-        ranked = [(str(code), float(p)) for code, p in self._model.rank(text[:LONGEST]) if code in some]
-        total = sum(probability for _, probability in ranked) or 1.0
-        return [(code, probability / total) for code, probability in ranked]
+    def served(self, text: str, sources: Sequence[str], target: str) -> Detected:
+        """Returns the language of a text to be translated: one of the sources or the target, unless another
+        one is more probable than all others together."""
+        ranked = self.rank(text)
+        known = [one for one in ranked if one.language in (*sources, target)]
+        best = [one for one in ranked[:1] if one.probability > 0.5] or known
+        return best[0] if best else Detected([*sources, target][0], 0.0)
 
 
 class Paragraphs(NamedTuple):

@@ -1,0 +1,133 @@
+"""LibreTranslate's API: clients that were written for it, its fields, HTML, and texts of unknown languages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+GOOD: dict[str, Any] = {"q": "A cat .", "source": "en", "target": "fr"}
+ENGLISH = "The committee will meet on Monday to discuss the budget."
+FRENCH = "Le comité se réunira lundi pour discuter du budget."
+GERMAN = "Der Ausschuss wird am Montag zusammentreten, um den Haushalt zu beraten."
+
+
+def test_libretranslatepy(loopback: Any) -> None:
+    client = pytest.importorskip("libretranslatepy").LibreTranslateAPI(loopback.address)
+    one, two = (client.translate(text, "en", "fr") for text in ("The man sees a dog .", "The girls read ."))
+    assert client.translate("The man sees a dog .  The girls read .\n", "en", "fr") == f"{one}  {two}\n"
+    assert client.languages() == [
+        {"code": "en", "name": "English", "targets": ["fr"]},
+        {"code": "fr", "name": "French", "targets": ["en"]},
+    ]
+    found = client.detect("Le chien est dans la maison de mon ami.")
+    assert found[0]["language"] == "fr"
+    assert found[0]["confidence"] > 90
+
+
+def test_deep_translator(loopback: Any) -> None:
+    translator = pytest.importorskip("deep_translator").LibreTranslator
+    address = f"{loopback.address}/"
+    client = translator(source="en", target="fr", api_key="any", custom_url=address)
+    lines = ["the man sees a dog .", "the girls read ."]
+    expected = [loopback.post("/translate", **GOOD | {"q": line})[2]["translatedText"] for line in lines]
+    assert client.translate_batch(lines) == expected
+    back = translator(source="French", target="English", api_key="any", custom_url=address)
+    answer = loopback.post("/translate", q="le chien .", source="fr", target="en")[2]
+    assert back.translate("le chien .") == answer["translatedText"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"q": None}, "q: "),
+        ({"q": 4}, "q: "),
+        ({"q": ["a", 4]}, "q: "),
+        ({"q": "\ud800"}, "surrogate"),
+        ({"source": "xx"}, "no model from 'xx' to 'fr'"),
+        ({"target": "xx"}, "no model from 'en' to 'xx'"),
+        ({"target": ""}, "target: "),
+        ({"format": "markdown"}, "format: "),
+        ({"alternatives": -1}, "alternatives"),
+        ({"alternatives": "many"}, "alternatives"),
+        ({"q": "<![x[ a>", "format": "html"}, "the HTML cannot be read"),
+    ],
+    ids=str,
+)
+def test_fields_that_cannot_be(client: TestClient, change: dict[str, Any], says: str) -> None:
+    content, kind = json.dumps(GOOD | change), {"Content-Type": "application/json"}
+    answer = client.post("/translate", content=content, headers=kind)
+    assert answer.status_code == 400
+    assert says in answer.json()["error"]
+
+
+def test_fields(client: TestClient) -> None:
+    def post(path: str = "/translate", **change: Any) -> Any:
+        return client.post(path, json=GOOD | change)
+
+    kind = {"Content-Type": "application/json"}
+    assert client.post("/translate", content=b"[", headers=kind).status_code == 400
+    assert post(q="a" * 2_001).status_code == 413
+    assert post(q=["a"] * 41).status_code == 413
+    assert post(source="fr").json() == {"translatedText": "A cat ."}
+    assert post("/detect", q="").json() == []
+    one, two = post(q=["A cat .", "A dog ."], alternatives=1).json().values()
+    assert [len(one), len(two)] == [2, 2]
+    for way in ("json", "data", "params"):
+        assert client.post("/translate", **{way: GOOD}).json() == {"translatedText": one[0]}  # type: ignore[arg-type]
+
+
+def test_what_is_off_is_answered_as_libretranslate_does(client: TestClient) -> None:
+    """The status and the words are those of its app.py."""
+    for path, says in (
+        ("/suggest", "Suggestions are disabled on this server."),
+        ("/translate_file", "Files translation are disabled on this server."),
+    ):
+        answer = client.post(path, data={"q": "a"})
+        assert (answer.status_code, answer.json()) == (403, {"error": says})
+
+
+def test_each_text_of_an_unknown_language_is_judged_by_itself(client: TestClient) -> None:
+    def ask(q: Any) -> Any:
+        return client.post("/translate", json={"q": q, "source": "auto", "target": "en"})
+
+    there = ask(ENGLISH).json()
+    assert there["translatedText"] == ENGLISH  # it is already in the target language
+    assert there["detectedLanguage"]["language"] == "en"
+    assert 90 < there["detectedLanguage"]["confidence"] < 100
+    known = client.post("/translate", json={"q": FRENCH, "source": "fr", "target": "en"}).json()
+    both = ask([FRENCH, ENGLISH, GERMAN, ""]).json()
+    assert both["translatedText"] == [known["translatedText"], ENGLISH, GERMAN, ""]
+    assert [one["language"] for one in both["detectedLanguage"]][:3] == ["fr", "en", "de"]
+    refused = ask(GERMAN)
+    assert (refused.status_code, "from 'de' to 'en'" in refused.json()["error"]) == (400, True)
+    assert "auto" not in refused.json()["error"]
+
+
+def test_a_language_that_is_not_served_is_detected(client: TestClient) -> None:
+    found = client.post("/detect", json={"q": GERMAN}).json()
+    assert found[0]["language"] == "de"
+    assert 50 < found[0]["confidence"] < 100
+
+
+@pytest.mark.parametrize(
+    "q", ["<p>The <b>man</b> sees.</p>", ["<i>A cat</i> &lt;b&gt; .", "A dog ."]], ids=str
+)
+def test_html_keeps_its_tags_and_text_stays_text(client: TestClient, q: Any) -> None:
+    answer = client.post("/translate", json=GOOD | {"q": q, "format": "html", "source": "auto"})
+    assert answer.status_code == 200
+    text = str(answer.json()["translatedText"])
+    tags = ["<p>", "<b>", "</b>", "</p>"] if isinstance(q, str) else ["<i>", "</i>"]
+    assert [text.count(tag) for tag in tags] == [1] * len(tags)
+    assert [text.index(tag) for tag in tags] == sorted(text.index(tag) for tag in tags)
+
+
+def test_html_is_that_of_the_translator(
+    client: TestClient, served: list[Any], make_service: Callable[..., Any]
+) -> None:
+    (expected,) = served[0].translator.translate(["The man sees a dog ."])
+    asked = GOOD | {"q": "<p>The man sees a dog .</p>\n<hr>", "format": "html"}
+    assert client.post("/translate", json=asked).json() == {"translatedText": f"<p>{expected.text}</p>\n<hr>"}
