@@ -179,7 +179,7 @@ def _links(system: System) -> Iterator[tuple[str, Sequence[Sequence[Link]]]]:
 
 
 def counted_links(
-    test: TestSet, links: Sequence[Sequence[Link]], sides: tuple[Codec, Codec] | tuple[Tokeniser, Tokeniser]
+    test: TestSet, links: Sequence[Sequence[Link]], sides: Sequence[Codec | Tokeniser]
 ) -> tuple[list[set[Link]], list[GoldLinks]]:
     """Returns (links in the positions that the gold links use, gold links).
 

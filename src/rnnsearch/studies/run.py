@@ -303,10 +303,11 @@ def departure(references: Sequence[Translation], links: Sequence[Sequence[Link]]
     """
     distances, words = [], []
     for result, known in zip(references, links, strict=True):
-        linked = np.zeros(result.alignment.shape, dtype=bool)  # (target, source)
-        inside = [(j, i) for j, i in known if i < linked.shape[0] and j < linked.shape[1] - 1]
-        for j, i in inside:
-            linked[i, j] = True
+        targets, sources = len(result.tokens), len(result.source_tokens)
+        linked = np.zeros((targets, sources), dtype=bool)
+        for j, i in known:
+            if i < targets and j < sources - 1:
+                linked[i, j] = True
         some = linked.any(axis=1)
         distances.append(float((1.0 - (result.alignment * linked).sum(axis=1))[some].sum()))
         words.append(int(some.sum()))
