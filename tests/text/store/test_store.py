@@ -196,11 +196,12 @@ def test_a_kill_leaves_no_store_no_process_and_no_rest(tmp_path: Path, stage: st
             Corpus.open(left[0])
         # Another one at work beside it leaves it alone.
         prepare(source, target, store.with_name("other"), settings=SETTINGS)
-        prepare(source, target, store, settings=SETTINGS, overwrite=True)
+        with pytest.raises(InputError, match="another command is writing it"):
+            prepare(source, target, store, settings=SETTINGS, overwrite=True)
         assert left[0].exists()
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
-    assert len(Corpus.open(store).train) == LINES
+    assert not existing or len(Corpus.open(store).train) == LINES
     for _ in range(100):  # the workers notice by themselves
         if not any(alive(int(child)) for child in children):
             break
