@@ -54,6 +54,16 @@ def test_n_best_lists_alignments_and_links_on_demand(client: TestClient, served:
         assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in one["alignment"])
 
 
+def test_a_glossary_binds_for_its_request_alone(client: TestClient, served: list[ServedModel]) -> None:
+    terms = {"man": "brave homme", "the": "cette", "a dog": "un toutou"}
+    (bound,), (free,) = (served[0].translator.translate(SENTENCES[:1], glossary=each) for each in (terms, {}))
+    assert bound.text != free.text
+    for glossary, result in ((terms, bound), ({}, free)):
+        answer = ask(client, text=SENTENCES[0], model="en-fr", glossary=glossary)
+        assert answer["translations"][0]["text"] == result.text
+    ask(client, text="A .", model="en-fr", glossary={"a": 3}, status=422)
+
+
 def test_many_texts_are_answered_in_their_order(client: TestClient) -> None:
     texts = [*SENTENCES, "", " \n", "A ."]
     answer = ask(client, text=texts, model="en-fr")

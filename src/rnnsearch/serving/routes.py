@@ -51,7 +51,7 @@ class TranslateRequest(_Request):
     """One text or several. Texts are split into sentences; their white space is kept.
 
     alignment, links: whether the answer has attention weights (target × source), and word links in Pharaoh
-    format.
+    format. glossary: terms and their translations.
     """
 
     text: OneOrMore
@@ -59,6 +59,7 @@ class TranslateRequest(_Request):
     nbest: StrictInt = Field(1, ge=1)
     alignment: bool = False
     links: bool = False
+    glossary: dict[Text, Text] = {}
 
     def sentence(self, source: str, result: Translation) -> dict[str, Any]:
         """Returns a sentence and its translations, best first, with the fields that the request asks for."""
@@ -144,7 +145,9 @@ def v1(service: Service) -> APIRouter:
             events = _events(service, request, model, texts)
             first = await anext(events)
             return StreamingResponse(_chained(first, events), media_type="text/event-stream")
-        translated = await service.translate(model, texts, request.beam, request.nbest)
+        translated = await service.translate(
+            model, texts, request.beam, request.nbest, glossary=request.glossary
+        )
         return await rendered(lambda: request.answer(model, translated))
 
     async def forced(request: ScoreRequest, keys: Sequence[str], posterior: bool = False) -> Response:
@@ -185,7 +188,7 @@ async def _events(
 
         loop.call_soon_threadsafe(told.put_nowait, ("sentence" if done else "words", data))
 
-    translating = service.translate(model, texts, request.beam, request.nbest, listen)
+    translating = service.translate(model, texts, request.beam, request.nbest, listen, request.glossary)
     work = asyncio.ensure_future(asyncio.wait_for(translating, service.limits.deadline))
     work.add_done_callback(lambda _: told.put_nowait(None))
     begun = False

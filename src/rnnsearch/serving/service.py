@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from rnnsearch.records import Translation
 from rnnsearch.serving.limits import WORDS, Limits, check_limit
 from rnnsearch.serving.served_models import ServedModel, ServedModels
 from rnnsearch.serving.work_queue import USUAL_WORDS, QueuedTask, WorkQueue
+from rnnsearch.translation.faithful import Glossary
 from rnnsearch.translation.languages import Paragraphs, split
 from rnnsearch.translation.source_lines import joined
 
@@ -60,9 +61,12 @@ class Service:
         beam: int | None = None,
         nbest: int = 1,
         listener: Listener | None = None,
+        glossary: Mapping[str, str] | None = None,
     ) -> list[Translated]:
-        """Returns the sentences of each text with their translations. Raises HTTPException."""
-        check_limit("the request", sum(map(len, texts)), "characters", self.limits.characters)
+        """Returns the sentences of each text with their translations. glossary: terms and their translations.
+        Raises HTTPException."""
+        characters = [*texts, *(term + other for term, other in (glossary or {}).items())]
+        check_limit("the request", sum(map(len, characters)), "characters", self.limits.characters)
         most = min(beam or nbest, self.limits.nbest)
         if nbest > most or (beam or 1) > self.limits.beam:
             raise HTTPException(422, f"beam may be {self.limits.beam}, and nbest {most}, at most")
@@ -77,7 +81,8 @@ class Service:
                 for number, sentence in enumerate(paragraph.sentences)
             ]
             check_limit("the request", len(places), "sentences", self.limits.sentences)
-            return [self._task(model, group, place, listener) for place in places]
+            terms = Glossary(model.translator.source, model.translator.target, glossary) if glossary else None
+            return [self._task(model, group, place, listener, terms) for place in places]
 
         results = iter(await self._finished(tasks, nbest))
         return [(paragraph, [next(results) for _ in paragraph.sentences]) for paragraph in paragraphs]
@@ -102,14 +107,20 @@ class Service:
         return await self._finished(lambda: [task(*pair) for pair in enumerate(pairs, 1)])
 
     def _task(
-        self, model: ServedModel, group: Group, place: tuple[int, int, str], listener: Listener | None
+        self,
+        model: ServedModel,
+        group: Group,
+        place: tuple[int, int, str],
+        listener: Listener | None,
+        terms: Glossary | None,
     ) -> QueuedTask:
         """Encodes a sentence in parts. Raises HTTPException if it is too long."""
         text, number, sentence = place
         where, usual = f"sentence {number + 1} of text {text + 1}", model.translator.search
         most = min(usual.max_source_length, LONGEST_PART)
         try:
-            parts = model.translator.parts(sentence, settings=changed(usual, {"max_source_length": most}))
+            settings = changed(usual, {"max_source_length": most})
+            parts = model.translator.parts(sentence, settings=settings, glossary=terms)
         except InputError as error:
             raise HTTPException(413, f"{where}: {error}") from None
         words, subwords = (sum(map(len, each)) for each in ([p.words for p in parts], [p.ids for p in parts]))
