@@ -241,7 +241,9 @@ def _learning(folder: StudyFolder, variants: Variants, album: Album) -> list[Blo
         "included."
     ]
     blocks: list[Block] = [
-        Table("learning", "Development scores at three points of training", columns, rows, notes=notes)
+        Table(
+            "development-scores", "Development scores at three points of training", columns, rows, notes=notes
+        )
     ]
     for key, what in (("dev_nll", "NLL per sentence"), ("dev_bleu", "BLEU")):
         for axis, label in (("update", "updates"), ("minutes", "minutes of training")):
