@@ -42,9 +42,9 @@ def test_several_files_are_several_systems(command: Command, texts: Path) -> Non
     done = command(f"evaluate {systems} --ref {texts}/test.fr")
     assert (done.code, done.err) == (0, "")
     heading, *rows = done.out.split("\n\n")[0].split("\n")
-    assert heading.split() == ["BLEU", "chrF2", "length", "ratio"]
+    assert re.split(" {2,}", heading) == ["System", "BLEU", "95 % interval", "chrF2", "Length ratio"]
     assert [row.split()[0] for row in rows] == ["short", "test", "gold"]
-    assert rows[2].split() == ["gold", "100.00", "100.00", "1.000"]
+    assert rows[2].split() == ["gold", "100.00", "100.0–100.0", "100.00", "1.000"]
     assert rows[0].split()[1] == f"{bleu(read(texts / 'short.out'), read(texts / 'test.fr')).value:.2f}"
 
 

@@ -334,7 +334,8 @@ def test_bad_input_is_one_line_and_nothing_is_written(
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "work").touch()
     places = {"bad": str(tmp_path / "bad"), "full": str(tmp_path / "full")}
-    result = command(f"{line} --out {tmp_path}/out {change.format(**places)}")
+    out = "" if "--out" in change else f"--out {tmp_path}/out "
+    result = command(f"{line} {out}{change.format(**places)}")
     assert (result.code, result.out) == (2, "")
     assert result.err.count("\n") == 1
     assert re.search(message, result.err)

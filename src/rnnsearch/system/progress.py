@@ -63,7 +63,10 @@ def show(text: str) -> None:
 def safe_for(stream: TextIO, text: str) -> str:
     """Returns the text for a stream. A terminal gets control characters and changes of writing direction as
     escapes such as `\\x1b`, because they could forge what is on the screen."""
-    return visible(text) if stream.isatty() else text
+    try:
+        return visible(text) if stream.isatty() else text
+    except ValueError:  # a closed stream
+        return text
 
 
 def visible(text: str) -> str:

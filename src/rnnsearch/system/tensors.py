@@ -3,7 +3,10 @@ form."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -49,10 +52,15 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: dict[str, Any
     metadata = {"notes": json.dumps(notes)}
     metadata["sha256"] = _checksum(whole, metadata["notes"])
     with written_whole(path) as temporary:
-        if str(temporary).isprintable():
-            save_file(whole, temporary, metadata)
-        else:  # the library accepts only names in UTF-8
-            temporary.write_bytes(save(whole, metadata))
+        try:
+            if str(temporary).isprintable():
+                save_file(whole, temporary, metadata)
+            else:  # the library accepts only names in UTF-8
+                temporary.write_bytes(save(whole, metadata))
+        except SafetensorError as error:  # an error of the system, as text
+            found = re.search(r"os error (\d+)", str(error))
+            code = int(found[1]) if found else errno.EIO
+            raise OSError(code, os.strerror(code)) from None
 
 
 def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
