@@ -177,3 +177,42 @@ def test_a_training_and_its_translations_without_the_package(
     for one, other in zip(translated, with_kernels, strict=True):
         assert one.tokens == other.tokens
         assert one.score == pytest.approx(other.score, abs=1e-3)
+
+
+OWN = """
+from rnnsearch.model.alignment.additive import AdditiveAlignment
+
+class Unprojected(AdditiveAlignment):
+    def __init__(self, state_size, annotation_size, alignment_size):
+        super().__init__(state_size, annotation_size, annotation_size)
+
+    def keys(self, annotations):
+        return annotations
+"""
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_a_scorer_whose_keys_are_the_annotations_shares_nothing_by_mistake(
+    decoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "unprojected.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    network = small_network(alignment="unprojected:Unprojected", decoder=decoder, trust_code=True)
+
+    def teacher_forced() -> list[Tensor]:
+        with linear_cache()():
+            directions = network.directions
+            return [
+                each.decoder.alignment.energies(
+                    torch.linspace(-1, 1, each.decoder.cell.state_size, dtype=torch.float64).expand(3, 1, -1),
+                    annotations,
+                    None,
+                )[0]
+                for each in directions
+            ]
+
+    annotations = torch.randn(
+        3, 6, network.directions[0].decoder.alignment.v_a.weight.shape[1], dtype=torch.float64
+    )
+    for found, expected in zip(*both(teacher_forced), strict=True):
+        torch.testing.assert_close(found, expected)

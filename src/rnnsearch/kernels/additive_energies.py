@@ -38,7 +38,8 @@ def energies(
     if keys.device.type == "cpu" and not torch.is_grad_enabled():
         return additive_energies(scorer.W_a(state), keys, scorer.v_a.weight), memory
     if keys.device.type == "cpu" and cache is not None and backward_pass is not None:
-        return cache.once(keys, lambda: AdditiveEnergies(keys, scorer.v_a.weight))(scorer.W_a(state)), memory
+        v = scorer.v_a.weight
+        return cache.once((keys, v), lambda: AdditiveEnergies(keys, v))(scorer.W_a(state)), memory
     return reference(AdditiveAlignment.energies)(scorer, state, keys, memory)
 
 

@@ -36,7 +36,7 @@ class LinearCache:
         self.dtype = torch.float32 if self.int8 else dtype
         self._products: dict[int, Product] = {}
         self._together: dict[tuple[int, ...], Product] = {}
-        self._made: dict[int, tuple[Tensor, Any]] = {}
+        self._made: dict[tuple[int, ...], tuple[tuple[Tensor, ...], Any]] = {}
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
@@ -64,10 +64,12 @@ class LinearCache:
             self._together[key] = self.make(torch.cat([module.weight for module in modules]), bias)
         return self._together[key]
 
-    def once(self, tensor: Tensor, make: Callable[[], T]) -> T:
-        if id(tensor) not in self._made:
-            self._made[id(tensor)] = tensor, make()
-        return self._made[id(tensor)][1]  # type: ignore[no-any-return]
+    def once(self, tensors: tuple[Tensor, ...], make: Callable[[], T]) -> T:
+        """Returns what `make` made of these tensors, which must be all that it depends on."""
+        key = tuple(map(id, tensors))
+        if key not in self._made:
+            self._made[key] = tensors, make()  # the tensors are kept, so that no other one gets their ids
+        return self._made[key][1]  # type: ignore[no-any-return]
 
     def make(self, matrix: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> Product:
         if self.int8 and matrix.shape[0] >= FEWEST_OUTPUTS:
@@ -102,7 +104,7 @@ def linear_together(modules: Sequence[nn.Module], x: Float[Tensor, "*rest in"]) 
 def once(tensor: Tensor, make: Callable[[], T]) -> T:
     """Computes the same as `model.layers:once`, only once for each open cache."""
     cache = _open.get()
-    return make() if cache is None else cache.once(tensor, make)
+    return make() if cache is None else cache.once((tensor,), make)
 
 
 def product_dtype(weight: Tensor) -> torch.dtype:
