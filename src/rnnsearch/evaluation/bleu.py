@@ -189,17 +189,18 @@ def _statistics(
     streams = _streams(references)
     for stream in streams:
         _require_pairs(hypotheses, stream)
-    step = 20 if progress else len(hypotheses)
+    sentences = list(zip(hypotheses, *streams, strict=True))
+    places = {sentence: place for place, sentence in enumerate(dict.fromkeys(sentences))}
+    distinct = list(places)  # a file may hold a million empty lines
+    step = 20 if progress else len(distinct)
     rows: list[list[float]] = []
-    for begin in range(0, len(hypotheses), step):
-        part = slice(begin, begin + step)
-        rows += metric._extract_corpus_statistics(hypotheses[part], [stream[part] for stream in streams])
+    for begin in range(0, len(distinct), step):
+        texts, *others = zip(*distinct[begin : begin + step], strict=True)
+        rows += metric._extract_corpus_statistics(list(texts), [list(other) for other in others])
         if progress:
-            progress(len(rows), len(hypotheses))
-    signature = str(metric.get_signature())
-    return SufficientStatistics(
-        name, signature, np.array(rows, np.float64), _of_sums(metric), lower_is_better
-    )
+            progress(len(rows), len(distinct))
+    values = np.array(rows, np.float64)[[places[sentence] for sentence in sentences]]
+    return SufficientStatistics(name, str(metric.get_signature()), values, _of_sums(metric), lower_is_better)
 
 
 def _of_sums(metric: Any) -> Callable[[Sequence[float]], float]:
