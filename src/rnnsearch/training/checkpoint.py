@@ -105,8 +105,13 @@ def checked_progress(notes: dict[str, Any], path: Path) -> TrainingProgress:
         progress = TypeAdapter(TrainingProgress).validate_python(notes.get("progress"))
     except ValidationError as error:
         raise InputError(f"is damaged: progress: {first_fault(error)}", file=path) from None
-    if any("update" not in row for row in progress.validations):
-        raise InputError("is damaged: progress: a validation without its update", file=path)
+    for what, wrong in {
+        "a validation without its update": any("update" not in row for row in progress.validations),
+        "more updates skipped than there were": progress.skipped > progress.update,
+        "a best update after the last one": progress.best_update > progress.update,
+    }.items():
+        if wrong:
+            raise InputError(f"is damaged: progress: {what}", file=path)
     return progress
 
 
