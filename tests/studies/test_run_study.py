@@ -152,6 +152,15 @@ def test_more_updates_are_more_to_do(copy: Path) -> None:
     assert (first.row["status"], first.row["updates"]) == ("done", 50)
 
 
+def test_more_updates_are_more_to_do_also_after_a_kill(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = study_in(copy, STUDY.replace("max_updates = 40", "max_updates = 50"))
+    with monkeypatch.context() as killed:
+        killed.setattr("rnnsearch.studies.run.Commands.run", lambda *_: "ended by SIGKILL")
+        run_study(study, say=lambda text: None, only=["additive"])
+    (first, _) = run_study(study, say=lambda text: None, only=["additive"])
+    assert (first.row["status"], first.row["updates"]) == ("done", 50)
+
+
 def test_a_missing_file_is_named_before_anything_is_made(tmp_path: Path) -> None:
     text = (
         '[corpus]\ntrain = ["a.en", "a.fr"]\n[tests.t]\nsource = "t.en"\nreference = "t.fr"\n[variants.one]\n'

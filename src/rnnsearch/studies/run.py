@@ -3,6 +3,7 @@ translate the test sets, and measure. What is there is not made again, so the sa
 
 from __future__ import annotations
 
+import ctypes
 import json
 import math
 import signal
@@ -39,6 +40,10 @@ DEPARTURE = "distance from the links"
 """Metric: 1 − Σ_j α_ij over the linked source words j, averaged over the linked target words i."""
 LEARNED = ("updates", "epochs", "hours", "dev_nll", "dev_bleu", "best_update", "hardware", "validations")
 """Keys that a row takes from the run's learning statistics."""
+PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
+"""Linux's prctl, looked up here because a process that was just forked should do as little as possible."""
+END_WITH_PARENT = 1
+"""prctl's option PR_SET_PDEATHSIG: the signal that a process gets when its parent ends."""
 Row = dict[str, Any]
 
 
@@ -201,7 +206,12 @@ class Commands:
         with log.open("a", encoding="utf-8") as file:
             command = [sys.executable, "-m", "rnnsearch", *map(str, words)]
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,  # Ctrl-C does not reach it
+                preexec_fn=_end_with_parent,
             )
         self.running.add(process)
         code = process.wait()
@@ -231,13 +241,22 @@ class Commands:
             process.wait()
 
 
+def _end_with_parent() -> None:
+    """Asks the kernel for SIGTERM when the parent is killed; a training then saves and ends."""
+    if PRCTL is not None:
+        PRCTL(END_WITH_PARENT, signal.SIGTERM)
+
+
 def train(commands: Commands, run: StudyRun) -> str:
     """Trains a run, or resumes its training; returns the error, "" if it succeeded."""
     recipe = commands.folder / "recipes" / f"{run.name}.toml"
     before = recipe.read_text("utf-8") if recipe.exists() else ""
-    write_recipe(recipe, run.settings)
-    if recipe.read_text("utf-8") == before and read_statistics(run.path).get("ended_because"):
+    wanted = tomli_w.dumps(run.settings.model_dump(exclude_none=True))
+    if wanted != before:  # a training that ended did so by other settings; its next checkpoint says how
+        (run.path / "log" / "statistics.json").unlink(missing_ok=True)
+    elif read_statistics(run.path).get("ended_because"):
         return ""
+    write_recipe(recipe, run.settings)
     store = commands.folder / "store"
     return commands.run(run.name, "train", recipe, "--data", store, "--out", run.path, "--resume")
 
