@@ -76,8 +76,8 @@ def make_report(
         raise InputError("nothing to report on", remedy=remedy)
     require_different(names, "systems", "NAME=RUN, or --system NAME=HYP")
     out = Path(out)
-    _make_folders(out)
     opened = [open_run(run.name, run.path, search, device=device, trust_code=trust_code) for run in runs]
+    _make_folders(out)
     album, places = Album(out / "figures"), {name: place for place, name in enumerate(names)}
     sections: list[Section] = []
     files: list[Table] = []

@@ -86,6 +86,8 @@ def run_study(
         prepare(folder, say)
         runs = [run for run in folder.runs if not only or run.variant in only]
         results, found, writing = folder / "results.jsonl", dict[str, Measured](), Lock()
+        earlier = _earlier_rows(results)
+        rows = {run.name: earlier[run.name] for run in folder.runs if run.name in earlier}
         commands = Commands(folder)
 
         def finish(run: StudyRun) -> None:
@@ -98,7 +100,8 @@ def run_study(
                 )
                 shown = one.row["status"] if one.usable else f"{one.row['status']}: {one.row['error']}"
                 say(f"[{len(found)} of {len(runs)}] {run.name}: {shown}")
-                write_text(results, "".join(json.dumps(each.row) + "\n" for each in found.values()))
+                rows[run.name] = one.row
+                write_text(results, "".join(json.dumps(row) + "\n" for row in rows.values()))
 
         with ThreadPoolExecutor(jobs) as pool:
             try:
@@ -108,6 +111,18 @@ def run_study(
                 commands.end()
                 raise
         return [found[run.name] for run in runs]
+
+
+def _earlier_rows(results: Path) -> dict[str, Row]:
+    """Returns the rows of an earlier call by run. Raises InputError for a line that is not a row."""
+    rows = {}
+    for number, line in enumerate(results.read_text("utf-8").splitlines() if results.exists() else (), 1):
+        try:
+            row = json.loads(line)
+            rows[row["run"]] = row
+        except (ValueError, KeyError, TypeError):
+            raise InputError("is not a row", file=results, line=number, remedy="remove the line") from None
+    return rows
 
 
 def prepare(folder: StudyFolder, say: Callable[[str], None]) -> None:
