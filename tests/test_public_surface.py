@@ -14,7 +14,7 @@ import pytest
 
 import rnnsearch
 import rnnsearch.extending
-from rnnsearch.system.extras import package_version
+from rnnsearch.installed import package_version
 
 HEAVY = {"torch", "matplotlib", "sacrebleu", "sacremoses", "sentencepiece", "tensorboard", "safetensors"}
 BESIDE_HELP = HEAVY | {"numpy", "jaxtyping"}

@@ -111,7 +111,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from rnnsearch.system.extras import package_version
+        from rnnsearch.installed import package_version
 
         return package_version()
     if name not in _LAZY:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.schema import suggested_key
-from rnnsearch.system.parsing import parse_toml, read_toml
+from rnnsearch.system.files import parse_toml, read_toml
 
 LARGEST = 10**9
 """Largest count of sentences, words or updates that a setting may name, unless its own bound is smaller."""

@@ -1,4 +1,6 @@
-"""Installed models by name: folders in the layout of a run, in packages that declare them.
+"""What is installed: the version of this package, the packages of its extras, and models by name.
+
+Models are folders in the layout of a run, in packages that declare them.
 
 A package declares an entry point of the group `rnnsearch.models` that names a module. Each folder with a
 `config.toml` next to that module is a model with the folder's name. No code of the package is executed.
@@ -9,12 +11,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from importlib.metadata import entry_points
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
 from rnnsearch.errors import InputError, did_you_mean
+
+EXTRAS = {
+    "plot": ("matplotlib",),
+    "report": ("sacrebleu", "matplotlib"),
+    "train": ("tensorboard", "sacrebleu"),
+    "all": ("tensorboard", "sacrebleu", "matplotlib"),
+    "serve": ("fastapi", "uvicorn", "prometheus_client", "python_multipart", "py3langid"),
+    "ray": ("ray", "pandas", "pyarrow", "fsspec"),
+}
+"""Extra → its packages, by their import names."""
 
 GROUP = "rnnsearch.models"
 """Group of the entry points."""
@@ -88,3 +100,28 @@ def _base_folders() -> list[Path]:
         packages += [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
     named = os.environ.get(VARIABLE, "")
     return [*packages, *(Path(folder) for folder in named.split(os.pathsep) if folder)]
+
+
+def package_version() -> str:
+    """Returns the version of the installed package."""
+    try:
+        return version("rnnsearch")
+    except PackageNotFoundError:
+        return "0 (not installed)"
+
+
+def need(extra: str) -> None:
+    """Raises InputError with an installation command if a package of the extra is missing."""
+    for package in EXTRAS[extra]:
+        if find_spec(package) is None:
+            raise InputError(missing_message(package, extra))
+
+
+def missing_message(package: str, extra: str) -> str:
+    """Returns the message about a missing package."""
+    return f"needs {package}: pip install 'rnnsearch[{extra}]'"
+
+
+def extra_of(package: str) -> str | None:
+    """Returns the smallest extra with a package; None if there is none."""
+    return next((extra for extra, packages in EXTRAS.items() if package in packages), None)

@@ -32,9 +32,8 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation.test_set import NamedRun, read_test_set
 from rnnsearch.model.layers import fastest_precision
 from rnnsearch.report.make import make_report
-from rnnsearch.system.files import PARTIAL, checksum, file_checksum, only_one, write_text
+from rnnsearch.system.files import PARTIAL, checksum, file_checksum, only_one, read_json, reading, write_text
 from rnnsearch.system.machine import set_up_cpu
-from rnnsearch.system.parsing import read_json, reading
 from rnnsearch.system.progress import ProgressBar, note
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.opening import COMPRESSIONS, is_on_disk

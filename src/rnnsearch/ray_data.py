@@ -27,7 +27,7 @@ from typing import Any
 from fsspec.core import open_local, url_to_fs
 
 from rnnsearch.errors import InputError, one_line
-from rnnsearch.system.extras import package_version
+from rnnsearch.installed import package_version
 from rnnsearch.system.files import checksum
 from rnnsearch.system.progress import ProgressBar, note
 from rnnsearch.text.formats.lines import IGNORED, read_lines

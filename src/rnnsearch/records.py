@@ -119,7 +119,7 @@ class Translation:
         Raises InputError if matplotlib (extra `plot`) is not installed.
         """
         from rnnsearch.drawing.alignments import alignment_figure
-        from rnnsearch.system.extras import need
+        from rnnsearch.installed import need
 
         need("plot")
         return alignment_figure(self.source_tokens, self.tokens, self.alignment, path)

@@ -15,13 +15,11 @@ from torch import Tensor
 
 from rnnsearch.config import Settings, changed, stored
 from rnnsearch.errors import InputError
-from rnnsearch.installed import folder_of
+from rnnsearch.installed import folder_of, package_version
 from rnnsearch.model.initialise import skip_initialisation
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.extras import package_version
-from rnnsearch.system.files import checksum, write_text, writing
+from rnnsearch.system.files import checksum, read_toml, write_text, writing
 from rnnsearch.system.machine import check_memory, usable_device
-from rnnsearch.system.parsing import read_toml
 from rnnsearch.system.tensors import dequantise, difference, load_tensors, tensor_bytes
 from rnnsearch.text.codec import SIDES, Codec, codec_checksums, codec_files, load_codecs
 from rnnsearch.text.formats.opening import is_on_disk

@@ -11,7 +11,7 @@ from command_line import Command
 from rnnsearch import Corpus, Settings, Translator, train
 from rnnsearch.cli.options import EXTRA
 from rnnsearch.errors import InputError
-from rnnsearch.system.extras import EXTRAS
+from rnnsearch.installed import EXTRAS
 
 WORDS = {
     "demo": "--out demo",

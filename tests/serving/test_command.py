@@ -43,7 +43,7 @@ def test_bad_usage_is_one_line(command: Callable[..., Any], tiny_run: Path, tmp_
 def test_a_missing_extra_is_named(
     command: Callable[..., Any], tiny_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rnnsearch.system.extras.find_spec", lambda name: None if name == "uvicorn" else name)
+    monkeypatch.setattr("rnnsearch.installed.find_spec", lambda name: None if name == "uvicorn" else name)
     outcome = command(f"serve {tiny_run}")
     assert outcome.code == 2
     assert "needs uvicorn: pip install 'rnnsearch[serve]'" in outcome.err

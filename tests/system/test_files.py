@@ -1,21 +1,29 @@
-"""Files that are whole or absent, what a killed process leaves of them, and checksums."""
+"""Files and folders that are whole or absent, what a killed process leaves of them, and files that are read."""
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rnnsearch.errors import InputError
+from rnnsearch.system import files
 from rnnsearch.system.files import (
     checksum,
     lock,
     only_one,
+    parse_json,
+    parse_toml,
     prepare_output,
+    read_json,
+    read_toml,
     remove_partial_files,
+    whole_folder,
     write_text,
     written_whole,
 )
@@ -56,13 +64,17 @@ def test_two_do_not_write_one_file(tmp_path: Path) -> None:
     assert (names(tmp_path), (tmp_path / "file").read_text()) == (["file"], "first")
 
 
-def test_pipes_and_devices_are_not_replaced(tmp_path: Path) -> None:
+def test_pipes_and_devices_are_neither_replaced_nor_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "link").symlink_to("/dev/null")
-    for name in ("pipe", "link"):
+    (tmp_path / "link").symlink_to("/dev/zero")
+    for path in (tmp_path / "pipe", tmp_path / "link"):
         with pytest.raises(InputError, match="it is not a regular file"):
-            write_text(tmp_path / name, "text")
+            write_text(path, "text")
+        with pytest.raises(OSError, match="it is a pipe or a device, not a regular file"):
+            read_toml(path)
     assert names(tmp_path) == ["link", "pipe"]
+    with pytest.raises(IsADirectoryError):
+        read_toml(tmp_path)
 
 
 HOLDING = """
@@ -89,12 +101,9 @@ def test_only_one_process_at_a_time(tmp_path: Path) -> None:
     with only_one(folder, "baking"):  # the kernel has taken its lock
         (folder / "bread").touch()
     assert names(folder) == ["bread"]
-
-
-def test_a_lock_leaves_nothing_behind(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="stop"), only_one(tmp_path / "new" / "folder", "baking"):
+    with pytest.raises(ValueError, match="stop"), only_one(tmp_path / "other" / "folder", "baking"):
         raise ValueError("stop")
-    assert names(tmp_path) == []
+    assert names(tmp_path) == ["new"]  # a lock leaves nothing behind
 
 
 def test_a_file_is_locked_once(tmp_path: Path) -> None:
@@ -107,9 +116,140 @@ def test_a_file_where_a_folder_should_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"x: .*file is a file, not a folder .name another place"):
         prepare_output(tmp_path / "file" / "sub" / "x", overwrite=False)
+    for out in (tmp_path / "file", tmp_path / "file" / "out"):
+        with pytest.raises(InputError, match="is a file, not a folder"):
+            write(out, "a")
 
 
 def test_checksums_tell_parts_apart(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"ab")
     assert checksum("ab", "c") != checksum("a", "bc") != checksum("abc")
     assert checksum("ab") == checksum(b"ab") == checksum(tmp_path / "f")
+
+
+def write(
+    out: Path,
+    text: str,
+    replaceable: bool = False,
+    fault: BaseException | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> None:
+    with whole_folder(out, lambda folder: replaceable) as folder:
+        (folder / "file").write_text(text)
+        meanwhile()
+        assert (folder / "file").read_text() == text
+        if fault is not None:
+            raise fault
+
+
+@pytest.mark.parametrize("before", [None, "old"])
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (ValueError("stop"), "stop"),
+        (KeyboardInterrupt("stop"), "stop"),
+        (InputError("stop"), "stop"),
+        (OSError(errno.ENOSPC, "fault"), "no space left on the disk .free some"),
+        (OSError(errno.EIO, "fault"), "out: cannot be written: fault"),
+    ],
+)
+def test_after_a_fault_everything_is_as_before(
+    tmp_path: Path, fault: BaseException, said: str, before: str | None
+) -> None:
+    out = tmp_path / "out"
+    if before:
+        write(out, before)
+    with pytest.raises(InputError if isinstance(fault, OSError) else type(fault), match=said):
+        write(out, "new", replaceable=True, fault=fault)
+    assert names(tmp_path) == (["out"] if before else [])
+    assert not before or (out / "file").read_text() == before
+
+
+def test_a_folder_appears_at_the_end_and_is_replaced_whole_if_it_may_be(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    write(out, "a", meanwhile=lambda: names(out.parent) == [".out.partial"] or pytest.fail("too early"))
+    (out / "more").touch()
+    with pytest.raises(InputError, match=r"out: exists and is not empty \(name another folder"):
+        write(out, "b")
+    write(out, "b", replaceable=True)
+    assert [(path.name, path.read_text()) for path in out.iterdir()] == [("file", "b")]
+    assert names(out.parent) == ["out"]
+
+
+def test_what_a_dead_process_left_is_removed(tmp_path: Path) -> None:
+    write(tmp_path / "[a]*", "before")
+    for name in (".[a]*.partial", ".[a]*.old", ".a.partial", ".[a]*.v2.old"):
+        (tmp_path / name / "folder").mkdir(parents=True)
+        (tmp_path / name / "other").touch()
+    write(tmp_path / "[a]*", "after", replaceable=True)
+    assert names(tmp_path) == [".[a]*.v2.old", ".a.partial", "[a]*"]
+    assert [(path.name, path.read_text()) for path in (tmp_path / "[a]*").iterdir()] == [("file", "after")]
+
+
+def test_a_process_that_died_between_two_renames_loses_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    (tmp_path / "out").rename(tmp_path / ".out.old")
+    (tmp_path / ".out.partial" / "more").mkdir(parents=True)
+    with pytest.raises(InputError, match="exists and is not empty"):
+        write(tmp_path / "out", "new")
+    assert (tmp_path / "out" / "file").read_text() == "old"
+    write(tmp_path / "out", "new", replaceable=True)
+    assert names(tmp_path) == ["out"]
+
+
+def test_two_do_not_write_one_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="another command is writing it"):
+        write(tmp_path / "out", "mine", meanwhile=lambda: write(tmp_path / "out", "theirs"))
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("appears", ["folder", "file"])
+def test_what_appears_meanwhile_is_left_alone_and_what_is_finished_is_kept(
+    tmp_path: Path, appears: str
+) -> None:
+    out, kept = tmp_path / "out", tmp_path / "out.finished"
+    theirs = out if appears == "file" else out / "file"
+
+    def appear() -> None:
+        theirs.parent.mkdir(exist_ok=True)
+        theirs.write_text("theirs")
+
+    with pytest.raises(InputError, match=r"out.finished \(keep one of the two\)"):
+        write(out, "mine", meanwhile=appear)
+    assert (theirs.read_text(), (kept / "file").read_text()) == ("theirs", "mine")
+    assert names(tmp_path) == ["out", "out.finished"]
+
+
+DEEP = 100_000
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "said"),
+    [
+        (parse_toml, "a = " + "[" * DEEP + "]" * DEEP, "nested too deeply"),
+        (parse_toml, "a = " + "{a=" * DEEP, "nested too deeply"),
+        (parse_toml, "a = " + "9" * 5000, "a number has too many digits"),
+        (parse_toml, "a = ", "Invalid value"),
+        (parse_toml, "\0\x01", "line 1, column 1"),
+        (parse_json, "[" * DEEP, "nested too deeply"),
+        (parse_json, "9" * 5000, "a number has too many digits"),
+        (parse_json, "{", "Expecting"),
+    ],
+)
+def test_what_cannot_be_parsed_is_one_line(parse: Callable[[str], object], text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        parse(text)
+
+
+def test_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.write_text('{"a": 1}')
+    assert read_json(file) == {"a": 1}
+    file.write_text("a = 1")
+    assert read_toml(file) == {"a": 1}
+    file.write_bytes(b"a = '\xff'")
+    with pytest.raises(ValueError, match="utf-8"):
+        read_toml(file)
+    monkeypatch.setattr(files, "LARGEST", 5)
+    with pytest.raises(ValueError, match="more than 5 bytes"):
+        read_toml(file)

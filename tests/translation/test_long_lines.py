@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 import rnnsearch.page
 from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.run import Run
-from rnnsearch.system import batching
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.moses import numeric_prefixes, prefixes
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
-from rnnsearch.translation import sentence_search
+from rnnsearch.translation import batching, sentence_search
 from rnnsearch.translation.sentence_search import EncodedPair, forced_cost
 from rnnsearch.translation.source_lines import cut, sentences
 from rnnsearch.translation.translator import Translator

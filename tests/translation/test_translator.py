@@ -18,7 +18,7 @@ import torch
 from rnnsearch import InputError, Translation, Translator
 from rnnsearch.errors import SearchStoppedError
 from rnnsearch.kernels.int8_linear import Int8Linear
-from rnnsearch.system.batching import READ_AHEAD
+from rnnsearch.translation.batching import READ_AHEAD
 from rnnsearch.translation.faithful import LONGEST_ARTICLE
 from rnnsearch.translation.sentence_search import merge_subwords
 

@@ -33,8 +33,7 @@ from rnnsearch.cli.options import (
 )
 from rnnsearch.cli.output import LineProgress, write
 from rnnsearch.errors import InputError
-from rnnsearch.installed import is_name
-from rnnsearch.system.extras import need
+from rnnsearch.installed import is_name, need
 from rnnsearch.system.files import writing
 from rnnsearch.system.progress import show
 

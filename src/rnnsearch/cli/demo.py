@@ -27,7 +27,7 @@ def demo(
     if corpus_only:
         from rnnsearch.builtin.corpus import write
         from rnnsearch.demo import HELD_OUT_PAIRS, TRAIN_PAIRS
-        from rnnsearch.system.folders import whole_folder
+        from rnnsearch.system.files import whole_folder
 
         with whole_folder(out, lambda folder: False) as folder:
             write(folder, TRAIN_PAIRS, HELD_OUT_PAIRS)

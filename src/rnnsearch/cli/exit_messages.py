@@ -6,7 +6,7 @@ import errno
 from typing import NamedTuple
 
 from rnnsearch.errors import InputError, one_line
-from rnnsearch.system.extras import extra_of, missing_message
+from rnnsearch.installed import extra_of, missing_message
 
 BAD_INPUT, INTERNAL = 2, 1
 """Exit codes for faults of the input or the machine, and for errors inside rnnsearch."""

@@ -12,8 +12,7 @@ import typer
 
 from rnnsearch.cli.options import resumable
 from rnnsearch.errors import InputError
-from rnnsearch.installed import installed_models, is_name
-from rnnsearch.system.extras import need
+from rnnsearch.installed import installed_models, is_name, need
 from rnnsearch.system.files import only_one
 
 if TYPE_CHECKING:  # it would load numpy

@@ -15,8 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from rnnsearch.errors import InputError, did_you_mean
-from rnnsearch.installed import installed_models, is_name
-from rnnsearch.system.extras import need, package_version
+from rnnsearch.installed import installed_models, is_name, need, package_version
 from rnnsearch.system.progress import QUIET, ProgressBar, note
 
 if TYPE_CHECKING:  # it would load torch

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from rnnsearch.system.extras import need
+from rnnsearch.installed import need
 from rnnsearch.system.files import write_text, writing
 from rnnsearch.system.progress import ProgressBar, visible
 

@@ -12,7 +12,7 @@ import typer
 
 from rnnsearch.cli.options import Device, Precision, say
 from rnnsearch.errors import InputError
-from rnnsearch.system.extras import need
+from rnnsearch.installed import need
 
 WRITE_SECONDS = 30.0
 """Seconds after which a client that reads nothing of its answer counts as gone."""
@@ -184,7 +184,7 @@ def read_keys(path: Path) -> frozenset[str]:
     skipped. Raises InputError for a file that cannot be read or holds no key, and for a key that is too
     short."""
     from rnnsearch.serving.guard import digest
-    from rnnsearch.system.parsing import read_file
+    from rnnsearch.system.files import read_file
 
     lines = [line.strip() for line in read_file(path).decode("utf-8", "replace").splitlines()]
     keys = {line: number for number, line in enumerate(lines, 1) if line and not line.startswith("#")}

@@ -14,8 +14,7 @@ from rnnsearch.installed import model_names
 from rnnsearch.page import page_files
 from rnnsearch.pretrained.card import examples_of
 from rnnsearch.run import Run
-from rnnsearch.system.files import file_name, write_text
-from rnnsearch.system.folders import whole_folder
+from rnnsearch.system.files import file_name, whole_folder, write_text
 from rnnsearch.system.tensors import quantise, save_tensors
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.moses import Detokeniser, WholeWords, code_point_ranges

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 from rnnsearch.config import DataSettings, Settings, first_fault
 from rnnsearch.errors import InputError
 from rnnsearch.installed import installed_models
-from rnnsearch.system.parsing import read_json, read_toml
+from rnnsearch.system.files import read_json, read_toml
 
 EXAMPLES = "log/examples.json"
 """File in a run's folder with sentences of the development text."""

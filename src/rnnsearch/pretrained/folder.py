@@ -9,7 +9,7 @@ from rnnsearch.config import Settings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.pretrained.card import ModelCard, card_markdown
 from rnnsearch.run import write_config
-from rnnsearch.system.folders import whole_folder
+from rnnsearch.system.files import whole_folder
 from rnnsearch.system.tensors import quantise, save_tensors
 from rnnsearch.text.codec import Codec
 

@@ -9,8 +9,7 @@ from urllib.parse import quote
 
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
-from rnnsearch.system.files import make_parents
-from rnnsearch.system.folders import whole_folder
+from rnnsearch.system.files import make_parents, whole_folder
 
 TIMEOUT = 60
 """Seconds without a byte after which a download is given up."""

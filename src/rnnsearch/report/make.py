@@ -13,6 +13,7 @@ from rnnsearch.drawing.tables import Column, Table
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.measures import BLEU, CHRF, MeasureOptions, Measures, measure
 from rnnsearch.evaluation.test_set import NamedRun, RunAnswers, System, TestSet, require_different
+from rnnsearch.installed import package_version
 from rnnsearch.report.scores import (
     WINDOW,
     TestSetReport,
@@ -23,7 +24,6 @@ from rnnsearch.report.scores import (
     timing,
 )
 from rnnsearch.report.sentences import alignments, browsing, unknown_section
-from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import file_name, writing
 from rnnsearch.system.progress import Progress
 from rnnsearch.training.log import read_statistics

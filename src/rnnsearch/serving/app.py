@@ -13,6 +13,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
 
 from rnnsearch.errors import InputError
+from rnnsearch.installed import package_version
 from rnnsearch.page import KINDS, page_files
 from rnnsearch.serving.guard import INTERNAL, Guard
 from rnnsearch.serving.libretranslate import libretranslate
@@ -20,7 +21,6 @@ from rnnsearch.serving.limits import Limits, busy, json_response, metrics_text, 
 from rnnsearch.serving.routes import first_fault, v1
 from rnnsearch.serving.served_models import ModelPlace
 from rnnsearch.serving.service import Service
-from rnnsearch.system.extras import package_version
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from rnnsearch.serving.guard import check_key, key_of
 from rnnsearch.serving.limits import check_limit, json_response
 from rnnsearch.serving.routes import OneOrMore, as_list, first_fault, rendered
 from rnnsearch.serving.service import Service, Translated
-from rnnsearch.system.parsing import parse_json
+from rnnsearch.system.files import parse_json
 from rnnsearch.translation.languages import NAMES, Detected, Identifier
 from rnnsearch.translation.markup import Markup
 

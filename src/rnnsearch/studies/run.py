@@ -27,8 +27,7 @@ from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.evaluation.test_set import System, TestSet, require_lines
 from rnnsearch.records import Translation
 from rnnsearch.studies.study import StudyFolder, StudyRun, StudyTest
-from rnnsearch.system.files import lock, write_text
-from rnnsearch.system.folders import whole_folder
+from rnnsearch.system.files import lock, whole_folder, write_text
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.formats.lines import read_lines, read_pairs

@@ -17,10 +17,10 @@ from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.measures import AER, BLEU, CHRF, NLL_PER_WORD, Statistics, system_statistics
 from rnnsearch.evaluation.statistics import FEWEST, LengthBand, SufficientStatistics, buckets, p_number
 from rnnsearch.evaluation.test_set import System, read_hypotheses
+from rnnsearch.installed import package_version
 from rnnsearch.studies.run import DEPARTURE, Measured
 from rnnsearch.studies.significance import Difference, difference_over_seeds, holm
 from rnnsearch.studies.study import StudyFolder
-from rnnsearch.system.extras import package_version
 
 BOUNDS = (0, 10, 20, 30, 40, 50, 60, 80)
 """Bounds of the bands of source lengths, in words."""

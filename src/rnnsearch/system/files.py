@@ -1,14 +1,22 @@
-"""Atomic writing of files (Ctrl-C, kill -9 or a full disk leaves the previous version; a power cut may not),
-checksums, and locks, which the kernel releases when a process ends."""
+"""Reads and writes files and folders. What is written is whole or absent: Ctrl-C, kill -9 or a full disk
+leaves the previous version (a power cut may not). Locks are released by the kernel when a process ends.
+
+Files to be read are untrusted: pipes are refused, and every fault is an OSError or a ValueError."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
+import json
 import os
-from collections.abc import Iterator
+import shutil
+import stat
+import tomllib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rnnsearch.errors import InputError
 
@@ -17,7 +25,10 @@ try:
 except ImportError:  # a system without such locks: nothing is refused
     fcntl = None  # type: ignore[assignment]
 
-PARTIAL = ".partial"
+PARTIAL, REPLACED = ".partial", ".old"
+"""Endings of the hidden names of what is being written, and of a folder that is being replaced."""
+LARGEST = 1 << 28
+"""Largest size of a small file, in bytes."""
 
 
 @contextmanager
@@ -171,3 +182,138 @@ def only_one(folder: Path, doing: str) -> Iterator[None]:
         with contextlib.suppress(OSError):  # removes new folders that are still empty
             for one in missing:
                 one.rmdir()
+
+
+@contextmanager
+def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
+    """Yields a new folder to write into, which becomes `out` at the end; on an exception it is removed.
+
+    After kill -9 its remains are beside `out` under a hidden name; the next call for `out` removes them.
+
+    replaceable: tells whether an existing `out` that is not empty may be replaced; asked before the work and
+    after it.
+
+    Raises InputError if `out` may not be replaced, while another process is writing it, and for every error
+    of the file system, such as a full disk. If something that must not be replaced became `out` meanwhile,
+    the new folder is kept as `out`.finished, and the InputError names it.
+    """
+    out = out.resolve()
+    folder, replaced = (out.with_name(f".{out.name}{ending}") for ending in (PARTIAL, REPLACED))
+    try:
+        make_parents(out)
+        if replaced.exists() and not out.exists():  # a process was killed between the two renames
+            replaced.rename(out)
+        _check_folder(out, replaceable)
+        folder.mkdir(exist_ok=True)
+        handle = open_locked(folder, os.O_RDONLY)
+        try:
+            shutil.rmtree(replaced, ignore_errors=True)
+            for entry in folder.iterdir():
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+            yield folder
+            try:
+                _check_folder(out, replaceable)
+            except InputError as error:
+                kept = folder.rename(out.with_name(f"{out.name}.finished"))
+                raise InputError(f"{error}; the new folder is {kept}", remedy="keep one of the two") from None
+            if out.exists():
+                out.rename(replaced)
+            folder.rename(out)
+            shutil.rmtree(replaced, ignore_errors=True)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        finally:
+            os.close(handle)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            what, remedy = "no space left on the disk", "free some, or write to another disk"
+        else:
+            what, remedy = f"cannot be written: {error.strerror or error}", "check path and permissions"
+        raise InputError(what, file=out, remedy=remedy) from None
+
+
+def _check_folder(out: Path, replaceable: Callable[[Path], bool]) -> None:
+    """Raises InputError if something is at `out` that may not be replaced."""
+    if out.exists() and not out.is_dir():
+        raise InputError("is a file, not a folder", file=out, remedy="name another folder")
+    if out.exists() and any(out.iterdir()) and not replaceable(out):
+        what, remedy = "exists and is not empty", "name another folder, or remove this one"
+        raise InputError(what, file=out, remedy=remedy)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parses TOML, also after a byte order mark. Raises ValueError with a plain one-line message."""
+    table: dict[str, Any] = _parsed(tomllib.loads, text.removeprefix("\ufeff"))
+    return table
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parses JSON. Raises ValueError with a plain one-line message."""
+    return _parsed(json.loads, text)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Reads a TOML file. Raises OSError if it cannot be read, and ValueError if it is not TOML."""
+    return parse_toml(read_text(path))
+
+
+def read_json(path: Path) -> Any:
+    """Reads a JSON file. Raises OSError if it cannot be read, and ValueError if it is not JSON."""
+    return parse_json(read_text(path))
+
+
+def read_text(path: Path) -> str:
+    """Returns the text of a regular file in UTF-8. Raises OSError if it cannot be read, and ValueError if it
+    is not UTF-8 or is larger than LARGEST."""
+    return read_bytes(path).decode("utf-8")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Returns the content of a regular file. Raises OSError if it cannot be read, and ValueError if it is
+    larger than LARGEST."""
+    check_regular(path)
+    with path.open("rb") as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ValueError(f"the file has more than {LARGEST:,} bytes")
+    return content
+
+
+def read_file(path: Path) -> bytes:
+    """Returns the content of a regular file. Raises InputError if it cannot be read or is larger than
+    LARGEST."""
+    with reading(path):
+        return read_bytes(path)
+
+
+@contextmanager
+def reading(file: Path, remedy: str = "", found: str = "cannot be read") -> Iterator[None]:
+    """Turns OSError and ValueError into an InputError. found: the beginning of its message."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        what = (isinstance(error, OSError) and error.strerror) or error
+        raise InputError(f"{found}: {what}", file=file, remedy=remedy) from None
+
+
+def check_regular(path: Path) -> None:
+    """Raises OSError if there is no file, and for a folder, a pipe, a device or a socket, on which reading
+    would wait or fail."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is a pipe or a device, not a regular file", str(path))
+
+
+def _parsed(parse: Callable[[Any], Any], text: str | bytes) -> Any:
+    try:
+        return parse(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except ValueError as error:
+        # Python refuses to convert thousands of digits, with a message for programmers.
+        if "integer string conversion" in str(error):
+            raise ValueError("a number has too many digits") from None
+        raise

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self, TypeVar
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.batching import READ_AHEAD
-from rnnsearch.system.files import open_locked, prepare_output, write_text, writing
-from rnnsearch.system.parsing import read_json, reading
+from rnnsearch.system.files import open_locked, prepare_output, read_json, reading, write_text, writing
 
 Item = TypeVar("Item")
+READ_AHEAD = 16
+"""Batches of the largest block: as many as are sorted by length together."""
 
 
 class LineFile:

@@ -19,8 +19,7 @@ from safetensors.torch import save, save_file
 from torch import Tensor
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import checksum, written_whole
-from rnnsearch.system.parsing import check_regular, parse_json
+from rnnsearch.system.files import check_regular, checksum, parse_json, written_whole
 
 LARGEST_HEADER = 1 << 24
 """Largest size of a header (names, shapes and notes), in bytes."""

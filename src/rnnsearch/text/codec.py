@@ -17,7 +17,7 @@ from typing import Literal
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
-from rnnsearch.system.parsing import read_file
+from rnnsearch.system.files import read_file
 from rnnsearch.text.formats.lines import ENTITY
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokens import Tokeniser, base, normalise

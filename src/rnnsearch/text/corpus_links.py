@@ -17,8 +17,7 @@ from typing import NamedTuple, TextIO, cast
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import written_whole
-from rnnsearch.system.parsing import reading
+from rnnsearch.system.files import reading, written_whole
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import SIDES, Side, side_repair, side_tokeniser
 from rnnsearch.text.formats.lines import read_lines

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.parsing import read_file
+from rnnsearch.system.files import read_file
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor

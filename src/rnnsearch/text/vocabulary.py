@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.parsing import read_file
+from rnnsearch.system.files import read_file
 
 EOS = 0
 """Id of the end of sentence in both languages. Batches are padded with it too; only lengths distinguish the

@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
-from rnnsearch.system.extras import package_version
+from rnnsearch.installed import package_version
 from rnnsearch.system.files import file_checksum
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.text.store.corpus import CHECKSUMS, Corpus

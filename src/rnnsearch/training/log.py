@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnnsearch.errors import one_line
+from rnnsearch.installed import package_version
 from rnnsearch.run import Run
-from rnnsearch.system.extras import package_version
-from rnnsearch.system.files import write_text
+from rnnsearch.system.files import read_json, reading, write_text
 from rnnsearch.system.machine import hardware
-from rnnsearch.system.parsing import read_json, reading
 from rnnsearch.training.checkpoint import TrainingProgress
 from rnnsearch.training.trainer import Update
 from rnnsearch.training.validation import Validation

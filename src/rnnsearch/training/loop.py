@@ -15,8 +15,8 @@ from typing import Any
 
 from rnnsearch.config import Settings, TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.installed import need
 from rnnsearch.run import Run
-from rnnsearch.system.extras import need
 from rnnsearch.text.store.batches import collate
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.text.store.order import BatchOrder, Indices, Position

@@ -14,15 +14,15 @@ from typing import Any
 
 from rnnsearch.config import changed
 from rnnsearch.evaluation.test_set import RunAnswers, TestSet
+from rnnsearch.installed import package_version
 from rnnsearch.run import Run
-from rnnsearch.system.batching import READ_AHEAD, batched_by_length, batches
-from rnnsearch.system.extras import package_version
 from rnnsearch.system.files import checksum, file_name, write_text
 from rnnsearch.system.line_file import LineFile
 from rnnsearch.system.machine import hardware
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.vocabulary import SPECIALS, UNK
+from rnnsearch.translation.batching import READ_AHEAD, batched_by_length, batches
 from rnnsearch.translation.forced import ROUNDS
 from rnnsearch.translation.outputs_file import (
     FORMAT,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
-from rnnsearch.system.parsing import parse_json
+from rnnsearch.system.files import parse_json
 
 FORMAT = 2
 """A part of every key: outputs in another format are made again."""

@@ -17,11 +17,11 @@ from rnnsearch.evaluation.confidence import word_confidence
 from rnnsearch.model.layers import Cache, fastest_precision, linear_cache
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
-from rnnsearch.system.batching import in_halves
 from rnnsearch.system.kernel_dispatch import kernels_used
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.text.vocabulary import SPECIALS, UNK
+from rnnsearch.translation.batching import in_halves
 from rnnsearch.translation.beam import Beam, Sampling
 from rnnsearch.translation.faithful import Faithful, MarkedSentence
 from rnnsearch.translation.forced import forced_decoding

@@ -17,9 +17,9 @@ from rnnsearch.model.layers import has_int8
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
-from rnnsearch.system.batching import READ_AHEAD, batched_by_length, batches, stream_batches
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.lines import given_lines, given_pairs
+from rnnsearch.translation.batching import READ_AHEAD, batched_by_length, batches, stream_batches
 from rnnsearch.translation.beam import Sampling
 from rnnsearch.translation.faithful import Glossary, encode_faithfully, encode_words_faithfully
 from rnnsearch.translation.sentence_search import (

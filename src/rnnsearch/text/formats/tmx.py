@@ -12,7 +12,7 @@ from typing import BinaryIO
 from xml.parsers import expat
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.extras import package_version
+from rnnsearch.installed import package_version
 from rnnsearch.text.formats.lines import IGNORED, LONGEST_LINE, SideWarnings, plain_field
 from rnnsearch.text.formats.opening import opened
 from rnnsearch.text.formats.records import NO_TEXT, Layout, LinePair

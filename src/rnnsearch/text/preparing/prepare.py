@@ -19,7 +19,7 @@ import numpy as np
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
-from rnnsearch.system.folders import whole_folder
+from rnnsearch.system.files import whole_folder
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import SIDES, Codec, Side, side_tokeniser
 from rnnsearch.text.formats.lines import Lines, is_file, name_of, read_given

@@ -20,8 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rnnsearch.config import DataSettings, first_fault
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import file_checksum
-from rnnsearch.system.parsing import check_regular, read_text, read_toml, reading
+from rnnsearch.system.files import check_regular, file_checksum, read_text, read_toml, reading
 from rnnsearch.text.codec import SIDES, Codec, load_codecs
 
 FORMAT = 2

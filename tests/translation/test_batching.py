@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.system import batching
-from rnnsearch.system.batching import batches, in_halves, stream_batches
+from rnnsearch.translation import batching
+from rnnsearch.translation.batching import batches, in_halves, stream_batches
 
 
 def numbers(end: int, error: Exception | None = None) -> Iterator[int]:
