@@ -16,8 +16,8 @@ from study_files import study_in
 from rnnsearch.drawing.alignments import Panel
 from rnnsearch.drawing.page import render
 from rnnsearch.evaluation.test_set import read_test_sets
-from rnnsearch.report.alignments import BrowsedRun, BrowsedSentence, alignment_page
-from rnnsearch.report.make import make_report
+from rnnsearch.report.alignments import alignment_page, browsed_run
+from rnnsearch.report.make import ReportOptions, make_report
 from rnnsearch.studies.run import Measured
 from rnnsearch.studies.table import write_study
 
@@ -29,8 +29,9 @@ OUTSIDE = re.compile(r"https?://(?!www\.w3\.org/)")
 
 
 def browser(folder: Path, word: str) -> str:
-    run = BrowsedRun(Panel(word, [word, "</s>"], [word], np.array([[0.5, 0.5]])), [(0, 0)], {"aer": 0.5})
-    return alignment_page([BrowsedSentence(1, [run])], word, word)
+    panel = Panel(word, [word, "</s>"], [word], np.array([[0.5, 0.5]]))
+    run = browsed_run(panel, [(0, 0)], {"aer": (1, 2)})
+    return alignment_page([{"number": 1, "gold": None, "runs": [run]}], word, word)
 
 
 def report(folder: Path, word: str) -> str:
@@ -38,9 +39,8 @@ def report(folder: Path, word: str) -> str:
         (folder / name).write_text(content * 3, "utf-8")
     test = read_test_sets([str(folder / "test.en"), str(folder / "test.fr")])[0]
     systems = {word: {"test": [f"le {word}", "", word]}}
-    return make_report([], [test], folder / "report", systems=systems, title=word, command=word).read_text(
-        "utf-8"
-    )
+    options = ReportOptions(title=word, command=word)
+    return make_report([], [test], folder / "report", systems=systems, options=options).read_text("utf-8")
 
 
 def study(folder: Path, word: str) -> str:

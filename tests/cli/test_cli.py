@@ -143,20 +143,17 @@ align {run} {two} {two} --compare {run} → --compare needs pictures or a page (
 align {run} {two} {three} → two has 2 lines and
 align {run} {folder} {three} → folder: is a folder, not a text file
 align {run} {two} {two} --search.batch_size -1 → search.batch_size: Input should be
-evaluate --hyp {three} → the references are missing, or named twice
+evaluate --hyp {three} → Missing option '--ref'
 evaluate --hyp {three} --ref {two} → three: has 3 lines, but there are 2 references
 evaluate --hyp {empty} --ref {empty} → empty: is empty (a test set has at least one pair)
-evaluate --hyp {empty} --ref {two} → empty: has no translations
+evaluate --hyp {empty} --ref {two} → empty: has 0 lines, but there are 2 references
 evaluate --ref {two} → there is no system to evaluate (give --hyp FILE, --system NAME=FILE or --run RUN)
 evaluate --hyp {two} --ref {two} --by-length → need the source text (give --src FILE)
 evaluate --run {run} --ref {two} → need the source text (give --src FILE)
 evaluate --hyp {two} --ref {two} --src {three} --by-length → three has 3 lines and
-evaluate --hyp {two} --ref {two} --json --tsv → --json and --tsv cannot be used together
 evaluate --hyp - --ref - → only one text can come from standard input
 evaluate --hyp {two} {two} --ref {two} → two systems are called two
-evaluate --hyp {two} --system {two} --ref {two} → two' is not NAME=FILE (for example
-evaluate --hyp {toomany} --ref {three} → toomany:2: sentence 3 of 3
-evaluate --hyp {two} --ref {two} --src {two} --window 0 → Invalid value for '--window'
+evaluate --hyp {two} --system {two} --ref {two} → two has no name (--system NAME=HYP)
 evaluate --run {three} --ref {two} --src {two} → is not a run
 evaluate --hyp {two} --ref {two} --tokenise nosuch → no BLEU tokenisation 'nosuch'
 aer --links {three} --gold {links} → three:1: 'The' is not a link

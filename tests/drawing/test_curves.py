@@ -103,15 +103,9 @@ def test_a_hollow_point_far_away_does_not_press_the_others_together() -> None:
     words."""
     axes = drawn(Curve("A", 0, range(3), [20.0, 24.0, 78.0], few=[False, False, True]))
     bottom, top = axes.get_ylim()
-    assert (bottom, top) == (pytest.approx(20, abs=0.5), pytest.approx(26, abs=1))
+    assert (bottom, top) == (pytest.approx(20, abs=0.5), pytest.approx(24, abs=0.5))
     assert markers(axes) == [("^", 2.0, top)]
     assert "78" in [text.get_text() for text in axes.texts]
-
-
-def test_a_hollow_point_near_the_others_has_room() -> None:
-    axes = drawn(Curve("A", 0, range(3), [20.0, 24.0, 25.0], few=[False, False, True]))
-    assert markers(axes) == [("o", 2.0, 25.0)]
-    assert axes.get_ylim()[1] >= 25
 
 
 def test_where_all_points_rest_on_few_none_is_joined() -> None:

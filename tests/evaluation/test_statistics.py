@@ -11,7 +11,6 @@ import sacrebleu
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
 from rnnsearch.errors import InputError
@@ -20,27 +19,23 @@ from rnnsearch.evaluation.bleu import (
     chrf_statistics,
     length_ratio_statistics,
     multi_bleu_statistics,
-    ter_statistics,
 )
 from rnnsearch.evaluation.statistics import (
+    LengthBand,
     SufficientStatistics,
     buckets,
     by_length,
     compare,
     comparisons,
-    exchanged_differences,
-    p_number,
     p_statement,
     p_value,
     ratio,
     resampled_sums,
-    windows,
 )
 
 METRICS = {
     "bleu": bleu_statistics,
     "chrf": chrf_statistics,
-    "ter": ter_statistics,
     "multi-bleu": multi_bleu_statistics,
 }
 RANDOM = np.random.default_rng(11)
@@ -100,8 +95,6 @@ def test_the_interval_of_a_mean_is_that_of_its_normal_distribution() -> None:
         pytest.approx(values.mean() - 1.96 * error, abs=0.03),
         pytest.approx(values.mean() + 1.96 * error, abs=0.03),
     )
-    narrow_low, narrow_high = mean.interval(samples=2000, confidence=0.5)
-    assert low < narrow_low < narrow_high < high
 
 
 def test_the_length_ratio_is_sacrebleus() -> None:
@@ -120,10 +113,10 @@ def test_of_no_sentence_there_is_no_score() -> None:
     assert np.isnan(ratio("length ratio", "", [1.0], [0.0]).score().value)
 
 
-@pytest.mark.parametrize(("name", "metric"), [("bleu", BLEU()), ("chrf", CHRF()), ("ter", TER())])
+@pytest.mark.parametrize(("name", "metric"), [("bleu", BLEU()), ("chrf", CHRF())])
 def test_without_ties_p_is_sacrebleus(name: str, metric: Metric, monkeypatch: pytest.MonkeyPatch) -> None:
     """The random exchanges are the same; sacreBLEU counts larger differences only, so its p is too small where
-    equal ones occur, as those of TER's edits do."""
+    equal ones occur."""
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
     monkeypatch.setattr("rnnsearch.evaluation.statistics.DRAWN_AT_ONCE", 40 * 64)
     ours, theirs = (METRICS[name](hypotheses, REFERENCES) for hypotheses in (BETTER, WORSE))
@@ -131,7 +124,7 @@ def test_without_ties_p_is_sacrebleus(name: str, metric: Metric, monkeypatch: py
     systems = [("better", BETTER), ("worse", WORSE)]
     _, scores = PairedTest(systems, {name: metric}, [REFERENCES], "ar", 400)()
     expected = scores[ours.name][1].p_value
-    assert result.p == pytest.approx(expected, abs=1e-12) or (name == "ter" and result.p > expected)
+    assert result.p == pytest.approx(expected, abs=1e-12)
     assert 0.01 < result.p < 0.9
     assert (result.metric, result.system, result.other) == (ours.name, "better", "worse")
     assert result.difference == pytest.approx(theirs.score().value - ours.score().value)
@@ -139,16 +132,17 @@ def test_without_ties_p_is_sacrebleus(name: str, metric: Metric, monkeypatch: py
 
 
 def test_exchanging_by_a_plain_loop() -> None:
+    """p counts the exchanges with a difference at least as large, and the one that was observed."""
     ours, theirs = bleu_statistics(BETTER, REFERENCES), bleu_statistics(WORSE, REFERENCES)
-    kept = np.random.default_rng(3).integers(2, size=(4, 40), dtype=bool)
-    for difference, row in zip(exchanged_differences(ours, theirs, 4, seed=3), kept, strict=True):
-        first = [one if keep else other for one, other, keep in zip(BETTER, WORSE, row, strict=True)]
-        second = [other if keep else one for one, other, keep in zip(BETTER, WORSE, row, strict=True)]
-        expected = (
-            bleu_statistics(first, REFERENCES).score().value
-            - bleu_statistics(second, REFERENCES).score().value
+    observed, beyond = abs(theirs.score().value - ours.score().value), 0
+    for row in np.random.default_rng(3).integers(2, size=(50, 40), dtype=bool):
+        first, second = (
+            [pair[int(keep != side)] for *pair, keep in zip(BETTER, WORSE, row, strict=True)]
+            for side in (0, 1)
         )
-        assert difference == pytest.approx(expected)
+        scores = [bleu_statistics(texts, REFERENCES).score().value for texts in (first, second)]
+        beyond += abs(scores[0] - scores[1]) >= observed
+    assert p_value(ours, theirs, 50, seed=3) == (beyond + 1) / 51
 
 
 def mean(values: list[float]) -> SufficientStatistics:
@@ -191,20 +185,6 @@ def test_false_positives_are_as_rare_as_p_says(k: int) -> None:
     assert found / cases <= 0.05 + 3 * (0.05 * 0.95 / cases) ** 0.5
 
 
-def test_p_is_uniform_for_equal_systems() -> None:
-    """Two systems that differ by chance alone: about one in ten of the p-values is below 0.1."""
-    draws = np.random.default_rng(4).normal(size=(200, 2, 30))
-    below = sum(p_value(mean(list(a)), mean(list(b)), trials=199) <= 0.1 for a, b in draws)
-    assert 8 <= below <= 34  # 20 are expected, with a standard deviation of 4.2
-
-
-def test_the_interval_of_a_difference_is_that_of_its_normal_distribution() -> None:
-    gain = np.random.default_rng(5).normal(1, 2, size=400)
-    found = compare(("a", mean([0.0] * 400)), ("b", mean(gain.tolist())), samples=2000)
-    reach = 1.96 * gain.std() / 20
-    assert (found.low, found.high) == pytest.approx((gain.mean() - reach, gain.mean() + reach), abs=0.03)
-
-
 def test_every_two_systems_are_compared_once() -> None:
     values = (("a", 1.0), ("b", 2.0), ("c", 4.0))
     found = comparisons({name: mean([value, 0.0] * 10) for name, value in values}, samples=5, trials=5)
@@ -223,29 +203,22 @@ def test_what_cannot_be_compared() -> None:
         compare(("a", bleu_statistics(BETTER, REFERENCES)), ("b", chrf_statistics(WORSE, REFERENCES)))
 
 
-@pytest.mark.parametrize(
-    ("p", "number", "statement"),
-    [
-        (1e-4, "< 0.001", "p < 0.001"),
-        (0.0, "< 0.001", "p < 0.001"),
-        (0.000999, "< 0.001", "p < 0.001"),
-        (0.001, "0.001", "p = 0.001"),
-        (0.04219, "0.042", "p = 0.042"),
-        (1.0, "1.000", "p = 1.000"),
-    ],
-)
-def test_no_p_value_is_written_as_zero(p: float, number: str, statement: str) -> None:
-    assert (p_number(p), p_statement(p)) == (number, statement)
+def test_no_p_value_is_written_as_zero() -> None:
+    shown = {
+        0.0: "p < 0.001",
+        0.000999: "p < 0.001",
+        0.001: "p = 0.001",
+        0.04219: "p = 0.042",
+        1.0: "p = 1.000",
+    }
+    assert {p: p_statement(p) for p in shown} == shown
 
 
 LENGTHS = [0, 1, 10, 11, 20, 21, 60, 61, 62, 300]
 
 
-def members(stretches: list, lengths: list[int] = LENGTHS) -> dict[str, list[int]]:
-    return {
-        str(stretch): [length for length, inside in zip(lengths, stretch.chosen, strict=True) if inside]
-        for stretch in stretches
-    }
+def members(bands: list[LengthBand]) -> dict[str, list[int]]:
+    return {str(band): np.array(LENGTHS)[band.chosen].tolist() for band in bands}
 
 
 def test_buckets_are_those_of_the_figure() -> None:
@@ -254,28 +227,6 @@ def test_buckets_are_those_of_the_figure() -> None:
         "61+": [61, 62, 300],
     }
     assert members(buckets(LENGTHS, (20, 60))) == {"21–60": [21, 60], "61+": [61, 62, 300]}
-
-
-@pytest.mark.parametrize("bounds", [(), (0, 10, 10), (10, 0), (-1, 5)])
-def test_bounds_must_rise(bounds: tuple[int, ...]) -> None:
-    with pytest.raises(InputError, match="not in increasing order"):
-        buckets(LENGTHS, bounds)
-
-
-def test_a_window_slides_over_every_length() -> None:
-    lengths = [1, 2, 2, 4, 5]
-    assert members(windows(lengths, width=2, fewest=1), lengths) == {
-        "1–2": [1, 2, 2],
-        "2–3": [2, 2],
-        "3–4": [4],
-        "4–5": [4, 5],
-    }
-    assert list(members(windows(lengths, width=2, fewest=2), lengths)) == ["1–2", "2–3", "4–5"]
-    assert list(members(windows(lengths, width=2, step=2, fewest=1), lengths)) == ["1–2", "3–4"]
-    assert members(windows(lengths, width=9, fewest=1), lengths) == {"1–9": lengths}
-    assert windows([], fewest=1) == []
-    with pytest.raises(InputError, match="cannot slide"):
-        windows(lengths, width=0)
 
 
 def test_the_score_of_a_bucket_is_that_of_its_lines() -> None:

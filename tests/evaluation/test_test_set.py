@@ -7,15 +7,7 @@ from pathlib import Path
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.test_set import (
-    System,
-    name_runs,
-    read_hypotheses,
-    read_system,
-    read_systems,
-    read_test_sets,
-)
-from rnnsearch.system.files import file_name
+from rnnsearch.evaluation.test_set import name_runs, read_hypotheses, read_systems, read_test_sets
 
 
 @pytest.fixture
@@ -85,60 +77,16 @@ def test_systems_have_a_file_for_each_set(texts: list[str]) -> None:
         ("a b", "has no name"),
         ("A=a", "1 files of system A for 2 test sets"),
         ("A=a b A=c d", "two systems"),
+        ("A=- a", "a: has 0 lines, but there are 1 references"),
         ("A=- test.fr", r"test\.fr: has 2 lines, but there are 1 references"),
     ):
         with pytest.raises(InputError, match=message):
             read_systems(wrong.split(), sets)
 
 
-def test_files_have_plain_names() -> None:
-    assert file_name("a/b c*: é") == "a-b-c---é"
-    assert file_name("...") == "unnamed"
-
-
 def test_plain_lines_are_kept_as_they_are(tmp_path: Path) -> None:
     file = tmp_path / "moses.test.fr"
     file.write_text("Un homme.\n\n a = b \u2028c ||| d\n", encoding="utf-8")
     expected = ["Un homme.", "", " a = b  c ||| d"]  # a line separator inside a line is a space
-    assert read_system(f"phrase-based={file}", 3) == System("phrase-based", expected)
-    assert read_hypotheses(file, 3).name == "moses"
-
-
-def test_an_nbest_list_gives_its_first_candidates(tmp_path: Path) -> None:
-    lines = (
-        "0 ||| a b ||| lm= -1 ||| -3",
-        "0 ||| a c ||| lm= -2 ||| -4",
-        "1 |||  ||| lm= 0 ||| 0",
-        "2 ||| d",
-    )
-    (tmp_path / "list").write_text("\n".join(lines))
-    system = read_system(f"lattice={tmp_path / 'list'}", 3)
-    assert (system.texts, system.candidates) == (["a b", "", "d"], 4)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", r"hyp: has no translations \(give one line for each of the 3 sentences\)"),
-        ("\n", "hyp: has 1 line, but there are 3 references"),
-        ("a\nb\n", r"hyp: has 2 lines, but there are 3 references \(line N"),
-        ("a\nb\nc\nd\n", "hyp: has 4 lines, but"),
-        ("0 ||| a\n1 ||| b\n", "hyp: the n-best list has no candidate for sentence 2 .*from 0 to 2"),
-        ("0 ||| a\n2 ||| b\n", "hyp: the n-best list has no candidate for sentence 1 "),
-        ("1 ||| a\n2 ||| b\n", "hyp: the n-best list has no candidate for sentence 0 "),
-        ("0 ||| a\n1 ||| b\n2 ||| c\n3 ||| d\n", "hyp:4: sentence 3 of 3"),
-        ("0 ||| a\n2 ||| b\n1 ||| c\n", "hyp:3: sentence 1 of 3 comes after sentence 2"),
-        ("0 ||| a\nb\n", "hyp:2: is not a line of an n-best list"),
-    ],
-)
-def test_what_is_no_system(tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / "hyp").write_text(content)
-    with pytest.raises(InputError, match=message) as caught:
-        read_system(f"name={tmp_path / 'hyp'}", 3)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("argument", ["moses.out", "=moses.out", " =moses.out", "moses="])
-def test_a_system_needs_a_name_and_a_file(argument: str) -> None:
-    with pytest.raises(InputError, match=r"is not NAME=FILE \("):
-        read_system(argument, 3)
+    found = read_hypotheses(file, 3)
+    assert (found.name, found.texts) == ("moses", expected)

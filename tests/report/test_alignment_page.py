@@ -13,7 +13,7 @@ import numpy as np
 from html_elements import Elements
 
 from rnnsearch.drawing.alignments import Panel
-from rnnsearch.report.alignments import MEASURES, BrowsedRun, BrowsedSentence, alignment_page
+from rnnsearch.report.alignments import MEASURES, alignment_page, browsed_run
 from rnnsearch.word_links import GoldLinks
 
 NASTY = "</script><script>alert('1')</script><!-- &amp; \u2028 \u0000 \"'"
@@ -21,8 +21,10 @@ WEIGHTS = np.array([[1.0, 0.0], [0.25, 0.75]])
 
 
 def page(title: str = "title", word: str = "a", gold: GoldLinks | None = None, **measures: float) -> str:
-    run = BrowsedRun(Panel("run", [word, "</s>"], ["x", word], WEIGHTS), [(0, 0)], measures)
-    return alignment_page([BrowsedSentence(1, [run], gold)], title, word)
+    counts = {name: (value, 1) for name, value in measures.items()}
+    run = browsed_run(Panel("run", [word, "</s>"], ["x", word], WEIGHTS), [(0, 0)], counts, gold)
+    known = gold and {"sure": sorted(gold.sure), "possible": sorted(gold.possible - gold.sure)}
+    return alignment_page([{"number": 1, "runs": [run], "gold": known}], title, word)
 
 
 def data(text: str) -> dict[str, Any]:
@@ -84,8 +86,4 @@ def test_the_script_builds_text_and_never_markup() -> None:
 
 def test_no_sentences_and_empty_ones() -> None:
     assert data(alignment_page([], "title"))["sentences"] == []
-    empty = BrowsedRun(Panel("run", ["</s>"], [], np.zeros((0, 1))), [], {})
-    assert (
-        data(alignment_page([BrowsedSentence(1, [empty])], "title"))["sentences"][0]["runs"][0]["weights"]
-        == ""
-    )
+    assert browsed_run(Panel("run", ["</s>"], [], np.zeros((0, 1))), [], {})["weights"] == ""

@@ -13,8 +13,7 @@ import pytest
 from browser import CHROMIUM, NEEDS_CHROMIUM, OPTIONS
 
 from rnnsearch.drawing.alignments import Panel
-from rnnsearch.report.alignments import BrowsedRun, BrowsedSentence, alignment_page
-from rnnsearch.word_links import GoldLinks
+from rnnsearch.report.alignments import alignment_page, browsed_run
 
 DUMPED = [*OPTIONS, "--virtual-time-budget=2000", "--dump-dom"]
 
@@ -59,14 +58,13 @@ def shown(page: str, folder: Path) -> str:
 @pytest.fixture(scope="module")
 def page() -> str:
     weights = np.array([[1.0, 0.0], [0.25, 0.75]])
-    gold = GoldLinks(frozenset([(0, 0)]), frozenset([(0, 0), (1, 1)]))
+    gold = {"sure": [(0, 0)], "possible": [(1, 1)]}
     runs = [
-        BrowsedRun(Panel("run", ["a", "</s>"], ["un", word], weights), [(0, 0)], {"aer": aer})
+        browsed_run(Panel("run", ["a", "</s>"], ["un", word], weights), [(0, 0)], {"aer": (aer, 1)})
         for word, aer in (("x", 0.1), ("deux", 0.9))
     ]
-    return alignment_page(
-        [BrowsedSentence(number, [run], gold) for number, run in enumerate(runs, 1)], "title", "note"
-    )
+    sentences = [{"number": number, "gold": gold, "runs": [run]} for number, run in enumerate(runs, 1)]
+    return alignment_page(sentences, "title", "note")
 
 
 def test_the_script_runs_under_the_page_s_policy(page: str, tmp_path: Path) -> None:

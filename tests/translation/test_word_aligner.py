@@ -4,6 +4,7 @@ a network."""
 from __future__ import annotations
 
 import tracemalloc
+from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 from rnnsearch.errors import InputError
+from rnnsearch.evaluation.alignment_error import shares, summed
 from rnnsearch.records import Translation
-from rnnsearch.report.alignments import browsed, measure_pair, measure_together, measures_of_pairs
+from rnnsearch.report.alignments import browsed, measure_pair, measures_of_pairs
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
@@ -180,7 +182,7 @@ def test_measures_of_pairs_and_of_all() -> None:
     of_first |= {"agreement": 2 * 2 / 5, "monotone": 1}  # of the links of this direction alone: 0 → 2
     of_first |= {"aer": 1 - 4 / 5, "precision": 2 / 3, "recall": 1}  # |A| 3 of which two are among the |S| 2
     of_all = {"log_probability": -12 / 5, "under_translated": 1 / 4}  # nothing was made of a word
-    for values, expected in ((found[0].values(), of_first), (measure_together(found).values(), of_all)):
+    for values, expected in ((shares(found[0]), of_first), (shares(summed(found)), of_all)):
         assert {name: values[name] for name in expected} == pytest.approx(expected)
     lines = [line.split("\t") for line in measures_of_pairs(found)]
     assert [line[0] for line in lines] == ["pair", "1", "2", "all"]
@@ -202,9 +204,10 @@ def test_the_page_has_every_run_with_its_own_links() -> None:
     found = list(aligner(reverse=REVERSE, others=[FORWARD], method="union").align(PAIRS))
     gold = GoldLinks(frozenset([(0, 0)]))
     sentence = browsed(1, found[0], ["forward", "reverse", "further"], gold)
-    assert [run.panel.title for run in sentence.runs] == ["forward", "reverse", "further"]
-    assert [len(run.links) for run in sentence.runs] == [3, 3, 2]
-    turned = sentence.runs[1].panel
-    assert (turned.source_tokens, turned.target_tokens) == (["a", "b", "c"], ["x", "y", "z"])
-    np.testing.assert_allclose(turned.weights, [[0.9, 0.2, 0.0], [0.1, 0.3, 0.8], [0.0, 0.5, 0.2]], atol=1e-6)
-    assert [round(run.measures["precision"], 3) for run in sentence.runs] == [0.333, 0.333, 0.5]
+    assert [run["title"] for run in sentence["runs"]] == ["forward", "reverse", "further"]
+    assert [len(run["links"]) for run in sentence["runs"]] == [3, 3, 2]
+    turned = sentence["runs"][1]
+    assert (turned["source"], turned["target"]) == (["a", "b", "c"], ["x", "y", "z"])
+    shades = np.frombuffer(b64decode(turned["weights"]), np.uint8).reshape(3, 3) / 255
+    np.testing.assert_allclose(shades, [[0.9, 0.2, 0.0], [0.1, 0.3, 0.8], [0.0, 0.5, 0.2]], atol=0.003)
+    assert [round(run["measures"]["precision"], 3) for run in sentence["runs"]] == [0.333, 0.333, 0.5]

@@ -309,13 +309,14 @@ def _answer(
 ) -> str:
     """Returns the line of a pair: links, JSON, or a unit of TMX."""
     from rnnsearch.cli.output import as_aligned_json
+    from rnnsearch.evaluation.alignment_error import shares
     from rnnsearch.report.alignments import measure_pair
     from rnnsearch.text.formats.tmx import tmx_unit
     from rnnsearch.translation.aligner import AlignedPair
     from rnnsearch.word_links import format_links
 
     if form == "json":
-        return as_aligned_json(aligned, measure_pair(aligned, truth).values())
+        return as_aligned_json(aligned, shares(measure_pair(aligned, truth)))
     if form == TMX:
         return tmx_unit(aligned.lines, languages, aligned.links)
     if form == PHARAOH:
@@ -337,11 +338,11 @@ def _show(
 ) -> None:
     """Prints a line or a picture of each pair, and writes the other files."""
     from rnnsearch.drawing.alignments import comparison_figure, comparison_text
+    from rnnsearch.evaluation.alignment_error import shares, summed
     from rnnsearch.report.alignments import (
         alignment_page,
         browsed,
         measure_pair,
-        measure_together,
         measures_of_pairs,
         panels,
     )
@@ -382,7 +383,7 @@ def _show(
         title = f"Word alignments: {corpus.source} – {corpus.target}"
         write(outputs.page, alignment_page(sentences, title, runs))
     if rows:
-        say("  ".join(f"{name} {value:.4g}" for name, value in measure_together(rows).values().items()))
+        say("  ".join(f"{name} {value:.4g}" for name, value in shares(summed(rows)).items()))
 
 
 def _into_file(options: AlignOptions, aligner: WordAligner, corpus: TextPairs, runs: Sequence[Path]) -> None:

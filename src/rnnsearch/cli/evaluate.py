@@ -18,36 +18,13 @@ if TYPE_CHECKING:
     from rnnsearch.text.tokens import Tokeniser
 
 Ref = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="FILE...",
-        help="Reference translations, one per line, detokenised; several files are several references "
-        "of each sentence; - is stdin.",
-    ),
-]
-TestSetName = Annotated[
-    str | None,
-    typer.Option(
-        "--test-set",
-        metavar="NAME",
-        help="Instead of --ref and --src: one of sacreBLEU's test sets, for example wmt14/full; downloaded "
-        "once.",
-    ),
-]
-LanguagePair = Annotated[
-    str,
-    typer.Option(
-        "--language-pair", "-l", metavar="PAIR", help="Language pair of --test-set, for example en-fr."
-    ),
+    str, typer.Option(metavar="FILE", help="Reference translations, one per line, detokenised; - is stdin.")
 ]
 Hyp = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="FILE...",
-        help="Translations by any system: detokenised lines, or a Moses n-best list; - is stdin.",
-    ),
+    typer.Option(metavar="FILE...", help="Translations by any system: detokenised lines; - is stdin."),
 ]
-Src = Annotated[str | None, typer.Option(help="Source text, needed for --run, --by-length and --window.")]
+Src = Annotated[str | None, typer.Option(help="Source text, needed for --run and --by-length.")]
 Runs = Annotated[
     list[Path] | None,
     typer.Option(
@@ -61,7 +38,8 @@ Systems = Annotated[
     typer.Option(metavar="NAME=FILE...", help="More translations, with names for the tables."),
 ]
 Tokenise = Annotated[
-    str | None, typer.Option(help="Tokenisation for BLEU, as sacreBLEU names it; default: 13a.")
+    str,
+    typer.Option(help="Tokenisation for BLEU, as sacreBLEU names it; for example zh for Chinese."),
 ]
 MultiBleu = Annotated[
     str | None,
@@ -71,24 +49,8 @@ MultiBleu = Annotated[
         "words split at spaces.",
     ),
 ]
-Ter = Annotated[
-    bool,
-    typer.Option(
-        "--ter",
-        help="Also compute the translation edit rate (slow: minutes for thousands of long sentences).",
-    ),
-]
 ByLength = Annotated[
     bool, typer.Option("--by-length", help="Show scores by source length: 1–10 words, 11–20, …")
-]
-Window = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=10_000,
-        metavar="WIDTH",
-        help="Show scores in a window of WIDTH source lengths that slides over all lengths.",
-    ),
 ]
 Significance = Annotated[
     bool,
@@ -105,95 +67,64 @@ Resamples = Annotated[
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Random seed of the bootstrap.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object with all results.")]
-Tsv = Annotated[bool, typer.Option("--tsv", help="Print one table with a row for each number.")]
 
 
 def evaluate(
-    ref: Ref = None,
+    ref: Ref,
     hyp: Hyp = None,
     src: Src = None,
-    test_set: TestSetName = None,
-    language_pair: LanguagePair = "",
     run: Runs = None,
     system: Systems = None,
-    tokenise: Tokenise = None,
+    tokenise: Tokenise = "13a",
     multi_bleu: MultiBleu = None,
-    ter: Ter = False,
     by_length: ByLength = False,
-    window: Window = None,
     significance: Significance = False,
     beam: Beam = None,
     resamples: Resamples = 1000,
     seed: Seed = 1,
     json: Json = False,
-    tsv: Tsv = False,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
 ) -> None:
-    """Score translations of any system: BLEU and chrF, TER with --ter, also by sentence length, without
-    unknown words, and with significance tests. If COMET is installed, print its command for these files."""
-    from rnnsearch.evaluation.bleu import unspaced_tokenisation
+    """Score translations of any system: BLEU and chrF, also by sentence length, without unknown words, and
+    with significance tests. If COMET is installed, print its command for these files."""
     from rnnsearch.evaluation.measures import OF_TEXTS, MeasureOptions, measure
     from rnnsearch.evaluation.statistics import FEW, FEWEST
-    from rnnsearch.evaluation.test_set import read_hypotheses, read_system, read_test_set, sacrebleu_files
-    from rnnsearch.report.scores import measures_json, measures_text, measures_tsv
+    from rnnsearch.evaluation.test_set import System, read_hypotheses, read_systems, read_test_set
+    from rnnsearch.report.scores import measures_json, measures_text
 
-    if (ref or src if test_set else not ref) or (language_pair and not test_set):
-        raise InputError(
-            "the references are missing, or named twice",
-            remedy="give --ref FILE, or --test-set NAME -l PAIR alone",
-        )
-    if test_set:
-        src, ref = sacrebleu_files(test_set, language_pair)
-    assert ref
-    texts = [*(hyp or []), *ref, src, *(other.partition("=")[2] for other in system or [])]
-    _check_options(texts, hyp or run or system, src, bool(run or by_length or window), json and tsv)
-    test = read_test_set(src or "", src, ref[0]).with_references(ref[1:])
-    if tokenise is None:
-        tokenise = "13a"
-        if other := unspaced_tokenisation(test.reference):
-            say(f"13a does not split the words of these references: use --tokenise {other}")
+    _check_options([*(hyp or []), ref, src], hyp or run or system, src, bool(run or by_length))
+    test = read_test_set("", src, ref)
     systems = [read_hypotheses(file, len(test.reference)) for file in hyp or []]
-    about: dict[str, Any] = {
-        "references": ref if ref[1:] else ref[0],
-        "source": src,
-        "resamples": resamples,
-        "seed": seed,
-    }
+    about: dict[str, Any] = {"references": ref, "source": src, "resamples": resamples, "seed": seed}
     tokeniser = _tokeniser(multi_bleu) if multi_bleu else None
-    with progress_bar() as progress:
-        if run:
-            search = {} if beam is None else {"beam": beam}
-            loading = {"search": search, "device": device, "trust_code": trust_code}
+    if run:
+        search = {} if beam is None else {"beam": beam}
+        loading = {"search": search, "device": device, "trust_code": trust_code}
+        with progress_bar() as progress:
             systems = _with_runs(systems, run, test, threads, progress, **loading)
-            answers = {one.name: one.run for one in systems if one.run is not None}
-            about["search"] = {name: one.search for name, one in answers.items()}
-            tokeniser = tokeniser or next(iter(answers.values())).target.tokeniser
-        systems += [read_system(other, len(test.reference)) for other in system or []]
-        widths, tested = (window, 1) if window else None, OF_TEXTS if significance else ()
-        options = MeasureOptions(tokenise, tokeniser, ter, by_length, widths, tested, resamples, seed)
-        measures = measure(test, systems, options, progress)
+        answers = {one.name: one.run for one in systems if one.run is not None}
+        about["search"] = {name: one.search for name, one in answers.items()}
+        tokeniser = tokeniser or next(iter(answers.values())).target.tokeniser
+    others = read_systems(system or [], [test])
+    systems += [System(name, texts) for name, found in others.items() for texts in found.values()]
+    tested = OF_TEXTS if significance else ()
+    measures = measure(test, systems, MeasureOptions(tokenise, tokeniser, by_length, tested, resamples, seed))
     if significance and len(test.reference) < FEWEST:
         say(FEW)
-    print(
-        measures_json(measures, about) if json else measures_tsv(measures) if tsv else measures_text(measures)
-    )
+    print(measures_json(measures, about) if json else measures_text(measures))
     if src and hyp and find_spec("comet"):
-        say(f"COMET is installed: comet-score {shlex.join(['-s', src, '-r', ref[0], '-t', *hyp])}")
+        say(f"COMET is installed: comet-score {shlex.join(['-s', src, '-r', ref, '-t', *hyp])}")
 
 
-def _check_options(
-    texts: list[str | None], systems: object, source: str | None, needs_source: bool, forms: bool
-) -> None:
+def _check_options(texts: list[str | None], systems: object, source: str | None, needs_source: bool) -> None:
     """Raises InputError for options that contradict each other."""
     if not systems:
         remedy = "give --hyp FILE, --system NAME=FILE or --run RUN"
         raise InputError("there is no system to evaluate", remedy=remedy)
     if needs_source and source is None:
-        raise InputError("--run, --by-length and --window need the source text", remedy="give --src FILE")
-    if forms:
-        raise InputError("--json and --tsv cannot be used together", remedy="remove one of them")
+        raise InputError("--run and --by-length need the source text", remedy="give --src FILE")
     if texts.count("-") > 1:
         raise InputError("only one text can come from standard input", remedy="give files for the others")
 

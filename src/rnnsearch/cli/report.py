@@ -32,7 +32,7 @@ System = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=HYP",
-        help="Translations by another system, plain or n-best: one file per test set, or - for none.",
+        help="Translations by another system: one file per test set, or - for none.",
     ),
 ]
 Gold = Annotated[list[str] | None, typer.Option(metavar="[NAME=]FILE", help="Gold word links of a test set.")]
@@ -62,7 +62,7 @@ def report(
     """Compare runs and other systems as in the paper's Section 5: tables and figures as an HTML page,
     Markdown, JSON and CSV."""
     from rnnsearch.evaluation.test_set import name_runs, read_systems, read_test_sets
-    from rnnsearch.report.make import make_report
+    from rnnsearch.report.make import ReportOptions, make_report
     from rnnsearch.system.machine import set_up_cpu
 
     search = changes("search", set_, beam=beam)
@@ -80,11 +80,9 @@ def report(
             tests,
             out,
             systems=systems,
-            search=search,
-            device=device,
-            trust_code=trust_code,
-            title=title,
-            command=shlex.join(["rnnsearch", *sys.argv[1:]]),
+            options=ReportOptions(
+                search, device, trust_code, title, shlex.join(["rnnsearch", *sys.argv[1:]])
+            ),
             progress=progress,
         )
     print(page)

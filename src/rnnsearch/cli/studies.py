@@ -73,7 +73,7 @@ def reproduce(
     """Reproduce the paper's experiment: prepare, train, translate, and report as in Section 5. After Ctrl-C,
     the same command continues."""
     from rnnsearch.evaluation.test_set import NamedRun, read_hypotheses
-    from rnnsearch.report.make import make_report
+    from rnnsearch.report.make import ReportOptions, make_report
     from rnnsearch.studies.study import open_study
 
     folder = open_study(study, out, data, set_ or (), quick)
@@ -90,10 +90,12 @@ def reproduce(
             tests,
             folder / "report",
             systems=systems,
-            trust_code=trust_code,
-            title=folder.study.title,
-            command=shlex.join(["rnnsearch", *sys.argv[1:]]),
-            translations=folder / "translations",
+            options=ReportOptions(
+                trust_code=trust_code,
+                title=folder.study.title,
+                command=shlex.join(["rnnsearch", *sys.argv[1:]]),
+                translations=folder / "translations",
+            ),
             progress=progress,
         )
     print(page)

@@ -23,11 +23,8 @@ from rnnsearch.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Text
 
     from rnnsearch.word_links import GoldLinks
-
-SUFFIXES = (".png", ".svg", ".pdf")
 
 # Inches and points. Up to 80 words per side, cells and letters have full size; for more words both shrink.
 _CELL = 0.2
@@ -49,8 +46,6 @@ SHADES = " ░▒▓█"
 
 _TALLEST_LABEL = 14  # lines of a vertical label
 _NARROWEST = 8  # columns: a label of two, the frame, two cells
-_GAP = 3  # columns between two pictures
-_ENDLESS = 1 << 20
 _SKIPPED = "⋮"
 
 
@@ -86,18 +81,21 @@ def comparison_figure(
     panels: Sequence[Panel], path: str | Path | None = None, gold: GoldLinks | None = None
 ) -> Figure:
     """Draws several runs of one sentence side by side, each as in `alignment_figure`, under its title."""
+    from matplotlib import rc_context, rcParams
     from matplotlib.figure import Figure
+    from matplotlib.font_manager import fontManager
 
-    matrices = [matrix_of(panel.source_tokens, panel.target_tokens, panel.weights, gold) for panel in panels]
-    if path is not None:
-        _require_writable(Path(path))
+    matrices = [matrix_of(*panel[1:], gold) for panel in panels]
     figure = Figure(dpi=_DOTS_PER_INCH)
-    sizes = []
-    for number, (panel, matrix) in enumerate(zip(panels, matrices, strict=True)):
-        axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), label=str(number))
-        sizes.append(_draw(axes, panel, matrix, gold))
-    with warnings.catch_warnings():  # a character that no font has is drawn as a box
+    installed = set(fontManager.get_font_names())
+    fonts = [*rcParams["font.family"], *(font for font in _FALLBACK_FONTS if font in installed)]
+    # `$x_1$` is five characters
+    with rc_context({"font.family": fonts, "text.parse_math": False}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        sizes = []
+        for number, (panel, matrix) in enumerate(zip(panels, matrices, strict=True)):
+            axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), label=str(number))
+            sizes.append(_draw(axes, panel, matrix, gold))
         _fit(figure, sizes)
         if path is not None:
             save_figure(figure, Path(path))
@@ -116,14 +114,21 @@ def _draw(
         grey = colormaps["gray"].with_extremes(bad="red")
         axes.imshow(matrix, cmap=grey, vmin=0.0, vmax=1.0, interpolation="nearest", aspect="auto")
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
-    _label(axes, panel.source_tokens, panel.target_tokens, _FONT * scale)
-    _rule(axes, columns, rows, 0.3 * scale)
+    axes.xaxis.tick_top()
+    source, target = (
+        [shorten(printable(token), _LONGEST_LABEL) for token in tokens] for tokens in panel[1:3]
+    )
+    axes.set_xticks(range(len(source)), source, rotation=90, fontsize=_FONT * scale)
+    axes.set_yticks(range(len(target)), target, fontsize=_FONT * scale)
+    # Hairlines between the cells, so that the eye can follow a dark row from its word.
+    axes.set_xticks([column + 0.5 for column in range(columns - 1)], minor=True)
+    axes.set_yticks([row + 0.5 for row in range(rows - 1)], minor=True)
+    axes.tick_params(which="both", length=0, pad=3)
+    axes.grid(which="minor", color="0.27", linewidth=0.3 * scale)
     if gold is not None:
         _box(axes, gold, scale)
     if panel.title:
-        _as_plain_text(
-            axes.set_title(printable(panel.title), fontsize=_FONT, fontfamily=_font_families(), loc="left")
-        )
+        axes.set_title(printable(panel.title), fontsize=_FONT, loc="left")
     return columns * _CELL * scale, rows * _CELL * scale
 
 
@@ -166,56 +171,6 @@ def matrix_of(
             remedy="give one row per target word",
         )
     return matrix
-
-
-def _require_writable(path: Path) -> None:
-    if path.suffix.lower() not in SUFFIXES:
-        raise InputError(
-            f"cannot draw a {path.suffix or 'file without suffix'}",
-            file=path,
-            remedy=f"use one of {', '.join(SUFFIXES)}",
-        )
-    if not path.parent.is_dir():
-        raise InputError("its folder does not exist", file=path, remedy=f"create {path.parent} first")
-
-
-def _label(axes: Axes, source_tokens: Sequence[str], target_tokens: Sequence[str], font_size: float) -> None:
-    axes.xaxis.tick_top()
-    axes.set_xticks(
-        range(len(source_tokens)),
-        [shorten(printable(token), _LONGEST_LABEL) for token in source_tokens],
-        rotation=90,
-    )
-    axes.set_yticks(
-        range(len(target_tokens)), [shorten(printable(token), _LONGEST_LABEL) for token in target_tokens]
-    )
-    axes.tick_params(length=0, pad=3)
-    families = _font_families()
-    for text in (*axes.get_xticklabels(), *axes.get_yticklabels()):
-        _as_plain_text(text)
-        text.set(fontsize=font_size, fontfamily=families)
-
-
-def _rule(axes: Axes, columns: int, rows: int, width: float) -> None:
-    """Draws hairlines between the cells, so that the eye can follow a dark row from its word."""
-    axes.set_xticks([column + 0.5 for column in range(columns - 1)], minor=True)
-    axes.set_yticks([row + 0.5 for row in range(rows - 1)], minor=True)
-    axes.tick_params(which="minor", length=0)
-    axes.grid(which="minor", color="0.27", linewidth=width)
-
-
-def _as_plain_text(text: Text) -> None:
-    """Switches off mathematics in a text: `$x_1$` is five characters."""
-    text.set_parse_math(False)
-    text.set_usetex(False)
-
-
-def _font_families() -> list[str]:
-    from matplotlib import rcParams
-    from matplotlib.font_manager import fontManager
-
-    installed = set(fontManager.get_font_names())
-    return [*rcParams["font.family"], *(font for font in _FALLBACK_FONTS if font in installed)]
 
 
 def _fit(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
@@ -283,24 +238,11 @@ def alignment_text(
 
 
 def comparison_text(panels: Sequence[Panel], width: int = 100, gold: GoldLinks | None = None) -> str:
-    """Draws several runs of one sentence as `alignment_text` does, each under its title: side by side where
-    the width allows it, else one below the other."""
-    whole = [alignment_text(*panel[1:], width=_ENDLESS, gold=gold).split("\n") for panel in panels]
-    titles = [printable(panel.title) for panel in panels]
-    widths = [max(map(cell_len, [title, *lines])) for title, lines in zip(titles, whole, strict=True)]
-    if sum(widths) + _GAP * (len(panels) - 1) > width:
-        texts = [alignment_text(*panel[1:], width=width, gold=gold) for panel in panels]
-        return "\n\n".join(
-            f"{shorten(title, width)}\n{text}" for title, text in zip(titles, texts, strict=True)
-        )
-    height = max(map(len, whole))
-    columns = [
-        [title, *[""] * (height - len(lines)), *lines] for title, lines in zip(titles, whole, strict=True)
-    ]
-    rows = zip(*columns, strict=True)
-    return "\n".join(
-        (" " * _GAP).join(pad_right(part, size) for part, size in zip(row, widths, strict=True)).rstrip()
-        for row in rows
+    """Draws several runs of one sentence as `alignment_text` does, one below the other, each under its
+    title."""
+    return "\n\n".join(
+        f"{shorten(printable(panel.title), width)}\n{alignment_text(*panel[1:], width=width, gold=gold)}"
+        for panel in panels
     )
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rnnsearch.drawing.page import Picture
 from rnnsearch.drawing.palette import DIM, LIGHT, RULE, SERIES, TEXT
+from rnnsearch.errors import InputError
 from rnnsearch.system.files import writing
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+SUFFIXES = (".png", ".svg", ".pdf")
 DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -30,6 +31,19 @@ WIDTH, HEIGHT = 5.2, 3.6
 """In inches: the width of a telephone, where letters stay legible; a screen shows several side by side."""
 FONT = 11.0
 _LONGEST_NAME = 22
+STYLE: Any = {
+    **{"font.size": FONT, "text.color": TEXT, "text.parse_math": False, "axes.labelcolor": DIM},
+    **{"axes.edgecolor": DIM, "axes.axisbelow": True},
+    **{f"axes.spines.{side}": False for side in ("top", "right", "left")},
+    **{"axes.grid": True, "axes.grid.axis": "y", "grid.color": RULE},
+    **{
+        f"{axis}tick.{name}": value
+        for axis in "xy"
+        # letters are smaller, so that the labels of seven buckets do not touch
+        for name, value in {"color": DIM, "major.size": 0, "major.pad": 5, "labelsize": 0.92 * FONT}.items()
+    },
+}
+"""Only horizontal hairlines and the lower axis, in the palette's colours; `$` in a name is a letter."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +80,13 @@ def curve_figure(
 ) -> Figure:
     """Draws the curves. ticks: (x, text, text below it), in place of numbers. level: y of a horizontal
     line."""
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
 
-    with drawn_plainly(FONT):
+    with rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, HEIGHT), dpi=72, layout="constrained")
         axes = figure.add_subplot()
-        plain_axes(axes)
         if level is not None:
             axes.axhline(level, color=DIM, linewidth=1.0)
         lines = [_draw(axes, curve) for curve in curves]
@@ -93,30 +107,9 @@ def curve_figure(
             frameon=False,
         )
         for text, curve in zip(legend.get_texts(), curves, strict=True):
-            text.set_parse_math(False)  # `$` in a name is a letter
             cut = len(curve.name) > _LONGEST_NAME
             text.set_text(curve.name[: _LONGEST_NAME - 1] + "…" if cut else curve.name)
     return figure
-
-
-@contextmanager
-def drawn_plainly(size: float) -> Iterator[None]:
-    """Sets the font size, in points, and the palette's colours for what is drawn meanwhile."""
-    from matplotlib import rc_context
-
-    with rc_context({"font.size": size, "axes.edgecolor": DIM, "text.color": TEXT, "axes.labelcolor": DIM}):
-        yield
-
-
-def plain_axes(axes: Axes) -> None:
-    """Leaves only horizontal hairlines and the lower axis."""
-    from matplotlib import rcParams
-
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    size = 0.92 * rcParams["font.size"]  # smaller, so that the labels of seven buckets do not touch
-    axes.tick_params(which="both", colors=DIM, length=0, pad=5, labelsize=size)
-    axes.grid(axis="y", color=RULE, linewidth=0.8)
-    axes.set_axisbelow(True)
 
 
 def _draw(axes: Axes, curve: Curve) -> Line2D:
@@ -137,17 +130,13 @@ def _draw(axes: Axes, curve: Curve) -> Line2D:
 
 
 def _draw_few(axes: Axes, curves: Sequence[Curve]) -> None:
-    """Draws the points that are `few`: hollow, or as an arrow with its value at the edge if one is far off.
-
-    The y axis grows for them by half at most; if there are no other points, it fits them.
-    """
+    """Draws the points that are `few`: hollow, or as an arrow with its value at the edge if one is outside
+    the range of the others; if there are no others, the y axis fits them."""
     points = [(curve.place, x, y) for curve in curves for x, y in curve.points(few=True)]
     heights = [y for *_, y in points]
-    solid = any(curve.points(few=False) for curve in curves)
-    bottom, top = axes.get_ylim() if solid or not heights else (min(heights) - 1, max(heights) + 1)
-    room = (top - bottom) / 2
-    bottom = max(bottom - room, min([bottom, *heights]))
-    top = min(top + room, max([top, *heights]))
+    if points and not any(curve.points(few=False) for curve in curves):
+        axes.set_ylim(min(heights) - 1, max(heights) + 1)
+    bottom, top = axes.get_ylim()
     axes.set_ylim(bottom, top)
     for place, x, y in points:
         colour, inside = SERIES[place % len(SERIES)], min(max(y, bottom), top)
@@ -167,6 +156,8 @@ VARIABLES = {
 }
 """Colour of a chart → the page's custom property."""
 
+# A style sheet would style the whole page.
+_NOT_DRAWN = re.compile(r"<metadata>.*?</metadata>|<!--.*?-->\n?|<style.*?</style>", re.DOTALL)
 _ATTRIBUTE = re.compile(r'((?:xlink:)?href="#|url\(#|\bid=")')
 _FAMILY = re.compile(r"font(?:-family)?: *[^;\"]*(?:;|(?=\"))")
 _SIZE = re.compile(r"([0-9.]+)px")
@@ -195,9 +186,7 @@ def inline(drawn: str, name: str, title: str, description: str) -> str:
     body = drawn[drawn.index(">", drawn.index("<svg")) + 1 :]
     box = re.search(r'viewBox="([0-9. -]+)"', drawn)
     assert box is not None
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    body = re.sub(r"<!--.*?-->\n?", "", body, flags=re.DOTALL)
-    body = re.sub(r"<style.*?</style>", "", body, flags=re.DOTALL)  # it would style the whole page
+    body = _NOT_DRAWN.sub("", body)
     body = _ATTRIBUTE.sub(lambda match: match[1] + name + "-", body)
     for colour, variable in VARIABLES.items():
         body = body.replace(colour, f"var({variable})")
@@ -224,13 +213,17 @@ def save_figure(figure: Figure, path: Path) -> None:
     """Writes a picture in the format of its suffix. The same figure gives the same bytes: no date, no random
     ids.
 
-    Raises InputError if the file cannot be written.
+    Raises InputError for another suffix than those of SUFFIXES, and if the file cannot be written.
     """
     from matplotlib import rc_context
 
+    suffix, drawn = path.suffix.lower(), io.BytesIO()  # matplotlib's writer of PDF hides errors of the disk
+    if suffix not in SUFFIXES:
+        what = f"cannot draw a {suffix or 'file without suffix'}"
+        raise InputError(what, file=path, remedy=f"use one of {', '.join(SUFFIXES)}")
+
     # SVG embeds no fonts, so letters are outlines. PDF has Type 42 fonts: many conferences refuse Type 3.
     dates = {".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None}}
-    suffix, drawn = path.suffix.lower(), io.BytesIO()  # matplotlib's writer of PDF hides errors of the disk
     with rc_context({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}):
         figure.savefig(drawn, format=suffix[1:], metadata=dates.get(suffix, {}))
     with writing(path):

@@ -4,7 +4,7 @@ coverage, monotone jumps, agreement of two directions."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -233,31 +233,15 @@ def coverage(weights: NDArray[np.floating]) -> NDArray[np.float64]:
     return total
 
 
-def left_out(weights: NDArray[np.floating]) -> list[int]:
-    """Returns the positions of the source words that were left out. weights: as in `coverage`."""
-    return [int(j) for j in np.flatnonzero(coverage(weights) < LEFT_OUT)]
-
-
-def too_often(weights: NDArray[np.floating]) -> list[int]:
-    """Returns the positions of the source words that were attended to too often. weights: as in
-    `coverage`."""
-    return [int(j) for j in np.flatnonzero(coverage(weights) > TOO_OFTEN)]
-
-
-def jumps(links: Collection[Link]) -> list[float]:
-    """Returns how far the source position moves from each linked target word to the next. A word with several
-    links has their mean position."""
+def monotone(links: Collection[Link]) -> tuple[int, int]:
+    """Returns (number of jumps that do not go back, number of all jumps). A jump is the move of the source
+    position from one linked target word to the next; a word with several links has their mean position."""
     sources: dict[int, list[int]] = {}
     for source, target in set(links):
         sources.setdefault(target, []).append(source)
     places = [sum(sources[target]) / len(sources[target]) for target in sorted(sources)]
-    return [later - earlier for earlier, later in pairwise(places)]
-
-
-def monotone(links: Collection[Link]) -> tuple[int, int]:
-    """Returns (number of jumps that do not go back, number of all jumps)."""
-    moves = jumps(links)
-    return sum(move >= 0 for move in moves), len(moves)
+    moves = [later >= earlier for earlier, later in pairwise(places)]
+    return sum(moves), len(moves)
 
 
 def agreement(one: Collection[Link], other: Collection[Link]) -> tuple[int, int]:
@@ -274,17 +258,24 @@ def behaviour(
     weights: (target, source) with the end of the source sentence as the last column. links: those made from
     the weights. reverse: links (source, target) of the reverse run.
     """
-    of_words = weights[:, :-1]
+    covered = coverage(weights[:, :-1])
     counts: Behaviour = {
         "entropy": (entropy(weights) * len(weights), len(weights)),
-        "under_translated": (len(left_out(of_words)), of_words.shape[1]),
-        "over_translated": (len(too_often(of_words)), of_words.shape[1]),
+        "under_translated": (int((covered < LEFT_OUT).sum()), len(covered)),
+        "over_translated": (int((covered > TOO_OFTEN).sum()), len(covered)),
         "monotone": monotone(links),
     }
     return counts if reverse is None else counts | {"agreement": agreement(links, reverse)}
 
 
-def summed(sentences: Sequence[Behaviour]) -> Behaviour:
+def link_errors(links: Collection[Link], gold: GoldLinks) -> Behaviour:
+    """Returns the counts behind AER, precision and recall of one sentence, as in `alignment_error`."""
+    found, in_sure, in_possible, sure, _ = _counts([links], [gold])[0].tolist()
+    errors = found + sure - in_sure - in_possible
+    return {"aer": (errors, found + sure), "precision": (in_possible, found), "recall": (in_sure, sure)}
+
+
+def summed(sentences: Iterable[Behaviour]) -> Behaviour:
     """Returns the sums of the counts over all sentences; long ones weigh more."""
     total: Behaviour = {}
     for sentence in sentences:
@@ -295,10 +286,10 @@ def summed(sentences: Sequence[Behaviour]) -> Behaviour:
 
 
 def shares(counts: Behaviour) -> dict[str, float]:
-    """Returns measure → count / total. If a total is 0, the share of monotone jumps is 1, agreement is left
-    out, and the others are 0."""
+    """Returns measure → count / total. If a total is 0, precision, recall and the share of monotone jumps are
+    1, agreement is left out, and the others are 0."""
     return {
-        name: part / of if of else float(name == "monotone")
+        name: part / of if of else float(name in ("monotone", "precision", "recall"))
         for name, (part, of) in counts.items()
         if of or name != "agreement"
     }

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
@@ -19,19 +18,17 @@ from rnnsearch.evaluation.statistics import (
     by_length,
     comparisons,
     ratio,
-    windows,
 )
 from rnnsearch.evaluation.test_set import System, TestSet, require_different
 from rnnsearch.records import Translation
-from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import Codec
-from rnnsearch.text.links import PairWordCounts, recognise, symmetrise, tokeniser_ranges
+from rnnsearch.text.links import PairWordCounts, recognise, tokeniser_ranges
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.word_links import GoldLinks, Link
 
-BLEU, CHRF, MULTI_BLEU, TER, LENGTH_RATIO = "BLEU", "chrF2", "multi-BLEU", "TER", "length ratio"
+BLEU, CHRF, MULTI_BLEU, LENGTH_RATIO = "BLEU", "chrF2", "multi-BLEU", "length ratio"
 NLL_PER_SENTENCE, NLL_PER_WORD, PERPLEXITY, AER = "NLL per sentence", "NLL per word", "perplexity", "AER"
-OF_TEXTS = (BLEU, CHRF, MULTI_BLEU, TER)
+OF_TEXTS = (BLEU, CHRF, MULTI_BLEU)
 """Metrics that compare texts with the references. The others need a run's network, or follow from these."""
 ALL, KNOWN = "all", "without unknown words"
 """Pairs on which a score is computed: all, or those whose words all runs know (Table 1's second column)."""
@@ -40,25 +37,19 @@ Statistics = dict[str, SufficientStatistics]
 """Metric → statistics of one system."""
 
 
-def _silent(what: str, done: int, total: int | None) -> None:
-    pass
-
-
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
     """A choice of further measures. BLEU and chrF2 are always computed, likelihood and alignment error for
     runs.
 
     tokenise: sacreBLEU's tokenisation for BLEU. multi_bleu: the tokeniser for multi-BLEU. by_length: whether
-    to score the paper's length buckets. window: (width, step) of a sliding window of lengths. significance:
-    metrics by which each pair of systems is tested. samples, seed: of the bootstrap intervals.
+    to score the paper's length buckets. significance: metrics by which each pair of systems is tested.
+    samples, seed: of the bootstrap intervals.
     """
 
     tokenise: str = "13a"
     multi_bleu: Tokeniser | None = None
-    ter: bool = False
     by_length: bool = False
-    window: tuple[int, int] | None = None
     significance: Collection[str] = ()
     samples: int = 1000
     seed: int = 1
@@ -82,7 +73,6 @@ class Measures:
     lengths: list[int] = field(default_factory=list)
     buckets: list[LengthBand] = field(default_factory=list)
     by_length: list[SystemScore] = field(default_factory=list)
-    windows: list[SystemScore] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
 
     def score(self, system: str, metric: str, pairs: str = ALL) -> SystemScore | None:
@@ -100,7 +90,6 @@ def measure(
     test: TestSet,
     systems: Sequence[System],
     options: MeasureOptions | None = None,
-    progress: Progress = _silent,
 ) -> Measures:
     """Measures every system on all pairs, and on the pairs without unknown words if a run says which they
     are.
@@ -111,7 +100,7 @@ def measure(
     if not systems:
         raise InputError("there is no system to evaluate", remedy="give a file of translations")
     require_different([system.name for system in systems], "systems", "--system NAME=FILE")
-    statistics = {system.name: system_statistics(test, system, options, progress) for system in systems}
+    statistics = {system.name: system_statistics(test, system, options) for system in systems}
     known = _known_pairs(systems)
     scores = _scores(statistics, [None], options, ALL)
     if known:
@@ -136,7 +125,6 @@ def measure(
         lengths=lengths,
         buckets=[band for band in bands if band.sentences],
         by_length=_scores(statistics, bands, options),
-        windows=_scores(statistics, windows(lengths, *options.window) if options.window else [], options),
         comparisons=[
             comparison
             for metric in _metrics(statistics)
@@ -146,36 +134,19 @@ def measure(
     )
 
 
-def system_statistics(
-    test: TestSet, system: System, options: MeasureOptions | None = None, progress: Progress = _silent
-) -> Statistics:
+def system_statistics(test: TestSet, system: System, options: MeasureOptions | None = None) -> Statistics:
     """Compares one system's texts with the references by every metric. For a run, adds its likelihood of the
-    references and, if there are gold links, its alignment error."""
-    options, run = options or MeasureOptions(), system.run
-    found = _text_statistics(system.texts, test.references, options) if system.texts else {}
-    if options.ter and system.texts:
-        said = partial(progress, f"{system.name}, {test.name}: translation edit rate")
-        found[TER] = bleu.ter_statistics(system.texts, test.references, said)
+    references and, if there are gold links, the error of its links by α and by the posterior."""
+    run, found = system.run, Statistics()
+    if system.texts:
+        found |= _text_statistics(system.texts, test.reference, options or MeasureOptions())
     if run is not None:
         found |= nll_statistics(run.references)
-        codecs = run.source, run.target
-        for kind, links in _links(system) if test.gold is not None else ():
-            scored = alignment_statistics(*counted_links(test, links, codecs))
-            found |= {kind.format(rate): one for rate, one in scored.items()}
+        for form, links in (("{}", run.by_attention), ("posterior {}", run.posterior)):
+            if test.gold is not None and links is not None:
+                scored = alignment_statistics(*counted_links(test, links, (run.source, run.target)))
+                found |= {form.format(rate): one for rate, one in scored.items()}
     return found
-
-
-def _links(system: System) -> Iterator[tuple[str, Sequence[Sequence[Link]]]]:
-    """Yields (template of the metrics' names, links) of a run: links by α, links by the posterior, and both
-    symmetrised with those of the reverse run, whose source is our target."""
-    forms = {"{}": "by_attention", "posterior {}": "posterior"}
-    found = {form: getattr(system.run, kind) for form, kind in forms.items()}
-    yield from ((form, links) for form, links in found.items() if links is not None)
-    for form, links in found.items() if system.reverse else ():
-        back = getattr(system.reverse, forms[form])
-        turned = [[(j, i) for i, j in pair] for pair in back]
-        pairs = zip(links, turned, strict=True)
-        yield f"{form} symmetrised", [symmetrise(*pair, system.symmetrisation) for pair in pairs]
 
 
 def counted_links(
@@ -255,10 +226,7 @@ def perplexity(nll_per_word: float) -> float:
         return math.inf
 
 
-def _text_statistics(
-    texts: Sequence[str], references: Sequence[Sequence[str]], options: MeasureOptions
-) -> Statistics:
-    """Returns all metrics of texts but TER."""
+def _text_statistics(texts: Sequence[str], references: Sequence[str], options: MeasureOptions) -> Statistics:
     found = {
         BLEU: bleu.bleu_statistics(texts, references, tokenise=options.tokenise),
         CHRF: bleu.chrf_statistics(texts, references),
@@ -286,12 +254,8 @@ def _on_known_pairs(
     rows = [row for row, number in enumerate(known) if texts and texts[number] != system.texts[number]]
     if texts and rows:
         numbers = [known[row] for row in rows]
-        references = [[lines[number] for number in numbers] for lines in test.references]
-        changed = [texts[number] for number in numbers], references
-        again = _text_statistics(*changed, options) | (
-            {TER: bleu.ter_statistics(*changed)} if options.ter else {}
-        )
-        for metric, found in again.items():
+        changed = [texts[number] for number in numbers], [test.reference[number] for number in numbers]
+        for metric, found in _text_statistics(*changed, options).items():
             part[metric].values[rows] = found.values
     return part
 
@@ -299,7 +263,7 @@ def _on_known_pairs(
 def _metrics(statistics: dict[str, Statistics]) -> list[str]:
     """Returns all metrics in the order of display."""
     found = {metric for metrics in statistics.values() for metric in metrics}
-    first = [BLEU, CHRF, MULTI_BLEU, TER, LENGTH_RATIO, NLL_PER_SENTENCE, NLL_PER_WORD]
+    first = [BLEU, CHRF, MULTI_BLEU, LENGTH_RATIO, NLL_PER_SENTENCE, NLL_PER_WORD]
     return [metric for metric in first if metric in found] + sorted(found.difference(first))
 
 

@@ -34,7 +34,7 @@ Subset = NDArray[np.bool_] | NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A corpus score: `value` in percent for BLEU, chrF and TER, and the `signature` that says how it was
+    """A corpus score: `value` in percent for BLEU and chrF, and the `signature` that says how it was
     computed."""
 
     name: str
@@ -50,7 +50,7 @@ class SufficientStatistics:
     """One metric of one system on one test set.
 
     values: (sentences, numbers); for BLEU the numbers are lengths, matching n-grams and n-grams. of_sums:
-    maps the sums of `values` to the score. lower_is_better: True for TER and negative log-likelihood.
+    maps the sums of `values` to the score. lower_is_better: True for negative log-likelihood.
     """
 
     name: str
@@ -84,12 +84,10 @@ class SufficientStatistics:
         return np.array([self.of_sums(row) for row in sums.tolist()])
 
     def interval(
-        self, subset: Subset | None = None, *, samples: int = 1000, seed: int = 1, confidence: float = 0.95
+        self, subset: Subset | None = None, *, samples: int = 1000, seed: int = 1
     ) -> tuple[float, float]:
-        """Returns the percentile interval of the bootstrap (Efron & Tibshirani 1993, Chapter 13)."""
-        outside = 50 * (1 - confidence)
-        scores = self.bootstrap(subset, samples=samples, seed=seed)
-        low, high = np.percentile(scores, (outside, 100 - outside))
+        """Returns the 95 % percentile interval of the bootstrap (Efron & Tibshirani 1993, Chapter 13)."""
+        low, high = np.percentile(self.bootstrap(subset, samples=samples, seed=seed), (2.5, 97.5))
         return float(low), float(high)
 
     def _rows_of(self, subset: Subset | None) -> NDArray[np.float64]:
@@ -168,32 +166,14 @@ def buckets(lengths: Sequence[int], bounds: Sequence[int] = BOUNDS) -> list[Leng
     as 1.
 
     lengths: of every source sentence, in words.
-    Raises InputError for bounds that do not increase.
     """
-    if not bounds or any(low >= high for low, high in pairwise(bounds)) or bounds[0] < 0:
-        raise InputError(
-            f"the length bounds {list(bounds)} are not in increasing order", remedy="for example 0 10 20 30"
-        )
-    return [
-        _length_band(lengths, low + 1, high) for low, high in pairwise([*bounds, None]) if low is not None
-    ]
-
-
-def windows(lengths: Sequence[int], width: int = 10, step: int = 1, fewest: int = FEWEST) -> list[LengthBand]:
-    """Returns the windows of `width` lengths, each `step` after the one before. Windows with fewer than
-    `fewest` sentences are left out: they are noise."""
-    if width < 1 or step < 1:
-        what = f"a window of width {width} cannot slide by {step}"
-        raise InputError(what, remedy="both must be at least 1")
-    starts = range(1, max(max(lengths, default=0) - width + 1, 1) + 1, step)
-    every = (_length_band(lengths, start, start + width - 1) for start in starts)
-    return [band for band in every if band.sentences >= fewest]
-
-
-def _length_band(lengths: Sequence[int], shortest: int, longest: int | None) -> LengthBand:
     words = np.maximum(np.asarray(lengths, np.int64), 1)
-    chosen = words >= shortest
-    return LengthBand(shortest, longest, chosen if longest is None else chosen & (words <= longest))
+    bands = []
+    for low, high in pairwise([*bounds, None]):
+        assert low is not None
+        chosen = words > low if high is None else (words > low) & (words <= high)
+        bands.append(LengthBand(low + 1, high, chosen))
+    return bands
 
 
 def by_length(
@@ -220,14 +200,9 @@ def by_length(
     return scores
 
 
-def p_number(p: float) -> str:
-    """Formats a p-value: `0.042`, or `< 0.001`; never 0.000."""
-    return f"< {SMALLEST}" if p < SMALLEST else f"{p:.3f}"
-
-
 def p_statement(p: float) -> str:
-    """Formats a p-value: `p = 0.042`, or `p < 0.001`."""
-    return f"p {p_number(p)}" if p < SMALLEST else f"p = {p_number(p)}"
+    """Formats a p-value: `p = 0.042`, or `p < 0.001`; never 0.000."""
+    return f"p < {SMALLEST}" if p < SMALLEST else f"p = {p:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,25 +278,14 @@ def p_value(
         kept = np.arange(2 ** len(differing))[:, None] >> np.arange(len(differing)) & 1
         differences = _differences(ours, theirs, kept, differing)
     else:
-        differences = exchanged_differences(ours, theirs, trials, seed)
+        random, sentences = np.random.default_rng(seed), len(ours)
+        # numpy draws booleans by 32: a multiple of 32 keeps the order of a single draw
+        block = max(32, DRAWN_AT_ONCE // sentences // 32 * 32)
+        sizes = (min(block, trials - begin) for begin in range(0, trials, block))
+        drawn = (random.integers(2, size=(size, sentences), dtype=bool) for size in sizes)
+        differences = np.concatenate([_differences(ours, theirs, kept, slice(None)) for kept in drawn])
     beyond = int(np.sum(np.abs(differences) >= abs(scores[1] - scores[0]) - rounding))
     return beyond / len(differences) if exact else (beyond + 1) / (trials + 1)
-
-
-def exchanged_differences(
-    ours: SufficientStatistics, theirs: SufficientStatistics, trials: int, seed: int
-) -> NDArray[np.float64]:
-    """Returns the differences of the scores, (trials,), after each sentence's two translations were exchanged
-    with probability ½."""
-    random = np.random.default_rng(seed)
-    sentences = len(ours)
-    # numpy draws booleans by 32: a multiple of 32 keeps the order of a single draw
-    block = max(32, DRAWN_AT_ONCE // sentences // 32 * 32)
-    drawn = (
-        random.integers(2, size=(min(block, trials - begin), sentences), dtype=bool)
-        for begin in range(0, trials, block)
-    )
-    return np.concatenate([_differences(ours, theirs, kept, slice(None)) for kept in drawn])
 
 
 def _differences(

@@ -7,17 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rnnsearch.errors import InputError, did_you_mean, one_line
+from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import read_gold
 from rnnsearch.records import Translation
 from rnnsearch.system.files import file_name
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.formats.lines import read_lines, read_pairs
-from rnnsearch.text.nbest import is_nbest, parse_nbest
 from rnnsearch.word_links import GoldLinks, Link
 
 ABSENT = "-"
@@ -27,8 +25,7 @@ ABSENT = "-"
 @dataclass(frozen=True)
 class TestSet:
     """A test set. source, reference: line n of one translates line n of the other. gold: the gold links of
-    every pair. files, gold_file: the files of these. more: further references, with which texts are compared
-    too; runs are asked for the likelihood of the first one.
+    every pair. files, gold_file: the files of these.
     """
 
     name: str
@@ -37,12 +34,6 @@ class TestSet:
     files: tuple[str, str] = ("", "")
     gold: list[GoldLinks] | None = None
     gold_file: str = ""
-    more: list[list[str]] = field(default_factory=list)
-
-    @property
-    def references(self) -> list[list[str]]:
-        """Returns all references."""
-        return [self.reference, *self.more]
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -52,22 +43,7 @@ class TestSet:
     def first(self, pairs: int) -> TestSet:
         """Returns the test set of the first `pairs` pairs."""
         gold = None if self.gold is None else self.gold[:pairs]
-        more = [lines[:pairs] for lines in self.more]
-        return replace(
-            self, source=self.source[:pairs], reference=self.reference[:pairs], gold=gold, more=more
-        )
-
-    def reversed(self) -> TestSet:
-        """Returns the test set of the other direction, without gold links."""
-        return replace(self, source=self.reference, reference=self.source, gold=None, more=[])
-
-    def with_references(self, files: Sequence[str | Path]) -> TestSet:
-        """Returns the test set with the further references of files. Raises InputError if their number of
-        lines differs."""
-        more = [list(read_lines(file)) for file in files]
-        for file, lines in zip(files, more, strict=True):
-            require_lines(file, len(lines), self)
-        return replace(self, more=self.more + more)
+        return replace(self, source=self.source[:pairs], reference=self.reference[:pairs], gold=gold)
 
     def with_gold(self, file: str | Path, first: int | None = None) -> TestSet:
         """Returns the test set with the gold links of a file. first: as in `read_gold`. Raises InputError as
@@ -134,31 +110,6 @@ def _split_name(word: str) -> tuple[str, str]:
     return ("", word) if not equals or Path(word).exists() else (name, path)
 
 
-def sacrebleu_files(name: str, languages: str) -> tuple[str, list[str]]:
-    """Returns the source and reference files of a test set of sacreBLEU, which downloads it at the first use.
-
-    languages: a pair such as en-fr.
-    Raises InputError for a set or a language pair that sacreBLEU does not have, and if it cannot download
-    them.
-    """
-    from sacrebleu import utils
-
-    known = utils.get_available_testsets()
-    if name not in known:
-        hint = did_you_mean(name, known)
-        remedy = f"{hint} `sacrebleu --list` names them".strip()
-        raise InputError(f"sacreBLEU has no test set {name!r}", remedy=remedy)
-    pairs = utils.get_langpairs_for_testset(name)
-    if languages not in pairs:
-        remedy = f"give -l one of {', '.join(sorted(pairs))}"
-        raise InputError(f"the test set {name} has no language pair {languages!r}", remedy=remedy)
-    try:
-        return utils.get_source_file(name, languages), list(utils.get_reference_files(name, languages))
-    except (Exception, SystemExit) as error:  # it raises, or logs and exits
-        remedy = "it must be downloaded once: try again with a network connection"
-        raise InputError(f"sacreBLEU cannot get {name}: {one_line(str(error))}", remedy=remedy) from None
-
-
 def require_lines(file: str | Path, lines: int, test: TestSet) -> None:
     """Raises InputError unless a file has one line, or the links of one sentence, for each pair of the test
     set."""
@@ -209,17 +160,12 @@ class RunAnswers:
 class System:
     """A system's translations of a test set: one detokenised line per sentence.
 
-    candidates: number of lines of the n-best list that the texts are from, if any. run: outputs of the run,
-    for one of our runs. reverse: outputs of the reverse run. symmetrisation: heuristic that combines the
-    links of both.
+    run: outputs of the run, for one of our runs.
     """
 
     name: str
     texts: Sequence[str]
-    candidates: int | None = None
     run: RunAnswers | None = None
-    reverse: RunAnswers | None = None
-    symmetrisation: str = ""
 
 
 class NamedRun(NamedTuple):
@@ -278,34 +224,16 @@ def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dic
     }
 
 
-def read_system(argument: str, lines: int) -> System:
-    """Reads `NAME=FILE`: translations of `lines` sentences, as plain lines or as a Moses n-best list.
-
-    Raises InputError for a missing name or file, a wrong number of lines, an empty file, or an n-best list
-    without some of the sentences.
-    """
-    name, separator, file = argument.partition("=")
-    if not (separator and name.strip() and file):
-        raise InputError(f"{argument!r} is not NAME=FILE", remedy="for example moses=moses.out")
-    return read_hypotheses(file, lines, name.strip())
-
-
 def read_hypotheses(file: str | Path, lines: int, name: str = "") -> System:
-    """Reads a file as `read_system` does. A system without a name is named after the file, without
-    suffixes."""
-    text, candidates = list(read_lines(file)), None
-    if text and is_nbest(text[0]):
-        candidates = len(text)
-        text = _first_candidates(text, lines, file)
-    if not text:
-        remedy = f"give one line for each of the {lines:,} sentences"
-        raise InputError("has no translations", file=file, remedy=remedy)
+    """Reads translations of `lines` sentences, one per line. A system without a name is named after the file,
+    without suffixes. Raises InputError for a wrong number of lines."""
+    text = list(read_lines(file))
     if len(text) != lines:
         counted = "1 line" if len(text) == 1 else f"{len(text):,} lines"
         remedy = "line N must translate line N of the source"
         raise InputError(f"has {counted}, but there are {lines:,} references", file=file, remedy=remedy)
     stem = Path(file).name.split(".")[0] or str(file) if str(file) != "-" else "stdin"
-    return System(name or stem, text, candidates)
+    return System(name or stem, text)
 
 
 def require_different(names: Sequence[str], what: str, remedy: str) -> None:
@@ -313,15 +241,3 @@ def require_different(names: Sequence[str], what: str, remedy: str) -> None:
     twice = next((name for name, count in Counter(map(file_name, names)).items() if count > 1), None)
     if twice is not None:
         raise InputError(f"two {what} are called {twice}", remedy=remedy)
-
-
-def _first_candidates(text: list[str], lines: int, file: str | Path) -> list[str]:
-    """Returns the first candidate of every sentence of an n-best list."""
-    groups = groupby(parse_nbest(text, lines, file), key=lambda candidate: candidate.sentence)
-    found = {sentence: next(group).text for sentence, group in groups}
-    for expected in range(lines):
-        if expected not in found:
-            remedy = f"every sentence from 0 to {lines - 1} needs at least one line"
-            what = f"the n-best list has no candidate for sentence {expected}"
-            raise InputError(what, file=file, remedy=remedy)
-    return list(found.values())

@@ -1,29 +1,57 @@
-"""`make_report`: translates test sets with every run, measures all systems, and writes the report."""
+"""The paper's Section 5 for any runs, test sets and other systems: `make_report` translates, measures, and
+writes Tables 1 to 3, Figures 2 and 3, as one page with its Markdown twin and the numbers behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from rnnsearch.drawing.alignments import alignment_figure
 from rnnsearch.drawing.figures import Album, Curve, curve_figure
-from rnnsearch.drawing.page import LATEX, PAGE, Block, Document, Pictures, Section, write_page
-from rnnsearch.drawing.tables import Column, Table
+from rnnsearch.drawing.page import (
+    LATEX,
+    PAGE,
+    Block,
+    Column,
+    Document,
+    Paragraph,
+    Pictures,
+    Section,
+    Sentences,
+    SentenceText,
+    Table,
+    Value,
+    write_page,
+)
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.measures import BLEU, CHRF, MeasureOptions, Measures, measure
+from rnnsearch.evaluation.measures import (
+    BLEU,
+    CHRF,
+    LENGTH_RATIO,
+    NLL_PER_WORD,
+    MeasureOptions,
+    Measures,
+    measure,
+)
+from rnnsearch.evaluation.statistics import FEWEST
 from rnnsearch.evaluation.test_set import NamedRun, RunAnswers, System, TestSet, require_different
 from rnnsearch.installed import package_version
 from rnnsearch.report.scores import (
-    WINDOW,
-    TestSetReport,
-    by_length,
-    measures_file,
-    scores,
+    NUMBER_COLUMNS,
+    difference_table,
+    links_table,
+    number_rows,
+    points_of,
+    score_table,
     signatures,
-    timing,
 )
-from rnnsearch.report.sentences import alignments, browsing, unknown_section
 from rnnsearch.system.files import file_name, writing
 from rnnsearch.system.progress import Progress
 from rnnsearch.training.log import read_statistics
@@ -40,9 +68,44 @@ BESIDE = (
 )
 SHOWN = ("beam", "normalise", "no_unk", "replace_unk", "precision")
 """Search settings listed on the page."""
+LENGTHS = (10, 20, 30, 45)
+"""Lengths in source words: one sentence of about each is drawn."""
+SENTENCES, SHORTEST = 3, 10
+"""Sentences shown of each kind, and fewest source words of a best or worst one: many shorter sentences score
+very high or very low, which says little."""
+DRAWN = {BLEU: BLEU, CHRF: CHRF, NLL_PER_WORD: "NLL per word, in nats", LENGTH_RATIO: "Length ratio"}
+"""Metric → label of the axis of its curves by length."""
+LEARNING = {
+    "updates": Column("Updates"),
+    "epochs": Column("Epochs", ".2f"),
+    "hours": Column("Hours", ".2f"),
+    "train_nll": Column("NLL, training", ".2f"),
+    "dev_nll": Column("NLL, development", ".2f", best="lowest"),
+    "dev_bleu": Column("BLEU, development", ".2f", best="highest"),
+    "best_update": Column("Best update"),
+    "pairs_seen": Column("Pairs seen"),
+    "parameters": Column("Parameters"),
+    "hardware": Column("Machine"),
+}
+"""Key of a run's learning statistics → column of Table 2."""
+_WORD = re.compile(r"<unk>|\w+(?:-\w+)*['’]?|\s+|[^\w\s]")
 
 Systems = Mapping[str, Mapping[str, Sequence[str]]]
 """Other systems: name → test set → hypotheses, one per line of the source."""
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """How a report is made. search: settings that replace each run's own. command: the command line shown in
+    the report. translations: folder of the outputs, default out/translations; those that are there are reused
+    if weights, settings and text are the same."""
+
+    search: dict[str, Any] | None = None
+    device: str = "cpu"
+    trust_code: bool = False
+    title: str = ""
+    command: str = ""
+    translations: Path | None = None
 
 
 def make_report(
@@ -51,73 +114,51 @@ def make_report(
     out: str | Path,
     *,
     systems: Systems | None = None,
-    search: dict[str, Any] | None = None,
-    device: str = "cpu",
-    trust_code: bool = False,
-    title: str = "",
-    command: str = "",
-    translations: Path | None = None,
+    options: ReportOptions = ReportOptions(),
     progress: Progress = lambda what, done, total: None,
 ) -> Path:
     """Writes index.html, report.md, report.json, tables/, figures/ and translations/ into `out`; returns the
-    page.
+    page. Tables and figures of an earlier report are removed.
 
-    systems: hypotheses of other systems. search: settings that replace each run's own. command: the command
-    line shown in the report. translations: folder of the outputs, default out/translations; those that are
-    there are reused if weights, settings and text are the same. Tables and figures of an earlier report are
-    removed.
-    Raises InputError for two systems with the same name, for a folder that holds other files, and for runs
-    and settings that `Translator` refuses.
+    systems: hypotheses of other systems. Raises InputError for two systems with the same name, for a folder
+    that holds other files, and for runs and settings that `Translator` refuses.
     """
-    systems = systems or {}
+    systems, out = systems or {}, Path(out)
     names = [*(run.name for run in runs), *systems]
     if not names:
         remedy = "name a run, or another system with --system NAME=HYP"
         raise InputError("nothing to report on", remedy=remedy)
     require_different(names, "systems", "NAME=RUN, or --system NAME=HYP")
-    out = Path(out)
-    opened = [open_run(run.name, run.path, search, device=device, trust_code=trust_code) for run in runs]
+    opened = [
+        open_run(run.name, run.path, options.search, device=options.device, trust_code=options.trust_code)
+        for run in runs
+    ]
     _make_folders(out)
-    album, places = Album(out / "figures"), {name: place for place, name in enumerate(names)}
-    sections: list[Section] = []
-    files: list[Table] = []
+    album, parts = Album(out / "figures"), []
     for test in tests:
-        measures = _measure(opened, systems, test, translations or out / "translations", progress)
+        measures = _measure(opened, systems, test, options.translations or out / "translations", progress)
         prefix = f"{file_name(test.name)}-" if len(tests) > 1 else ""
-        part = TestSetReport(measures, album, prefix, places)
-        section, tables = _section(part)
-        sections.append(section)
-        files += tables
-    if opened:
-        sections.append(learning(part.runs, album))
+        parts.append(TestSetReport(measures, album, prefix, names))
     sets = ", ".join(f"{test.name} ({len(test.source):,} pairs)" for test in tests)
-    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     data = opened[0].run.settings.data if opened else None
     document = Document(
-        title=title or "Translations compared",
-        lead=f"{listed} on {sets}, measured as in Section 5 of Bahdanau, Cho and Bengio (2015).",
-        sections=sections,
-        made=[*_provenance(opened, tests), ("Metrics", "; ".join(signatures(measures)))],
-        files=files,
+        title=options.title or "Translations compared",
+        lead=f"{', '.join(names)} on {sets}, measured as in Section 5 of Bahdanau, Cho and Bengio (2015).",
+        sections=[part.section() for part in parts] + ([learning(parts[0].runs, album)] if opened else []),
+        made=[*_provenance(opened, tests), ("Metrics", "; ".join(signatures(parts[0].measures)))],
+        files=[table for part in parts for table in part.files()],
         beside=BESIDE,
-        command=command,
+        command=options.command,
         date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         source_language=data.source_language if data else "",
         target_language=data.target_language if data else "",
     )
-    prefixes = [section.name.removesuffix("results") for section in sections]
-    latex = [
-        f"{prefix}{name}" for prefix in prefixes for name in ("table-1", "significance", "alignment-error")
-    ]
-    return write_page(document, out, "report", latex)
+    latex = ("table-1", "significance", "alignment-error")
+    return write_page(document, out, "report", [part.prefix + name for part in parts for name in latex])
 
 
 def _measure(
-    runs: Sequence[OpenedRun],
-    systems: Systems,
-    test: TestSet,
-    folder: Path,
-    progress: Progress,
+    runs: Sequence[OpenedRun], systems: Systems, test: TestSet, folder: Path, progress: Progress
 ) -> Measures:
     """Translates a test set with every run, and measures all systems, our runs first."""
     compared = []
@@ -125,24 +166,9 @@ def _measure(
         answers = run_answers(run, test, folder, progress)
         compared.append(System(run.name, answers.texts, run=answers))
     compared += [System(name, found[test.name]) for name, found in systems.items() if test.name in found]
-    options = MeasureOptions(
-        multi_bleu=runs[0].run.target.tokeniser if runs else None,
-        ter=True,
-        by_length=True,
-        window=WINDOW,
-        significance=(BLEU, CHRF),
-    )
-    return measure(test, compared, options, progress)
-
-
-def _section(part: TestSetReport) -> tuple[Section, list[Table]]:
-    """Returns the section of one test set, and its tables that are too long for the page."""
-    side_by_side, sentences = browsing(part)
-    others = side_by_side, unknown_section(part), alignments(part), timing(part) if part.runs else None
-    sections = [scores(part), by_length(part), *(section for section in others if section is not None)]
-    title = f"Results on {part.measures.test.name}"
-    section = Section(f"{part.prefix}results", title, sections=sections)
-    return section, [measures_file(part), sentences]
+    tokeniser = runs[0].run.target.tokeniser if runs else None
+    options = MeasureOptions(multi_bleu=tokeniser, by_length=True, significance=(BLEU, CHRF))
+    return measure(test, compared, options)
 
 
 def _make_folders(out: Path) -> None:
@@ -167,64 +193,218 @@ def _provenance(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tup
     return facts
 
 
-LEARNING = {
-    "updates": Column("Updates"),
-    "epochs": Column("Epochs", ".2f"),
-    "hours": Column("Hours", ".2f"),
-    "train_nll": Column("NLL, training", ".2f"),
-    "dev_nll": Column("NLL, development", ".2f", best="lowest"),
-    "dev_bleu": Column("BLEU, development", ".2f", best="highest"),
-    "best_update": Column("Best update"),
-    "pairs_seen": Column("Pairs seen"),
-    "parameters": Column("Parameters"),
-    "hardware": Column("Machine"),
-}
+@dataclass(frozen=True)
+class TestSetReport:
+    """A test set's part of the report. album: receives its pictures. prefix: of all names in it, because a
+    report may have several test sets. names: all systems of the report; the place of one decides its
+    colour."""
+
+    __test__ = False
+    measures: Measures
+    album: Album
+    prefix: str
+    names: Sequence[str]
+
+    @property
+    def runs(self) -> list[tuple[str, RunAnswers]]:
+        """Our runs and their names."""
+        return [(system.name, system.run) for system in self.measures.systems if system.run is not None]
+
+    def section(self) -> Section:
+        """Returns the section of the test set."""
+        found = [("scores", "Scores", self.scores()), ("length", "Length of the sentence", self.by_length())]
+        found += [("table-3", "Table 3. Translations side by side", list(self.sentences()))]
+        if attending := [(name, run) for name, run in self.runs if run.attends]:
+            found.append(("figure-3", "Alignments", self.alignments(attending)))
+        if self.runs:
+            found.append(("timing-section", "Time of translation", [self.timing()]))
+        inner = [Section(self.prefix + name, title, blocks) for name, title, blocks in found]
+        return Section(f"{self.prefix}results", f"Results on {self.measures.test.name}", sections=inner)
+
+    def table(
+        self, name: str, caption: str, columns: Sequence[str], rows: Iterable[Sequence[Value]], *notes: str
+    ) -> Table:
+        """Returns a table."""
+        return Table(self.prefix + name, caption, list(map(Column, columns)), list(rows), notes)
+
+    def files(self) -> list[Table]:
+        """Returns the tables that are too long for the page: all measured numbers, and every sentence with
+        every translation."""
+        measures = self.measures
+        rows = [[row.get(column) for column in NUMBER_COLUMNS] for row in number_rows(measures)]
+        columns: dict[str, Sequence[Value]] = {
+            "line": range(1, len(measures.lengths) + 1),
+            "words": measures.lengths,
+            "source": measures.test.source,
+            "reference": measures.test.reference,
+        }
+        for one in measures.systems:
+            chrf = measures.statistics[one.name][CHRF].by_sentence()
+            columns |= {one.name: one.texts, f"{one.name}, chrF2": chrf}
+        caption = "All measures, with 95 % bootstrap intervals"
+        every, texts = "Every sentence with every translation", zip(*columns.values(), strict=True)
+        return [
+            self.table("measures", caption, NUMBER_COLUMNS, rows),
+            self.table("sentences", every, list(columns), texts),
+        ]
+
+    def scores(self) -> list[Block]:
+        """Returns Table 1, and a matrix of the differences between all systems."""
+        measures = self.measures
+        tested = [each for each in measures.comparisons if each.metric == BLEU]
+        if not tested:
+            return [score_table(measures, self.prefix)]
+        table = difference_table(tested, [system.name for system in measures.systems], BLEU)
+        made = f"Bootstrap intervals, chrF2 and all p-values unrounded: tables/{self.prefix}measures.csv"
+        made_so = [made, *signatures(measures, [BLEU])]
+        return [
+            score_table(measures, self.prefix),
+            replace(table, name=f"{self.prefix}significance", made=made_so),
+        ]
+
+    def by_length(self) -> list[Block]:
+        """Returns Figure 2, the scores by source length, and the table of BLEU."""
+        measures, pictures = self.measures, []
+        ticks = [(float(n), str(band), f"{band.sentences:,}") for n, band in enumerate(measures.buckets)]
+        for metric, label in DRAWN.items():
+            curves, spoken = [], []
+            for name, found in points_of(measures, metric).items():
+                y, low, high = zip(*((one.value, one.low, one.high) for one in found), strict=True)
+                few = [one.sentences < FEWEST for one in found]
+                curves.append(Curve(name, self.names.index(name), range(len(y)), y, low, high, few))
+                spoken.append(f"{name}: {', '.join(f'{one.value:.2f} at {one.words}' for one in found)}")
+            if not curves:
+                continue
+            level = 1.0 if metric == LENGTH_RATIO else None
+            figure = curve_figure(curves, "source words; below: sentences", label, ticks=ticks, level=level)
+            name = f"{self.prefix}figure-2-{metric.lower().replace(' ', '-')}"
+            alt = f"{label} by source length. {'; '.join(spoken)}."
+            pictures.append(self.album.add(figure, name, f"{label.partition(',')[0]} by length", alt))
+        notes = [
+            "Bands: 95 % of 1,000 bootstrap resamples of the sentences. Lengths: words of BLEU's 13a "
+            f"tokenisation. Hollow points: fewer than {FEWEST} sentences, too few to compare."
+        ]
+        signed = signatures(measures, [BLEU])
+        caption = "Figure 2. Scores over the length of the source sentence"
+        rows: list[list[Value]] = [["Sentences", *(band.sentences for band in measures.buckets)]]
+        rows += [
+            [name, *(f"{one.value:.1f} ({one.low:.1f}–{one.high:.1f})" for one in found)]
+            for name, found in points_of(measures, BLEU).items()
+        ]
+        columns = ["Source words", *map(str, measures.buckets)]
+        below = "BLEU by source length, with 95 % intervals"
+        table = self.table("bleu-by-length", below, columns, rows)
+        figure_2 = Pictures(f"{self.prefix}figure-2", caption, pictures, notes, signed)
+        return [figure_2, replace(table, made=signed)]
+
+    def sentences(self) -> Iterable[Block]:
+        """Yields Table 3: the longest sentences, and the best and the worst of each system."""
+        measures = self.measures
+        lengths, numbers = measures.lengths, range(len(measures.lengths))
+        chrf = {name: found[CHRF].by_sentence() for name, found in measures.statistics.items()}
+        enough = [n for n in numbers if lengths[n] >= SHORTEST] or list(numbers)
+        chosen = {"The longest sentences": sorted(numbers, key=lambda n: (-lengths[n], n))}
+        for name, values in chrf.items():
+            chosen[f"{name}: the worst sentences"] = sorted(enough, key=lambda n: (values[n], n))
+            chosen[f"{name}: the best sentences"] = sorted(enough, key=lambda n: (-values[n], n))
+        yield Paragraph(
+            "Marked words of a translation are not in the reference, or not at this place. Best and worst "
+            f"are by chrF2, among sentences of at least {SHORTEST} words."
+        )
+        for place, (caption, order) in enumerate(chosen.items()):
+            found = []
+            for n in order[:SENTENCES]:
+                source, reference = measures.test.pairs[n]
+                texts = [
+                    SentenceText("Source", [(source, False)], role="source"),
+                    SentenceText("Reference", [(reference, False)], role="reference"),
+                ]
+                for system in measures.systems:
+                    words = marked(system.texts[n], reference) or [("(nothing)", False)]
+                    texts.append(SentenceText(system.name, words, f"chrF2 {chrf[system.name][n]:.1f}"))
+                found.append((f"Line {n + 1}, {lengths[n]} words", texts))
+            yield Sentences(f"{self.prefix}sentences-{place}", caption, found, open=not place)
+
+    def alignments(self, runs: Sequence[tuple[str, RunAnswers]]) -> list[Block]:
+        """Returns Figure 3 of runs with an attention, side by side, and the alignment error if there are gold
+        links. For each of LENGTHS it has the first sentence of the nearest length."""
+        measures, lengths = self.measures, self.measures.lengths
+        usable = [n for n in range(len(lengths)) if all(run.translations[n].tokens for _, run in runs)]
+        chosen = [min(usable, key=lambda n: abs(lengths[n] - length)) for length in LENGTHS if usable]
+        blocks: list[Block] = [
+            Paragraph(
+                "Rows are the words of the translation, columns the words of the source. The brighter a "
+                "cell, the larger its weight α."
+            )
+        ]
+        for letter, n in zip("abcd", sorted(set(chosen), key=lambda n: lengths[n]), strict=False):
+            pictures = []
+            for name, run in runs:
+                found = run.translations[n]
+                figure = alignment_figure(found.source_tokens, found.tokens, found.alignment)
+                alt = f"Alignment matrix. Source: {measures.test.source[n]} Translation: {found.text}"
+                file = f"{self.prefix}alignment-{n + 1}-{self.names.index(name)}"
+                pictures.append(self.album.add(figure, file, name, alt))
+            caption = f"Figure 3{letter}. Line {n + 1}, {lengths[n]} words"
+            blocks.append(Pictures(f"{self.prefix}figure-3{letter}", caption, pictures, wide=True))
+        if measures.test.gold is not None:
+            scored = {name: measures.statistics[name] for name, _ in runs}
+            blocks.append(links_table(f"{self.prefix}alignment-error", scored, measures.test.gold))
+        return blocks
+
+    def timing(self) -> Table:
+        """Returns the speed of our runs, measured while they translated."""
+        rows: list[list[Value]] = []
+        made, words = [], sum(self.measures.lengths)
+        for name, run in self.runs:
+            seconds, search = float(np.sum(run.seconds)), run.search
+            rows.append([name, *(round(n / seconds, 2) for n in (len(run.seconds), words)), seconds])
+            made.append(f"{name}: {run.hardware}, beam {search['beam']}, batches of {search['batch_size']}")
+        note = "Wall-clock time of search in batches of similar length, on an otherwise idle machine or not."
+        columns = ["System", "Sentences per second", "Source words per second", "Seconds"]
+        return replace(self.table("timing", "Time of translation", columns, rows, note), made=made)
+
+
+def marked(text: str, reference: str) -> list[tuple[str, bool]]:
+    """Splits a translation into words, and marks those outside the blocks that match the reference. Case
+    counts."""
+    ours, theirs = (_WORD.findall(line) for line in (text, reference))
+    places = [place for place, word in enumerate(ours) if not word.isspace()]
+    expected = [word for word in theirs if not word.isspace()]
+    matcher = SequenceMatcher(None, [ours[place] for place in places], expected, autojunk=False)
+    differs = set(places)
+    for block in matcher.get_matching_blocks():
+        differs.difference_update(places[block.a : block.a + block.size])
+    return [(word, place in differs) for place, word in enumerate(ours)]
 
 
 def learning(runs: Sequence[tuple[str, RunAnswers]], album: Album) -> Section:
     """Returns the table and the learning curves of all runs. The row of a run without a log is empty."""
-    logs = {name: read_statistics(run.path) for name, run in runs}
-    known = {name: logs[name] | {"parameters": run.parameters} for name, run in runs}
+    logs = {name: read_statistics(run.path) | {"parameters": run.parameters} for name, run in runs}
+    endings = {name: log.get("ended_because") or "not finished" for name, log in logs.items()}
     table = Table(
         "table-2",
         "Table 2. Learning statistics of the runs",
         [Column("System"), *LEARNING.values()],
-        [[name, *(found.get(key) for key in LEARNING)] for name, found in known.items()],
+        [[name, *(log.get(key) for key in LEARNING)] for name, log in logs.items()],
         notes=[
             "NLL is the mean −log p(y | x) of a sentence, in nats: on the training data since the "
-            "validation before, on the "
-            "development data for the weights that the run selected. Hours count validation too.",
-            *(
-                f"{name} was not finished."
-                for name, log in logs.items()
-                if log and not log.get("ended_because")
-            ),
+            "validation before, on the development data for the weights that the run selected. Hours count "
+            "validation too."
         ],
-        made=[f"{name}: {run.path / 'log' / 'statistics.json'}, {_ending(logs[name])}" for name, run in runs],
+        made=[f"{name}: {run.path / 'log' / 'statistics.json'}, {endings[name]}" for name, run in runs],
     )
-    blocks: list[Block] = [table]
-    curves = [_curve(name, place, log) for place, (name, log) in enumerate(logs.items())]
-    curves = [curve for curve in curves if any(value is not None for value in curve.y)]
-    if any(len(curve.x) > 1 for curve in curves):
-        ends = (
-            f"{curve.name} ends at {curve.y[-1]:.1f} after {curve.x[-1]:.1f} hours"
-            for curve in curves
-            if curve.y[-1] is not None
-        )
-        alt = f"Development BLEU of each run over its hours of training. {'; '.join(ends)}"
-        figure = curve_figure(curves, "hours of training", "BLEU on the development set")
-        picture = album.add(figure, "learning-curves", "Development BLEU while the runs were trained", alt)
-        notes = ["Scores are from greedy search or a small beam, as each run's settings say."]
-        blocks.append(Pictures("figure-learning", "Learning curves", [picture], notes=notes))
-    return Section("learning", "Learning", blocks)
-
-
-def _ending(log: dict[str, Any]) -> str:
-    if not log:
-        return "which is missing"
-    return f"ended: {log['ended_because']}" if log.get("ended_because") else "not finished"
-
-
-def _curve(name: str, place: int, log: dict[str, Any]) -> Curve:
-    rows = log.get("validations", [])
-    return Curve(name, place, [row["seconds"] / 3600 for row in rows], [row.get("dev_bleu") for row in rows])
+    curves = []
+    for place, (name, log) in enumerate(logs.items()):
+        rows = [row for row in log.get("validations", []) if "dev_bleu" in row]
+        hours, bleu = [row["seconds"] / 3600 for row in rows], [row["dev_bleu"] for row in rows]
+        curves += [Curve(name, place, hours, bleu)] if len(rows) > 1 else []
+    if not curves:
+        return Section("learning", "Learning", [table])
+    ends = (f"{one.name} ends at {one.y[-1]:.1f} after {one.x[-1]:.1f} hours" for one in curves)
+    alt = f"Development BLEU of each run over its hours of training. {'; '.join(ends)}"
+    figure = curve_figure(curves, "hours of training", "BLEU on the development set")
+    picture = album.add(figure, "learning-curves", "Development BLEU while the runs were trained", alt)
+    notes = ["Scores are from greedy search or a small beam, as each run's settings say."]
+    pictures = Pictures("figure-learning", "Learning curves", [picture], notes)
+    return Section("learning", "Learning", [table, pictures])

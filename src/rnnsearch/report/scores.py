@@ -1,19 +1,28 @@
-"""Measures as tables and curves: Table 1 with tests of significance, Figure 2 (scores over the length of the
-source), the speed of each run; as text, TSV and JSON for `evaluate`, and word links for `aer`."""
+"""Measures as tables: Table 1, tests of significance, word links against gold links; as text and JSON, for
+`evaluate` and `aer`."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rnnsearch.drawing.figures import Album, Curve, curve_figure
-from rnnsearch.drawing.page import Block, Picture, Pictures, Section
-from rnnsearch.drawing.tables import Column, Table, Value, as_text
+from rnnsearch.drawing.page import Column, Table, Value, as_text
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.alignment_error import (
+    AlignmentScore,
+    agreement,
+    alignment_error,
+    alignment_statistics,
+    monotone,
+    read_pharaoh,
+    require_same_start,
+)
 from rnnsearch.evaluation.measures import (
     AER,
     ALL,
@@ -26,22 +35,17 @@ from rnnsearch.evaluation.measures import (
     NLL_PER_WORD,
     OF_TEXTS,
     PERPLEXITY,
-    TER,
     Measures,
     Statistics,
 )
-from rnnsearch.evaluation.statistics import FEWEST, TRIALS, Comparison, SystemScore, p_statement
-from rnnsearch.evaluation.test_set import RunAnswers
-from rnnsearch.word_links import GoldLinks
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from rnnsearch.evaluation.statistics import TRIALS, Comparison, SystemScore, comparisons, p_statement
+from rnnsearch.word_links import GoldLinks, Link
 
 NUMBER_COLUMNS = (
     *("table", "system", "other", "metric", "pairs", "shortest", "longest", "sentences"),
     *("value", "low", "high", "p"),
 )
-"""Columns of the TSV form, which has one row per number. table: scores, lengths, windows or significance."""
+"""Columns of the file with one row per number. table: scores, lengths or significance."""
 COLUMNS = (
     (Column(BLEU, ".2f", best="highest"), BLEU, ALL),
     (Column("95 % interval", numeric=True), "", ALL),
@@ -49,7 +53,6 @@ COLUMNS = (
     (Column(MULTI_BLEU, ".2f", best="highest"), MULTI_BLEU, ALL),
     (Column("multi-BLEU, No UNK", ".2f", best="highest"), MULTI_BLEU, KNOWN),
     (Column(CHRF, ".2f", best="highest"), CHRF, ALL),
-    (Column(TER, ".2f", best="lowest"), TER, ALL),
     (Column("Length ratio", ".3f"), LENGTH_RATIO, ALL),
     (Column(NLL_PER_SENTENCE, ".2f", best="lowest"), NLL_PER_SENTENCE, ALL),
     (Column(NLL_PER_WORD, ".3f", best="lowest"), NLL_PER_WORD, ALL),
@@ -57,60 +60,9 @@ COLUMNS = (
 )
 """(column, metric, pairs) of Table 1."""
 SIGNIFICANT = 0.05
-WINDOW = (10, 2)
-"""Width and step of the sliding window, in words."""
-DRAWN = {BLEU: BLEU, CHRF: CHRF, NLL_PER_WORD: "NLL per word, in nats", LENGTH_RATIO: "Length ratio"}
-"""Metric → label of the axis, for the pictures."""
-BELOW = "source words; below: sentences"
 
 Points = dict[str, list[SystemScore]]
-"""System → its points."""
-
-
-@dataclass(frozen=True)
-class TestSetReport:
-    """A test set's part of the report: its measures, and the names and the album of its tables and pictures.
-
-    prefix: of all names in it, because a report may have several test sets. places: system → its position in
-    the report, which decides its colour.
-    """
-
-    __test__ = False
-    measures: Measures
-    album: Album
-    prefix: str
-    places: dict[str, int]
-
-    @property
-    def runs(self) -> list[tuple[str, RunAnswers]]:
-        """Our runs and their names."""
-        return [(system.name, system.run) for system in self.measures.systems if system.run is not None]
-
-    @property
-    def attending(self) -> list[tuple[str, RunAnswers]]:
-        """Our runs with an attention; RNNencdec has none."""
-        return [(name, run) for name, run in self.runs if run.attends]
-
-    def table(
-        self,
-        name: str,
-        caption: str,
-        columns: Sequence[Column | str],
-        rows: Sequence[Sequence[Value]],
-        **below: Sequence[str],
-    ) -> Table:
-        """Returns a table. columns: a string stands for a column with default options. below: its notes, and
-        how it was made."""
-        plain = [Column(column) if isinstance(column, str) else column for column in columns]
-        return Table(f"{self.prefix}{name}", caption, plain, rows, **below)
-
-    def picture(self, figure: Figure, name: str, caption: str, alt: str) -> Picture:
-        """Adds a picture to the album."""
-        return self.album.add(figure, f"{self.prefix}{name}", caption, alt)
-
-    def section(self, name: str, title: str, blocks: Sequence[Block]) -> Section:
-        """Returns a section."""
-        return Section(f"{self.prefix}{name}", title, blocks)
+"""System → its scores by length."""
 
 
 def signatures(measures: Measures, metrics: Sequence[str] = OF_TEXTS) -> list[str]:
@@ -187,38 +139,27 @@ def difference_table(
     )
 
 
-def links_table(
-    name: str,
-    systems: Mapping[str, Statistics],
-    gold: Sequence[GoldLinks],
-    note: str = "",
-    alpha: float | None = None,
-) -> Table:
-    """Returns a row for each system, with the statistics of its AER, precision and recall (0 to 1). alpha: of
-    a column with F_α."""
+def links_table(name: str, systems: Mapping[str, Statistics], gold: Sequence[GoldLinks]) -> Table:
+    """Returns a row for each system, with the statistics of its AER, precision and recall (0 to 1)."""
     rows: list[list[Value]] = []
     for system, found in systems.items():
-        aer, precision, recall = (100 * found[rate].score().value for rate in (AER, "precision", "recall"))
+        aer, precision, recall = (found[rate].score().value for rate in (AER, "precision", "recall"))
         low, high = (100 * value for value in found[AER].interval())
         links = int(found["precision"].values[:, 1].sum())
-        f = [] if alpha is None else [_f_measure(precision, recall, alpha)]
-        rows.append([system, aer, f"{low:.2f}–{high:.2f}", precision, recall, *f, links])
-    note += (
+        f = 2 * precision * recall / ((precision + recall) or 1.0)
+        interval, rates = f"{low:.2f}–{high:.2f}", [100 * rate for rate in (precision, recall, f)]
+        rows.append([system, 100 * aer, interval, *rates, links])
+    note = (
         f"Gold links: {sum(len(each.sure) for each in gold):,} sure, "
         f"{sum(len(each.possible) for each in gold):,} possible with the sure ones; AER as Och and Ney "
         "(2003) define it. The interval is from the bootstrap of the sentences."
     )
-    rates = ["Precision, %", "Recall, %", *([] if alpha is None else [f"F({alpha:g}), %"])]
     columns = [
-        *(Column("System"), Column("AER, %", ".2f", best="lowest"), Column("95 % interval", numeric=True)),
-        *(Column(rate, ".2f", "highest") for rate in rates),
+        *(Column("System"), Column("AER, %", ".2f", "lowest"), Column("95 % interval", numeric=True)),
+        *(Column(rate, ".2f", "highest") for rate in ("Precision, %", "Recall, %", "F, %")),
         Column("Links"),
     ]
     return Table(name, "Alignment error rate on the references", columns, rows, [note])
-
-
-def _f_measure(precision: float, recall: float, alpha: float) -> float:
-    return 1.0 / (alpha / precision + (1.0 - alpha) / recall) if precision * recall else 0.0
 
 
 def measures_text(measures: Measures) -> str:
@@ -230,11 +171,10 @@ def measures_text(measures: Measures) -> str:
     if measures.known is not None:
         pairs = f"{len(measures.known):,} of {len(measures.test.reference):,}"
         parts.append(f"Without unknown words: {pairs} pairs, on which the runs may not write UNK")
-    for title, points in (("", measures.by_length), (", sliding window", measures.windows)):
-        for metric in dict.fromkeys(point.metric for point in points):
-            found = _points(points, metric, every=True)
-            heading = f"By source length in words{title}: {metric} [95 % bootstrap interval]"
-            parts.append(f"{heading}\n\n{as_text(_length_table(found))}")
+    for metric in dict.fromkeys(point.metric for point in measures.by_length):
+        table = _length_table(points_of(measures, metric, every=True))
+        heading = f"By source length in words: {metric} [95 % bootstrap interval]"
+        parts.append(f"{heading}\n\n{as_text(table)}")
     names = [system.name for system in measures.systems]
     for metric in dict.fromkeys(each.metric for each in measures.comparisons):
         tested = [each for each in measures.comparisons if each.metric == metric]
@@ -269,32 +209,26 @@ def _bracket(score: SystemScore) -> str:
     return "" if score.low is None else f" [{score.low:.2f}, {score.high:.2f}]"
 
 
-def measures_tsv(measures: Measures) -> str:
-    """Returns NUMBER_COLUMNS, and a row for every number; a cell is empty where a column does not apply."""
-    rows = [[_cell(row.get(column)) for column in NUMBER_COLUMNS] for row in number_rows(measures)]
-    return "\n".join("\t".join(row) for row in (NUMBER_COLUMNS, *rows))
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return "" if value is None else " ".join(str(value).split())
+def points_of(measures: Measures, metric: str, every: bool = False) -> Points:
+    """Returns the scores by length of one metric. every: also those without a value."""
+    points: Points = {}
+    for one in measures.by_length:
+        if one.metric == metric and (every or one.value is not None):
+            points.setdefault(one.system, []).append(one)
+    return points
 
 
 def measures_json(measures: Measures, about: dict[str, Any]) -> str:
     """Returns one JSON object with all measures; values that are not finite are null. about: further keys,
     which say how it was made."""
-    systems = [
-        {"name": one.name, "run": one.run and str(one.run.path), "candidates": one.candidates}
-        for one in measures.systems
-    ]
+    systems = [{"name": one.name, "run": one.run and str(one.run.path)} for one in measures.systems]
     known = None if measures.known is None else [number + 1 for number in measures.known]
     whole = about | {
         "sentences": len(measures.test.reference),
         "systems": systems,
         "signatures": measures.signatures,
         "lines_without_unknown_words": known,
-        **{table: [] for table in ("scores", "lengths", "windows", "significance")},
+        **{table: [] for table in ("scores", "lengths", "significance")},
     }
     for row in number_rows(measures):
         table = row.pop("table")
@@ -307,8 +241,7 @@ def measures_json(measures: Measures, about: dict[str, Any]) -> str:
 
 def number_rows(measures: Measures) -> Iterator[dict[str, Any]]:
     """Yields a row for every number: column → value."""
-    tables = {"scores": measures.scores, "lengths": measures.by_length, "windows": measures.windows}
-    for table, scores in tables.items():
+    for table, scores in (("scores", measures.scores), ("lengths", measures.by_length)):
         for score in scores:
             columns = [name for name in NUMBER_COLUMNS if hasattr(score, name)]
             row = {"table": table, **{name: getattr(score, name) for name in columns}}
@@ -322,159 +255,82 @@ def number_rows(measures: Measures) -> Iterator[dict[str, Any]]:
         yield {"table": "significance", "value": fields.pop("difference"), **fields}
 
 
-def scores(part: TestSetReport) -> Section:
-    """Returns Table 1, and a matrix of the differences between all systems."""
-    measures = part.measures
-    names = [system.name for system in measures.systems]
-    blocks: list[Block] = [score_table(measures, part.prefix)]
-    if measures.comparisons:
-        table = difference_table([each for each in measures.comparisons if each.metric == BLEU], names, BLEU)
-        made = f"Bootstrap intervals, chrF2 and all p-values unrounded: tables/{part.prefix}measures.csv"
-        below = {"notes": table.notes, "made": [made, *signatures(measures, [BLEU])]}
-        blocks.append(part.table("significance", table.caption, table.columns, table.rows, **below))
-    return part.section("scores", "Scores", blocks)
+class ScoredLinks(NamedTuple):
+    """A link file: its name, its links, their score, and its statistics."""
+
+    name: str
+    links: list[set[Link]]
+    score: AlignmentScore
+    statistics: Statistics
 
 
-def measures_file(part: TestSetReport) -> Table:
-    """Returns all measured numbers, with the columns of `evaluate --tsv`."""
-    rows = [[row.get(column) for column in NUMBER_COLUMNS] for row in number_rows(part.measures)]
-    return part.table("measures", "All measures, with 95 % bootstrap intervals", NUMBER_COLUMNS, rows)
+def read_links(
+    names: Sequence[str], gold: Sequence[GoldLinks], swapped: bool = False, gold_file: str = ""
+) -> list[ScoredLinks]:
+    """Reads and scores link files. swapped: whether the files have target-source. gold_file: if given, all
+    links must count from the same position. Raises InputError as `read_pharaoh`, `alignment_error` and
+    `require_same_start` do."""
+    if len(set(names)) < len(names):
+        raise InputError("the same link file is given twice", remedy="give each file once")
+    systems = []
+    for name in names:
+        links = read_pharaoh(name)
+        if gold_file:
+            require_same_start(gold, gold_file, links)
+        links = [{link[::-1] for link in sentence} for sentence in links] if swapped else links
+        try:
+            score = alignment_error(links, gold)
+        except InputError as error:
+            raise InputError(str(error), file=name) from None
+        systems.append(ScoredLinks(name, links, score, alignment_statistics(links, gold)))
+    return systems
 
 
-def by_length(part: TestSetReport) -> Section:
-    """Returns the scores by source length, as pictures and a table."""
-    measures, prefix = part.measures, part.prefix
-    points = {metric: _points(measures.by_length, metric) for metric in DRAWN}
-    sliding = _points(measures.windows, BLEU)
-    pictures = [_over_buckets(part, metric, found) for metric, found in points.items() if found]
-    if any(len(found) > 1 for found in sliding.values()):
-        pictures.insert(1, _over_windows(part, sliding))
-    bands = (
-        "Bands: 95 % of 1,000 bootstrap resamples of the sentences. Lengths: words of BLEU's 13a "
-        "tokenisation."
-    )
-    signed = signatures(measures, [BLEU])
-    caption = "Figure 2. Scores over the length of the source sentence"
-    figure = Pictures(f"{prefix}figure-2", caption, pictures, [bands, *_few_note(part)], signed)
+def link_tables(systems: Sequence[ScoredLinks], gold: Sequence[GoldLinks]) -> list[Table]:
+    """Returns the table of scores and, if there are any, that of differences."""
+    found, compared = {system.name: system.statistics for system in systems}, _differences(systems)
+    tables = [links_table("aer", found, gold)]
+    return [*tables, difference_table(compared, list(found), "AER, %", 100.0)] if compared else tables
+
+
+def links_as_text(systems: Sequence[ScoredLinks], gold: Sequence[GoldLinks]) -> str:
+    """Returns tables, with the agreement of each pair of systems; for a single system, two lines."""
+    if len(systems) == 1:
+        low, high = (100 * value for value in systems[0].statistics[AER].interval())
+        return f"{systems[0].score}\n95 % bootstrap interval of AER: {low:.2f}–{high:.2f}"
+    agreements = [
+        f"agreement {100 * _agreement(one, other):.2f}: {one.name}, {other.name}"
+        for one, other in combinations(systems, 2)
+    ]
+    scores, *differences = link_tables(systems, gold)
+    parts = [as_text(scores), "\n".join([scores.notes[0], *agreements])]
+    return "\n\n".join([*parts, *(f"{each.caption}\n\n{as_text(each)}" for each in differences)])
+
+
+def links_as_json(systems: Sequence[ScoredLinks], gold: str) -> str:
+    """Returns one JSON object: rates from 0 to 1, counts, the share of jumps that do not go back, and for
+    each pair of systems their agreement and difference in AER. gold: the name of the file."""
     rows = [
-        [name, *(f"{one.value:.1f} ({one.low:.1f}–{one.high:.1f})" for one in found)]
-        for name, found in points[BLEU].items()
+        {"name": one.name, **asdict(one.score), "f_measure": one.score.f_measure()}
+        | dict(zip(("aer_low", "aer_high"), one.statistics[AER].interval(), strict=True))
+        | {"monotone": _share(map(monotone, one.links))}
+        for one in systems
     ]
-    table = part.table(
-        "bleu-by-length",
-        "BLEU by source length, with 95 % intervals",
-        ["Source words", *map(str, measures.buckets)],
-        [["Sentences", *(stretch.sentences for stretch in measures.buckets)], *rows],
-        made=[*signed, f"Unrounded, with all other measures: tables/{prefix}measures.csv"],
-    )
-    return part.section("figure-2-section", "Length of the sentence", [figure, table])
+    agreements = [[_agreement(one, other) for other in systems] for one in systems]
+    differences = [asdict(found) for found in _differences(systems)]
+    whole = {"gold": gold, "sentences": len(systems[0].links), "systems": rows}
+    return json.dumps(whole | {"agreement": agreements, "differences": differences}, ensure_ascii=False)
 
 
-def _points(scores: Sequence[SystemScore], metric: str, every: bool = False) -> Points:
-    """Returns the points of one metric. every: also those without a value."""
-    points: Points = {}
-    for one in scores:
-        if one.metric == metric and (every or one.value is not None):
-            points.setdefault(one.system, []).append(one)
-    return points
+def _differences(systems: Sequence[ScoredLinks]) -> list[Comparison]:
+    """Compares the alignment error rates of each pair of systems."""
+    return comparisons({system.name: system.statistics[AER] for system in systems})
 
 
-def _few_note(part: TestSetReport) -> list[str]:
-    """Says how to read hollow points, if there are any."""
-    note = (
-        f"Hollow points: fewer than {FEWEST} sentences, too few to compare. They are outside the line "
-        "and the band."
-    )
-    return [note] if any(stretch.sentences < FEWEST for stretch in part.measures.buckets) else []
+def _agreement(one: ScoredLinks, other: ScoredLinks) -> float:
+    return _share(map(agreement, one.links, other.links))
 
 
-def _over_buckets(part: TestSetReport, metric: str, points: Points) -> Picture:
-    """Draws points at equal distances, one per bucket, with the number of sentences below."""
-    level = 1.0 if metric == LENGTH_RATIO else None
-    curves = _curves(part, points, [range(len(found)) for found in points.values()])
-    figure = curve_figure(curves, BELOW, DRAWN[metric], ticks=_ticks(part), level=level)
-    spoken = (
-        f"{name}: {', '.join(f'{one.value:.2f} at {one.words}' for one in found)}"
-        for name, found in points.items()
-    )
-    alt = f"{DRAWN[metric]} by source length. {'; '.join(spoken)}."
-    caption = f"{DRAWN[metric].partition(',')[0]} by length"
-    return part.picture(figure, f"figure-2-{metric.lower().replace(' ', '-')}", caption, alt)
-
-
-def _over_windows(part: TestSetReport, points: Points) -> Picture:
-    """Draws BLEU over a sliding window of lengths."""
-    width = WINDOW[0]
-    middles = [
-        [one.words.shortest + (width - 1) / 2 for one in found if one.words] for found in points.values()
-    ]
-    label = f"source words, middle of a window of {width}"
-    figure = curve_figure(_curves(part, points, middles), label, BLEU)
-    ends = (f"{name} from {found[0].value:.1f} to {found[-1].value:.1f}" for name, found in points.items())
-    alt = f"BLEU in a window of {width} lengths that slides from short to long sentences: {'; '.join(ends)}."
-    return part.picture(figure, "figure-2-window", "BLEU in a sliding window", alt)
-
-
-def _ticks(part: TestSetReport) -> list[tuple[float, str, str]]:
-    stretches = enumerate(part.measures.buckets)
-    return [(float(place), str(stretch), f"{stretch.sentences:,}") for place, stretch in stretches]
-
-
-def _curves(part: TestSetReport, points: Points, x: Sequence[Sequence[float]]) -> list[Curve]:
-    return [
-        Curve(
-            name,
-            part.places[name],
-            places,
-            [one.value for one in found],
-            [one.low for one in found],
-            [one.high for one in found],
-            [one.sentences < FEWEST for one in found],
-        )
-        for (name, found), places in zip(points.items(), x, strict=True)
-    ]
-
-
-def timing(part: TestSetReport) -> Section:
-    """Returns the speed of our runs, measured while they translated, by source length."""
-    buckets, lengths = part.measures.buckets, np.asarray(part.measures.lengths)
-    few = [stretch.sentences < FEWEST for stretch in buckets]
-    rows: list[list[Value]] = []
-    curves: list[Curve] = []
-    made: list[str] = []
-    for name, run in part.runs:
-        seconds, search = np.array(run.seconds), run.search
-        speeds = [_rate(lengths[each.chosen].sum(), seconds[each.chosen].sum()) for each in buckets]
-        whole = float(seconds.sum())
-        rates = _rate(len(seconds), whole), _rate(lengths.sum(), whole)
-        rows.append([name, part.measures.value(name, BLEU), whole, *rates, *speeds])
-        curves.append(Curve(name, part.places[name], range(len(speeds)), speeds, few=few))
-        made.append(
-            f"{name}: {run.hardware}, beam {search['beam']}, batches of {search['batch_size']}, "
-            f"{search['precision']} products"
-        )
-    columns: list[Column | str] = [
-        *("System", Column(BLEU, ".2f", best="highest"), Column("Seconds", ",.1f")),
-        Column("Sentences per second", ",.2f", best="highest"),
-        Column("Source words per second", ",.0f", best="highest"),
-        *(Column(str(stretch), ",.0f") for stretch in buckets),
-    ]
-    machines = "; ".join(sorted({run.hardware for _, run in part.runs}))
-    note = (
-        "The last columns are source words per second for sentences of that length. Wall-clock time of "
-        f"search in batches of similar length, on {machines}; other programs of the machine slow it down. "
-        "Other systems are not timed."
-    )
-    table = part.table("timing", "Time of translation", columns, rows, notes=[note], made=made)
-    spoken = (
-        f"{curve.name}: {', '.join('none' if y is None else f'{y:.0f}' for y in curve.y)}" for curve in curves
-    )
-    figure = curve_figure(curves, BELOW, "source words per second", ticks=_ticks(part))
-    caption = "Source words translated per second"
-    picture = part.picture(figure, "speed", caption, f"{caption}, by length. {'; '.join(spoken)}")
-    pictures = Pictures(f"{part.prefix}figure-speed", "Speed by length", [picture], _few_note(part), made)
-    return part.section("timing-section", "Time of translation", [table, pictures])
-
-
-def _rate(count: float, seconds: float) -> float | None:
-    return float(count / seconds) if seconds > 0 and count else None
+def _share(counts: Iterable[tuple[int, int]]) -> float:
+    part, of = np.sum([(0, 0), *counts], axis=0).tolist()
+    return float(part / of) if of else 1.0

@@ -11,11 +11,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rnnsearch.drawing.figures import Album, Curve, curve_figure
-from rnnsearch.drawing.page import Block, Document, Paragraph, Picture, Pictures, Section, write_page
-from rnnsearch.drawing.tables import Column, Table, Value
+from rnnsearch.drawing.page import (
+    Block,
+    Column,
+    Document,
+    Paragraph,
+    Picture,
+    Pictures,
+    Section,
+    Table,
+    Value,
+    write_page,
+)
 from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.measures import AER, BLEU, CHRF, NLL_PER_WORD, Statistics, system_statistics
-from rnnsearch.evaluation.statistics import FEWEST, LengthBand, SufficientStatistics, buckets, p_number
+from rnnsearch.evaluation.statistics import FEWEST, LengthBand, SufficientStatistics, buckets, p_statement
 from rnnsearch.evaluation.test_set import System, read_hypotheses
 from rnnsearch.installed import package_version
 from rnnsearch.studies.run import DEPARTURE, Measured
@@ -162,10 +172,9 @@ def _differences(folder: StudyFolder, name: str, variants: Variants, shown: Sequ
     def cell(metric: Metric, place: int, which: int) -> str | None:
         if place not in columns[which]:
             return None
-        one, p = columns[which][place], p_number(corrected[which][place])
+        one, p = columns[which][place], p_statement(corrected[which][place])
         low, high = (metric.format(value, "+") for value in (one.low, one.high))
-        shown_p = f"p {p}" if p.startswith("<") else f"p = {p}"
-        return f"{metric.format(one.value, '+')} [{low}, {high}] {shown_p}"
+        return f"{metric.format(one.value, '+')} [{low}, {high}] {p}"
 
     rows: list[list[Value]] = [
         [f"{other} − {variant}", *(cell(metric, place, which) for which, metric in enumerate(shown))]
