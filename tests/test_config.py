@@ -4,12 +4,20 @@ passes silently."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from pydantic import ValidationError
 
-from rnnsearch.config import SearchSettings, Settings, changed, load_config, recipe_names, validated
+from rnnsearch.config import (
+    SearchOptions,
+    SearchSettings,
+    Settings,
+    changed,
+    load_config,
+    recipe_names,
+    validated,
+)
 from rnnsearch.errors import InputError
 
 PAPER = """
@@ -188,3 +196,8 @@ def test_a_changed_search_keeps_the_rest() -> None:
 def test_a_table_names_where_it_came_from() -> None:
     with pytest.raises(InputError, match=r"run/config\.toml: unknown setting nosuch"):
         validated({"nosuch": 1}, "run/config.toml")
+
+
+def test_keyword_arguments_of_a_search_are_its_settings() -> None:
+    hints = get_type_hints(SearchSettings)
+    assert get_type_hints(SearchOptions) == {key: hints[key] for key in SearchSettings.model_fields}

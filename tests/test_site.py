@@ -80,8 +80,11 @@ def test_a_chapter_shows_what_it_printed_and_drew(docsite: Path, tmp_path: Path)
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_a_chapter_s_notebook_has_the_code_that_the_site_executes(docsite: Path, name: str) -> None:
     chapter = DOCS / "attention" / name
-    cells = module("notebooks").notebook(chapter)["cells"]
-    code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+    notebooks = module("notebooks")
+    cells = notebooks.notebook(chapter)["cells"]
+    trained = len(notebooks.trainings(chapter))
+    assert trained == {"01": 0, "08": 2}.get(name[:2], 1)
+    code = [cell["source"] for cell in cells if cell["cell_type"] == "code"][trained:]
     text = chapter.read_text("utf-8")
     checks = [each.strip("\n") for each in module("self_checks").BLOCK.findall(text)]
     blocks = [each.strip("\n") for each in module("chapters").BLOCK.findall(text)]
@@ -96,7 +99,9 @@ def test_a_chapter_s_notebook_has_the_code_that_the_site_executes(docsite: Path,
     assert carried == {*re.findall(r"\(attachment:([^)]+)\)", prose)}
 
 
-def test_a_check_is_a_form_on_the_site_and_fails_in_a_notebook_until_it_is_answered(docsite: Path) -> None:
+def test_a_check_is_a_form_on_the_site_and_says_not_yet_in_a_notebook(
+    docsite: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     checks = module("self_checks")
     number = 'answer = 0.5  # a number\nassert abs(answer - 1 / 2) < 0.01, "Halve <it>."\n'
     choice = 'answer = "b"  # one of: a | b\nassert answer == "b", "The other."\n'
@@ -109,9 +114,29 @@ def test_a_check_is_a_form_on_the_site_and_fails_in_a_notebook_until_it_is_answe
     assert "<option></option><option>a</option><option>b</option>" in made
     assert made.count("<details") == made.count("<form") == 2
     for each, hint in ((number, "Halve"), (choice, "The other")):
-        exec(each, {})
-        with pytest.raises(AssertionError, match=hint):
-            exec(checks.unanswered(each), {})
+        empty = checks.unanswered(each)
+        for code, said in ((each, ""), (empty, f"Not yet. {hint}")):
+            exec(code, {})
+            assert capsys.readouterr().out.startswith(said)
+        exec(re.sub("answer = .*", "answer = 0.5" if each == number else 'answer = "b"', empty, count=1), {})
+        assert capsys.readouterr().out == "Right.\n"
+
+
+@pytest.mark.slow
+def test_a_notebook_trains_the_runs_that_it_needs(
+    docsite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = module("notebooks").trainings(DOCS / "attention/08-beam-search.md")
+    for _ in range(2):  # the second time, both runs are there
+        for cell in cells:
+            exec(
+                re.sub(
+                    r"(max_updates\"?[=:] ?)\d+|6000", lambda number: f"{number[1] or 30}2", cell["source"]
+                ),
+                {},
+            )
+    assert len(list(tmp_path.glob("*/model.safetensors"))) == 5
 
 
 def test_a_notebook_runs_cell_by_cell(docsite: Path, tmp_path: Path) -> None:
@@ -185,6 +210,14 @@ def test_a_wrong_formula_is_an_error(docsite: Path) -> None:
     assert "<msub>" in extensions.mathml("x_1", display=False)
     with pytest.raises(extensions.FormulaError, match="nosuch"):
         extensions.block(r"\nosuch x")
+
+
+def test_only_short_code_is_kept_on_one_line(docsite: Path) -> None:
+    from markdown import Markdown
+
+    markdown = Markdown(extensions=[module("extensions").Sentences(), "pymdownx.inlinehilite"])
+    for code, whole in ((f"{'x' * 27}<&>", True), (f"rnnsearch {'x' * 21}", False)):
+        assert ('class="whole"' in markdown.convert(f"Type `{code}`.")) == whole, code
 
 
 def test_every_page_is_in_the_navigation(docsite: Path) -> None:
@@ -301,13 +334,13 @@ DARK_ON_DARK = """[...document.querySelectorAll('figure.drawn text')]
 def test_code_and_figures_are_whole_and_legible(
     site: Path, tmp_path: Path, width: int, *, dark: bool
 ) -> None:
-    chapters = [f"attention/{name.removesuffix('.md')}" for name in (*CHAPTERS, "learn", "history")]
-    pages = ["index", "contents", "reference/api", *chapters]
+    apart = ("source/", "decisions/", "404")
+    names = [str(path.relative_to(site)) for path in sorted(site.rglob("*.html"))]
     with static_host(site) as address, browser(tmp_path) as tab:
         tab.screen(width, dark=dark)
-        for page in pages:
-            tab.open(f"{address}{page}.html")
-            assert tab.run("document.documentElement.scrollWidth <= innerWidth"), page
+        for page in (name for name in names if not name.startswith(apart)):
+            tab.open(f"{address}{page}")
+            assert tab.run("document.documentElement.scrollWidth <= visualViewport.width"), page
             assert tab.run(CUT) == [], page
             assert not dark or tab.run(DARK_ON_DARK) == 0, page
         assert not tab.messages  # the page's policy stopped nothing
@@ -328,7 +361,7 @@ def test_search_finds_a_page_in_a_browser_wide_and_on_a_phone(site: Path, tmp_pa
         for width in (1280, 390):
             tab.screen(width)
             tab.open(f"{address}contents.html")
-            assert tab.run("document.documentElement.scrollWidth <= innerWidth")
+            assert tab.run("document.documentElement.scrollWidth <= visualViewport.width")
             tab.run("document.querySelector('label.md-header__button[for=__search]').click()")
             tab.wait("document.activeElement === document.querySelector('input.md-search__input')")
             tab.type("maxout")
@@ -368,7 +401,7 @@ def test_the_front_page_translates_at_once_and_loads_a_model_only_when_asked(
             tab.screen(width, dark=dark)
             tab.open(address)
             tab.wait("document.querySelectorAll('#output .word').length > 10")
-            assert tab.run("document.documentElement.scrollWidth <= innerWidth")
+            assert tab.run("document.documentElement.scrollWidth <= visualViewport.width")
             found = dict(tab.run(loaded))
             assert sum(found.values()) + len((front / "index.html").read_bytes()) <= 300_000
             assert not any("models/" in name for name in found)
@@ -442,7 +475,7 @@ def test_both_networks_learn_in_the_browser(site: Path, tmp_path: Path) -> None:
         tab.type("The <b>zebra</b> sleeps")
         assert "zebra" in tab.wait("document.getElementById('unknown').textContent")
         tab.screen(390, dark=True)
-        assert tab.run("document.documentElement.scrollWidth <= innerWidth")
+        assert tab.run("document.documentElement.scrollWidth <= visualViewport.width")
         tab.click("#again")
         tab.wait(f"{updates} === 0")
         tab.click("#step")
@@ -462,24 +495,60 @@ def test_both_networks_learn_in_the_browser(site: Path, tmp_path: Path) -> None:
         assert not tab.messages
 
 
-@pytest.mark.slow
+@pytest.fixture
+def pages(docsite: Path, tmp_path: Path) -> Path:
+    """The page of a history, and one with two questions, as HTML without the site around them."""
+    learn = tmp_path / "pages/assets/learn"
+    shutil.copytree(DOCS / "assets", learn.parent)
+    module("learn").write_learn(learn.parents[1])
+    form = module("self_checks").form
+    asked = [
+        form(f'answer = {number}  # a number\nassert abs(answer - {number}) < 0.006, "."')
+        for number in (0.67, 1280)
+    ]
+    bodies = {
+        "history": (DOCS / "attention/history.md").read_text("utf-8").partition("<link")[2],
+        "check": f'><script type="module" src="../assets/check.js"></script>{"".join(asked)}',
+    }
+    for name, body in bodies.items():
+        file = learn.parents[1] / "attention" / f"{name}.html"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f'<!doctype html><link rel="icon" href="data:,"><meta charset="utf-8"><link{body}')
+    return learn.parents[1]
+
+
 @NEEDS_CHROMIUM
-def test_a_history_is_scrubbed_and_a_question_checked_in_the_browser(site: Path, tmp_path: Path) -> None:
-    with static_host(site) as address, browser(tmp_path) as tab:
+def test_a_history_is_scrubbed_and_questions_are_checked_in_the_browser(pages: Path, tmp_path: Path) -> None:
+    history = json.loads((pages / "assets/learn/history.json").read_text("utf-8"))
+    right = history["sentences"][2]["text"].split()
+    moved = [*right[-2:], *right[:-2], "jamais-vu"]
+    history["moments"][1]["texts"][2] = " ".join(moved)
+    (pages / "assets/learn/history.json").write_text(json.dumps(history), "utf-8")
+    with static_host(pages) as address, browser(tmp_path) as tab:
         tab.open(f"{address}attention/history.html#sentence=2&moment=0")
         tab.wait("document.querySelectorAll('#matrix td').length > 1")
         first = tab.run("document.getElementById('said').textContent")
         tab.run("document.getElementById('moment').focus()")
         tab.press("ArrowRight")
         assert tab.wait("document.getElementById('said').textContent") != first
+        marks = tab.run("[...document.querySelectorAll('#written span')].map((one) => one.className)")
+        assert marks == [
+            "right" if [word] == right[i : i + 1] else "elsewhere" for i, word in enumerate(moved[:-1])
+        ] + ["wrong"]
         assert tab.run("document.querySelectorAll('#lines svg path').length") > 0
         assert not tab.run("document.getElementById('views').hidden")
 
-        tab.open(f"{address}attention/05-softmax-and-context.html")
-        tab.run("document.querySelector('.self-check input').focus()")
-        for answer, said in (("0,5", "Not yet."), ("0.665", "Right.")):
-            tab.run("document.querySelector('.self-check input').select()")
+        tab.open(f"{address}attention/check.html")
+        for place, answer, said in (
+            (0, "0,5", "Not yet."), (0, "0.665", "Right."), (0, "0,67", "Right."), (0, "", "There is no"),
+            (1, "1280", "Right."), (1, "1,280", "Right."), (1, "1 280", "Right."), (1, "128,0", "Not yet."), (1, "1,28", "Not yet."),
+        ):  # fmt: skip
+            tab.run(
+                f"document.querySelectorAll('input')[{place}].focus(); document.querySelectorAll('input')[{place}].select()"
+            )
+            tab.press("Backspace")
             tab.type(answer)
             tab.press("Enter")
-            tab.wait(f"document.querySelector('.self-check output').textContent.startsWith('{said}')")
+            found = tab.run(f"document.querySelectorAll('output')[{place}].textContent")
+            assert found.startswith(said), answer
         assert not tab.messages

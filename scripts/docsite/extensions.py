@@ -6,6 +6,7 @@ GitHub does: $`x`$ inside a line, and a fenced block `math` for a formula of its
 
 from __future__ import annotations
 
+from html import unescape
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -13,6 +14,7 @@ from markdown import Markdown
 from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 from markdown.treeprocessors import Treeprocessor
+from markdown.util import HTML_PLACEHOLDER_RE
 from math_core import LatexError, LatexToMathML
 
 # Not "fancy": a bar covers one letter and does not stretch, and undefined commands raise errors, which end
@@ -46,8 +48,10 @@ class _Inline(InlineProcessor):
 
 class _Whole(Treeprocessor):
     def run(self, root: Element) -> None:
+        stashed = self.md.htmlStash.rawHtmlBlocks  # where inline highlighting puts the text
         for code in root.iter("code"):
-            if len(code.text or "") <= LONGEST:
+            text = HTML_PLACEHOLDER_RE.sub(lambda place: str(stashed[int(place[1])]), code.text or "")
+            if len(unescape(text)) <= LONGEST:
                 code.set("class", "whole")
 
 

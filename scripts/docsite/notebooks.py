@@ -6,16 +6,20 @@ import base64
 import json
 import re
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from chapters import BLOCK
 from self_checks import unanswered
 
-FIRST = (
-    "*This notebook needs `rnnsearch` and matplotlib (`pip install '.[all]'` in a checkout). Chapter 1 "
-    "trains two "
-    "networks, which the other chapters read: run its notebook first, in the same folder.*"
-)
+FIRST = "*This notebook needs `rnnsearch` and matplotlib (`pip install '.[all]'` in a checkout).*"
+MAKERS = {
+    "rnnsearch": ("01-fixed-vector.md", slice(0, 1)),
+    "wiring-released": ("07-decoder-variants.md", slice(1, 3)),
+}
+"""Run that other chapters read → the chapter and the blocks of it that train this run. Each needs the runs
+above it."""
+TRAINED = "# {run}: trained here if it is not in this folder yet (a few minutes)"
 FIGURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+\.svg)\)")
 PLAIN = [
     (re.compile(r"<!-- .*? -->\n*"), ""),
@@ -45,12 +49,25 @@ def notebook(chapter: Path) -> dict[str, Any]:
     parts[0] = f"{title}\n\n{FIRST}\n{begin}"
     cells = [code(part) if place % 2 else prose(part, chapter.parent) for place, part in enumerate(parts)]
     kept = [cell for cell in cells if cell["source"]]
+    kept[1:1] = trainings(chapter)
     return {
         "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(kept, 1)],
         "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
         "nbformat": 4,
         "nbformat_minor": 5,
     }
+
+
+def trainings(chapter: Path) -> list[dict[str, Any]]:
+    """Returns cells that train the runs of other chapters that this one reads, where they are missing."""
+    blocks, found = "".join(BLOCK.findall(chapter.read_text(encoding="utf-8"))), []
+    for run, (maker, places) in reversed(MAKERS.items()):
+        if f'"{run}"' in blocks and maker != chapter.name:
+            text = "".join(BLOCK.findall((chapter.parent / maker).read_text(encoding="utf-8"))[places])
+            missing = f'from pathlib import Path\n\nif not Path("{run}/model.safetensors").exists():'
+            found.insert(0, code(f"{TRAINED.format(run=run)}\n{missing}\n{indent(text, '    ')}"))
+            blocks += text
+    return found
 
 
 def code(block: str) -> dict[str, Any]:

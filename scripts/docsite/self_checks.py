@@ -1,5 +1,5 @@
 """Self-checking exercises. The site runs a chapter's block that begins with `answer = … # kind`, and shows it
-as a form; the notebook has an empty answer."""
+as a form; the notebook has an empty answer, and prints whether it is right."""
 
 from __future__ import annotations
 
@@ -48,11 +48,15 @@ def form(block: str) -> str:
 
 
 def unanswered(block: str) -> str:
-    """Returns a block for the notebook: without the answer, so that its assertion fails until there is a
-    right one."""
+    """Returns a block for the notebook: without the answer, and with what the check says instead of an
+    assertion, which would end "Run all"."""
 
     def replaced(match: re.Match[str]) -> str:
         nothing = '""' if match[1].startswith('"') else 'float("nan")'
         return f"answer = {nothing}  # {match[2]}"
 
-    return FIRST.sub(replaced, block, count=1)
+    check = ast.parse(block).body[-1]
+    assert isinstance(check, ast.Assert)
+    before = "\n".join(block.splitlines()[: check.lineno - 1])
+    said = f"print('Right.' if {ast.unparse(check.test)} else 'Not yet. ' + {ast.unparse(check.msg)})"
+    return f"{FIRST.sub(replaced, before, count=1)}\n{said}"

@@ -3,11 +3,11 @@ an error."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypedDict, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -277,6 +277,27 @@ class SearchSettings(_Section):
     fits them"""
 
 
+class SearchOptions(TypedDict, total=False):
+    """Keyword arguments of `Translator.translate`: the settings in SearchSettings, of the same types."""
+
+    beam: int
+    nbest: int
+    batch_size: int
+    split_sentences: bool
+    max_source_length: int
+    precision: Literal["float32", "bfloat16", "int8"]
+    kernels: bool
+    normalise: Literal["none", "length", "gnmt"]
+    length_alpha: float
+    coverage_beta: float
+    no_unk: bool
+    min_length_ratio: float
+    max_length_ratio: float
+    replace_unk: bool
+    faithful: bool
+    confidence: tuple[float, float]
+
+
 class Settings(_Section):
     """All settings of a run: the sections of a recipe."""
 
@@ -307,10 +328,10 @@ class Settings(_Section):
         return self
 
 
-def changed(settings: SearchSettings, overrides: dict[str, Any]) -> SearchSettings:
+def changed(settings: SearchSettings, overrides: Mapping[str, Any]) -> SearchSettings:
     """Returns the search settings with some values changed. Raises InputError for an unknown name or an
     invalid value."""
-    return validated({"search": settings.model_dump() | overrides}, "search settings").search
+    return validated({"search": {**settings.model_dump(), **overrides}}, "search settings").search
 
 
 def by_name(settings: Settings) -> dict[str, Any]:

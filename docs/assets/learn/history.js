@@ -26,6 +26,12 @@ function shown() {
   return { sourceTokens: source, tokens: target, alignment: rows(history.moments[moment].weights[sentence], source.length) };
 }
 
+/** The class of a word that was written: right at its place, in the reference elsewhere, or wrong. */
+function mark(word, place, reference) {
+  if (word === reference[place]) return "right";
+  return reference.includes(word) ? "elsewhere" : "wrong";
+}
+
 function draw() {
   const [sentence, moment] = at();
   const { update, loss, texts } = history.moments[moment];
@@ -37,7 +43,7 @@ function draw() {
   find("lines").replaceChildren(lines);
   const words = texts[sentence].split(" ").filter(Boolean);
   const reference = find("reference").textContent.split(" ");
-  find("written").replaceChildren(...words.flatMap((word, i) => [element("span", { textContent: word, className: word === reference[i] ? "right" : "wrong" }), " "]));
+  find("written").replaceChildren(...words.flatMap((word, i) => [element("span", { textContent: word, className: mark(word, i, reference) }), " "]));
   const said = `After ${update.toLocaleString("en")} updates; surprise per word of the ten translations: ${loss.toFixed(2)}`;
   find("said").textContent = said;
   find("moment").setAttribute("aria-valuetext", said);

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import torch
 
-from rnnsearch.config import SearchSettings, Settings, changed
+from rnnsearch.config import SearchOptions, SearchSettings, Settings, changed
 from rnnsearch.errors import InputError
 from rnnsearch.model.layers import has_int8
 from rnnsearch.model.network import TranslationNetwork
@@ -156,7 +156,7 @@ class Translator:
         *,
         attention: Attention | None = None,
         glossary: Mapping[str, str] | None = None,
-        **search: Any,
+        **search: Unpack[SearchOptions],
     ) -> list[Translation]:
         """Returns the translation of each line. search: settings to change, for example beam=5, no_unk=True.
 
@@ -182,7 +182,7 @@ class Translator:
         full_batches: bool = False,
         first: int = 1,
         glossary: Mapping[str, str] | None = None,
-        **search: Any,
+        **search: Unpack[SearchOptions],
     ) -> Iterator[Translation]:
         """Yields what `translate` returns, for input of any length. An empty line gives an empty translation.
 
@@ -204,7 +204,7 @@ class Translator:
         samples: int = 1,
         temperature: float = 1.0,
         seed: int = 1,
-        **search: Any,
+        **search: Unpack[SearchOptions],
     ) -> Iterator[Translation]:
         """Draws translations from p(y | x) instead of searching for the best. Further samples are the
         `alternatives` of the first.
@@ -257,7 +257,7 @@ class Translator:
         *,
         listeners: Mapping[int, Listener] | None = None,
         cancelled: Callable[[], bool] | None = None,
-        **search: Any,
+        **search: Unpack[SearchOptions],
     ) -> list[Translation]:
         """Translates encoded parts separately; `joined` combines the translations of a line's parts.
 
