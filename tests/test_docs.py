@@ -36,6 +36,7 @@ from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import READOUTS
 from rnnsearch.records import Translation
+from rnnsearch.run import Run
 from rnnsearch.studies.study import open_study
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.translation.beam import beam_search
@@ -288,7 +289,8 @@ def reader(tiny_corpus: Path, tiny_store: Path, tmp_path: Path, monkeypatch: pyt
     (tmp_path / "small.toml").write_text(TINY, "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
-    monkeypatch.delitem(sys.modules, "my_scorer", raising=False)
+    for module in ("my_scorer", "my_cell"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     return tmp_path
 
 
@@ -323,16 +325,15 @@ def test_python_of_the_first_pages(
     assert capsys.readouterr().out
 
 
-def scorer_page() -> tuple[str, str]:
-    """The code of my_scorer.py, and that which checks it."""
-    scorer, check = blocks(PAGES["docs/how-to/own-scorer.md"], "python")
-    return scorer, check
+OWN = blocks(PAGES["docs/how-to/own-scorer.md"], "python")
+"""The code of my_scorer.py, that which checks it, my_cell.py, and the loop with an own score."""
 
 
 def test_own_scorer_page(reader: Path, command: Command) -> None:
     """Its commands and its Python are run as they stand; without consent the run is refused."""
-    scorer, check = scorer_page()
+    scorer, check, cell, loop = OWN
     (reader / "my_scorer.py").write_text(scorer, "utf-8")
+    (reader / "my_cell.py").write_text(cell, "utf-8")
     (reader / "store").symlink_to("prepared")
     for words in calls(PAGES["docs/how-to/own-scorer.md"]):
         done = command(*words)
@@ -343,6 +344,23 @@ def test_own_scorer_page(reader: Path, command: Command) -> None:
             assert (refused.code, refused.out) == (2, "")
             assert "my_scorer:Smoothed" in refused.err
     exec(check, {"__name__": "check"})
+    names = {"__name__": "loop"}
+    exec(loop.replace("range(500, 10_001, 500)", "range(2, 5, 2)"), names)
+    assert Run.open(reader / "run-best").settings.training.max_updates in (2, 4)
+    assert names["best"] >= 0
+
+
+def test_own_cell_equation(reader: Path) -> None:
+    names: dict[str, Any] = {}
+    exec(OWN[2], names)
+    e, s, c = torch.randn(3), torch.randn(2), torch.randn(4)
+    cell = names["OneGate"](3, 2, 4)
+    W, W_f, b, b_f = cell.W.weight[:2], cell.W.weight[2:], cell.W.bias[:2], cell.W.bias[2:]
+    U, U_f, C, C_f = cell.U.weight, cell.U_f.weight, cell.C.weight[:2], cell.C.weight[2:]
+    f = torch.sigmoid(W_f @ e + b_f + U_f @ s + C_f @ c)
+    expected = (1 - f) * s + f * torch.tanh(W @ e + b + U @ (f * s) + C @ c)
+    torch.testing.assert_close(cell(cell.project(e), s, c), expected)
+    assert names["OneGate"](3, 2).C is None
 
 
 def own_network() -> TranslationNetwork:
@@ -381,7 +399,7 @@ def by_hand(network: TranslationNetwork, source: Tensor, ids: tuple[int, ...]) -
 def test_own_scorer_equation(reader: Path) -> None:
     """Training's walk and search, which reorders hypotheses, find the weights of the page's equation, and the
     same probabilities."""
-    (reader / "my_scorer.py").write_text(scorer_page()[0], "utf-8")
+    (reader / "my_scorer.py").write_text(OWN[0], "utf-8")
     network = own_network()
     source, lengths = torch.tensor([[3, 2, 4, 5, 0], [6, 2, 0, 1, 1]]), torch.tensor([5, 3])
     state = NetworkState(*network.encode(source, lengths))

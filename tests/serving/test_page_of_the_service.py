@@ -50,6 +50,22 @@ def test_it_translates_as_the_translator_does(page: Page, tiny_run: Path) -> Non
     assert not page.messages  # nothing that the Content-Security-Policy forbids
 
 
+def test_it_obeys_a_glossary(page: Page, tiny_run: Path) -> None:
+    terms = {word: f"{word}-bis" for word in ("The", "black", "cat", "sleeps", ".")}
+    expected = Translator.load(tiny_run, glossary=terms).translate([SENTENCE], beam=5)[0].text
+    assert "-bis" in expected
+    field = "document.getElementById('glossary')"
+    lines = "\\n\\n".join(f" {term} ={other}" for term, other in terms.items())
+    page.run(f"{field}.value = '{lines}'")
+    assert page.run("document.getElementById('glossary-field').checkVisibility()")
+    assert translate(page, SENTENCE).strip() == expected
+    page.run(f"{field}.value = 'cat'")
+    page.click("#translate")
+    said = page.wait("document.getElementById('message').textContent")
+    assert said == "In the glossary, “cat” is not “term = translation”."
+    assert not page.messages
+
+
 def test_a_text_that_the_service_refuses_is_a_clear_message(page: Page) -> None:
     page.run(
         "document.getElementById('text').value = 'cat '.repeat(1000)"

@@ -4,6 +4,8 @@ space of the text."""
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -205,3 +207,13 @@ def test_paths_and_methods_that_there_are_not(client: TestClient) -> None:
         assert refused.status_code == 405
         assert refused.json()["error"]["message"] == "Method Not Allowed"
     assert "message" in client.put("/v1/models").json()["error"]
+
+
+def test_the_requests_of_the_how_to_page_are_answered_by_a_service_with_two_models(
+    client: TestClient,
+) -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/serving.md").read_text("utf-8")
+    requests = re.findall(r"/v1/translate -H [^\n]*\\\n +-d '([^']*)'", page)
+    assert len(requests) >= 2
+    for each in requests:
+        ask(client, **json.loads(each))

@@ -1,4 +1,4 @@
-// Two ways to a translation, one interface: translate(text, {model, beam, nbest, key}, onWords, signal) → {text, sentences}, load(model,
+// Two ways to a translation, one interface: translate(text, {model, beam, nbest, key, glossary}, onWords, signal) → {text, sentences}, load(model,
 // onProgress). Only the engine in the browser has weights, and `ask`. onWords gets {sentence, source_tokens, tokens, alignment} after each
 // word. Errors are Errors with a message for the visitor.
 
@@ -78,8 +78,8 @@ class LocalBackend {
 class HttpBackend {
   async load() {}
 
-  async translate(text, { model, beam, nbest, key }, onWords, signal) {
-    const answer = await this.ask("v1/translate?stream=true", { text, model, beam, nbest, alignment: true }, key, signal);
+  async translate(text, { key, ...options }, onWords, signal) {
+    const answer = await this.ask("v1/translate?stream=true", { text, ...options, alignment: true }, key, signal);
     if (!answer.headers.get("content-type")?.startsWith("text/event-stream")) return (await answer.json()).translations[0];
     const sentences = [];
     for await (const { event, data } of events(answer.body)) {

@@ -43,6 +43,7 @@ class Page {
         ? "The network runs in this browser. What you type does not leave it."
         : "The network runs on the server that this page came from. What you type is sent to it.";
     find("key-field").hidden = !config.keys;
+    find("glossary-field").hidden = local;
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) find("slowly").checked = false;
     this.listen();
     this.begin();
@@ -119,7 +120,16 @@ class Page {
 
   get options() {
     const beam = Number(document.querySelector("input[name=beam]:checked").value);
-    return { model: this.model.name, beam, nbest: beam, key: find("key").value.trim() };
+    return { model: this.model.name, beam, nbest: beam, key: find("key").value.trim(), glossary: this.glossary };
+  }
+
+  /** Term → translation. */
+  get glossary() {
+    const lines = find("glossary").value.split("\n").filter((line) => line.trim());
+    const terms = lines.map((line) => line.split("=").map((side) => side.trim()));
+    const wrong = terms.findIndex((sides) => sides.length !== 2 || sides.includes(""));
+    if (wrong >= 0) throw new Error(`In the glossary, “${lines[wrong].trim()}” is not “term = translation”.`);
+    return Object.fromEntries(terms);
   }
 
   /** Shows the examples of a newly chosen model, and loads its file. */
@@ -218,7 +228,7 @@ class Page {
   /** Translates a text with the model and the beam of what is shown, and shows nothing. */
   async aside(text) {
     const { model, beam } = this.view.result;
-    const result = await this.backend.translate(text, { model, beam, nbest: 1, key: this.options.key }, () => {});
+    const result = await this.backend.translate(text, { ...this.options, model, beam, nbest: 1 }, () => {});
     return { ...result, beam };
   }
 
@@ -246,8 +256,7 @@ class Page {
     try {
       const { model } = this.view.result;
       await this.load(model);
-      const { key } = this.options;
-      for (const beam of [1, 5]) found.push(await this.backend.translate(this.text, { model, beam, nbest: 1, key }, () => {}));
+      for (const beam of [1, 5]) found.push(await this.backend.translate(this.text, { ...this.options, model, beam, nbest: 1 }, () => {}));
     } catch (error) {
       return this.complain(error.message);
     }
