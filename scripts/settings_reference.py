@@ -9,8 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from rnnsearch.config import Settings
-from rnnsearch.schema import described_keys
+from rnnsearch.config import Settings, described_keys
 
 INTRODUCTION = """\
 # Settings

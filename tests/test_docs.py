@@ -26,7 +26,7 @@ from command_line import Command
 from torch import Tensor
 
 from rnnsearch.cli import app
-from rnnsearch.cli.output import as_json
+from rnnsearch.cli.answers import as_json
 from rnnsearch.config import SearchSettings, Settings, load_config, recipe_names, validated
 from rnnsearch.errors import InputError
 from rnnsearch.model.alignment import ALIGNMENTS
@@ -271,7 +271,7 @@ def test_files_page_names_every_file(tiny_store: Path, tiny_run: Path, tiny_subw
 def test_files_page_names_every_field() -> None:
     translation = Translation("", [], ["</s>"], 0.0, [], np.zeros((0, 1), dtype=np.float32))
     table = PAGES["docs/reference/files.md"].partition("| field |")[2].partition("\n\n")[0]
-    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(json.loads(as_json(translation)))
+    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(json.loads(as_json(0, translation)))
 
 
 TINY = """

@@ -302,7 +302,7 @@ def test_stores(tiny_corpus: Path, tmp_path: Path, times: int) -> None:
 # Sockets
 
 CHUNKED = (
-    "POST /v1/score HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+    "POST /v1/align HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
 )
 KEY = "a-key-of-some-length"
 
@@ -313,12 +313,11 @@ def service_with_key(tiny_run: Path) -> Iterator[Any]:
     from loopback import Loopback
 
     from rnnsearch.serving.app import Options, make_app
-    from rnnsearch.serving.guard import digest
-    from rnnsearch.serving.limits import Limits
-    from rnnsearch.serving.served_models import ServedModels, load_models, model_place
-    from rnnsearch.serving.service import Service
+    from rnnsearch.serving.routes import digest
+    from rnnsearch.serving.service import ModelPlace, Service, load_models
+    from rnnsearch.serving.work_queue import Limits
 
-    service = Service(ServedModels(load_models([model_place(str(tiny_run))])), Limits())
+    service = Service(load_models([ModelPlace("", str(tiny_run))]), Limits())
     server = Loopback(make_app(service, Options(keys=frozenset([digest(KEY)]), page={})))
     yield server
     server.end()
@@ -327,7 +326,7 @@ def service_with_key(tiny_run: Path) -> Iterator[Any]:
 def test_trailers_are_bounded(service_with_key: Any) -> None:
     """A server that kept them would take all that comes."""
     with service_with_key.connect() as client:
-        client.sendall(CHUNKED.replace("POST /v1/score", "GET /health").encode() + b"\r\n0\r\n")
+        client.sendall(CHUNKED.replace("POST /v1/align", "GET /health").encode() + b"\r\n0\r\n")
         sent = 0
         with suppress(OSError):
             while sent < 600:
@@ -370,7 +369,7 @@ FRAMES = st.lists(
         st.binary(max_size=30),
         st.sampled_from(
             [
-                b"GET /health HTTP/1.1\r\n", b"POST /v1/score HTTP/1.1\r\n", b"Host: a\r\n", b"\r\n", b"\r\n\r\n",
+                b"GET /health HTTP/1.1\r\n", b"POST /v1/align HTTP/1.1\r\n", b"Host: a\r\n", b"\r\n", b"\r\n\r\n",
                 b"Transfer-Encoding: chunked\r\n", b"Content-Length: 3\r\n", b"Content-Length: -1\r\n", b"0\r\n",
                 b"3\r\nabc\r\n", b"ffffffffffffffff\r\n", b"3;a=" + b"b" * 70_000, b"Expect: "
                 b"100-continue\r\n",

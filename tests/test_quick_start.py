@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import pytest
 from command_line import Command, sets, sizes
@@ -165,14 +163,3 @@ def test_a_damaged_note_of_the_folder_is_one_line(command: Command, tiny_corpus:
     assert outcome.err.startswith("rnnsearch: try/try.json: is damaged: ")
     assert outcome.err.count("\n") == 1
     assert Path("try/try.json").read_text() == "{"
-
-
-def test_the_page_is_served_to_this_machine_only(tmp_path: Path) -> None:
-    (tmp_path / "index.html").write_text("so far")
-    addresses: list[str] = []
-    with quick_start.served(tmp_path, addresses.append):
-        assert addresses[0].startswith("http://127.0.0.1:")
-        with urlopen(addresses[0], timeout=10) as answer:
-            assert answer.read() == b"so far"
-        with pytest.raises(HTTPError, match="400"):
-            urlopen(Request(addresses[0], headers={"Host": "elsewhere.example"}), timeout=10)

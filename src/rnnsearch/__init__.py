@@ -41,38 +41,24 @@ if TYPE_CHECKING:
     __version__: str
 
 _LAZY = {
-    "Aligner": "rnnsearch.translation.aligner",
-    "AlignedPair": "rnnsearch.translation.aligner",
-    "Translator": "rnnsearch.translation.translator",
-    "Translation": "rnnsearch.records",
-    "Hypothesis": "rnnsearch.records",
-    "prepare": "rnnsearch.text.preparing.prepare",
-    "PreparationReport": "rnnsearch.text.preparing.preparation_report",
-    "Corpus": "rnnsearch.text.store.corpus",
-    "train": "rnnsearch.training.loop",
-    "TrainingInterrupted": "rnnsearch.training.loop",
-    "Run": "rnnsearch.run",
-    "load_config": "rnnsearch.config",
-    "recipe_names": "rnnsearch.config",
-    "Settings": "rnnsearch.config",
-    "DataSettings": "rnnsearch.config",
-    "ModelSettings": "rnnsearch.config",
-    "TrainingSettings": "rnnsearch.config",
-    "SearchSettings": "rnnsearch.config",
-    "bleu": "rnnsearch.evaluation.bleu",
-    "chrf": "rnnsearch.evaluation.bleu",
-    "Score": "rnnsearch.evaluation.statistics",
-    "alignment_error": "rnnsearch.evaluation.alignment_error",
-    "AlignmentScore": "rnnsearch.evaluation.alignment_error",
-    "read_gold": "rnnsearch.evaluation.alignment_error",
-    "read_pharaoh": "rnnsearch.evaluation.alignment_error",
-    "symmetrise": "rnnsearch.text.links",
-    "Link": "rnnsearch.word_links",
-    "GoldLinks": "rnnsearch.word_links",
-    "generate": "rnnsearch.builtin.corpus",
-    "GeneratedPair": "rnnsearch.builtin.corpus",
+    "rnnsearch.translation.aligner": "Aligner AlignedPair",
+    "rnnsearch.translation.translator": "Translator",
+    "rnnsearch.records": "Translation Hypothesis",
+    "rnnsearch.text.preparing.prepare": "prepare",
+    "rnnsearch.text.preparing.preparation_report": "PreparationReport",
+    "rnnsearch.text.store.corpus": "Corpus",
+    "rnnsearch.training.loop": "train TrainingInterrupted",
+    "rnnsearch.run": "Run",
+    "rnnsearch.config": "load_config recipe_names Settings "
+    "DataSettings ModelSettings TrainingSettings SearchSettings",
+    "rnnsearch.evaluation.bleu": "bleu chrf",
+    "rnnsearch.evaluation.statistics": "Score",
+    "rnnsearch.evaluation.alignment_error": "alignment_error AlignmentScore read_gold read_pharaoh",
+    "rnnsearch.text.links": "symmetrise",
+    "rnnsearch.word_links": "Link GoldLinks",
+    "rnnsearch.builtin.corpus": "generate GeneratedPair",
 }
-"""Names whose modules load torch or other libraries: imported when they are first used."""
+"""Modules that load torch or other libraries → their public names, imported when they are first used."""
 
 __all__ = [
     "AlignedPair",
@@ -114,9 +100,10 @@ def __getattr__(name: str) -> Any:
         from rnnsearch.installed import package_version
 
         return package_version()
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_LAZY[name]), name)
+    for module, names in _LAZY.items():
+        if name in names.split():
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -9,14 +9,13 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from rnnsearch.config import SearchSettings, Settings, TrainingSettings
+from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
 from rnnsearch.model.layers import fastest_precision, linear_cache
 from rnnsearch.model.network import TranslationNetwork
@@ -33,10 +32,11 @@ from rnnsearch.translation.translator import Translator
 @dataclass(frozen=True, slots=True)
 class Throughput:
     """The speed of a network. Times are medians over the repetitions; words are target words with the end of
-    sentence.
+    sentence, or without it in alignment.
 
-    what: the work, such as "training on". seconds: of one batch. peak_memory: in bytes, of the whole process,
-    or torch's allocation on the GPU during timing.
+    what: the work, such as "training on". length: words of a sentence, the mean in a text. target_words: in
+    the vocabulary. seconds: of one repetition. peak_memory: in bytes, of the whole process, or torch's
+    allocation on the GPU during timing.
     """
 
     what: str
@@ -44,11 +44,9 @@ class Throughput:
     torch: str
     precision: str
     sentences: int
-    length: int
-    source_words: int
+    length: float
     target_words: int
     parameters: int
-    beam: int
     seconds: float
     words_per_second: float
     sentences_per_second: float
@@ -56,19 +54,12 @@ class Throughput:
 
     def text(self) -> str:
         """Returns three lines for a person."""
-        size = (
-            f"{self.parameters:,} parameters, {self.target_words:,} target words, {self.precision} "
-            f"products, torch {self.torch}"
-        )
-        beam = f", beam {self.beam}" if self.beam else ""
-        speed = (
-            f"{self.words_per_second:,.0f} target words/s, {self.sentences_per_second:,.2f} "
-            f"sentences/s, {self.seconds:.3f} s per batch"
-        )
         return (
-            f"{self.what} {self.sentences} sentences of {self.length} words{beam} on "
-            f"{self.hardware}\n{size}\n"
-            f"{speed} (medians), peak memory {self.peak_memory / 2**30:.2f} GiB"
+            f"{self.what} {self.sentences:,} sentences of {self.length:g} words on {self.hardware}\n"
+            f"{self.parameters:,} parameters, {self.target_words:,} target words, {self.precision} products, "
+            f"torch {self.torch}\n"
+            f"{self.words_per_second:,.0f} target words/s, {self.sentences_per_second:,.2f} sentences/s, "
+            f"{self.seconds:.3f} s per batch (medians), peak memory {self.peak_memory / 2**30:.2f} GiB"
         )
 
 
@@ -82,7 +73,8 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     seconds, memory = time_updates(settings, words, length, repetitions)
     with torch.device("meta"):
         network = TranslationNetwork(settings.model, words, words, trust_code=True)
-    return _throughput("training on", settings, training, network, length, seconds, memory)
+    found = _throughput("training on", network, training.precision, training.batch_size, length + 1, seconds)
+    return replace(found, length=length, hardware=hardware(training.device), peak_memory=memory)
 
 
 def time_updates(settings: Settings, words: int, length: int, repetitions: int) -> tuple[list[float], int]:
@@ -126,8 +118,8 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
         search(directions, lengths, limits)
 
     seconds = timed(translate, repetitions, settings.training.device)
-    memory = peak_memory(settings.training.device)
-    return _throughput("translating", settings, limits, network, length, seconds, memory)
+    what, count = f"translating with a beam of {limits.beam}", limits.batch_size
+    return replace(_throughput(what, network, limits.precision, count, length + 1, seconds), length=length)
 
 
 def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
@@ -185,30 +177,27 @@ def timed(work: Callable[[], object], repetitions: int, device: str, *, warm_up:
 
 def _throughput(
     what: str,
-    settings: Settings,
-    own: TrainingSettings | SearchSettings,
     network: TranslationNetwork,
-    length: int,
+    precision: str,
+    sentences: int,
+    length: float,
     seconds: list[float],
-    memory: int,
 ) -> Throughput:
-    """Returns the speed in `seconds`, one for each repetition. own: the settings section of this work."""
-    median = statistics.median(seconds)
+    """Returns the speed in `seconds`, one for each repetition. length: target words of a sentence."""
+    device, median = str(network.output.weight.device), statistics.median(seconds)
     return Throughput(
         what=what,
-        hardware=hardware(settings.training.device),
+        hardware="" if device == "meta" else hardware(device),
         torch=torch.__version__,
-        precision=own.precision,
-        sentences=own.batch_size,
+        precision=precision,
+        sentences=sentences,
         length=length,
-        source_words=network.source_embedding.weight.shape[0],
         target_words=network.target_embedding.weight.shape[0],
         parameters=sum(parameter.numel() for parameter in network.parameters()),
-        beam=own.beam if isinstance(own, SearchSettings) else 0,
         seconds=median,
-        words_per_second=own.batch_size * (length + 1) / median,
-        sentences_per_second=own.batch_size / median,
-        peak_memory=memory,
+        words_per_second=sentences * length / median,
+        sentences_per_second=sentences / median,
+        peak_memory=peak_memory(device),
     )
 
 
@@ -223,65 +212,16 @@ WAYS = {"α": (False, False), "posterior": (True, False), "posterior, --exact": 
 """Name → options (posterior, exact) of `rnnsearch align`. Scores are not computed."""
 
 
-@dataclass(frozen=True, slots=True)
-class AlignmentSpeed:
-    """The speed of one way to align. seconds: time for all pairs, with tokenisation of text; the median of
-    the repetitions.
-
-    The exact posterior is computed once, since it may take a hundred times as long as the others.
-    """
-
-    way: str
-    precision: str
-    seconds: float
-    pairs_per_second: float
-    words_per_second: float
-
-
-@dataclass(frozen=True, slots=True)
-class AlignmentSpeeds:
-    """The speeds of all ways to align the same pairs. words: target words without the end of sentence, in all
-    pairs. peak_memory: as in `Throughput`."""
-
-    what: str
-    hardware: str
-    torch: str
-    pairs: int
-    words: int
-    batch_size: int
-    target_words: int
-    ways: list[AlignmentSpeed]
-    peak_memory: int
-
-    def text(self) -> str:
-        """Returns a table for a person, with two lines above it."""
-        rows = [
-            f"| {one.way} | {one.precision} | {one.pairs_per_second:,.1f} | {one.words_per_second:,.0f} | "
-            f"{one.seconds:,.2f} |"
-            for one in self.ways
-        ]
-        lines = [
-            f"aligning {self.pairs:,} pairs ({self.words:,} target words) of {self.what}, "
-            f"{self.batch_size} together, on {self.hardware}",
-            f"{self.target_words:,} target words in the vocabulary, torch {self.torch}, peak memory "
-            f"{self.peak_memory / 2**30:.2f} GiB",
-            "| alignment | products | pairs/s | target words/s | seconds |",
-            "|---|---|---|---|---|",
-            *rows,
-        ]
-        return "\n".join(lines)
-
-
-def bench_random_pairs(settings: Settings, *, words: int, length: int, repetitions: int) -> AlignmentSpeeds:
-    """Measures the alignment of `search.batch_size` random pairs of `length` words by an untrained network.
+def bench_random_pairs(settings: Settings, *, words: int, length: int, repetitions: int) -> list[Throughput]:
+    """Measures the alignment of `search.batch_size` random pairs of `length` words by an untrained network,
+    in each of WAYS.
 
     Such a network attends to all words alike, so its posterior can skip nothing: this is the slowest case.
     """
-    device, count = settings.training.device, settings.search.batch_size
+    device = settings.training.device
     network = random_network(settings, words, torch.float32).to(device)
-    precision = fastest_precision(usable_device(device))
-    caches = [linear_cache(getattr(torch, precision))]
-    ids, lengths = random_ids(count, length, words)
+    caches = [linear_cache(getattr(torch, fastest_precision(usable_device(device))))]
+    ids, lengths = random_ids(settings.search.batch_size, length, words)
     batch = Batch(ids, lengths, ids.flip(0), lengths).to(device)
 
     def align(posterior: bool, exact: bool) -> None:
@@ -290,64 +230,36 @@ def bench_random_pairs(settings: Settings, *, words: int, length: int, repetitio
         else:
             quick_alignment([network], caches, batch, posterior=posterior)
 
-    return _speeds(
-        align,
-        precision,
-        repetitions,
-        device,
-        what="an untrained network, where every source word may matter",
-        pairs=count,
-        words=count * length,
-        batch_size=count,
-        target_words=words,
-    )
+    return _alignment_speeds(align, network, len(ids), length, repetitions)
 
 
-def bench_text_pairs(
-    translator: Translator, pairs: Sequence[tuple[str, str]], *, batch_size: int, repetitions: int
-) -> AlignmentSpeeds:
-    """Measures the alignment of text by a run. Raises InputError as `Translator.force` does."""
-    device = translator.networks[0].output.weight.device
-    precision = fastest_precision(device)
+def bench_pairs(
+    translator: Translator, pairs: Sequence[tuple[str, str]], batch_size: int, repetitions: int
+) -> list[Throughput]:
+    """Measures the alignment of text by a run, with its tokenisation, in each of WAYS. Raises InputError as
+    `Translator.force` does."""
 
     def align(posterior: bool, exact: bool) -> None:
         for _ in translator.force(pairs, batch_size, posterior=posterior, exact=exact, scored=False):
             pass
 
-    return _speeds(
-        align,
-        precision,
-        repetitions,
-        str(device),
-        what="text",
-        pairs=len(pairs),
-        words=sum(len(translator.target.tokeniser.words(target)) for _, target in pairs),
-        batch_size=batch_size,
-        target_words=len(translator.target.vocabulary),
-    )
+    words = sum(len(translator.target.tokeniser.words(target)) for _, target in pairs)
+    return _alignment_speeds(align, translator.networks[0], len(pairs), words / len(pairs), repetitions)
 
 
-def _speeds(
+def _alignment_speeds(
     align: Callable[[bool, bool], None],
-    precision: str,
-    repetitions: int,
-    device: str,
-    *,
+    network: TranslationNetwork,
     pairs: int,
-    words: int,
-    **about: Any,
-) -> AlignmentSpeeds:
-    ways = []
+    length: float,
+    repetitions: int,
+) -> list[Throughput]:
+    """Measures all pairs in each of WAYS. The exact posterior is computed once, since it may take a hundred
+    times as long as the others. length: mean number of target words."""
+    place = network.output.weight.device
+    speeds = []
     for way, (posterior, exact) in WAYS.items():
-        count, used = (1, "float32") if exact else (repetitions, precision)
-        median = statistics.median(timed(partial(align, posterior, exact), count, device, warm_up=not exact))
-        ways.append(AlignmentSpeed(way, used, median, pairs / median, words / median))
-    return AlignmentSpeeds(
-        hardware=hardware(device),
-        torch=torch.__version__,
-        pairs=pairs,
-        words=words,
-        ways=ways,
-        peak_memory=peak_memory(device),
-        **about,
-    )
+        count, precision = (1, "float32") if exact else (repetitions, fastest_precision(place))
+        seconds = timed(partial(align, posterior, exact), count, str(place), warm_up=not exact)
+        speeds.append(_throughput(f"aligning ({way})", network, precision, pairs, length, seconds))
+    return speeds

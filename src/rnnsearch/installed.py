@@ -13,7 +13,6 @@ import os
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
-from itertools import count
 from pathlib import Path
 
 from rnnsearch.errors import InputError, did_you_mean
@@ -73,20 +72,21 @@ def folder_of(word: str | Path) -> Path:
     )
 
 
-def model_names(given: Sequence[str], pairs: Sequence[str], folders: Sequence[Path]) -> list[str]:
+def model_names(
+    given: Sequence[str], languages: Sequence[tuple[str, str]], folders: Sequence[Path]
+) -> list[str]:
     """Returns the names of models that a service or a page offers together.
 
-    given: names that the user chose, "" for none. pairs: languages, such as en-fr, "" if unknown. A model's
-    name is the given one; otherwise its languages if no other model has them, or else its folder. A number is
-    appended if the name is already used. Raises InputError if one name is given twice."""
-    for name in filter(None, given):
-        if given.count(name) > 1:
-            raise InputError(f"two models would be called {name!r}", remedy="give them different names")
+    given: names that the user chose, "" for none. languages: (source, target) of each model. A model's name
+    is the given one; otherwise its languages if no other model has them, or else its folder. Raises
+    InputError if two have the same name."""
     names: list[str] = []
-    for name, pair, folder in zip(given, pairs, folders, strict=True):
-        wanted = pair if pair and pairs.count(pair) == 1 else folder.resolve().name
-        numbered = (wanted if number == 1 else f"{wanted}-{number}" for number in count(1))
-        names.append(name or next(one for one in numbered if one not in {*given, *names}))
+    for name, pair, folder in zip(given, languages, folders, strict=True):
+        known = all(pair) and languages.count(pair) == 1
+        names.append(name or ("-".join(pair) if known else folder.resolve().name))
+        if names[-1] in names[:-1]:
+            remedy = "give them different names: NAME=RUN in a service, else folders"
+            raise InputError(f"two models would be called {names[-1]!r}", remedy=remedy)
     return names
 
 

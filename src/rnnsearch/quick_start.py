@@ -13,11 +13,8 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import torch
@@ -33,7 +30,6 @@ from rnnsearch.evaluation.test_set import NamedRun, read_test_set
 from rnnsearch.model.layers import fastest_precision
 from rnnsearch.report.make import make_report
 from rnnsearch.system.files import PARTIAL, checksum, file_checksum, only_one, read_json, reading, write_text
-from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import ProgressBar, note
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.opening import COMPRESSIONS, is_on_disk
@@ -43,7 +39,6 @@ from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.loop import train
-from rnnsearch.training.threads import measured_fastest
 from rnnsearch.translation.translator import Translator
 
 RECIPE = "multi30k"
@@ -73,12 +68,12 @@ def try_corpus(
     folder: Path,
     minutes: float,
     own: Sequence[str],
-    show: Callable[[str], None],
+    show: Callable[[Path], None],
 ) -> dict[str, Any]:
     """Trains a translator on a corpus in about `minutes`, or continues; returns its scores on held-out text.
 
-    files: as for `prepare`. own: settings, `section.key=value`. show:
-    called with the address of the page. Raises InputError for files that are not a parallel corpus or too
+    files: as for `prepare`. own: settings, `section.key=value`. show: called with the page, which loads
+    itself again during training. Raises InputError for files that are not a parallel corpus or too
     small, for a folder with other files, and if another process works in it; TrainingInterrupted after Ctrl-C
     during training."""
     own = with_languages(files, own)
@@ -101,15 +96,16 @@ def try_corpus(
         run, page = folder / "run", folder / "page"
         page.mkdir(exist_ok=True)
         display = PageDisplay(run, page, data, text)
-        with served(page, show):
-            train(load_config(RECIPE, changes), data, run, resume=True, display=display)
-            if rows := read_statistics(run).get("validations"):
-                note(f"training took {rows[-1]['seconds'] / 60:.1f} min")
-            tests = [read_test_set("held-out text", *test)]
-            report = make_report([NamedRun("run", run)], tests, page / "report", progress=progress)
-            numbers = read_json(report.with_name("report.json"))
-            (score,) = numbers["tables"]["table-1"]["rows"]
-            display.finish(score)
+        display.write()
+        show(page / "index.html")
+        train(load_config(RECIPE, changes), data, run, resume=True, display=display)
+        if rows := read_statistics(run).get("validations"):
+            note(f"training took {rows[-1]['seconds'] / 60:.1f} min")
+        tests = [read_test_set("held-out text", *test)]
+        report = make_report([NamedRun("run", run)], tests, page / "report", progress=progress)
+        numbers = read_json(report.with_name("report.json"))
+        (score,) = numbers["tables"]["table-1"]["rows"]
+        display.finish(score)
     return {name: value for name, value in score.items() if isinstance(value, float)}
 
 
@@ -251,11 +247,8 @@ def plan(corpus: Corpus, minutes: float, own: Sequence[str]) -> tuple[list[str],
     common = [f"training.batch_size={batch}", "training.samples=0"]
     if fastest_precision(torch.device("cpu")) != "bfloat16":
         common += ["training.precision=float32", "search.precision=float32"]
-    most = set_up_cpu(0)
     for size in ([], SMALLER):
-        settings = load_config(RECIPE, [*common, *size, *own])
-        threads = measured_fastest(settings, most)
-        settings = load_config(RECIPE, [*common, *size, *own, f"training.threads={threads}", "search.beam=1"])
+        settings = load_config(RECIPE, [*common, *size, *own, "search.beam=1"])
         update = bench_training(settings, words=words, length=length, repetitions=3).seconds
         speed = bench_translation(settings, words=words, length=length, repetitions=1).sentences_per_second
         validation = len(corpus.dev_source_lines) / speed
@@ -267,8 +260,7 @@ def plan(corpus: Corpus, minutes: float, own: Sequence[str]) -> tuple[list[str],
     seconds = update * updates + validation * validations
     text = (
         f"recipe {RECIPE}{' at half its size' if size else ''}: {updates:,} updates of {batch} pairs "
-        f"({epochs:.1f} epochs), {update:.2f} s each with {threads} thread(s), and {validations} "
-        "validations: "
+        f"({epochs:.1f} epochs), {update:.2f} s each, and {validations} validations: "
         f"about {math.ceil(seconds / 60):,} min of training, by 3 updates and a search measured just now; "
         "longer where other programs use the cores"
     )
@@ -324,9 +316,7 @@ class PageDisplay(Display):
             for place, (key, name) in enumerate(names.items() if rows else ()):
                 y = [round(row[key], 2) if key in row else None for row in rows]
                 figure = curve_figure([Curve(name, place, x, y)], "minutes", name)
-                self.charts.append(
-                    Markup(inline_svg(figure, key, name, f"{name} over the minutes of training"))
-                )
+                self.charts.append(Markup(inline_svg(figure, key, name, f"{name} over the minutes")))
             results = Translator.load(self.run).translate([source for source, _ in self.pairs])
             self.alignments = [
                 Markup(alignment_table(one.source_tokens, one.tokens, one.alignment, "")) for one in results
@@ -360,29 +350,3 @@ class PageDisplay(Display):
                 refresh=REFRESH,
             )
             write_text(self.page / "index.html", text)
-
-
-@contextmanager
-def served(page: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Serves the folder to this machine only, during the context. say: called with the address."""
-    asked = [0.0]
-
-    class Handler(SimpleHTTPRequestHandler):
-        def send_head(self) -> Any:
-            if self.headers.get("Host", "").partition(":")[0] in ("127.0.0.1", "localhost"):
-                return super().send_head()
-            self.send_error(400)  # another host name: DNS rebinding
-            return None
-
-        def log_message(self, format: str, *args: Any) -> None:
-            asked[0] = time.monotonic()
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(page))) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        say(f"http://127.0.0.1:{server.server_port}/")
-        try:
-            yield
-            if time.monotonic() - asked[0] < 2 * REFRESH:  # the page is open: let it load the last version
-                time.sleep(REFRESH + 1)
-        finally:
-            server.shutdown()

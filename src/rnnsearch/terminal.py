@@ -4,9 +4,8 @@ attention."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from rich.console import Console
@@ -23,23 +22,18 @@ from rnnsearch.translation.forced import steps
 from rnnsearch.translation.source_lines import noted
 from rnnsearch.translation.translator import Translator
 
-try:
-    import readline
-except ImportError:
-    readline = None  # type: ignore[assignment]
-
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 """The terminal's own colours, which are readable on light and dark backgrounds."""
 ROWS = 8
 """Maximum number of source positions shown for a step."""
-REMEMBERED = 1_000
-"""Maximum number of lines in the history."""
+LARGEST = 1_000
+"""Largest beam or n-best list that a command accepts."""
 
 Load = Callable[[Sequence[str]], Translator]
 
 
 def talk(runs: Sequence[str], search: dict[str, Any], load: Load) -> None:
-    """Answers typed lines until Ctrl-D, or Ctrl-C at an empty prompt. search: settings to change.
+    """Answers typed lines until Ctrl-D, or Ctrl-C at the prompt. search: settings to change.
 
     The line on the screen that names the loading model is removed after loading.
     """
@@ -50,23 +44,21 @@ def talk(runs: Sequence[str], search: dict[str, Any], load: Load) -> None:
 
     conversation = Conversation(translator, search, load, Console(highlight=False))
     conversation.say("Type a sentence. :help lists the commands, Ctrl-D ends.")
-    with line_editing(conversation.commands) as remember:
-        while True:
-            try:
-                lines = input(conversation.prompt)
-            except EOFError:
-                return print()
-            except KeyboardInterrupt:
-                print()
-                if readline is None or not readline.get_line_buffer():  # nothing was typed
-                    raise
-                continue
-            remember()
-            try:
-                for line in lines.splitlines():  # several where text was pasted
-                    conversation.answer(line)
-            except KeyboardInterrupt:
-                conversation.say("stopped")
+    with suppress(ImportError):
+        import readline  # noqa: F401  # gives `input` line editing and a history
+    while True:
+        try:
+            lines = input(conversation.prompt)
+        except EOFError:
+            return print()
+        except KeyboardInterrupt:
+            print()
+            raise
+        try:
+            for line in lines.splitlines():  # several where text was pasted
+                conversation.answer(line)
+        except KeyboardInterrupt:
+            conversation.say("stopped")
 
 
 class Conversation:
@@ -82,7 +74,6 @@ class Conversation:
             ":matrix": ("the alignment as a picture", self.matrix),
             ":why WORD": ("energies and weights behind a word", self.why),
             ":nbest N": ("the N best translations", self.nbest),
-            ":beam N": ("translate with a beam of N", self.beam),
             ":align WORDS": ("align it with your own translation", self.align),
             ":swap [RUN]": ("the other direction, or another model", self.swap),
             ":help": ("this list", self.help),
@@ -110,13 +101,13 @@ class Conversation:
                     )
                 known[name](words.strip())
             elif line.strip():
-                self.source = line.strip()
-                self.translate()
+                self.translate(line.strip())
         except InputError as error:
             self.say(str(error))
 
-    def translate(self) -> None:
-        """Translates the last sentence, again if a command has changed the search."""
+    def translate(self, line: str) -> None:
+        """Translates a sentence, to which commands then refer."""
+        self.source = line
         limit = changed(self.translator.search, self.search).max_source_length
         results = self.translator.translate([self.source], **self.search)
         for result in noted(results, self.translator.source, limit, self.say):
@@ -166,7 +157,9 @@ class Conversation:
 
     def nbest(self, words: str) -> None:
         """Prints the best translations of the last sentence with their scores."""
-        number = _number(words or "5", ":nbest 5")
+        number = int(words) if words.isdecimal() else 5
+        if not 1 <= number <= LARGEST:
+            raise InputError(f":nbest needs a number from 1 to {LARGEST}", remedy="for example :nbest 5")
         self._last()
         beam = max(number, self.search.get("beam", self.translator.search.beam))
         (best,) = self.translator.translate([self.source], **self.search | {"nbest": number, "beam": beam})
@@ -174,12 +167,6 @@ class Conversation:
             line = in_colours("", one)[1]
             line.pad_left(1)
             self.console.print(f"{one.score:8.3f}", line)
-
-    def beam(self, words: str) -> None:
-        """Changes the beam, and translates the last sentence again."""
-        self.search = self.search | {"beam": _number(words, ":beam 12")}
-        if self.source:
-            self.translate()
 
     def align(self, reference: str) -> None:
         """Aligns the last sentence with a given translation, to which :matrix and :why then refer."""
@@ -249,43 +236,3 @@ def _style(line: Text, words: Sequence[str], styles: Iterable[str]) -> None:
         if begin >= 0:
             end = begin + len(word)
             line.stylize(style, begin, end)
-
-
-def _number(words: str, example: str) -> int:
-    if not words.isdecimal() or not 1 <= int(words) <= REMEMBERED:
-        raise InputError(
-            f"{example.split()[0]} needs a number from 1 to {REMEMBERED}", remedy=f"for example {example}"
-        )
-    return int(words)
-
-
-@contextmanager
-def line_editing(commands: Iterable[str]) -> Iterator[Callable[[], None]]:
-    """Gives `input` line editing, a history, and completion of the commands, where Python has readline.
-
-    Yields a function that appends the last line to the history file.
-    """
-    if readline is None:
-        yield lambda: None
-        return
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    file = Path(state) / "rnnsearch" / "history"
-    names = [command.split()[0] for command in commands]
-
-    def complete(text: str, number: int) -> str | None:
-        found = [name for name in names if text.startswith(":") and name.startswith(text)]
-        return found[number] if number < len(found) else None
-
-    def remember() -> None:
-        with suppress(OSError):  # without the file, the history ends with the session
-            readline.append_history_file(1, file)
-
-    with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file.touch(mode=0o600)
-        readline.read_history_file(file)
-    readline.set_history_length(REMEMBERED)
-    readline.set_completer_delims(" ")
-    readline.set_completer(complete)
-    readline.parse_and_bind("tab: complete")
-    yield remember

@@ -102,7 +102,6 @@ translate {run} {three} --beam 0 → search.beam: Input should be greater than 0
 translate {run} {three} --beam 1001 → search.beam: Input should be less than or equal to 1000
 translate {run} {three} --beam 99999999999999999999999 → search.beam: Input should be less than or equal to 1000
 translate {run} {three} --search.batch_size 1000000 → search.batch_size: Input should be less than or equal to 10000
-translate {run} {three} --samples 1000000 → Invalid value for '--samples': Input should be less than or equal to 1000
 translate {run} {three} --threads 1000000 → Invalid value for '--threads'
 translate {run} {three} --beam five → Invalid value for '--beam'
 translate {run} {three} --nbest 7 → search.nbest = 7 is more than search.beam = 4
@@ -115,16 +114,10 @@ translate {run} {three} --search.batch_size 0 → search.batch_size
 translate {run} {three} --threads -1 → Invalid value for '--threads'
 translate {run} {three} --device abacus → device 'abacus' cannot be used
 translate {run} {three} --device cuda:99 → device 'cuda:99' cannot be used
-translate {run} {three} --samples -1 → Invalid value for '--samples'
-translate {run} {three} --samples 2 --temperature 0 → temperature 0.0 is not above 0
-translate {run} {three} --samples 2 --seed 99999999999999999999 → a number or a size is too large
-translate {run} {three} --links {here}/nosuch/links → nosuch/links: cannot be written: No such file or directory
-translate {run} {three} --links {folder} → folder: cannot be written: Is a directory
 translate {run} {three} --alignment-plots {two} → two: cannot be written: File exists
 translate {run} {three} --out {two} → two: already exists (choose another file, or add --overwrite)
 translate {run} {three} --out {folder} --overwrite → folder: is not a regular file
 translate {run} {three} --out /dev/null --overwrite → /dev/null: is not a regular file
-translate {run} {three} --out {here}/out --samples 2 → samples cannot be written with --out
 translate {run} {three} --out {two}/out → two is a file, not a folder (name another place)
 translate {run} {three} --dictionary {here}/nosuch → nosuch: no such file
 translate {run} {three} --glossary {glossary} → glossary:2: is not a source term, a TAB and a target term
@@ -137,9 +130,8 @@ score {run} {three} {three} --search.batch_size 0 → search.batch_size: Input s
 score {run} {three} {unordered} → unordered:3: sentence 1 of 3 comes after sentence 2
 score {run} {three} {toomany} → toomany:2: sentence 3 of 3
 score {run} {three} {mixed} → mixed:2: is not a line of an n-best list
-score {run} {three} {nbest} --json → nbest: --json cannot be used with an n-best list
+score {run} {three} {nbest} --json → nbest: --json and --out cannot be used with an n-best list
 align {run} {three} → a run, a source text and a target text are needed
-align {run} {two} {two} --compare {run} → --compare needs pictures or a page (add --picture
 align {run} {two} {three} → two has 2 lines and
 align {run} {folder} {three} → folder: is a folder, not a text file
 align {run} {two} {two} --search.batch_size -1 → search.batch_size: Input should be

@@ -100,7 +100,7 @@ def test_odd_names_are_names(command: Command, odd: dict[str, Path], tiny_run: P
     small = sets(*sizes(4), *(f"training.{limit}" for limit in limits))
     trained = command(f"train demo {small} --data", store, "--out", run)
     assert (trained.code, trained.out) == (0, f"{tmp_path}/not\\udcffUTF-8\t\n\x1b[31m run\n")
-    translated = command("translate", run, odd["dev.en"], "--links", tmp_path / f"{ODD} links")
+    translated = command("translate", run, odd["dev.en"], "--alignment-plots", tmp_path / f"{ODD} plots")
     assert (translated.code, len(translated.lines)) == (0, 20)
     evaluated = command("evaluate", "--hyp", odd["dev.fr"], "--ref", odd["dev.fr"])
     assert (evaluated.code, "100.0" in evaluated.out) == (0, True)

@@ -96,11 +96,10 @@ def alike(one: str, other: str) -> bool:
 @pytest.mark.parametrize("form", ["", " --json", " --nbest 2", " --nbest 2 --json"])
 def test_the_file_is_what_would_be_printed(command: Command, tiny_run: Path, form: str) -> None:
     line = TRANSLATE.format(run=tiny_run) + form
-    printed = command(f"{line} --links links")
-    done = command(f"{line} --out new/out --links links.out")
+    printed = command(line)
+    done = command(f"{line} --out new/out")
     assert (done.code, done.out, done.err) == (0, "", "")
     assert alike(Path("new/out").read_text("utf-8"), printed.out)
-    assert Path("links.out").read_bytes() == Path("links").read_bytes()
     assert [path.name for path in Path("new").iterdir()] == ["out"]
     assert command(f"{line} --out piped".replace(" en ", " "), stdin=Path("en").read_bytes()).code == 0
     assert alike(Path("piped").read_text("utf-8"), printed.out)
@@ -116,12 +115,9 @@ def test_links_are_what_would_be_printed(command: Command, tiny_run: Path, form:
     assert found == printed.out or ("--json" in form and found.count("\n") == 11)
 
 
-@pytest.mark.parametrize("form", ["jsonl", "tmx"])
-def test_text_and_links_come_back_from_one_file(
-    command: Command, ended: Ended, tiny_run: Path, form: str
-) -> None:
+def test_text_and_links_come_back_from_one_file(command: Command, ended: Ended, tiny_run: Path) -> None:
     """Printed, and written in two goes: `aer`, `links` and `prepare` read what Pharaoh lines say."""
-    line = ALIGN.format(run=tiny_run)
+    line, form = ALIGN.format(run=tiny_run), "jsonl"
     Path("pharaoh").write_text(command(line).out)
     Path(f"printed.{form}").write_text(command(f"{line} --links-format {form}").out, "utf-8")
     assert ended(3, f"{line} --links-format {form} --out out.{form}")[0].code == 130
@@ -144,27 +140,22 @@ def test_text_and_links_come_back_from_one_file(
                     assert getattr(train, side)(place).tolist() == getattr(expected, side)(place).tolist()
 
 
-@pytest.mark.parametrize(
-    "line", [TRANSLATE, f"{TRANSLATE} --json", f"{TRANSLATE} --nbest 2 --links links", ALIGN, SCORE]
-)
+@pytest.mark.parametrize("line", [TRANSLATE, f"{TRANSLATE} --json", f"{TRANSLATE} --nbest 2", ALIGN, SCORE])
 def test_after_ctrl_c_the_same_command_goes_on(
     command: Command, ended: Ended, tiny_run: Path, line: str
 ) -> None:
     line = line.format(run=tiny_run)
     printed = command(line).out
-    expected = Path("links").read_bytes() if "--links" in line else b""
     broken, _ = ended(3, f"{line} --out out")
     said = "rnnsearch: interrupted; the same command goes on after line 6\n"
     assert (broken.code, broken.err) == (130, said)
     assert not Path("out").exists()
-    for file in (PARTIAL, Path("links"))[: 1 + ("--links" in line)]:
-        with file.open("a") as end:  # what a kill in the middle of writing leaves
-            end.write("half a li")
+    with PARTIAL.open("a") as end:  # what a kill in the middle of writing leaves
+        end.write("half a li")
     done, lines = ended(0, f"{line} --out out")
     assert (done.code, done.err, lines) == (0, "", 5)
     assert alike(Path("out").read_text("utf-8"), printed)
     assert not {PARTIAL, STATE} & set(Path().iterdir())
-    assert "--links" not in line or Path("links").read_bytes() == expected
 
 
 @pytest.mark.parametrize(
@@ -172,7 +163,6 @@ def test_after_ctrl_c_the_same_command_goes_on(
     [
         (TRANSLATE, "translate {run} en --search.batch_size 2 --beam 1"),
         (TRANSLATE, TRANSLATE.replace("{run}", "{other_run}")),
-        (TRANSLATE, f"{TRANSLATE} --links links"),
         (ALIGN, f"{ALIGN} --exact"),
         (ALIGN, f"{ALIGN} --json"),
         (SCORE, f"{SCORE} --json"),

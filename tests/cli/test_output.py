@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from rnnsearch.cli.answers import as_json
 from rnnsearch.cli.models import models
-from rnnsearch.cli.output import as_json, as_links, as_nbest, with_unsure_dimmed
+from rnnsearch.cli.translate import as_nbest
 from rnnsearch.records import Translation
 from rnnsearch.system.progress import note, show
 from rnnsearch.terminal import in_colours
@@ -25,7 +26,7 @@ NOTHING = Translation("", [], ["</s>"], 0.0, [], np.zeros((0, 1), dtype=np.float
 
 
 def test_json_holds_everything_on_one_line() -> None:
-    line = as_json(RESULT)
+    line = as_json(0, RESULT)
     assert "\n" not in line
     assert "été" in line  # letters, not \u00e9
     plain = {
@@ -38,7 +39,7 @@ def test_json_holds_everything_on_one_line() -> None:
     alternative = plain | {"text": "été", "score": -2.0, "finished": False}
     expected = plain | {"text": "l'été", "score": -0.12346, "finished": True, "alternatives": [alternative]}
     assert json.loads(line) == expected
-    found = json.loads(as_json(NOTHING))
+    found = json.loads(as_json(0, NOTHING))
     assert (found["text"], found["tokens"], found["alignment"], found["alternatives"]) == ("", [], [], [])
 
 
@@ -48,12 +49,6 @@ def test_an_nbest_list_has_log_p_as_its_feature_and_the_score_last() -> None:
         "7 ||| été ||| rnnsearch= -0.1235 ||| -2.0000",
     ]
     assert as_nbest(0, NOTHING) == "0 |||  ||| rnnsearch= 0.0000 ||| 0.0000"
-
-
-def test_links_leave_out_what_looks_at_the_end_of_sentence() -> None:
-    alpha = np.array([[0.1, 0.8, 0.1], [0.0, 0.1, 0.9], [0.9, 0.1, 0.0]], dtype=np.float32)
-    assert as_links(Translation("", ["a", "b", "c"], ["x", "y", "</s>"], 0.0, [], alpha)) == "0-2 1-0"
-    assert as_links(NOTHING) == ""
 
 
 class Terminal(io.StringIO):
@@ -79,7 +74,6 @@ def test_control_sequences_reach_no_terminal(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_models_words_and_copied_words_are_made_visible() -> None:
     forged = replace(RESULT, text=f"{FORGED} l'été", tokens=[FORGED, "été"], confidence=[0.1, 0.9])
-    assert with_unsure_dimmed(forged) == f"\x1b[2m{ESCAPED}\x1b[22m l'été"
     source, target = in_colours(FORGED, forged)
     assert not {*source.plain, *target.plain} & {*FORGED} - {*"2J0;]title abcde["}
 

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rnnsearch.cli.output import with_unsure_dimmed
 from rnnsearch.config import SearchSettings, changed
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.confidence import calibrated, word_confidence
-from rnnsearch.records import Translation
 from rnnsearch.translation.translator import Translator
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
@@ -90,11 +88,3 @@ def test_samples_and_long_lines_have_confidences(tiny_run: Path) -> None:
 def test_a_map_that_is_none_is_refused(value: Any) -> None:
     with pytest.raises(InputError, match=r"search\.confidence"):
         changed(SearchSettings(), {"confidence": value})
-
-
-def test_unsure_words_are_dim_on_a_terminal() -> None:
-    words, confidence = ["L'", "eau", "est", "là", "."], [0.9, 0.1, 0.9, 0.2, 0.9]
-    one = Translation(
-        "L'eau est là.", words, [], 0.0, [], np.zeros((5, 1), np.float32), confidence=confidence
-    )
-    assert with_unsure_dimmed(one) == "L'\x1b[2meau\x1b[22m est \x1b[2mlà\x1b[22m."

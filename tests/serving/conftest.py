@@ -18,23 +18,22 @@ from loopback import Loopback
 from starlette.testclient import TestClient
 
 from rnnsearch.serving.app import Options, make_app
-from rnnsearch.serving.limits import Limits
-from rnnsearch.serving.served_models import ServedModel, ServedModels, load_models, model_place
-from rnnsearch.serving.service import Service
+from rnnsearch.serving.service import ModelPlace, ServedModel, Service, load_models
+from rnnsearch.serving.work_queue import Limits
 
-LIMITS = Limits(characters=2_000, sentences=40, beam=10, nbest=5, queue=100, deadline=30.0, batch=16)
+LIMITS = Limits(characters=2_000, sentences=40, beam=10, queue=100, deadline=30.0)
 NO_PAGE = Options(page={})
 
 
 @pytest.fixture(scope="session")
 def served(tiny_run: Path, tiny_reverse_run: Path) -> list[ServedModel]:
-    return load_models([model_place(str(tiny_run)), model_place(f"back={tiny_reverse_run}")])
+    return load_models([ModelPlace("", str(tiny_run)), ModelPlace("back", str(tiny_reverse_run))])
 
 
 @pytest.fixture(scope="session")
 def make_service(served: list[ServedModel]) -> Callable[..., Service]:
     """make_service(queue=3, …): with other limits."""
-    return lambda **limits: Service(ServedModels(served), replace(LIMITS, **limits))
+    return lambda **limits: Service(served, replace(LIMITS, **limits))
 
 
 def client_for(service: Service, options: Options) -> TestClient:

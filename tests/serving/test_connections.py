@@ -16,7 +16,7 @@ from loopback import Loopback, read_to_end
 
 from rnnsearch.cli import serve
 from rnnsearch.serving import server
-from rnnsearch.serving.guard import digest
+from rnnsearch.serving.routes import digest
 
 from .conftest import NO_PAGE, Held, wait_until
 
@@ -159,7 +159,7 @@ def test_wrong_framing_is_one_400_and_the_connection_ends(
 
 
 def test_requests_that_are_sent_at_once_are_answered_in_their_order(loopback: Loopback) -> None:
-    models = b"GET /v1/models HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    models = b"GET /config.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
     answer = loopback.answer(GET + b"\r\n" + request() + models)
     places = [answer.index(text) for text in (b'"status": "ok"', b'"translations"', b'"models"')]
     assert places == sorted(places)
@@ -170,15 +170,3 @@ def test_the_address_of_all_is_reached_by_both_versions_of_ip() -> None:
     with serve.bound_socket("::", 0) as bound:
         for address in ("127.0.0.1", "::1"):
             socket.create_connection((address, bound.getsockname()[1]), timeout=5).close()
-
-
-def test_too_many_connections_are_told_to_come_later(
-    loopback_of: Callable[..., Loopback], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "allowed_connections", lambda: 3)
-    service = loopback_of()
-    held = [service.connect() for _ in range(2)]
-    wait_until(lambda: service.connections == 2)
-    assert service.answer(GET + b"\r\n").startswith(b"HTTP/1.1 503 ")
-    for each in held:
-        each.close()

@@ -21,7 +21,6 @@ FIELDS = (
     "beam",
     "nbest",
     "alignment",
-    "links",
     "source_text",
     "target_text",
     "posterior",
@@ -29,7 +28,7 @@ FIELDS = (
     "format",
 )
 LIKELY = st.sampled_from(["en-fr", "en", "fr", "a cat .", "", 1, 2, True, ["a", "b"], [], "auto", "text"])
-PATHS = ("/v1/translate", "/v1/translate?stream=true", "/v1/align", "/v1/score", "/translate", "/detect")
+PATHS = ("/v1/translate", "/v1/align", "/translate", "/detect")
 
 
 @settings(max_examples=150)

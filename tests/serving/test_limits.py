@@ -10,16 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from loopback import Loopback
 
 from rnnsearch.errors import SearchStoppedError
 from rnnsearch.serving import server
-from rnnsearch.serving.guard import digest
-from rnnsearch.serving.limits import Limits
-from rnnsearch.serving.served_models import ServedModel
-from rnnsearch.serving.service import LONGEST_PART, Service
+from rnnsearch.serving.routes import digest
+from rnnsearch.serving.service import LONGEST_PART, ServedModel, Service
+from rnnsearch.serving.work_queue import Limits
 from rnnsearch.text.codec import EncodedSentence
 
 from .conftest import NO_PAGE, Held, wait_until
@@ -47,17 +45,16 @@ def test_a_full_queue_is_answered_at_once_with_503_and_retry_after(held_of: Call
         assert running.result()[0] == waiting.result()[0] == 200
 
 
-@pytest.mark.parametrize("limits", [{"requests": 2}, {"queue": 4}], ids=str)
 def test_one_key_cannot_take_everything(
-    make_service: Callable[..., Service], loopback_of: Callable[..., Loopback], limits: dict[str, int]
+    make_service: Callable[..., Service], loopback_of: Callable[..., Loopback]
 ) -> None:
-    """Two requests of one key wait; its third is refused, and another key's is answered."""
-    service, keys = make_service(**limits), ["a-key-of-some-length", "another-key-of-some-length"]
+    """Half of the queue waits for one key; its next request is refused, and another key's is answered."""
+    service, keys = make_service(queue=4), ["a-key-of-some-length", "another-key-of-some-length"]
     held = Held(service, loopback_of(service, replace(NO_PAGE, keys=frozenset(map(digest, keys)))))
     with ThreadPoolExecutor(4) as pool:
         running = pool.submit(held.post, key=keys[0], **CAT)
         held.wait_for_batch()
-        waiting = pool.submit(held.post, key=keys[0], **(CAT if "requests" in limits else THREE))
+        waiting = pool.submit(held.post, key=keys[0], **THREE)
         wait_until(lambda: len(service.queue.waiting) > 0)
         assert held.post(key=keys[0], **CAT)[0] == 429
         other = pool.submit(held.post, key=keys[1], **CAT)
@@ -66,14 +63,13 @@ def test_one_key_cannot_take_everything(
         assert [one.result()[0] for one in (running, waiting, other)] == [200] * 3
 
 
-@pytest.mark.parametrize("stream", ["", "?stream=true"])
-def test_a_client_that_goes_away_frees_its_place(held_of: Callable[..., Held], stream: str) -> None:
+def test_a_client_that_goes_away_frees_its_place(held_of: Callable[..., Held]) -> None:
     held = held_of(queue=8)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(held.post, **CAT)
         held.wait_for_batch()
         goes = held.server.connect()
-        goes.sendall(request(path=f"/v1/translate{stream}", **THREE))
+        goes.sendall(request(**THREE))
         held.wait_for_queue(3)
         goes.close()
         held.wait_for_queue(0)
@@ -108,8 +104,7 @@ def test_the_deadline_includes_writing_the_answer_which_does_not_stop_others(
         go.wait(60)
         return {}
 
-    monkeypatch.setattr("rnnsearch.serving.routes.TranslateRequest.answer", slow)
-    monkeypatch.setattr("rnnsearch.serving.libretranslate._ranked", slow)
+    monkeypatch.setattr("rnnsearch.translation.languages.Paragraphs.joined", slow)
     post = loopback_of(make_service(deadline=2)).post
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(post, path, source="en", target="fr", **fields)
@@ -127,8 +122,7 @@ PAIRS = {"source_text": [WORDS * 20] * 2, "target_text": [WORDS * 20] * 2}
     [
         ("/v1/translate", {"text": WORDS * 20, "beam": 10, "nbest": 5, "alignment": True}),
         ("/v1/align", PAIRS),
-        ("/v1/score", PAIRS),
-        ("/translate", {"q": WORDS * 20, "source": "en", "target": "fr", "alternatives": 4}),
+        ("/translate", {"q": [WORDS * 20] * 2, "source": "en", "target": "fr"}),
     ],
 )
 def test_an_answer_too_large_is_refused_before_the_work(
@@ -144,18 +138,6 @@ def test_an_answer_too_large_is_refused_before_the_work(
     assert "alignment weights" in str(answer["error"])
 
 
-def test_an_answer_far_larger_than_expected_is_refused(
-    make_service: Callable[..., Service],
-    served: list[ServedModel],
-    loopback_of: Callable[..., Loopback],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    (result,) = served[0].translator.translate(["A cat ."])
-    babble = replace(result, alignment=np.zeros((1_000, 2_001), np.float32))
-    monkeypatch.setattr(served[0].translator, "translate_parts", lambda parts, **_: [babble] * len(parts))
-    assert loopback_of(make_service()).post(**CAT)[0] == 413
-
-
 def test_the_largest_answer_is_a_million_numbers() -> None:
     assert Limits().numbers == 1_000 * 1_000
 
@@ -163,7 +145,8 @@ def test_the_largest_answer_is_a_million_numbers() -> None:
 def test_short_requests_pass_long_ones_and_long_sentences_are_translated_in_parts(
     held_of: Callable[..., Held], served: list[ServedModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = held_of(characters=20_000, batch=1, deadline=300)
+    held = held_of(characters=20_000, deadline=300)
+    held.service.queue._batch = 1
     long = (WORDS * 25).strip()
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(held.post, text=f"{long} one .\n{long} .\n{long} .", model="en-fr")
@@ -193,14 +176,14 @@ def test_what_is_too_long_does_not_get_into_the_queue(
     for path, body, says in (
         ("/v1/translate", {"text": ["A cat .", "A dog .\n" + WORDS * 150]}, "sentence 2 of text 2 has 1,05"),
         ("/v1/translate", {"text": "a " * 5_500}, "sentence 1"),  # more than is ever translated
-        ("/v1/score", pairs, "pair 2 has 1,05"),
+        ("/v1/align", pairs, "pair 2 has 1,05"),
     ):
         status, _, answer = held.post(path, model="en-fr", **body)
         assert (status, held.batches) == (413, [])
         assert says in answer["error"]["message"]
-    many = EncodedSentence(["a"], [5] * 2_001, [0] * 2_001)
+    many = EncodedSentence(["a"], [5] * 1_001, [0] * 1_001)
     monkeypatch.setattr(type(served[0].translator), "parts", lambda *_, **__: [many])
-    assert "2,001 subwords, but the limit is 2,000" in held.post(**CAT)[2]["error"]["message"]
+    assert "1,001 words or subwords, but the limit is 1,000" in held.post(**CAT)[2]["error"]["message"]
 
 
 def test_work_that_nobody_waits_for_stops(
@@ -277,7 +260,7 @@ def test_many_clients_at_once_get_their_own_answers(
     make_service: Callable[..., Service], loopback_of: Callable[..., Loopback]
 ) -> None:
     post, lines = (
-        loopback_of(make_service(requests=100)).post,
+        loopback_of(make_service()).post,
         [f"{'The old man sees ' * (n % 5)}a dog number {n} ." for n in range(60)],
     )
     with ThreadPoolExecutor(30) as pool:

@@ -11,7 +11,7 @@ import pytest
 from browser import NEEDS_CHROMIUM, Page, browser
 
 from rnnsearch.serving.app import Options
-from rnnsearch.serving.guard import digest
+from rnnsearch.serving.routes import digest
 from rnnsearch.translation.translator import Translator
 
 pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]

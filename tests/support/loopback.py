@@ -14,19 +14,20 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+import uvicorn
+
 from rnnsearch.cli.serve import bound_socket
-from rnnsearch.serving.guard import Guard
-from rnnsearch.serving.server import SHUTDOWN_SECONDS, address, make_server
+from rnnsearch.serving.server import SHUTDOWN_SECONDS, address, make_config
 
 
 class Loopback:
     """A service on a socket of this machine, in a thread of this process."""
 
-    def __init__(self, app: Guard) -> None:
+    def __init__(self, app: Any) -> None:
         self._bound = bound_socket("127.0.0.1", 0)
         self.address = address(self._bound)
         self.port = int(self.address.rpartition(":")[2])
-        self.server = make_server(app)
+        self.server = uvicorn.Server(make_config(app))
         self._thread = threading.Thread(target=lambda: asyncio.run(self.server.serve(sockets=[self._bound])))
         self._thread.start()
         while not self.server.started:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rnnsearch.cli.output import as_nbest
+from rnnsearch.cli.translate import as_nbest
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.text.nbest import NbestEntry, is_nbest, not_nbest, parse_nbest, rerank

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json as json_
 import shutil
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from rnnsearch.cli.on_ray import Ray, RayOptions, Workers, layout_of, runs_and_corpora, work_on_ray
+from rnnsearch.cli.answers import Place, Ray, RayWorkers, Task, Work, answer_on_ray, answered
 from rnnsearch.cli.options import (
-    Columns,
     Device,
     GoldFrom,
     Json,
@@ -25,134 +22,62 @@ from rnnsearch.cli.options import (
     Threads,
     TrustCode,
     changes,
-    load,
+    describe,
     one_of,
-    runs_and_texts,
+    refuse,
     say,
     say_if_empty,
 )
-from rnnsearch.cli.output import LineProgress, write
+from rnnsearch.cli.score import runs_and_texts
 from rnnsearch.errors import InputError
 from rnnsearch.installed import is_name, need
-from rnnsearch.system.files import writing
-from rnnsearch.system.progress import show
+from rnnsearch.system.files import write_text, writing
 
 if TYPE_CHECKING:  # they would load torch
-    from rnnsearch.text.links import LinkWords
-    from rnnsearch.translation.aligner import Aligned, WordAligner
-    from rnnsearch.translation.translator import Translator
+    from rnnsearch.translation.aligner import Aligned
     from rnnsearch.word_links import GoldLinks
 
 
-PHARAOH, TMX = "pharaoh", "tmx"
-Runs = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="RUN... SRC TGT",
-        help="Trained runs (several make an ensemble), the source text and its translations.",
-    ),
-]
-Threshold = Annotated[
-    float | None,
-    typer.Option(
-        min=0.0,
-        max=1.0,
-        help="Link every word pair with at least this weight; default: link each target word to its source "
-        "word of largest weight.",
-    ),
-]
-Posterior = Annotated[
-    bool,
-    typer.Option(
-        "--posterior",
-        help="Use the alignment posterior, which also uses the target word, instead of the attention "
-        "weights.",
-    ),
-]
-Exact = Annotated[
-    bool,
-    typer.Option(
-        "--exact",
-        help="Use float32 products, and with --posterior estimate nothing: many times slower, with nearly "
-        "the same links.",
-    ),
-]
-ReverseRun = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="RUN",
-        help="A run from target to source; its links are symmetrised with the others. Repeat the option "
-        "for an ensemble.",
-    ),
-]
-Symmetrise = Annotated[
-    str,
-    typer.Option(
-        help="How to symmetrise: a method of `rnnsearch links`, or `product` of the weights of both "
-        "directions."
-    ),
-]
-Words = Annotated[
-    str,
-    typer.Option(
-        help="Words that the links refer to: `tokenised` words, words as `given` (split at spaces), or "
-        "`auto`: the words of --gold."
-    ),
-]
-LinksFormat = Annotated[
-    str,
-    typer.Option(
-        help="Write the links as pharaoh (`0-0 1-2`), as jsonl (the pair, its words, links and their "
-        "probabilities; without --posterior α) or as tmx (the pair, with Pharaoh links in a property)."
-    ),
-]
-Picture = Annotated[
-    bool, typer.Option("--picture", help="Draw each alignment in the terminal instead of printing links.")
-]
-Gold = Annotated[
-    str,
-    typer.Option(metavar="FILE", help="Gold links for pictures, measures and page, as for `aer`."),
-]
-Measures = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Write a table for each pair and for all: entropy, coverage, monotone jumps, agreement, AER.",
-    ),
-]
-Page = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write an HTML page to browse the alignments.")
-]
-AlignmentPlots = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Draw the alignment of each pair into this folder.")
-]
-PlotFormat = Annotated[str, typer.Option(help="File format of --alignment-plots: png, svg or pdf.")]
-Compare = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="RUN", help="Another run to show next to the first in pictures and page; may be repeated."
-    ),
-]
-
-
+@describe(
+    """
+    runs RUN... SRC TGT: Trained runs (several make an ensemble), the source text and its translations.
+    threshold: Link every word pair with at least this weight; default: link each target word to its source
+    word of largest weight.
+    posterior: Use the alignment posterior, which also uses the target word, instead of the attention weights.
+    exact: Use float32 products, and with --posterior estimate nothing: many times slower, with nearly the
+    same links.
+    reverse_run RUN: A run from target to source; its links are symmetrised with the others. Repeat the option
+    for an ensemble.
+    symmetrise: How to symmetrise: a method of `rnnsearch links`, or `product` of the weights of both
+    directions.
+    words: Words that the links refer to: `tokenised` words, words as `given` (split at spaces), or `auto`:
+    the words of --gold.
+    links_format: Write the links as pharaoh (`0-0 1-2`), or as jsonl (the pair, its words, links and their
+    probabilities; without --posterior α).
+    picture: Draw each alignment in the terminal instead of printing links.
+    gold FILE: Gold links for pictures, measures and page, as for `aer`.
+    measures FILE: Write a table for each pair and for all: entropy, coverage, monotone jumps, agreement, AER.
+    page FILE: Write an HTML page to browse the alignments.
+    alignment_plots DIR: Draw the alignment of each pair into this folder, as PNG.
+    """
+)
 def align(
-    runs: Runs,
-    threshold: Threshold = None,
-    posterior: Posterior = False,
-    exact: Exact = False,
-    reverse_run: ReverseRun = None,
-    symmetrise: Symmetrise = "grow-diag-final-and",
-    words: Words = "auto",
+    runs: list[str],
+    *,
+    threshold: Annotated[float | None, typer.Option(min=0.0, max=1.0)] = None,
+    posterior: bool = False,
+    exact: bool = False,
+    reverse_run: list[Path] | None = None,
+    symmetrise: str = "grow-diag-final-and",
+    words: str = "auto",
     json: Json = False,
-    links_format: LinksFormat = PHARAOH,
-    picture: Picture = False,
-    gold: Gold = "",
+    links_format: str = "pharaoh",
+    picture: bool = False,
+    gold: str = "",
     gold_from: GoldFrom = None,
-    measures: Measures = None,
-    page: Page = None,
-    alignment_plots: AlignmentPlots = None,
-    plot_format: PlotFormat = "png",
-    compare: Compare = None,
+    measures: Path | None = None,
+    page: Path | None = None,
+    alignment_plots: Path | None = None,
     out: Out = None,
     overwrite: Overwrite = False,
     threads: Threads = 0,
@@ -160,279 +85,164 @@ def align(
     device: Device = "cpu",
     trust_code: TrustCode = False,
     ray: Ray = None,
-    workers: Workers = None,
-    columns: Columns = None,
+    workers: RayWorkers = None,
 ) -> None:
     """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from
     0), or matrices with --json."""
-    from rnnsearch.translation.aligner import WordAligner, check_reverse
-
-    reverse, others = reverse_run or [], compare or []
-    form = "json" if json else links_format
-    outputs = AlignOutputs(picture, measures, page, alignment_plots, plot_format)
-    _check_words(symmetrise, words, plot_format, links_format, bool(reverse))
-    _check_forms({"--json": json, "--links-format": links_format != PHARAOH, "--picture": picture})
-    refused = outputs.beside() | {"--gold": bool(gold), "--compare": bool(others)}
-    refused["--links-format tmx"] = form == TMX
-    where = RayOptions(ray, workers, out, overwrite, device, threads, refused)
-    how: dict[str, Any] = changes("search", set_, only=("batch_size",))
-    how = {"batch_size": 256, "threshold": threshold, "method": symmetrise} | how
-    how |= {"posterior": posterior, "exact": exact}
-    options = AlignOptions(form, how, reverse, trust_code, where)
-    if ray:
-        how |= {"words": "given" if words == "given" else "tokenised", "scored": json}
-        return align_on_ray(options, runs, columns or ("", ""))
-    where.check_unused({"--columns": columns is not None})
-    _check_pictures(outputs, out, bool(others))
-    names, source, target = runs_and_texts(runs)
-    corpus = TextPairs.read(source, target, gold, gold_from)
-    translator, back = options.load(names), options.load(reverse) if reverse else None
-    if reverse:
-        check_reverse(translator, back, reverse[0])
-    how |= {"scored": bool(json or measures or page), "words": corpus.counted(words, translator)}
-    aligner = WordAligner(translator, back, [options.load([one]) for one in others], **how)
-    if out is not None:
-        _into_file(options, aligner, corpus, names)
-    else:
-        _show(aligner, corpus, form, outputs, _titles(names, reverse, others), names[0])
-
-
-@dataclass(frozen=True)
-class AlignOptions:
-    """The options of the command line. form: json, pharaoh, jsonl or tmx. how: options of WordAligner.
-    reverse: runs from target to source."""
-
-    form: str
-    how: dict[str, Any]
-    reverse: list[Path]
-    trust_code: bool
-    where: RayOptions
-
-    def load(self, runs: Sequence[Path]) -> Translator:
-        """Returns the translator of these runs."""
-        return load(runs, self.where.device, self.where.threads, self.trust_code)
-
-    def key(self, runs: Sequence[Path], more: str, files: Sequence[Path] = ()) -> str:
-        """Returns the key of the answers. files: gold links, if any."""
-        from rnnsearch.run import answers_key
-
-        how = f"align {self.how} {len(self.reverse)} {more}"
-        return answers_key([*runs, *self.reverse], how, self.form, files)
-
-
-@dataclass(frozen=True)
-class TextPairs:
-    """Pairs to align, and their gold links, if any. source, target, gold: names of files."""
-
-    source: str
-    target: str
-    gold: str
-    pairs: Iterable[tuple[str, str]]
-    truths: Sequence[GoldLinks]
-
-    @classmethod
-    def read(cls, source: str, target: str, gold: str, gold_from: int | None) -> TextPairs:
-        """Opens the files. Raises InputError where the two texts cannot be pairs."""
-        from rnnsearch.evaluation.alignment_error import read_gold
-        from rnnsearch.text.formats.lines import check_pairs, read_pairs
-
-        check_pairs(source, target)
-        say_if_empty(source, target)
-        pairs = read_pairs(source, target)
-        if not gold:
-            return cls(source, target, gold, pairs, [])
-        known = list(pairs)
-        return cls(source, target, gold, known, read_gold(gold, first=gold_from, pairs=known))
-
-    def counted(self, words: str, translator: Translator) -> LinkWords:
-        """Returns the words that links refer to; with `auto`, those of the gold links."""
-        from rnnsearch.translation.aligner import counted_by
-
-        likely = counted_by(self.truths, list(self.pairs), translator) if self.gold else "tokenised"
-        return likely if words == "auto" else "given" if words == "given" else "tokenised"
-
-    def truth(self, number: int) -> GoldLinks | None:
-        """Returns the gold links of a pair, counted from 0."""
-        return self.truths[number] if self.gold else None
-
-
-class AlignOutputs(NamedTuple):
-    """Outputs other than lines: shown instead of them, or written in addition."""
-
-    picture: bool
-    measures: Path | None
-    page: Path | None
-    plots: Path | None
-    plot_format: str
-
-    def beside(self) -> dict[str, bool]:
-        """Returns option → whether it was given, for the outputs that --out cannot resume."""
-        options = ("--picture", "--measures", "--page", "--alignment-plots")
-        return dict(zip(options, map(bool, self[:-1]), strict=True))
-
-
-def _check_words(symmetrise: str, words: str, plot_format: str, links_format: str, has_reverse: bool) -> None:
-    """Raises InputError for unknown values of options."""
     from rnnsearch.translation.aligner import PRODUCT, WAYS
 
     one_of(symmetrise, "--symmetrise", WAYS)
-    if symmetrise == PRODUCT and not has_reverse:
+    one_of(words, "--words", ("auto", "tokenised", "given"))
+    one_of(links_format, "--links-format", ("pharaoh", "jsonl"))
+    if symmetrise == PRODUCT and not reverse_run:
         what = "--symmetrise product needs a run from target to source"
         raise InputError(what, remedy="add --reverse-run RUN")
-    one_of(words, "--words", ("auto", "tokenised", "given"))
-    one_of(plot_format, "--plot-format", ("png", "svg", "pdf"))
-    one_of(links_format, "--links-format", (PHARAOH, "jsonl", TMX))
+    if json + picture + (links_format != "pharaoh") > 1:
+        raise InputError("--json, --picture and --links-format are different outputs", remedy="give one")
+    form = "json" if json else "picture" if picture else links_format
+    how: dict[str, Any] = {"batch_size": 256, **changes("search", set_, only=("batch_size",))}
+    how |= {"threshold": threshold, "method": symmetrise, "posterior": posterior, "exact": exact}
+    how |= {"scored": bool(json or measures or page), "words": "given" if words == "given" else "tokenised"}
+    place = Place(out, overwrite, device, threads, trust_code, ray, workers)
+    if ray or out is not None:
+        shown = {"--picture": picture, "--measures": measures, "--page": page, "--gold": ray and gold}
+        shown["--alignment-plots"] = alignment_plots
+        refuse(shown, f"cannot be used with {'--ray' if ray else '--out'}")
+    if ray:
+        ours = Aligning(how, form, [run if is_name(run) else run.resolve() for run in reverse_run or []])
+        return answer_on_ray(place, runs, 2, ours.load, ours.key, ".txt" if form == "pharaoh" else ".jsonl")
+    refuse({"--workers": workers}, "needs --ray", "add --ray local")
+    names, source, target = runs_and_texts(runs)
+    pairs, truths = read_texts(source, target, gold, gold_from)
+    if truths and words == "auto":
+        how["words"] = counted_words(truths, list(pairs), names[0])
+    ours = Aligning(how, form, reverse_run or [], truths, [Path(gold)] if gold else [])
+    task = Task("aligning", "pairs", source, partial(ours.key, names))
+    results = answered(place, task, partial(ours.load, place, names), pairs)
+    about = f"Word alignments: {source} – {target}", f"Run: {names[0]}"
+    observe(results, ours, Views(measures, page, alignment_plots, ours.titles(names), about))
 
 
-def _check_forms(forms: dict[str, bool]) -> None:
-    """Raises InputError if two forms of output were asked for. forms: option → whether it was given."""
-    given = [option for option, is_given in forms.items() if is_given]
-    if len(given) > 1:
-        what = f"{given[0]} and {given[1]} cannot be used together"
-        raise InputError(what, remedy="remove one of them")
+class Aligning(NamedTuple):
+    """What links depend on, besides the runs. how: options of WordAligner. form: pharaoh, jsonl, json or
+    picture. reverse: runs from target to source. truths: gold links of each pair, if any, from gold_files."""
+
+    how: dict[str, Any]
+    form: str
+    reverse: list[Path]
+    truths: Sequence[GoldLinks] = ()
+    gold_files: Sequence[Path] = ()
+
+    def load(self, place: Place, runs: Sequence[Path]) -> Work:
+        """Loads the models. Returns the work on pairs."""
+        from rnnsearch.translation.aligner import WordAligner, check_reverse
+
+        translator, back = place.load(runs), place.load(self.reverse) if self.reverse else None
+        if back:
+            check_reverse(translator, back, self.reverse[0])
+        aligner = WordAligner(translator, back, **self.how)
+        return Work(aligner.align, partial(self.line, self.titles(runs)), aligner.batch_size)
+
+    def key(self, runs: Sequence[Path]) -> str:
+        """Returns the key of the answers."""
+        from rnnsearch.run import answers_key
+
+        how = f"align {self.how} {len(self.reverse)}"
+        return answers_key([*runs, *self.reverse], how, self.form, self.gold_files)
+
+    def truth(self, number: int) -> GoldLinks | None:
+        """Returns the gold links of a pair, counted from 0."""
+        return self.truths[number] if self.truths else None
+
+    def titles(self, runs: Sequence[Path]) -> list[str]:
+        """Returns the names of a pair's pictures; one picture by itself needs none."""
+        sides = [runs, self.reverse] if self.reverse else []
+        return [" + ".join(run.resolve().name for run in some) for some in sides] or [""]
+
+    def line(self, titles: Sequence[str], number: int, aligned: Aligned) -> str:
+        """Returns the line of a pair, or its picture."""
+        from rnnsearch.drawing.alignments import comparison_text
+        from rnnsearch.evaluation.alignment_error import shares
+        from rnnsearch.report.alignments import measure_pair, panels
+        from rnnsearch.translation.aligner import AlignedPair
+        from rnnsearch.word_links import format_links
+
+        if self.form == "pharaoh":
+            return format_links(aligned.links)
+        if self.form == "picture":
+            width = shutil.get_terminal_size((100, 24)).columns
+            return f"{comparison_text(panels(aligned, titles), width, self.truth(number))}\n"
+        if self.form == "jsonl":
+            return json_.dumps(AlignedPair.of(aligned).to_dict(), ensure_ascii=False)
+        values = shares(measure_pair(aligned, self.truth(number)))
+        whole = aligned.result.to_dict()
+        del whole["alternatives"], whole["confidence"]
+        whole |= {"links": aligned.links, "measures": {name: round(one, 5) for name, one in values.items()}}
+        if aligned.reverse is not None:
+            whole["reverse_alignment"] = aligned.reverse.to_dict()["alignment"]
+        return json_.dumps(whole, ensure_ascii=False)
 
 
-def _check_pictures(outputs: AlignOutputs, out: str | None, compares: bool) -> None:
-    """Raises InputError for pictures that cannot be made."""
-    if compares and not (outputs.picture or outputs.page or outputs.plots):
-        remedy = "add --picture, --page FILE or --alignment-plots FOLDER"
-        raise InputError("--compare needs pictures or a page", remedy=remedy)
-    if out is not None and any(outputs.beside().values()):
-        what = "pictures, measures and pages cannot be made with --out"
-        raise InputError(what, remedy="print the links with > FILE")
-    if outputs.plots:
-        need("plot")
+class Views(NamedTuple):
+    """Files about all pairs: a table of measures, a page, and a folder of pictures. about: title and note of
+    the page."""
+
+    measures: Path | None
+    page: Path | None
+    plots: Path | None
+    titles: Sequence[str]
+    about: tuple[str, str]
 
 
-def _answer(
-    aligned: Aligned, truth: GoldLinks | None, form: str, languages: tuple[str, str] = ("", "")
-) -> str:
-    """Returns the line of a pair: links, JSON, or a unit of TMX."""
-    from rnnsearch.cli.output import as_aligned_json
-    from rnnsearch.evaluation.alignment_error import shares
-    from rnnsearch.report.alignments import measure_pair
-    from rnnsearch.text.formats.tmx import tmx_unit
-    from rnnsearch.translation.aligner import AlignedPair
-    from rnnsearch.word_links import format_links
+def read_texts(
+    source: str, target: str, gold: str, first: int | None
+) -> tuple[Iterable[tuple[str, str]], Sequence[GoldLinks]]:
+    """Returns the pairs, and their gold links, if any. Raises InputError where the texts cannot be pairs."""
+    from rnnsearch.evaluation.alignment_error import read_gold
+    from rnnsearch.text.formats.lines import check_pairs, read_pairs
 
-    if form == "json":
-        return as_aligned_json(aligned, shares(measure_pair(aligned, truth)))
-    if form == TMX:
-        return tmx_unit(aligned.lines, languages, aligned.links)
-    if form == PHARAOH:
-        return format_links(aligned.links)
-    return json_.dumps(AlignedPair.of(aligned).to_dict(), ensure_ascii=False)
+    check_pairs(source, target)
+    say_if_empty(source, target)
+    pairs = read_pairs(source, target)
+    if not gold:
+        return pairs, []
+    known = list(pairs)
+    return known, read_gold(gold, first=first, pairs=known)
 
 
-def _tmx_parts(form: str, aligner: WordAligner) -> tuple[tuple[str, str], str, str]:
-    """Returns the languages of a run, and the head and the end of a TMX file."""
-    from rnnsearch.text.formats.tmx import TMX_END, tmx_head
+def counted_words(truths: Sequence[GoldLinks], pairs: Sequence[tuple[str, str]], name: Path) -> str:
+    """Returns the words that gold links refer to. Raises InputError if pairs and gold differ in number."""
+    from rnnsearch.run import Run
+    from rnnsearch.translation.aligner import counted_by
 
-    data = aligner.translator.settings.data  # type: ignore[union-attr]  # a loaded run has settings
-    languages = data.source_language, data.target_language
-    return (languages, tmx_head(languages[0]), TMX_END) if form == TMX else (languages, "", "")
+    run: Any = Run.open(name)  # which has the codecs of a translator
+    return counted_by(truths, pairs, run)
 
 
-def _show(
-    aligner: WordAligner, corpus: TextPairs, form: str, outputs: AlignOutputs, titles: list[str], run: Path
-) -> None:
-    """Prints a line or a picture of each pair, and writes the other files."""
-    from rnnsearch.drawing.alignments import comparison_figure, comparison_text
+def observe(results: Iterator[Aligned], ours: Aligning, views: Views) -> None:
+    """Goes through the results, and writes the files about all of them."""
+    from rnnsearch.drawing.alignments import comparison_figure
     from rnnsearch.evaluation.alignment_error import shares, summed
-    from rnnsearch.report.alignments import (
-        alignment_page,
-        browsed,
-        measure_pair,
-        measures_of_pairs,
-        panels,
-    )
+    from rnnsearch.report.alignments import alignment_page, browsed, measure_pair, measures_of_pairs, panels
 
-    for folder in (
-        outputs.plots,
-        outputs.measures and outputs.measures.parent,
-        outputs.page and outputs.page.parent,
-    ):
+    if views.plots:
+        need("plot")
+    for folder in (views.plots, *(file and file.parent for file in (views.measures, views.page))):
         with writing(folder):
             if folder:
                 folder.mkdir(parents=True, exist_ok=True)
     rows, sentences = [], []
-    width = shutil.get_terminal_size((100, 24)).columns
-    languages, head, tail = _tmx_parts(form, aligner)
-    print(head, end="")
-    watched = sys.stderr.isatty() and not sys.stdout.isatty()
-    with LineProgress("aligning", "pairs", corpus.source, shown=watched) as progress:
-        for number, aligned in enumerate(aligner.align(corpus.pairs), 1):
-            truth = corpus.truth(number - 1)
-            if outputs.plots:
-                file = outputs.plots / f"{number:06d}.{outputs.plot_format}"
-                comparison_figure(panels(aligned, titles), file, truth)
-            if outputs.measures:
-                rows.append(measure_pair(aligned, truth))
-            if outputs.page:
-                sentences.append(browsed(number, aligned, titles, truth))
-            if outputs.picture:
-                print(f"{comparison_text(panels(aligned, titles), width, truth)}\n")
-            else:
-                show(_answer(aligned, truth, form, languages))
-            progress(number, 1)
-    print(tail, end="")
-    if outputs.measures:
-        write(outputs.measures, "".join(f"{line}\n" for line in measures_of_pairs(rows)))
-    if outputs.page:
-        runs = f"Runs: {', '.join(title for title in titles if title) or run}"
-        title = f"Word alignments: {corpus.source} – {corpus.target}"
-        write(outputs.page, alignment_page(sentences, title, runs))
+    for number, aligned in enumerate(results):
+        truth = ours.truth(number)
+        if views.plots:
+            comparison_figure(panels(aligned, views.titles), views.plots / f"{number + 1:06d}.png", truth)
+        if views.measures:
+            rows.append(measure_pair(aligned, truth))
+        if views.page:
+            sentences.append(browsed(number + 1, aligned, views.titles, truth))
+    if views.measures:
+        write_text(views.measures, "".join(f"{line}\n" for line in measures_of_pairs(rows)))
+    if views.page:
+        write_text(views.page, alignment_page(sentences, *views.about))
     if rows:
         say("  ".join(f"{name} {value:.4g}" for name, value in shares(summed(rows)).items()))
-
-
-def _into_file(options: AlignOptions, aligner: WordAligner, corpus: TextPairs, runs: Sequence[Path]) -> None:
-    """Aligns the pairs into the file of --out. The same command resumes it."""
-    from rnnsearch.system.line_file import LineFile
-
-    languages, head, tail = _tmx_parts(options.form, aligner)
-    key = options.key(runs, "", [Path(corpus.gold)] if corpus.gold else [])
-    out = LineFile(Path(options.where.out or ""), key, head=head, tail=tail)
-    out.begin(options.where.overwrite)
-    with out, LineProgress("aligning", "pairs", corpus.source, "the same command goes on") as progress:
-        for block in out.blocks(corpus.pairs, aligner.batch_size):
-            aligned = enumerate(aligner.align(block, out.done + 1), out.done)
-            out.append(block, [_answer(one, corpus.truth(n), options.form, languages) for n, one in aligned])
-            progress(out.done, len(block))
-        out.finish()
-
-
-def align_on_ray(options: AlignOptions, words: list[str], columns: tuple[str, str]) -> None:
-    """Aligns the shards of a corpus."""
-    from rnnsearch.run import Run
-    from rnnsearch.translation.aligner import check_reverse
-
-    options.where.check()
-    runs, corpora = runs_and_corpora(words, 2)
-    back = [run if is_name(run) else run.resolve() for run in options.reverse]
-    if back:
-        check_reverse(Run.open(runs[0]), Run.open(back[0]), back[0])
-    where = options.where._replace(threads=options.where.threads or 1)
-    options = replace(options, reverse=back, where=where)
-    suffix = ".txt" if options.form == PHARAOH else ".jsonl"
-    find_key = partial(options.key, runs, str(columns))
-    work_on_ray(where, corpora, layout_of(runs[0], columns), partial(_work, options, runs), find_key, suffix)
-
-
-def _work(
-    options: AlignOptions, runs: Sequence[Path]
-) -> Callable[[Iterator[tuple[str, str]]], Iterable[str]]:
-    """Returns the work on the pairs of a shard."""
-    from rnnsearch.translation.aligner import WordAligner
-
-    back = options.load(options.reverse) if options.reverse else None
-    aligner = WordAligner(options.load(runs), back, **options.how)
-    return lambda pairs: (_answer(one, None, options.form) for one in aligner.align(pairs))
-
-
-def _titles(runs: list[Path], reverse: list[Path], others: list[Path]) -> list[str]:
-    """Returns the names of a pair's pictures; one picture by itself needs none."""
-    if not (reverse or others):
-        return [""]
-    ensembles = [runs, *([reverse] if reverse else []), *([one] for one in others)]
-    return [" + ".join(run.resolve().name for run in ensemble) for ensemble in ensembles]

@@ -4,37 +4,31 @@ command needs them."""
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import typer
 
-from rnnsearch.cli.aer import aer
 from rnnsearch.cli.align import align
 from rnnsearch.cli.bench import bench
-from rnnsearch.cli.demo import demo
-from rnnsearch.cli.evaluate import evaluate
-from rnnsearch.cli.exit_messages import BAD_INPUT, exit_message
-from rnnsearch.cli.export import export
-from rnnsearch.cli.links import links
-from rnnsearch.cli.models import models
-from rnnsearch.cli.options import DEBUG, CliCommand, Debug, Quiet, SeveralValues, Version, say
-from rnnsearch.cli.prepare import prepare
-from rnnsearch.cli.report import report
+from rnnsearch.cli.demo import demo, try_
+from rnnsearch.cli.evaluate import aer, evaluate
+from rnnsearch.cli.models import export, models
+from rnnsearch.cli.options import DEBUG, CliCommand, Debug, Quiet, Version, say
+from rnnsearch.cli.prepare import links, prepare, select
 from rnnsearch.cli.score import score
-from rnnsearch.cli.select import select
 from rnnsearch.cli.serve import serve
-from rnnsearch.cli.settings import settings
-from rnnsearch.cli.studies import experiment, reproduce
-from rnnsearch.cli.train import train
+from rnnsearch.cli.studies import experiment, report, reproduce
+from rnnsearch.cli.train import settings, train
 from rnnsearch.cli.translate import translate
-from rnnsearch.cli.try_ import try_
-from rnnsearch.errors import InputWarning, one_line
+from rnnsearch.errors import InputError, InputWarning, one_line
+from rnnsearch.installed import extra_of, missing_message
 
 PROGRAM = "rnnsearch"
 COMPLETION = f"_{PROGRAM.upper()}_COMPLETE"
@@ -76,11 +70,9 @@ EXAMPLES: dict[Callable[..., None], str] = {
 """The commands, in the order of the help, each with the example that its help shows."""
 
 for command, example in EXAMPLES.items():
-    kind = SeveralValues if command in (prepare, select, evaluate, report, aer) else CliCommand
     first = " ".join((command.__doc__ or "").partition("\n\n")[0].split())  # in one piece: the help wraps it
-    app.command(command.__name__.strip("_"), short_help=first, epilog=f"Example: {example}", cls=kind)(
-        command
-    )
+    name, shown = command.__name__.strip("_"), f"Example: {example}"
+    app.command(name, short_help=first, epilog=shown, cls=CliCommand)(command)
 
 
 @app.callback()
@@ -111,10 +103,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (
-            OSError,
-            ValueError,
-        ):  # without this, the interpreter would try to flush again at exit, and print its own error
+        except (OSError, ValueError):  # else the interpreter would flush again, and print its own error
             discard_output(stream)
     sys.exit(code)
 
@@ -180,3 +169,64 @@ def discard_output(stream: TextIO) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+
+
+BAD_INPUT, INTERNAL = 2, 1
+"""Exit codes for faults of the input or the machine, and for errors inside rnnsearch."""
+
+_MEMORY = (
+    "out of memory",
+    "not enough memory",
+    "can't allocate memory",
+    "unable to allocate",
+    "bad_alloc",
+    "alloc_failed",
+)
+_SIZES = (
+    "overflow",
+    "is too large",
+    "invalid shape dimension",
+    "negative dimension",
+    "exceeds the limit",
+    "too big",
+)
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF}
+
+
+class ExitMessage(NamedTuple):
+    """How the command ends after an error. code: the exit code. line: the message, with the remedy."""
+
+    code: int
+    line: str
+
+
+def exit_message(error: Exception) -> ExitMessage:
+    """Returns the exit code and message of an error. An error that is no fault of the input, the settings or
+    the machine is one inside rnnsearch."""
+    if isinstance(error, InputError):
+        return ExitMessage(BAD_INPUT, str(error))
+    if isinstance(error, ModuleNotFoundError) and (
+        extra := extra_of(package := (error.name or "").split(".")[0])
+    ):
+        return ExitMessage(BAD_INPUT, missing_message(package, extra))
+    text = one_line(str(error)) or type(error).__name__
+    words = text.lower()
+    if isinstance(error, OSError) and error.errno != errno.ENOMEM:
+        place = error.filename or ("the output cannot be written" if error.errno in _DISK else "")
+        return ExitMessage(BAD_INPUT, one_line(f"{place}: {error.strerror or error}" if place else text))
+    if isinstance(error, MemoryError | OSError) or (
+        isinstance(error, RuntimeError) and any(sign in words for sign in _MEMORY)
+    ):
+        remedy = "smaller batches, a smaller beam, shorter sentences or a smaller network need less"
+        return ExitMessage(BAD_INPUT, f"there is not enough memory: {text} ({remedy})")
+    if isinstance(error, RecursionError):
+        return ExitMessage(BAD_INPUT, "the input is nested too deeply")
+    if isinstance(error, OverflowError) or (
+        isinstance(error, RuntimeError | ValueError) and any(sign in words for sign in _SIZES)
+    ):
+        return ExitMessage(BAD_INPUT, f"a number or a size is too large: {text}")
+    return ExitMessage(
+        INTERNAL,
+        f"internal error: {type(error).__name__}: {text} (run `rnnsearch --debug …` for the traceback, and "
+        "report it)",
+    )

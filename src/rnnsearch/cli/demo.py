@@ -1,4 +1,4 @@
-"""`rnnsearch demo`: everything once, end to end, on the built-in corpus."""
+"""`rnnsearch demo` and `rnnsearch try`: everything once, end to end, on the built-in corpus or on another."""
 
 from __future__ import annotations
 
@@ -6,37 +6,35 @@ import os
 import shlex
 import shutil
 import sys
+import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Set, resumable, say
+from rnnsearch.cli.options import Set, describe, resumable, say
 
 
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the corpus, the run and the picture.")] = Path("demo"),
-    set_: Set = None,
-    corpus_only: Annotated[
-        bool, typer.Option("--corpus-only", help="Only write the built-in corpus with its gold word links.")
-    ] = False,
-) -> None:
+@describe(
+    """
+    out: Folder for the corpus, the run and the picture.
+    corpus_only: Only write the built-in corpus with its gold word links.
+    """
+)
+def demo(*, out: Path = Path("demo"), set_: Set = None, corpus_only: bool = False) -> None:
     """Train, translate, score and draw an alignment on the built-in corpus; it takes a minute or two on two
     cores."""
+    from rnnsearch.demo import HELD_OUT_PAIRS, SHOWN, TRAIN_PAIRS, run_demo
+
     if corpus_only:
         from rnnsearch.builtin.corpus import write
-        from rnnsearch.demo import HELD_OUT_PAIRS, TRAIN_PAIRS
         from rnnsearch.system.files import whole_folder
 
         with whole_folder(out, lambda folder: False) as folder:
             write(folder, TRAIN_PAIRS, HELD_OUT_PAIRS)
-        say(
-            f"corpus   {out} ({TRAIN_PAIRS} training pairs, {HELD_OUT_PAIRS} each for development and "
-            "test, with gold links)"
-        )
+        say(f"corpus   {out} ({TRAIN_PAIRS} pairs, and {HELD_OUT_PAIRS} each for development and test)")
         return
-    from rnnsearch.demo import SHOWN, run_demo
     from rnnsearch.drawing.alignments import alignment_text
 
     with resumable():
@@ -52,10 +50,8 @@ def demo(
 def what_next(folder: Path) -> Iterator[str]:
     """Yields commands that can be typed unchanged in this directory, with this PATH."""
     program = command_name()
-    at = {
-        name: shlex.quote(str(folder / name)) for name in ("run", "corpus/train", "corpus/dev", "corpus/test")
-    }
-    run, train, dev, test = at.values()
+    names = "run", "corpus/train", "corpus/dev", "corpus/test"
+    run, train, dev, test = (shlex.quote(str(folder / name)) for name in names)
     yield "What to type next:"
     yield f'  echo "The old man sees the house." | {program} translate {run}'
     yield f"  {program} report {run} --test {test}.en {test}.fr --out demo-report"
@@ -76,3 +72,39 @@ def command_name() -> str:
     if found and os.path.realpath(found) == os.path.realpath(shutil.which(called) or called):
         return "rnnsearch"
     return shlex.quote(called)
+
+
+@describe(
+    """
+    files FILE...: Text and its translation: corpus.en corpus.fr, .tsv or .tmx.
+    out: Folder for everything: dataset, run, page, report.
+    minutes: Minutes that training may take on this machine, about.
+    no_open: Do not open the page in a browser.
+    """
+)
+def try_(
+    files: list[Path],
+    *,
+    out: Path = Path("try"),
+    minutes: Annotated[float, typer.Option(min=0.1, max=1e5)] = 60.0,
+    set_: Set = None,
+    no_open: bool = False,
+) -> None:
+    """Train a translator on a corpus (files as for `prepare`), with a page that shows how it learns. After
+    Ctrl-C, the same command goes on."""
+    from rnnsearch.quick_start import try_corpus
+
+    def show(page: Path) -> None:
+        say(f"page     {page}")
+        if not no_open and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+            webbrowser.open(page.resolve().as_uri())
+
+    with resumable():
+        scores = try_corpus(files, out, minutes, set_ or (), show)
+    print("scores   " + ", ".join(f"{name} {value:.2f}" for name, value in scores.items()))
+    print(f"page     {out / 'page' / 'index.html'}\n\nWhat to type next:")
+    program, run = command_name(), shlex.quote(str(out / "run"))
+    print(f"  {program} translate {run}")
+    if len(files) == 2:
+        print(f"  {program} align {run} {shlex.join(map(str, files))}")
+    print(f"  {program} export {run} --out page")

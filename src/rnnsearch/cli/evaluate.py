@@ -1,4 +1,4 @@
-"""`rnnsearch evaluate`: scores of translations."""
+"""`rnnsearch evaluate` and `rnnsearch aer`: scores of translations and of word links."""
 
 from __future__ import annotations
 
@@ -10,79 +10,57 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rnnsearch.cli.options import Device, Threads, TrustCode, progress_bar, say
+from rnnsearch.cli.options import (
+    Device,
+    Files,
+    GoldFrom,
+    LinksReversed,
+    Threads,
+    TrustCode,
+    changes,
+    describe,
+    say,
+)
 from rnnsearch.errors import InputError
+from rnnsearch.system.progress import ProgressBar
 
 if TYPE_CHECKING:
     from rnnsearch.evaluation.test_set import System, TestSet
     from rnnsearch.text.tokens import Tokeniser
 
-Ref = Annotated[
-    str, typer.Option(metavar="FILE", help="Reference translations, one per line, detokenised; - is stdin.")
-]
-Hyp = Annotated[
-    list[str] | None,
-    typer.Option(metavar="FILE...", help="Translations by any system: detokenised lines; - is stdin."),
-]
-Src = Annotated[str | None, typer.Option(help="Source text, needed for --run and --by-length.")]
-Runs = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="RUN...",
-        help="Runs that wrote the --hyp files, in the same order. A run without a --hyp file translates "
-        "--src.",
-    ),
-]
-Systems = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=FILE...", help="More translations, with names for the tables."),
-]
-Tokenise = Annotated[
-    str,
-    typer.Option(help="Tokenisation for BLEU, as sacreBLEU names it; for example zh for Chinese."),
-]
-MultiBleu = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LANGUAGE",
-        help="Also compute BLEU as multi-bleu.perl does, on Moses tokens of this language; with `none`, on "
-        "words split at spaces.",
-    ),
-]
-ByLength = Annotated[
-    bool, typer.Option("--by-length", help="Show scores by source length: 1–10 words, 11–20, …")
-]
-Significance = Annotated[
-    bool,
-    typer.Option(
-        "--significance", help="Test the differences between all pairs of systems for significance."
-    ),
-]
-Beam = Annotated[
-    int | None,
-    typer.Option(help="Beam size of the runs' own translations; default: that of the run's settings."),
-]
-Resamples = Annotated[
-    int, typer.Option(min=1, max=10**6, help="Bootstrap resamples for the confidence intervals.")
-]
-Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Random seed of the bootstrap.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object with all results.")]
 
-
+@describe(
+    """
+    ref FILE: Reference translations, one per line, detokenised; - is stdin.
+    hyp FILE...: Translations by any system: detokenised lines; - is stdin.
+    src: Source text, needed for --run and --by-length.
+    run RUN...: Runs that wrote the --hyp files, in the same order. A run without a --hyp file translates
+    --src.
+    system NAME=FILE...: More translations, with names for the tables.
+    tokenise: Tokenisation for BLEU, as sacreBLEU names it; for example zh for Chinese.
+    multi_bleu LANGUAGE: Also compute BLEU as multi-bleu.perl does, on Moses tokens of this language; with
+    `none`, on words split at spaces.
+    by_length: Show scores by source length: 1–10 words, 11–20, …
+    significance: Test the differences between all pairs of systems for significance.
+    beam: Beam size of the runs' own translations; default: that of the run's settings.
+    resamples: Bootstrap resamples for the confidence intervals.
+    json: Print one JSON object with all results.
+    """
+)
 def evaluate(
-    ref: Ref,
-    hyp: Hyp = None,
-    src: Src = None,
-    run: Runs = None,
-    system: Systems = None,
-    tokenise: Tokenise = "13a",
-    multi_bleu: MultiBleu = None,
-    by_length: ByLength = False,
-    significance: Significance = False,
-    beam: Beam = None,
-    resamples: Resamples = 1000,
-    seed: Seed = 1,
-    json: Json = False,
+    *,
+    ref: str,
+    hyp: Files = None,
+    src: str | None = None,
+    run: Files = None,
+    system: Files = None,
+    tokenise: str = "13a",
+    multi_bleu: str = "",
+    by_length: bool = False,
+    significance: bool = False,
+    beam: int | None = None,
+    resamples: Annotated[int, typer.Option(min=1, max=10**6)] = 1000,
+    json: bool = False,
     device: Device = "cpu",
     threads: Threads = 0,
     trust_code: TrustCode = False,
@@ -94,50 +72,51 @@ def evaluate(
     from rnnsearch.evaluation.test_set import System, read_hypotheses, read_systems, read_test_set
     from rnnsearch.report.scores import measures_json, measures_text
 
-    _check_options([*(hyp or []), ref, src], hyp or run or system, src, bool(run or by_length))
+    files = hyp or []
+    check_systems([*files, *(run or ()), *(system or ())], src, bool(run or by_length))
+    if [*files, ref, src].count("-") > 1:
+        raise InputError("only one text can come from standard input", remedy="give files for the others")
     test = read_test_set("", src, ref)
-    systems = [read_hypotheses(file, len(test.reference)) for file in hyp or []]
-    about: dict[str, Any] = {"references": ref, "source": src, "resamples": resamples, "seed": seed}
-    tokeniser = _tokeniser(multi_bleu) if multi_bleu else None
+    systems = [read_hypotheses(file, len(test.reference)) for file in files]
+    about: dict[str, Any] = {"references": ref, "source": src, "resamples": resamples}
+    tokeniser = multi_bleu_tokeniser(multi_bleu)
     if run:
-        search = {} if beam is None else {"beam": beam}
-        loading = {"search": search, "device": device, "trust_code": trust_code}
-        with progress_bar() as progress:
-            systems = _with_runs(systems, run, test, threads, progress, **loading)
+        loading = {"search": changes("search", None, beam=beam), "device": device, "trust_code": trust_code}
+        systems = with_runs(systems, run, test, threads, **loading)
         answers = {one.name: one.run for one in systems if one.run is not None}
         about["search"] = {name: one.search for name, one in answers.items()}
         tokeniser = tokeniser or next(iter(answers.values())).target.tokeniser
     others = read_systems(system or [], [test])
     systems += [System(name, texts) for name, found in others.items() for texts in found.values()]
     tested = OF_TEXTS if significance else ()
-    measures = measure(test, systems, MeasureOptions(tokenise, tokeniser, by_length, tested, resamples, seed))
+    measures = measure(test, systems, MeasureOptions(tokenise, tokeniser, by_length, tested, resamples))
     if significance and len(test.reference) < FEWEST:
         say(FEW)
     print(measures_json(measures, about) if json else measures_text(measures))
-    if src and hyp and find_spec("comet"):
-        say(f"COMET is installed: comet-score {shlex.join(['-s', src, '-r', ref, '-t', *hyp])}")
+    if src and files and find_spec("comet"):
+        say(f"COMET is installed: comet-score {shlex.join(['-s', src, '-r', ref, '-t', *files])}")
 
 
-def _check_options(texts: list[str | None], systems: object, source: str | None, needs_source: bool) -> None:
-    """Raises InputError for options that contradict each other."""
+def check_systems(systems: list[str], source: str | None, needs_source: bool) -> None:
+    """Raises InputError if there is nothing to evaluate, or the source text is missing."""
     if not systems:
         remedy = "give --hyp FILE, --system NAME=FILE or --run RUN"
         raise InputError("there is no system to evaluate", remedy=remedy)
     if needs_source and source is None:
         raise InputError("--run and --by-length need the source text", remedy="give --src FILE")
-    if texts.count("-") > 1:
-        raise InputError("only one text can come from standard input", remedy="give files for the others")
 
 
-def _tokeniser(language: str) -> Tokeniser:
-    """Returns the tokeniser for multi-BLEU."""
+def multi_bleu_tokeniser(language: str) -> Tokeniser | None:
+    """Returns the tokeniser of --multi-bleu, if it is given."""
     from rnnsearch.text.tokens import Tokeniser
 
-    return Tokeniser("space", "") if language == "none" else Tokeniser("moses", language)
+    if language == "none":
+        return Tokeniser("space", "")
+    return Tokeniser("moses", language) if language else None
 
 
-def _with_runs(
-    written: list[System], paths: list[Path], test: TestSet, threads: int, progress: Any, **loading: Any
+def with_runs(
+    written: list[System], paths: list[str], test: TestSet, threads: int, **loading: Any
 ) -> list[System]:
     """Returns the runs, then the other --hyp files. A run without a --hyp file translates the source
     itself."""
@@ -147,9 +126,45 @@ def _with_runs(
 
     set_up_cpu(threads)
     systems = []
-    for place, named in enumerate(name_runs([str(path) for path in paths])):
-        run, given = open_run(named.name, named.path, **loading), written[place : place + 1]
-        with TemporaryDirectory() as folder:
-            answers = run_answers(run, test, Path(folder), progress, translate=not given)
-        systems.append(System(named.name, given[0].texts if given else answers.texts, run=answers))
+    with ProgressBar() as progress:
+        for place, named in enumerate(name_runs(paths)):
+            run, given = open_run(named.name, named.path, **loading), written[place : place + 1]
+            with TemporaryDirectory() as folder:
+                answers = run_answers(run, test, Path(folder), progress, translate=not given)
+            systems.append(System(named.name, given[0].texts if given else answers.texts, run=answers))
     return [*systems, *written[len(paths) :]]
+
+
+@describe(
+    """
+    links FILE...: Word links of one or more systems, one sentence per line: Pharaoh, JSON lines or TMX.
+    gold FILE: Gold links: as --links (i-j sure, i?j possible), or NAACL .wa.
+    json: Print one JSON object, with counts, agreement of the systems and share of monotone jumps.
+    latex: Print the tables in LaTeX, for a paper.
+    """
+)
+def aer(
+    *,
+    links: Files,
+    gold: str,
+    links_reversed: LinksReversed = False,
+    gold_from: GoldFrom = None,
+    json: bool = False,
+    latex: bool = False,
+) -> None:
+    """Score word links against gold links: alignment error rate, precision, recall and F-measure."""
+    from rnnsearch.drawing.page import as_latex
+    from rnnsearch.evaluation.alignment_error import read_gold
+    from rnnsearch.evaluation.statistics import FEW, FEWEST
+    from rnnsearch.report.scores import link_tables, links_as_json, links_as_text, read_links
+
+    truth = read_gold(gold, first=gold_from)
+    systems = read_links(links or [], truth, links_reversed, gold if gold_from is None else "")
+    if systems[1:] and len(truth) < FEWEST:
+        say(FEW)
+    if json:
+        print(links_as_json(systems, gold))
+    elif latex:
+        print(as_latex(link_tables(systems, truth)), end="")
+    else:
+        print(links_as_text(systems, truth))

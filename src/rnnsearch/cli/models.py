@@ -1,79 +1,61 @@
-"""`rnnsearch models`: the models that are installed, and how a run becomes one."""
+"""`rnnsearch models` and `rnnsearch export`: the models that are installed, how a run becomes one, and a page
+that translates in the browser."""
 
 from __future__ import annotations
 
 import json as json_format
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from rnnsearch.cli.options import say
+from rnnsearch.cli.options import describe, refuse, say
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import show
 
 
+@describe(
+    """
+    json: Print one JSON object for each model.
+    save RUN: Save this run as a model instead, into the folder of --out.
+    out DIR: With --save: folder of the model.
+    int8: With --save: store 8-bit weights, a quarter of the size.
+    card FILE: With --save: TOML file with licence, data, scores and limits for the README.md.
+    """
+)
 def models(
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object for each model.")] = False,
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="RUN", help="Save this run as a model instead, into the folder of --out."),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="With --save: folder of the model.")] = None,
-    int8: Annotated[
-        bool, typer.Option("--int8", help="With --save: store 8-bit weights, a quarter of the size.")
-    ] = False,
-    card: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="With --save: TOML file with licence, data, scores and limits for the README.md.",
-        ),
-    ] = None,
+    *,
+    json: bool = False,
+    save: Path | None = None,
+    out: Path | None = None,
+    int8: bool = False,
+    card: Path | None = None,
 ) -> None:
     """List the installed models: name, languages, size, licence, scores. Every command accepts
     these names as RUN."""
-    if save is not None:
-        return _save(save, out, int8, card)
-    if out or int8 or card:
-        raise InputError("--out, --int8 and --card belong to --save", remedy="add --save RUN")
     from rnnsearch.installed import INSTALL
     from rnnsearch.pretrained.card import listed_models
 
+    if save is not None:
+        return save_model(save, out, int8, card)
+    refuse({"--out": out, "--int8": int8, "--card": card}, "belongs to --save", "add --save RUN")
     found = listed_models()
     if not found:
         say(f"no models are installed: {INSTALL}")
     for model in found:
         if json:
-            show(
-                json_format.dumps(
-                    {
-                        "name": model.name,
-                        "folder": str(model.folder),
-                        "source": model.source,
-                        "target": model.target,
-                        "bytes": model.size,
-                        "fault": model.fault,
-                        **model.card.model_dump(exclude={"name"}),
-                    },
-                    ensure_ascii=False,
-                )
-            )
+            about = {name: getattr(model, name) for name in ("name", "source", "target", "size", "fault")}
+            about |= {"folder": str(model.folder)} | model.card.model_dump(exclude={"name"})
+            show(json_format.dumps(about, ensure_ascii=False))
         elif model.fault:
             show(f"{model.name:12} {model.fault}")
         else:
             scores = ", ".join(f"{score.test} {score.metric} {score.value:g}" for score in model.card.scores)
-            parts = (
-                f"{model.source} → {model.target}",
-                f"{model.size / 1e6:.1f} MB",
-                model.card.licence or "no licence stated",
-                scores,
-            )
-            show(f"{model.name:12} " + "  ".join(part for part in parts if part))
+            licence = model.card.licence or "no licence stated"
+            parts = f"{model.source} → {model.target}", f"{model.size / 1e6:.1f} MB", licence, scores
+            show(f"{model.name:12} " + "  ".join(filter(None, parts)))
     return None
 
 
-def _save(run: Path, out: Path | None, int8: bool, card: Path | None) -> None:
+def save_model(run: Path, out: Path | None, int8: bool, card: Path | None) -> None:
+    """Saves a run as a model. Without a card, it has the examples of the run."""
     from rnnsearch.pretrained.card import ModelCard, examples_of, read_card
     from rnnsearch.translation.translator import Translator
 
@@ -83,3 +65,20 @@ def _save(run: Path, out: Path | None, int8: bool, card: Path | None) -> None:
     if not described.examples:
         described = described.model_copy(update={"examples": examples_of(run)})
     Translator.load(run).save_pretrained(out, int8=int8, card=described)
+
+
+@describe(
+    """
+    runs RUN...: Trained runs or names of models; a page can offer several.
+    out DIR: Folder to write.
+    """
+)
+def export(runs: list[Path], *, out: Path) -> None:
+    """Export models as a page that translates in any browser, without a server."""
+    from rnnsearch.exporting.static_page import export_page
+
+    made = export_page(runs, out)
+    for name, size in made.model_bytes.items():
+        say(f"{name}: {size / 1e6:.1f} MB")
+    say(f"the page itself: {made.page_bytes / 1e6:.2f} MB")
+    say(f"put {out} on any web host, or look at it now: python -m http.server -d {out}")

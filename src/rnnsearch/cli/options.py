@@ -1,28 +1,26 @@
-"""Arguments, options and messages that several commands share."""
+"""Options and messages that several commands share, and the help of those that they do not share."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
 from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.installed import installed_models, is_name, need, package_version
-from rnnsearch.system.progress import QUIET, ProgressBar, note
+from rnnsearch.system.progress import QUIET, note
 
-if TYPE_CHECKING:  # it would load torch
-    from rnnsearch.translation.translator import Translator
-
-_SETTING = re.compile(r"--([a-z]\w*\.[\w.]+)(?:=(.*))?", re.DOTALL)
-"""Pattern of a setting that is written as an option."""
+Command = TypeVar("Command", bound=Callable[..., None])
 DEBUG = "RNNSEARCH_DEBUG"
 """The environment variable that `--debug` sets."""
 WIDE = 120
@@ -42,12 +40,9 @@ def _show_version(wanted: bool) -> None:
 
 def _settings_like(beginning: str) -> Iterator[str]:
     """Yields settings for the shell's completion of --set."""
-    from rnnsearch.config import Settings
+    from rnnsearch.config import Settings, by_name
 
-    for section in Settings.model_fields:
-        for key in type(getattr(Settings(), section)).model_fields:
-            if f"{section}.{key}=".startswith(beginning):
-                yield f"{section}.{key}="
+    return (f"{name}=" for name in by_name(Settings()) if f"{name}=".startswith(beginning))
 
 
 def recipes_like(beginning: str) -> list[str]:
@@ -57,36 +52,18 @@ def recipes_like(beginning: str) -> list[str]:
     return [name for name in recipe_names() if name.startswith(beginning)]
 
 
+def _flag(*names: str, help: str, **more: Any) -> Any:
+    """Returns an option without a value, which the function of the command does not get."""
+    return typer.Option(*names, help=help, is_eager=True, expose_value=False, **more)
+
+
 Quiet = Annotated[
-    bool,
-    typer.Option(
-        "--quiet",
-        "-q",
-        callback=lambda value: _set(QUIET, value),
-        is_eager=True,
-        expose_value=False,
-        help="Show only results and errors.",
-    ),
+    bool, _flag("--quiet", "-q", help="Show only results and errors.", callback=lambda on: _set(QUIET, on))
 ]
 Debug = Annotated[
-    bool,
-    typer.Option(
-        "--debug",
-        callback=lambda value: _set(DEBUG, value),
-        expose_value=False,
-        help="Show the traceback of an error.",
-    ),
+    bool, _flag("--debug", help="Show the traceback of an error.", callback=lambda on: _set(DEBUG, on))
 ]
-Version = Annotated[
-    bool,
-    typer.Option(
-        "--version",
-        callback=_show_version,
-        is_eager=True,
-        expose_value=False,
-        help="Show the version and exit.",
-    ),
-]
+Version = Annotated[bool, _flag("--version", help="Show the version and exit.", callback=_show_version)]
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -97,48 +74,22 @@ Set = Annotated[
     ),
 ]
 TrustCode = Annotated[
-    bool,
-    typer.Option(
-        "--trust-code",
-        help="Allow a run to import its author's Python code.",
-    ),
+    bool, typer.Option("--trust-code", help="Allow a run to import its author's Python code.")
 ]
 Device = Annotated[str, typer.Option(help="Device: cpu, cuda or cuda:N.")]
 Threads = Annotated[int, typer.Option(min=0, max=1_024, help="CPU threads; 0 = one per core.")]
+Workers = Annotated[int, typer.Option(min=0, max=1_024, help="Worker processes; 0 = one per core.")]
 Columns = Annotated[
     tuple[str, str] | None,
-    typer.Option(
-        metavar="SRC TGT",
-        help="Columns, keys or languages of source and target in bilingual files, if they are not the "
-        "usual ones.",
-    ),
+    typer.Option(metavar="SRC TGT", help="Columns, keys or languages of both sides in bilingual files."),
 ]
 Format = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        help="Format of the files, if their names do not show it: lines, tsv, tmx or jsonl.",
-    ),
+    str, typer.Option("--format", help="Format of the files: lines, tsv, tmx or jsonl; default: by name.")
 ]
-Json = Annotated[
-    bool,
-    typer.Option("--json", help="JSON lines: tokens, score, alignment matrix."),
-]
-Precision = Annotated[
-    str | None,
-    typer.Option(
-        help="Number format of the matrix products: float32, bfloat16 (faster on some CPUs) or int8 (the "
-        "fastest)."
-    ),
-]
-Out = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Write here; the same command resumes.",
-    ),
-]
+Json = Annotated[bool, typer.Option("--json", help="JSON lines: tokens, score, alignment matrix.")]
+Out = Annotated[str | None, typer.Option(metavar="FILE", help="Write here; the same command resumes.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")]
+Recipe = Annotated[str, typer.Option(help="Use the data settings of this recipe: a built-in name or TOML.")]
 LinksReversed = Annotated[
     bool, typer.Option("--links-reversed", help="The link files list target-source, not source-target.")
 ]
@@ -146,9 +97,10 @@ GoldFrom = Annotated[
     int | None,
     typer.Option(min=0, max=1, help="Position of the first word in the gold links, if they are not NAACL."),
 ]
-WorkerProcesses = Annotated[
-    int, typer.Option("--workers", min=0, max=1_024, help="Worker processes; 0 = one per core.")
-]
+Count = Annotated[int, typer.Option(min=0, max=10**9)]
+Positive = Annotated[int, typer.Option(min=1, max=10**9)]
+Share = Annotated[float, typer.Option(min=0.0, max=1.0)]
+Files = Annotated[list[str] | None, typer.Option(metavar="FILE...")]
 
 EXTRA = {
     "train": "train",
@@ -158,17 +110,41 @@ EXTRA = {
 """Command → the extra that it always needs."""
 
 
+def describe(text: str) -> Callable[[Command], Command]:
+    """Gives a command's arguments and options their help. text: lines `name METAVAR: help`. Keyword-only
+    parameters are options, the others are arguments."""
+    return lambda command: _described(command, inspect.cleandoc(text))
+
+
+def _described(command: Command, text: str) -> Command:
+    hints = get_type_hints(command, include_extras=True)
+    kinds = {each.name: each.kind for each in inspect.signature(command).parameters.values()}
+    _, *lines = re.split(rf"(?m)^({'|'.join(kinds)})(?: (.+?))?: ", text)
+    for name, metavar, about in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
+        annotated = hasattr(hints[name], "__metadata__")
+        kind, info = get_args(hints[name]) if annotated else (hints[name], None)
+        if info is None:
+            info = typer.Option() if kinds[name] is inspect.Parameter.KEYWORD_ONLY else typer.Argument()
+        info = copy(info)
+        info.help, info.metavar = " ".join(about.split()), metavar or info.metavar
+        if isinstance(info, type(typer.Option())) and not info.param_decls:
+            info.param_decls = (f"--{name.strip('_').replace('_', '-')}",)
+        hints[name] = Annotated[kind, info]
+    command.__annotations__ = hints
+    return command
+
+
 class CliCommand(TyperCommand):
     """A command that takes the options of all commands after its name, too: `rnnsearch -q prepare` is
-    `rnnsearch prepare -q`."""
-
-    EVERYWHERE = ("quiet", "debug")
+    `rnnsearch prepare -q`. An option for several values takes all up to the next option: `--dev A B`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads `--SECTION.KEY VALUE` as `--set SECTION.KEY=VALUE`, and refuses an option with one value that
         is repeated."""
         if any("--set" in option.opts for option in self.params):
-            args = _with_set(args)
+            args = list(_with_set(args))
+        several = {name for option in self.params if "..." in str(option.metavar) for name in option.opts}
+        args = list(_spread(args, several))
         _, _, found = self.make_parser(ctx).parse_args(list(args))
         for option, times in Counter(found).items():
             if times > 1 and option.nargs > 0 and not (option.multiple or getattr(option, "is_flag", False)):
@@ -176,10 +152,8 @@ class CliCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return [
-            *super().get_params(ctx),
-            *(option for option in ctx.find_root().command.params if option.name in self.EVERYWHERE),
-        ]
+        common = ctx.find_root().command.params
+        return [*super().get_params(ctx), *(each for each in common if each.name in ("quiet", "debug"))]
 
     def invoke(self, ctx: Any) -> Any:
         if ctx.info_name in EXTRA:
@@ -193,16 +167,16 @@ class CliCommand(TyperCommand):
         super().format_help(ctx, formatter)
 
 
-def _with_set(args: Sequence[str]) -> list[str]:
-    """Returns the arguments with `--SECTION.KEY VALUE` and `--SECTION.KEY=VALUE` as `--set
+def _with_set(args: Sequence[str]) -> Iterator[str]:
+    """Yields the arguments with `--SECTION.KEY VALUE` and `--SECTION.KEY=VALUE` as `--set
     SECTION.KEY=VALUE`."""
-    words, rest, seen = list[str](), iter(args), set[str]()
+    rest, seen = iter(args), set[str]()
     for word in rest:
-        setting = _SETTING.fullmatch(word)
-        if word == "--":
-            return [*words, word, *rest]
+        setting = re.fullmatch(r"(?s)--([a-z]\w*\.[\w.]+)(?:=(.*))?", word)
         if setting is None:
-            words.append(word)
+            yield word
+            if word == "--":
+                yield from rest
             continue
         key, value = setting.groups()
         if value is None and (value := next(rest, "--")).startswith("--"):
@@ -210,8 +184,20 @@ def _with_set(args: Sequence[str]) -> list[str]:
         if key in seen:
             raise InputError(f"--{key} is given twice", remedy="give it once")
         seen.add(key)
-        words += ["--set", f"{key}={value}"]
-    return words
+        yield from ("--set", f"{key}={value}")
+
+
+def _spread(args: Iterable[str], several: set[str]) -> Iterator[str]:
+    """Yields `--dev A --dev B` for `--dev A B`. several: the options that may be spread."""
+    option, before = "", ""
+    for word in args:
+        if word.startswith("-") and word != "-":
+            name = word.partition("=")[0]
+            option = name if name in several else ""
+        elif option and before != option:
+            yield option
+        yield word
+        before = word
 
 
 def changes(
@@ -226,32 +212,12 @@ def changes(
     from rnnsearch.config import overridden
 
     changed = overridden(section, settings or (), only)
-    for name, value in short.items():
-        if value is not None and name in changed:
-            raise InputError(f"--{name} and --{section}.{name} are the same", remedy="give one of them")
-    return changed | {name: value for name, value in short.items() if value is not None}
+    short = {name: value for name, value in short.items() if value is not None}
+    for name in short.keys() & changed:
+        raise InputError(f"--{name} and --{section}.{name} are the same", remedy="give one of them")
+    return changed | short
 
 
-class SeveralValues(CliCommand):
-    """A command with options that take all values up to the next option: `--dev A B` is `--dev A --dev B`."""
-
-    SPREAD = ("--dev", "--links", "--in-domain", "--pool", "--test", "--hyp", "--run", "--system", "--gold")
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        spread: list[str] = []
-        option = ""
-        for word in args:
-            if word.startswith("-") and word != "-":
-                name = word.partition("=")[0]
-                option = name if name in self.SPREAD else ""
-            elif option and spread[-1:] != [option]:
-                spread.append(option)
-            spread.append(word)
-        return super().parse_args(ctx, spread)
-
-
-progress_bar = ProgressBar
-"""A context whose value is called with (the current task, items done, items in all)."""
 say = note
 """Prints a warning or a note, which is neither a result nor an error."""
 
@@ -269,48 +235,20 @@ def one_of(word: str, option: str, allowed: Iterable[str]) -> str:
     """Returns the word if it is one of the allowed ones. Raises InputError else."""
     allowed = tuple(allowed)
     if word not in allowed:
-        raise InputError(
-            f"{option} does not know '{word}'",
-            remedy=f"{did_you_mean(word, allowed)} use one of: {', '.join(allowed)}".strip(),
-        )
+        remedy = f"{did_you_mean(word, allowed)} use one of: {', '.join(allowed)}".strip()
+        raise InputError(f"{option} does not know '{word}'", remedy=remedy)
     return word
 
 
-def load(
-    runs: Sequence[str | Path],
-    device: str,
-    threads: int,
-    trust_code: bool,
-    dictionary: Path | None = None,
-    glossary: Path | None = None,
-) -> Translator:
-    """Returns the translator of one run, or of an ensemble. Prints a note before it waits for a file from a
-    pipe."""
-    from rnnsearch.system.machine import set_up_cpu
-    from rnnsearch.text.formats.opening import is_on_disk
-    from rnnsearch.translation.faithful import read_dictionary, read_glossary
-    from rnnsearch.translation.translator import Translator
-
-    for file in (dictionary, glossary):
-        if file and not is_on_disk(file) and file.exists():
-            say(f"reading {file} to its end")
-    set_up_cpu(threads)
-    words = read_dictionary(dictionary) if dictionary else None
-    terms = read_glossary(glossary) if glossary else None
-    return Translator.load(*runs, device=device, trust_code=trust_code, dictionary=words, glossary=terms)
+def refuse(options: Mapping[str, object], why: str, remedy: str = "remove one of them") -> None:
+    """Raises InputError for the first option that is given. options: name → whether it is given."""
+    for name in filter(options.get, options):
+        raise InputError(f"{name} {why}", remedy=remedy)
 
 
-def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:
-    """Returns the runs and the two texts of RUN... SRC TGT."""
-    if len(words) < 3:
-        raise InputError("a run, a source text and a target text are needed", remedy="give RUN SRC TGT")
-    *runs, source, target = words
-    return [Path(run) for run in runs], source, target
-
-
-def is_run(word: Path) -> bool:
+def is_run(word: str) -> bool:
     """Tells whether a word of the command line is a run: a folder, or the name of an installed model."""
-    return word.is_dir() or (is_name(word) and str(word) in installed_models())
+    return Path(word).is_dir() or (is_name(word) and word in installed_models())
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Device, Precision, say
+from rnnsearch.cli.options import Device, Positive, Set, Threads, changes, describe, say
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
 
@@ -19,133 +19,62 @@ WRITE_SECONDS = 30.0
 SHORTEST_KEY = 16
 """Characters that a key has at least."""
 
-Runs = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="RUN...",
-        help="Trained runs, one model each; NAME=RUN or SRC-TGT=RUN (as in en-fr=RUN) names a model, "
-        "RUN+RUN makes an ensemble.",
-    ),
-]
-Host = Annotated[
-    str, typer.Option(help="Address to listen at. The default can be reached only from this machine.")
-]
-Port = Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen at; 0 = any free port.")]
-Workers = Annotated[
-    int, typer.Option(min=1, max=256, help="Processes, each with the models in its own memory.")
-]
-Threads = Annotated[
-    int, typer.Option(min=0, max=1_024, help="CPU threads of each process; 0 = divide all cores among them.")
-]
-BatchSize = Annotated[int, typer.Option(min=1, max=10_000, help="Sentences translated together, at most.")]
-MaxCharacters = Annotated[int, typer.Option(min=1, max=10_000_000, help="Characters of a request, at most.")]
-MaxSentences = Annotated[int, typer.Option(min=1, max=100_000, help="Sentences of a request, at most.")]
-MaxWords = Annotated[
-    int, typer.Option(min=1, max=5_000, help="Words of a sentence, and of each side of a pair, at most.")
-]
-MaxBeam = Annotated[int, typer.Option(min=1, max=1_000, help="Beam size that a request may ask for.")]
-MaxNbest = Annotated[
-    int, typer.Option(min=1, max=1_000, help="Translations of each sentence that a request may ask for.")
-]
-MaxQueue = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        max=1_000_000,
-        help="Sentences that may wait in each process; further requests are refused (status 503).",
-    ),
-]
-MaxRequests = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        max=100_000,
-        help="Requests of one API key, or of one address, that are answered at a time; further ones are "
-        "refused (status 429).",
-    ),
-]
-Deadline = Annotated[
-    float, typer.Option(min=0.1, max=86_400, help="Seconds after which a request is given up.")
-]
-ApiKeyFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Answer only requests with an API key of this file, which has one on each line."
-    ),
-]
-CorsOrigin = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="ORIGIN",
-        help="Allow requests from pages of this origin, as in https://example.org; may be repeated.",
-    ),
-]
-AllowedHost = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME",
-        help="Answer only requests to this host name or to this machine's own names; may be repeated. "
-        "Without it, a service at 127.0.0.1 answers only to this machine's names.",
-    ),
-]
-LogText = Annotated[bool, typer.Option("--log-text", help="Also log the texts that users send.")]
 
-
+@describe(
+    """
+    runs RUN...: Trained runs, one model each; NAME=RUN or SRC-TGT=RUN (as in en-fr=RUN) names a model.
+    host: Address to listen at. The default can be reached only from this machine.
+    port: Port to listen at; 0 = any free port.
+    workers: Processes, each with the models in its own memory.
+    threads: CPU threads of each process; 0 = divide all cores among them.
+    max_characters: Characters of a request, at most.
+    max_sentences: Sentences of a request, at most.
+    max_words: Words or subwords of a sentence, and of each side of a pair, at most.
+    max_beam: Beam size, and number of translations of a sentence, that a request may ask for.
+    max_queue: Sentences that may wait in each process, half of them from one client; further requests are
+    refused.
+    deadline: Seconds after which a request is given up.
+    api_keys FILE: Answer only requests with an API key of this file, which has one on each line.
+    cors_origin ORIGIN: Allow requests from pages of this origin, as in https://example.org; may be repeated.
+    allowed_host NAME: Answer only requests to this host name or to this machine's own names; may be repeated.
+    Without it, a service at 127.0.0.1 answers only to this machine's names.
+    """
+)
 def serve(
-    runs: Runs,
-    host: Host = "127.0.0.1",
-    port: Port = 8000,
-    workers: Workers = 1,
+    runs: list[str],
+    *,
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535)] = 8000,
+    workers: Annotated[int, typer.Option(min=1, max=256)] = 1,
     threads: Threads = 0,
+    set_: Set = None,
     device: Device = "cpu",
-    precision: Precision = None,
-    batch_size: BatchSize = 64,
-    max_characters: MaxCharacters = 20_000,
-    max_sentences: MaxSentences = 500,
-    max_words: MaxWords = 1_000,
-    max_beam: MaxBeam = 50,
-    max_nbest: MaxNbest = 20,
-    max_queue: MaxQueue = 4_000,
-    max_requests: MaxRequests = 32,
-    deadline: Deadline = 60.0,
-    api_keys: ApiKeyFile = None,
-    cors_origin: CorsOrigin = None,
-    allowed_host: AllowedHost = None,
-    log_text: LogText = False,
+    max_characters: Positive = 20_000,
+    max_sentences: Positive = 500,
+    max_words: Annotated[int, typer.Option(min=1, max=5_000)] = 1_000,
+    max_beam: Annotated[int, typer.Option(min=1, max=1_000)] = 50,
+    max_queue: Positive = 4_000,
+    deadline: Annotated[float, typer.Option(min=0.1, max=86_400)] = 60.0,
+    api_keys: Path | None = None,
+    cors_origin: list[str] | None = None,
+    allowed_host: list[str] | None = None,
 ) -> None:
-    """Serve translation, alignment and scores over HTTP, with a web page. After Ctrl-C or SIGTERM it finishes
-    running requests and ends."""
+    """Serve translation and alignment over HTTP, with a web page. After Ctrl-C or SIGTERM it finishes running
+    requests and ends."""
     need("serve")
     from rnnsearch.serving.app import Options
-    from rnnsearch.serving.limits import Limits
-    from rnnsearch.serving.served_models import model_place
     from rnnsearch.serving.server import serve as serve_here
+    from rnnsearch.serving.service import ModelPlace
+    from rnnsearch.serving.work_queue import Limits
 
-    limits = Limits(
-        characters=max_characters,
-        sentences=max_sentences,
-        words=max_words,
-        beam=max_beam,
-        nbest=max_nbest,
-        queue=max(max_queue, max_sentences),
-        deadline=deadline,
-        batch=batch_size,
-        requests=max_requests,
-    )
+    queue = max(max_queue, max_sentences)
+    limits = Limits(max_characters, max_sentences, max_words, max_beam, queue, deadline)
+    search = changes("search", set_)
     keys = read_keys(api_keys) if api_keys else frozenset()
+    places = tuple(map(ModelPlace.parse, runs))
     with bound_socket(host, port) as bound:
-        options = Options(
-            places=tuple(map(model_place, runs)),
-            limits=limits,
-            device=device,
-            precision=precision,
-            threads=threads,
-            workers=workers,
-            keys=keys,
-            origins=cors_origin or (),
-            hosts=allowed_hosts(bound, host, allowed_host or ()),
-            log_text=log_text,
-        )
+        hosts = allowed_hosts(bound, host, allowed_host or ())
+        options = Options(places, limits, device, search, threads, workers, keys, cors_origin or (), hosts)
         serve_here(bound, options, say)
 
 
@@ -162,8 +91,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
         what = getattr(error, "strerror", None) or str(error)
         remedy = "name another --host or --port"
         raise InputError(f"cannot listen at {host} port {port}: {what}", remedy=remedy) from None
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # of Linux
-        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * WRITE_SECONDS))
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * WRITE_SECONDS))
     return bound
 
 
@@ -183,7 +111,7 @@ def read_keys(path: Path) -> frozenset[str]:
     """Returns the digests of the keys in a file, one per line; empty lines and lines that begin with # are
     skipped. Raises InputError for a file that cannot be read or holds no key, and for a key that is too
     short."""
-    from rnnsearch.serving.guard import digest
+    from rnnsearch.serving.routes import digest
     from rnnsearch.system.files import read_file
 
     lines = [line.strip() for line in read_file(path).decode("utf-8", "replace").splitlines()]

@@ -1,5 +1,5 @@
-"""`rnnsearch experiment` and `rnnsearch reproduce`: many runs from one file, compared in tables and a page.
-`reproduce` adds a report like the paper's Section 5."""
+"""`rnnsearch report`, `experiment` and `reproduce`: runs compared in tables, figures and a page; many runs
+from one file."""
 
 from __future__ import annotations
 
@@ -11,89 +11,156 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rnnsearch.cli.options import Set, TrustCode, progress_bar, say
+from rnnsearch.cli.options import (
+    Count,
+    Device,
+    Files,
+    GoldFrom,
+    Positive,
+    Set,
+    Threads,
+    TrustCode,
+    changes,
+    describe,
+    say,
+)
 from rnnsearch.errors import InputError
+from rnnsearch.system.progress import ProgressBar
 
 if TYPE_CHECKING:
     from rnnsearch.studies.study import StudyFolder
 
-Out = Annotated[
-    Path, typer.Option(help="Folder of the study; the same command with the same folder continues.")
-]
-Data = Annotated[
-    Path | None,
-    typer.Option(help="Base directory of the paths in the study file; default: the folder of that file."),
-]
-Jobs = Annotated[int, typer.Option(min=1, max=1_024, help="Number of runs to train at the same time.")]
-Only = Annotated[
-    list[str] | None, typer.Option(metavar="VARIANT", help="Only this variant; may be repeated.")
-]
-Quick = Annotated[
-    bool, typer.Option("--quick", help="A small version of the study, as its table [quick] says.")
-]
-StudyFile = Annotated[
-    str,
-    typer.Argument(
-        metavar="STUDY",
-        help="A TOML file with corpus, variants, seeds and test sets, or a built-in study (listed by "
-        "`rnnsearch settings`).",
-    ),
-]
 
-
-def experiment(
-    study: StudyFile,
+@describe(
+    """
+    runs [NAME=]RUN...: Trained runs.
+    test [NAME=]SRC REF...: Source and reference of a test set; repeat the two files for more test sets.
+    out: Folder for the page, its figures, tables and translations.
+    system NAME=HYP...: Translations by another system: one file per test set, or - for none.
+    gold [NAME=]FILE...: Gold word links of a test set.
+    title: Title of the page.
+    first N: Use only the first N pairs of each test set; 0 = all.
+    beam: Beam size; default: that of each run's settings.
+    """
+)
+def report(
+    runs: Annotated[list[str] | None, typer.Argument()] = None,
     *,
-    out: Out,
-    data: Data = None,
+    test: Files,
+    out: Path,
+    system: Files = None,
+    gold: Files = None,
+    gold_from: GoldFrom = None,
+    title: str = "",
+    first: Count = 0,
+    beam: int | None = None,
     set_: Set = None,
-    jobs: Jobs = 1,
-    only: Only = None,
-    quick: Quick = False,
+    device: Device = "cpu",
+    threads: Threads = 0,
+    trust_code: TrustCode = False,
+) -> None:
+    """Compare runs and other systems as in the paper's Section 5: tables and figures as an HTML page,
+    Markdown, JSON and CSV."""
+    from rnnsearch.evaluation.test_set import name_runs, read_systems, read_test_sets
+    from rnnsearch.report.make import ReportOptions, make_report
+    from rnnsearch.system.machine import set_up_cpu
+
+    search = changes("search", set_, beam=beam)
+    tests = read_test_sets(test or (), gold or (), gold_from)
+    systems = read_systems(system or (), tests)
+    if first:
+        tests = [each.first(first) for each in tests]
+        systems = {
+            name: {each: lines[:first] for each, lines in texts.items()} for name, texts in systems.items()
+        }
+    set_up_cpu(threads)
+    with ProgressBar() as progress:
+        page = make_report(
+            name_runs(runs or ()),
+            tests,
+            out,
+            systems=systems,
+            options=ReportOptions(search, device, trust_code, title, command_line()),
+            progress=progress,
+        )
+    print(page)
+
+
+def command_line() -> str:
+    """Returns the command that was typed, for pages."""
+    return shlex.join(["rnnsearch", *sys.argv[1:]])
+
+
+@describe(
+    """
+    study STUDY: A TOML file with corpus, variants, seeds and test sets, or a built-in study (listed by
+    `rnnsearch settings`).
+    out: Folder of the study; the same command with the same folder continues.
+    data: Base directory of the paths in the study file; default: the folder of that file.
+    jobs: Number of runs to train at the same time.
+    only VARIANT: Only this variant; may be repeated.
+    quick: A small version of the study, as its table [quick] says.
+    """
+)
+def experiment(
+    study: str,
+    *,
+    out: Path,
+    data: Path | None = None,
+    set_: Set = None,
+    jobs: Positive = 1,
+    only: list[str] | None = None,
+    quick: bool = False,
     trust_code: TrustCode = False,
 ) -> None:
     """Train every variant of a study with every seed, and compare them in tables and a page. After Ctrl-C,
     the same command continues."""
     from rnnsearch.studies.study import open_study
 
-    _carry_out(open_study(study, out, data, set_ or (), quick), jobs, only or (), trust_code)
+    carry_out(open_study(study, out, data, set_ or (), quick), jobs, only or (), trust_code)
 
 
+@describe(
+    """
+    study STUDY: A built-in study of the paper's experiment, or a TOML file.
+    out: Folder of the study; the same command with the same folder continues.
+    data: Base directory of the paths in the study file; default: the folder of that file.
+    jobs: Number of runs to train at the same time.
+    quick: A small version of the study, as its table [quick] says.
+    """
+)
 def reproduce(
-    study: StudyFile = "paper",
+    study: str = "paper",
     *,
-    out: Out,
-    data: Data = None,
+    out: Path,
+    data: Path | None = None,
     set_: Set = None,
-    jobs: Jobs = 1,
-    only: Only = None,
-    quick: Quick = False,
-    trust_code: TrustCode = False,
+    jobs: Positive = 1,
+    quick: bool = False,
 ) -> None:
     """Reproduce the paper's experiment: prepare, train, translate, and report as in Section 5. After Ctrl-C,
-    the same command continues."""
+    the same command continues. Options are those of `experiment`."""
     from rnnsearch.evaluation.test_set import NamedRun, read_hypotheses
     from rnnsearch.report.make import ReportOptions, make_report
     from rnnsearch.studies.study import open_study
 
     folder = open_study(study, out, data, set_ or (), quick)
-    done = _carry_out(folder, jobs, only or (), trust_code)
+    done = carry_out(folder, jobs, (), False)
     tests = [folder.read_test(name) for name, test in folder.tests.items() if test.translate]
     systems: dict[str, dict[str, Sequence[str]]] = {}
     for test in tests:
         for system, path in folder.tests[test.name].systems.items():
             lines = read_hypotheses(path, len(test.source)).texts
             systems.setdefault(system, {})[test.name] = lines
-    with progress_bar() as progress:
+    with ProgressBar() as progress:
         page = make_report(
             [NamedRun(name, folder / "runs" / name) for name in done],
             tests,
             folder / "report",
             systems=systems,
             options=ReportOptions(
-                trust_code=trust_code,
                 title=folder.study.title,
-                command=shlex.join(["rnnsearch", *sys.argv[1:]]),
+                command=command_line(),
                 translations=folder / "translations",
             ),
             progress=progress,
@@ -101,15 +168,15 @@ def reproduce(
     print(page)
 
 
-def _carry_out(folder: StudyFolder, jobs: int, only: Sequence[str], trust_code: bool) -> list[str]:
+def carry_out(folder: StudyFolder, jobs: int, only: Sequence[str], trust_code: bool) -> list[str]:
     """Runs a study and prints its tables; returns the names of the runs that count. Raises InputError if a
     run failed; the tables are then written without it."""
     from rnnsearch.studies.run import run_study
     from rnnsearch.studies.table import write_study
 
-    with progress_bar() as progress:
+    with ProgressBar() as progress:
         runs = run_study(folder, say=say, jobs=jobs, only=only, trust_code=trust_code, progress=progress)
-        markdown, page = write_study(folder, runs, shlex.join(["rnnsearch", *sys.argv[1:]]))
+        markdown, page = write_study(folder, runs, command_line())
     print(markdown, end="")
     say(f"page: {page}")
     failed = [run.row for run in runs if run.row["status"] == "failed"]

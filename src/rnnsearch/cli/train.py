@@ -1,54 +1,38 @@
-"""`rnnsearch train`: a network from a recipe and a prepared dataset."""
+"""`rnnsearch train` and `rnnsearch settings`: a network from a recipe and a dataset; the settings."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Set, recipes_like, resumable
+from rnnsearch.cli.options import Set, describe, one_of, recipes_like, refuse, resumable
 from rnnsearch.errors import InputError
 
-Recipe = Annotated[
-    str,
-    typer.Argument(
-        metavar="RECIPE",
-        autocompletion=recipes_like,
-        help="A built-in recipe (listed by `rnnsearch settings`) or a TOML file with settings.",
-    ),
-]
-From = Annotated[
-    str,
-    typer.Option(
-        "--from",
-        metavar="RUN",
-        help="Begin with the weights of this run or model, with a new optimiser. "
-        "Network and vocabularies must be the same: `rnnsearch prepare --vocabulary RUN`.",
-    ),
-]
 
-
-def run_folder(name: str) -> Path:
-    """Returns the folder that --out names. Raises InputError for an empty name."""
-    if not name:
-        raise InputError("--out names no folder")
-    return Path(name)
-
-
-Out = Annotated[
-    Path, typer.Option(parser=run_folder, help="Folder for the run: settings, vocabularies, weights, logs.")
-]
-
-
+@describe(
+    """
+    recipe RECIPE: A built-in recipe (listed by `rnnsearch settings`) or a TOML file with settings.
+    data: Prepared dataset: a folder made by `rnnsearch prepare`.
+    out DIR: Folder for the run: settings, vocabularies, weights, logs.
+    from_ RUN: Begin with the weights of this run or model, with a new optimiser. Network and vocabularies
+    must be the same: `rnnsearch prepare --vocabulary RUN`.
+    resume: Continue the run in the --out folder.
+    """
+)
 def train(
-    recipe: Recipe,
-    data: Annotated[Path, typer.Option(help="Prepared dataset: a folder made by `rnnsearch prepare`.")],
-    out: Out,
+    recipe: Annotated[str, typer.Argument(autocompletion=recipes_like)],
+    *,
+    data: Path,
+    out: str,
     set_: Set = None,
-    from_: From = "",
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the --out folder.")] = False,
+    from_: str = "",
+    resume: bool = False,
 ) -> None:
     """Train a network on a prepared dataset, with validation, checkpoints and TensorBoard logs. After Ctrl-C,
     --resume continues it.
@@ -59,13 +43,11 @@ def train(
     from rnnsearch.system.workers import end_with_launcher
 
     end_with_launcher()  # before torch is imported, which takes seconds
+    refuse({"--out": not out}, "names no folder", "give --out DIR")
     settings = load_config(recipe, tuple(set_ or ()))
     if any(change.strip().startswith("data.") for change in set_ or ()):
-        raise InputError(
-            "the data settings of a prepared dataset are fixed",
-            file=data,
-            remedy="use these --set options with `rnnsearch prepare`",
-        )
+        what = "the data settings of a prepared dataset are fixed"
+        raise InputError(what, file=data, remedy="use these --set options with `rnnsearch prepare`")
     # torch reads this at import. It silences torch's messages about broken connections.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     from rnnsearch.system.machine import usable_device
@@ -75,6 +57,56 @@ def train(
 
     usable_device(settings.training.device)
     with resumable("go on with --resume"):
-        loop.train(settings, Corpus.open(data), out, resume=resume, begin_from=from_)
+        loop.train(settings, Corpus.open(data), Path(out), resume=resume, begin_from=from_)
     if not torchrun_value("RANK", 0):
         print(out)
+
+
+@describe(
+    """
+    name [SECTION[.KEY]]: Show only this section or setting, for example model or model.cell.
+    recipe NAME: Print this built-in recipe.
+    study NAME: Print this built-in study.
+    """
+)
+def settings(
+    name: Annotated[str, typer.Argument()] = "",
+    *,
+    recipe: Annotated[str, typer.Option(autocompletion=recipes_like)] = "",
+    study: str = "",
+) -> None:
+    """List all settings with defaults and descriptions, and the names of the built-in recipes and studies."""
+    from rnnsearch.config import built_in
+
+    for kind, asked in (("recipe", recipe), ("study", study)):
+        if asked:
+            known = built_in(kind)
+            print(known[one_of(asked, f"--{kind}", known)].read_text(encoding="utf-8"), end="")
+            return
+    for line in listed(name, min(100, shutil.get_terminal_size((100, 24)).columns)):
+        print(line)
+    if not name:
+        print(f"Built-in recipes (print one with --recipe NAME): {', '.join(built_in('recipe'))}")
+        print(f"Built-in studies (print one with --study NAME): {', '.join(built_in('study'))}")
+
+
+def listed(name: str, width: int) -> Iterator[str]:
+    """Yields lines about the settings of this name, of this section, or all. Raises InputError for an unknown
+    name."""
+    from rnnsearch.config import Settings, described_keys, suggested_key
+
+    one, found = "." in name, False
+    for section in Settings.model_fields:
+        table = type(getattr(Settings(), section))
+        keys = [key for key in described_keys(table) if name in ("", section, f"{section}.{key.name}")]
+        if keys and not one:
+            yield from [*textwrap.wrap(" ".join(f"[{section}] {table.__doc__}".split()), width), ""]
+        for key in keys:
+            found = True
+            yield f"{section}.{key.name} = {key.default}    # {key.allowed}"
+            yield from textwrap.wrap(key.description, width, initial_indent="    ", subsequent_indent="    ")
+        if keys and not one:
+            yield ""
+    if not found:
+        remedy = f"{suggested_key(Settings, name.split('.'))} sections: {', '.join(Settings.model_fields)}"
+        raise InputError(f"there is no setting '{name}'", remedy=remedy.strip())

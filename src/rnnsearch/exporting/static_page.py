@@ -63,7 +63,7 @@ def export_page(runs: Sequence[str | Path], out: str | Path) -> StaticPage:
         check_exportable(run)
     languages = [(run.settings.data.source_language, run.settings.data.target_language) for run in opened]
     folders = [run.path for run in opened]
-    named = model_names([""] * len(opened), ["-".join(pair) for pair in languages], folders)
+    named = model_names([""] * len(opened), languages, folders)
     names = [file_name(name) for name in named]
     files = page_files()
     with whole_folder(out, made_here) as folder:

@@ -78,17 +78,9 @@ class LocalBackend {
 class HttpBackend {
   async load() {}
 
-  async translate(text, { key, ...options }, onWords, signal) {
-    const answer = await this.ask("v1/translate?stream=true", { text, ...options, alignment: true }, key, signal);
-    if (!answer.headers.get("content-type")?.startsWith("text/event-stream")) return (await answer.json()).translations[0];
-    const sentences = [];
-    for await (const { event, data } of events(answer.body)) {
-      if (event === "words") onWords(data);
-      if (event === "sentence") sentences[data.sentence] = data;
-      if (event === "error") throw new Error(data.message);
-      if (event === "done") return data.translations?.[0] ?? { text: textOf(sentences), sentences };
-    }
-    throw new Error("The service ended its answer too early. Try again.");
+  async translate(text, { key, ...options }, _, signal) {
+    const answer = await this.ask("v1/translate", { text, ...options, alignment: true }, key, signal);
+    return (await answer.json()).translations[0];
   }
 
   async ask(address, body, key, signal) {
@@ -103,24 +95,5 @@ class HttpBackend {
     if (answer.ok) return answer;
     const said = await answer.json().catch(() => ({}));
     throw new Error(said.error?.message ?? `The service answers ${answer.status}.`);
-  }
-}
-
-const textOf = (sentences) => sentences.map((one) => one.hypotheses[0].text).join(" ");
-
-/** Server-sent events of a stream: {event, data}. */
-async function* events(stream) {
-  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const blocks = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
-    rest = blocks.pop();
-    for (const block of blocks) {
-      const fields = block.split("\n").map((line) => /^(\w+): ?(.*)$/u.exec(line)?.slice(1) ?? []);
-      const data = fields.filter(([name]) => name === "data").map(([, text]) => text).join("\n");
-      if (data) yield { event: fields.find(([name]) => name === "event")?.[1] ?? "message", data: JSON.parse(data) };
-    }
   }
 }

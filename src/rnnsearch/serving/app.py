@@ -1,52 +1,81 @@
-"""The ASGI application: all routes, their errors, and the guard around them."""
+"""The ASGI application: all routes, their errors, and the guard around them, which checks keys and limits of
+every request, ends the work for a client that is gone, and logs one line per request."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
+import re
+import time
+import traceback
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
+from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, escaped
 from rnnsearch.installed import package_version
 from rnnsearch.page import KINDS, page_files
-from rnnsearch.serving.guard import INTERNAL, Guard
-from rnnsearch.serving.libretranslate import libretranslate
-from rnnsearch.serving.limits import Limits, busy, json_response, metrics_text, refused
-from rnnsearch.serving.routes import first_fault, v1
-from rnnsearch.serving.served_models import ModelPlace
-from rnnsearch.serving.service import Service
+from rnnsearch.serving.libretranslate import PATHS, libretranslate
+from rnnsearch.serving.routes import check_key, digest, first_fault, json_response, key_of, v1
+from rnnsearch.serving.service import ModelPlace, Service
+from rnnsearch.serving.work_queue import OWNER, REQUESTS, Limits, busy, check_limit
+
+LOG = logging.getLogger("rnnsearch.serving")
+SHARED = "PROMETHEUS_MULTIPROC_DIR"
+"""The environment variable with the folder in which several processes share counters. prometheus_client reads
+it when imported."""
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
+    "img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+"""Default headers of every answer."""
+WITH_KEY = ("/v1/", "/metrics")
+"""Paths that need a key in a header, if keys are needed. At LibreTranslate's paths the key may be a field."""
+INTERNAL = "internal error: the service's log has more"
 
 
 @dataclass(frozen=True)
 class Options:
     """The settings of the service; picklable.
 
-    places: of the models. threads: CPU threads of each process; 0: all cores, divided by `workers`. keys:
-    digests of valid API keys; without any, everybody may use the service. origins: other sites whose pages
-    may use it (CORS). hosts: accepted names in the Host header; empty for any. log_text: whether the log
-    holds texts. page: files of the page at `/`.
+    places: of the models. search: search settings that replace those of the runs. threads: CPU threads of
+    each process; 0: all cores, divided by `workers`. keys: digests of valid API keys; without any, everybody
+    may use the service. origins: other sites whose pages may use it (CORS). hosts: accepted names in the Host
+    header; empty for any. page: files of the page at `/`.
     """
 
     places: tuple[ModelPlace, ...] = ()
     limits: Limits = field(default_factory=Limits)
     device: str = "cpu"
-    precision: str | None = None
+    search: Mapping[str, Any] = field(default_factory=dict)
     threads: int = 0
     workers: int = 1
     keys: frozenset[str] = frozenset()
     origins: Sequence[str] = ()
     hosts: Collection[str] = ()
-    log_text: bool = False
     page: Mapping[str, bytes] = field(default_factory=page_files)
 
 
-def make_app(service: Service, options: Options) -> Guard:
+def make_app(service: Service, options: Options) -> ASGIApp:
     """Returns the ASGI application. The service's queue begins and ends with it."""
     working: list[asyncio.Task[None]] = []
 
@@ -56,15 +85,9 @@ def make_app(service: Service, options: Options) -> Guard:
         yield
         working[0].cancel()
 
-    app = FastAPI(
-        title="rnnsearch",
-        version=package_version(),
-        description="Translation, word alignment and scores of RNNsearch models.",
-        lifespan=lifespan,
-        docs_url=None,  # its pages load scripts from other sites
-        redoc_url=None,
-        redirect_slashes=False,
-    )
+    # FastAPI's own pages (docs_url, redoc_url) load scripts from other sites.
+    about = {"title": "rnnsearch", "version": package_version(), "docs_url": None, "redoc_url": None}
+    app = FastAPI(**about, lifespan=lifespan, redirect_slashes=False)  # type: ignore[arg-type]
     app.include_router(v1(service))
     app.include_router(libretranslate(service, options.keys))
 
@@ -72,25 +95,27 @@ def make_app(service: Service, options: Options) -> Guard:
     async def health() -> Response:
         if not working or working[0].done():
             raise busy("the models do not work")
-        return json_response(
-            {"status": "ok", "version": package_version(), "queue": len(service.queue.waiting)}
-        )
+        return json_response({"status": "ok", "queue": len(service.queue.waiting)})
 
-    @app.get("/metrics", summary="Counters and histograms, for Prometheus")
+    @app.get("/metrics", summary="Counters and histograms of all processes, for Prometheus")
     async def metrics() -> Response:
-        return Response(metrics_text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        registry = REGISTRY
+        if SHARED in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return Response(generate_latest(registry), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    @app.get("/config.json", include_in_schema=False)
+    @app.get("/config.json", summary="The models, and whether keys are needed")
     async def config() -> Response:
-        models = [model.to_dict() for model in service.models]
+        fields = ("name", "source", "target", "taught_links")
+        models = [{name: getattr(model, name) for name in fields} for model in service.models]
         examples = {model.name: model.examples for model in service.models}
         keys = bool(options.keys)
         return json_response({"engine": "http", "keys": keys, "models": models, "examples": examples})
 
     for name, content in options.page.items():  # only these files can be read
-        file = Response(
-            content, media_type=KINDS[name[name.rindex(".") :]], headers={"Cache-Control": "no-cache"}
-        )
+        kind = KINDS[name[name.rindex(".") :]]
+        file = Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
         app.add_route("/" if name == "index.html" else f"/{name}", file, ["GET"])  # type: ignore[arg-type]
     for fault in (RequestValidationError, InputError, HTTPException, Exception):
         app.add_exception_handler(fault, _refused)
@@ -102,14 +127,121 @@ def make_app(service: Service, options: Options) -> Guard:
             allow_headers=["Authorization", "Content-Type", "X-API-Key"],
             expose_headers=["Retry-After"],
         )
-    return Guard(app, service.limits, options.keys, options.hosts, options.log_text)
+    return guarded(app, service.limits, options.keys, options.hosts)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     """Returns the answer to an error of a route, without the client's text."""
-    if isinstance(error, HTTPException):
-        return refused(request.url.path, error.status_code, error.detail, error.headers)
-    status, what = 500, INTERNAL
     if isinstance(error, InputError | RequestValidationError):
-        status, what = 422, str(error) if isinstance(error, InputError) else first_fault(error.errors())
-    return refused(request.url.path, status, what)
+        what = str(error) if isinstance(error, InputError) else first_fault(error.errors())
+        error = HTTPException(422, what)
+    elif not isinstance(error, HTTPException):
+        error = HTTPException(500, INTERNAL)
+    return _refusal(request.url.path, error)
+
+
+def _refusal(path: str, error: HTTPException) -> Response:
+    """Returns an error answer. LibreTranslate's clients expect 400 and the message alone."""
+    message: object = error.detail
+    status = error.status_code
+    if path not in PATHS:
+        message = {"message": message, "status": status}
+    elif status in (404, 422):
+        status = 400
+    response = json_response({"error": message}, status)
+    response.headers.update(error.headers or {})
+    return response
+
+
+def guarded(app: ASGIApp, limits: Limits, keys: Collection[str], hosts: Collection[str]) -> ASGIApp:
+    """Returns the application with limits around it. keys, hosts: as in Options."""
+
+    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await app(scope, receive, send)
+        request, begun = Request(scope, receive), time.monotonic()
+        client = request.client.host if request.client else ""
+        body, status, refusal = bytearray(), 0, None
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        OWNER.set(digest(key) if keys and (key := key_of(request.headers)) else client)
+        try:
+            _check_head(request, keys, hosts)
+            async with asyncio.timeout(limits.deadline):
+                async for part in request.stream():
+                    body += part
+                    check_limit("the body of the request", len(body), "bytes", limits.body)
+            work = asyncio.ensure_future(app(scope, _replay(bytes(body)), answer))
+            await _while_connected(work, receive, limits.deadline)
+        except HTTPException as error:
+            refusal = error
+        except TimeoutError:
+            refusal = HTTPException(408, "the request did not arrive in time")
+        except ClientDisconnect:
+            status = 0
+        except Exception as error:
+            frames = "".join(traceback.format_tb(error.__traceback__)).rstrip()
+            LOG.error("internal error: %s\n%s", type(error).__name__, frames)
+            refusal = HTTPException(500, INTERNAL)
+        if refusal and not status:
+            response = _refusal(scope["path"], refusal)
+            response.headers["Connection"] = "close"  # the body may not have been read
+            await response(scope, receive, answer)
+        route, seconds = getattr(scope.get("route"), "path", "other"), time.monotonic() - begun
+        with suppress(OSError):  # the disk of the shared counters is full
+            REQUESTS.labels(route, status).observe(seconds)
+        line = f"{client} {request.method} {escaped(scope['path'][:200])} {status}"
+        LOG.info("%s %.0f ms %d bytes", line, 1000 * seconds, len(body))
+
+    return guard
+
+
+def _check_head(request: Request, keys: Collection[str], hosts: Collection[str]) -> None:
+    """Raises HTTPException for a request that proxies may read otherwise, an unknown host, and a missing or
+    wrong key."""
+    version, path, headers = request.scope["http_version"], request.scope["path"], request.headers
+    if version not in ("1.0", "1.1") or (
+        "Transfer-Encoding" in headers and ("Content-Length" in headers or version == "1.0")
+    ):
+        raise HTTPException(400, "the version or the framing of the request is not valid HTTP/1.1")
+    host = re.sub(r":\d*$", "", headers.get("Host", "")).lower()
+    if hosts and host not in hosts:
+        raise HTTPException(400, f"the host {host[:80]!r} is not served here; --allowed-host allows it")
+    if request.method != "OPTIONS" and path.startswith(WITH_KEY):
+        check_key(key_of(headers), keys, 401)
+
+
+async def _while_connected(work: asyncio.Future[None], receive: Receive, deadline: float) -> None:
+    """Waits for the application's answer; cancels the work when the client disconnects. Raises HTTPException
+    if it is not answered at the deadline."""
+    gone: asyncio.Future[Any] = asyncio.ensure_future(receive())
+    try:
+        await asyncio.wait({work, gone}, timeout=deadline, return_when="FIRST_COMPLETED")
+        if work.done():
+            work.result()
+        elif not gone.done():
+            raise busy(f"the request was not answered within {deadline:g} s")
+    finally:
+        gone.cancel()
+        work.cancel()
+        await asyncio.wait({work})
+
+
+def _replay(body: bytes) -> Receive:
+    """Returns a `receive` that gives the application a body that was already read, and nothing after it."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        if not messages:
+            await asyncio.Event().wait()  # for ever: the guard cancels the work for a disconnected client
+        return messages.pop()
+
+    return receive

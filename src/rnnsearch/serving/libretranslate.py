@@ -4,21 +4,29 @@ are `{"error": "…"}`."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from itertools import islice
 from typing import Any, Literal, TypeVar
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, Field, StrictStr, ValidationError
 
-from rnnsearch.serving.guard import check_key, key_of
-from rnnsearch.serving.limits import check_limit, json_response
-from rnnsearch.serving.routes import OneOrMore, as_list, first_fault, rendered
+from rnnsearch.serving.routes import (
+    OneOrMore,
+    as_list,
+    check_key,
+    first_fault,
+    json_response,
+    key_of,
+    rendered,
+)
 from rnnsearch.serving.service import Service, Translated
+from rnnsearch.serving.work_queue import check_limit
 from rnnsearch.system.files import parse_json
 from rnnsearch.translation.languages import NAMES, Detected, Identifier
 from rnnsearch.translation.markup import Markup
 
+PATHS = ("/translate", "/detect", "/languages", "/frontend/settings")
 Fields = TypeVar("Fields", bound="DetectFields")
 
 
@@ -29,12 +37,11 @@ class DetectFields(BaseModel):
 
 
 class TranslateFields(DetectFields):
-    """A text, or several, and its languages. alternatives: further translations, of plain text only."""
+    """A text, or several, and its languages."""
 
     source: StrictStr = Field(min_length=1)
     target: StrictStr = Field(min_length=1)
     format: Literal["text", "html"] = "text"
-    alternatives: int = Field(0, ge=0)
 
 
 def libretranslate(service: Service, keys: Collection[str]) -> APIRouter:
@@ -53,25 +60,18 @@ def libretranslate(service: Service, keys: Collection[str]) -> APIRouter:
 
     @router.get("/languages")
     async def languages() -> Response:
-        return json_response([_named(code) | {"targets": models.targets(code)} for code in models.languages])
+        codes = sorted({code for model in models for code in (model.source, model.target) if code})
+        targets = {code: [model.target for model in models if model.source == code] for code in codes}
+        return json_response(
+            [_named(code) | {"targets": list(dict.fromkeys(targets[code]))} for code in codes]
+        )
 
-    @router.post("/frontend/settings", include_in_schema=False)
     @router.get("/frontend/settings")
     async def settings() -> Response:
         pair = {"source": _named(models[0].source), "target": _named(models[0].target)}
-        settings = {"charLimit": service.limits.characters, "frontendTimeout": 500, "language": pair}
-        off: dict[str, Any] = dict.fromkeys(("filesTranslation", "suggestions"), False) | {
-            "supportedFilesFormat": []
-        }
-        return json_response(settings | off | dict.fromkeys(("apiKeys", "keyRequired"), bool(keys)))
-
-    @router.post("/suggest")
-    async def suggest() -> Response:
-        raise HTTPException(403, "Suggestions are disabled on this server.")
-
-    @router.post("/translate_file")
-    async def translate_file() -> Response:
-        raise HTTPException(403, "Files translation are disabled on this server.")
+        limits = {"charLimit": service.limits.characters, "frontendTimeout": 500, "language": pair}
+        off: dict[str, Any] = {"filesTranslation": False, "suggestions": False, "supportedFilesFormat": []}
+        return json_response(limits | off | dict.fromkeys(("apiKeys", "keyRequired"), bool(keys)))
 
     return router
 
@@ -79,50 +79,40 @@ def libretranslate(service: Service, keys: Collection[str]) -> APIRouter:
 async def _translated(service: Service, identifier: Identifier, fields: TranslateFields) -> Response:
     """Returns the answer of `/translate`. With source `auto`, each text is judged by itself; one that is in
     the target language, or among others in none that is served, stays as it is. Raises HTTPException."""
-    models, texts, target, ranks = service.models, as_list(fields.q), fields.target, 1 + fields.alternatives
-    check_limit("the request", len(texts), "texts", service.limits.sentences)
-    check_limit("the request", sum(map(len, texts)), "characters", service.limits.characters)
+    texts, target, limits = as_list(fields.q), fields.target, service.limits
+    check_limit("the request", len(texts), "texts", limits.sentences)
+    check_limit("the request", sum(map(len, texts)), "characters", limits.characters)
     pages = [Markup(text) if fields.format == "html" else None for text in texts]
     plain = [page.texts if page else [text] for page, text in zip(pages, texts, strict=True)]
     found = [Detected(fields.source, 1.0)] * len(texts)
-    sources = [model.source for model in models if model.target == target]
+    sources = [model.source for model in service.models if model.target == target]
     if fields.source == "auto":
         found = await asyncio.to_thread(
             lambda: [identifier.served("\n".join(some), sources, target) for some in plain]
         )
-    answered: list[list[Translated] | None] = [None] * len(texts)
+    answered: list[list[Translated]] = [[] for _ in texts]
     languages = {one.language for one in found}
-    if target not in (*models.languages, *languages) or not languages.intersection([*sources, target]):
-        models.choose(None, found[0].language, target)  # refuses it
+    if not languages.intersection([*sources, target]):
+        service.choose(None, found[0].language if found else target, target)  # refuses it
     for language in languages.intersection(sources):
         numbers = [number for number, one in enumerate(found) if one.language == language]
-        model = models.choose(None, language, target)
         some = [text for number in numbers for text in plain[number]]
-        results = iter(await service.translate(model, some, nbest=ranks))
+        results = iter(await service.translate(service.choose(None, language, target), some))
         for number in numbers:
             answered[number] = list(islice(results, len(plain[number])))
 
+    def translation(text: str, page: Markup | None, translated: list[Translated]) -> str:
+        if page and translated:
+            return page.rendered(translated)
+        return "".join(p.joined([one.text for one in results]) for p, results in translated) or text
+
     def answer() -> dict[str, Any]:
-        every = [_ranked(*one, ranks) for one in zip(texts, pages, answered, strict=True)]
-        lists: dict[str, list[Any]] = {"translatedText": [best for best, *_ in every]}
+        lists: dict[str, list[Any]] = {"translatedText": list(map(translation, texts, pages, answered))}
         if fields.source == "auto":
             lists["detectedLanguage"] = [one.to_dict() for one in found]
-        if fields.alternatives:
-            lists["alternatives"] = [others for _, *others in every]
         return lists if isinstance(fields.q, list) else {name: value[0] for name, value in lists.items()}
 
     return await rendered(answer)
-
-
-def _ranked(text: str, page: Markup | None, answered: Sequence[Translated] | None, ranks: int) -> list[str]:
-    """Returns the translations of a text: for each rank, that of every sentence, or its last one."""
-    if not answered:
-        return [text]
-    if page:
-        return [page.rendered(answered)]
-    ((paragraph, results),) = answered
-    every = [[one.text, *(other.text for other in one.alternatives)] for one in results]
-    return [paragraph.joined([some[: rank + 1][-1] for some in every]) for rank in range(ranks)]
 
 
 def _named(code: str) -> dict[str, Any]:

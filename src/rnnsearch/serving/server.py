@@ -25,15 +25,13 @@ from typing import Any, cast
 import h11
 import h11._readers
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.supervisors import Multiprocess
 
 from rnnsearch.errors import InputError, escaped
-from rnnsearch.serving.app import Options, make_app
-from rnnsearch.serving.guard import LOG, Guard
-from rnnsearch.serving.limits import SHARED
-from rnnsearch.serving.served_models import ServedModels, load_models
-from rnnsearch.serving.service import Service
+from rnnsearch.serving.app import LOG, SHARED, Options, make_app
+from rnnsearch.serving.service import Service, load_models
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import LastingStream, is_quiet
 from rnnsearch.system.workers import end_with_parent
@@ -88,7 +86,6 @@ def serve(bound: socket.socket, options: Options, say: Callable[[str], None]) ->
     served.
     """
     set_up_log()
-    runs = ", ".join("+".join(place.runs) for place in options.places)
     with tempfile.TemporaryDirectory(prefix="rnnsearch-serve-") as folder:
         if options.workers > 1:
             os.environ[SHARED] = folder
@@ -96,22 +93,18 @@ def serve(bound: socket.socket, options: Options, say: Callable[[str], None]) ->
             options = replace(options, places=tuple(copies))
         service = make_service(options)
         listed = ", ".join(model.described for model in service.models)
-        say(f"loaded {runs}, and the model that identifies languages")
         say(f"serving {listed} at {address(bound)} (Ctrl-C to end)")
-        for number in (
-            signal.SIGINT,
-            signal.SIGTERM,
-        ):  # uvicorn handles them, and raises them again at its end
+        for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn handles them, and raises them again
             signal.signal(number, lambda *_: None)
         if options.workers == 1:
-            make_server(make_app(service, options)).run([bound])
+            uvicorn.Server(make_config(make_app(service, options))).run([bound])
         else:
             del service
             config = make_config(partial(worker_app, options), factory=True, workers=options.workers)
             Multiprocess(config, [bound]).run()
 
 
-def worker_app(options: Options) -> Guard:
+def worker_app(options: Options) -> ASGIApp:
     """Makes the application in a worker of uvicorn. If this fails, the other workers go on."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     set_up_log()
@@ -126,8 +119,8 @@ def worker_app(options: Options) -> Guard:
 def make_service(options: Options) -> Service:
     """Loads the models, and sets up this process for them. Raises InputError if a model cannot be served."""
     set_up_cpu(options.threads, options.workers)
-    models = load_models(options.places, device=options.device, precision=options.precision)
-    service = Service(ServedModels(models), options.limits)
+    models = load_models(options.places, device=options.device, search=options.search)
+    service = Service(models, options.limits)
     service.warm_up()
     return service
 
@@ -138,7 +131,7 @@ def make_config(app: Any, **options: Any) -> uvicorn.Config:
         app,
         http=Connection,
         h11_max_incomplete_event_size=128 * 1024,  # of a head; a text may be in its query
-        limit_concurrency=allowed_connections(),
+        limit_concurrency=max(16, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 128),
         loop="asyncio",
         ws="none",
         lifespan="on",
@@ -150,11 +143,6 @@ def make_config(app: Any, **options: Any) -> uvicorn.Config:
         timeout_worker_healthcheck=60,
         **options,
     )
-
-
-def make_server(app: Guard) -> uvicorn.Server:
-    """Returns uvicorn's server for this process."""
-    return uvicorn.Server(make_config(app))
 
 
 def set_up_log() -> None:
@@ -174,8 +162,3 @@ class _OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return "\n".join(escaped(line) for line in super().format(record).split("\n"))
-
-
-def allowed_connections() -> int:
-    """Returns the number of connections that the limit of open files allows, less 128 for all else."""
-    return max(16, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 128)

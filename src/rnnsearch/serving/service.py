@@ -1,57 +1,147 @@
-"""The service without HTTP: it translates texts and scores pairs, within the limits."""
+"""The service without HTTP: its models, and translations and alignments within the limits."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+import re
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastapi import HTTPException
 
 from rnnsearch.config import changed
 from rnnsearch.errors import InputError
+from rnnsearch.installed import folder_of, model_names
+from rnnsearch.pretrained.card import examples_of
 from rnnsearch.records import Translation
-from rnnsearch.serving.limits import WORDS, Limits, check_limit
-from rnnsearch.serving.served_models import ServedModel, ServedModels
-from rnnsearch.serving.work_queue import USUAL_WORDS, QueuedTask, WorkQueue
+from rnnsearch.run import Run
+from rnnsearch.serving.work_queue import USUAL_WORDS, WORDS, Limits, QueuedTask, WorkQueue, check_limit
+from rnnsearch.training.loss import needs_links
 from rnnsearch.translation.faithful import Glossary
 from rnnsearch.translation.languages import Paragraphs, split
 from rnnsearch.translation.source_lines import joined
+from rnnsearch.translation.translator import Translator
 
 LONGEST_PART = 128
 """Largest number of subwords in a part of a sentence. A batch takes as many steps as its longest part, and
 goes on while any client waits for it."""
 Translated = tuple[Paragraphs, list[Translation]]
 """A text's sentences, and their translations."""
-Listener = Callable[..., None]
-"""Called with the index of a text, of a sentence in it, the sentence, its translation so far, and True if
-that is the last. The thread of the models calls it with the words of greedy search."""
+
+
+class ModelPlace(NamedTuple):
+    """A model as named on the command line. name: the part before `=`, or empty."""
+
+    name: str
+    run: str
+
+    @classmethod
+    def parse(cls, word: str) -> ModelPlace:
+        """Reads `RUN`, `NAME=RUN` or `SRC-TGT=RUN`. Raises InputError for an invalid name."""
+        name, equals, run = word.partition("=")
+        if not equals or Path(word).exists():  # a folder's own name may contain `=`
+            return cls("", word)
+        if not run or not re.fullmatch(r"[\w.-]{1,80}", name):
+            remedy = "write RUN, NAME=RUN or SRC-TGT=RUN; names have letters, digits, points and hyphens"
+            raise InputError(f"{word!r} names no model", remedy=remedy)
+        return cls(name, run)
+
+    def copied(self, folder: Path) -> ModelPlace:
+        """Copies the model into a folder; returns its place there."""
+        copy = folder / folder_of(self.run).resolve().name
+        shutil.copytree(folder_of(self.run), copy, ignore=shutil.ignore_patterns("checkpoints"))
+        return self._replace(run=str(copy))
+
+
+@dataclass(frozen=True, eq=False)
+class ServedModel:
+    """A model of the service.
+
+    name: unique in the service. source, target: language codes; empty if unknown. examples: sentences that
+    the page offers. taught_links: whether it was trained with word links.
+    """
+
+    name: str
+    source: str
+    target: str
+    translator: Translator
+    examples: list[str]
+    taught_links: bool
+
+    @property
+    def described(self) -> str:
+        """Name and languages, for messages."""
+        return f"{self.name} ({self.source or '?'} to {self.target or '?'})"
+
+
+def load_models(
+    places: Iterable[ModelPlace], *, device: str = "cpu", search: Mapping[str, Any] | None = None
+) -> list[ServedModel]:
+    """Loads the models. A user's own code is never executed. Raises InputError for a run that cannot be
+    served.
+
+    search: search settings that replace those of the runs.
+    """
+    runs, given, pairs = [], [], []
+    for place in places:
+        runs.append(Run.open(place.run))
+        data, pair = runs[-1].settings.data, re.fullmatch("([a-z]{2,3})-([a-z]{2,3})", place.name)
+        pairs.append((pair[1], pair[2]) if pair else (data.source_language, data.target_language))
+        given.append(place.name)
+    names = model_names(given, pairs, [run.path for run in runs])
+    models = []
+    for name, (source, target), run in zip(names, pairs, runs, strict=True):
+        translator = Translator.load(run.path, device=device, trust_code=False)
+        translator.search = changed(translator.search, search or {})
+        taught = needs_links(run.settings.training)
+        models.append(ServedModel(name, source, target, translator, examples_of(run.path), taught))
+    return models
 
 
 class Group(NamedTuple):
     """The settings that tasks must share to be worked on together. beam: 0 if the translations are given."""
 
-    model: str
+    model: ServedModel
     beam: int = 0
     nbest: int = 1
     posterior: bool = False
 
 
 class Service:
-    """The models behind a queue. Run `queue` in the event loop."""
+    """The models, in the order of the command line, behind a queue. Run `queue` in the event loop."""
 
-    def __init__(self, models: ServedModels, limits: Limits) -> None:
+    def __init__(self, models: Sequence[ServedModel], limits: Limits) -> None:
         self.models, self.limits = models, limits
-        self.queue = WorkQueue(self._work, limits.batch, limits.queue)
+        self.queue = WorkQueue(self._work, models[0].translator.search.batch_size, limits.queue)
+
+    def choose(self, name: str | None, source: str | None, target: str | None) -> ServedModel:
+        """Returns the model for a request: that of the name, or the first one with those languages. None
+        stands for any value. Raises HTTPException if no model fits, or models of several pairs do."""
+        fitting = [
+            model
+            for model in self.models
+            if source in (None, model.source)
+            and target in (None, model.target)
+            and name in (None, model.name)
+        ]
+        listed = ", ".join(model.described for model in fitting or self.models)
+        if not fitting:
+            named = f" {name[:40]!r}" if name else ""
+            pair = "from {!r} to {!r}".format(*((word or "any")[:40] for word in (source, target)))
+            raise HTTPException(404, f"there is no model{named} {pair}; there are {listed}")
+        if len({(model.source, model.target) for model in fitting}) > 1:
+            raise HTTPException(400, f"several models fit: name one of {listed}")
+        return fitting[0]
 
     def warm_up(self) -> None:
-        """Translates and scores a word with each model, so that weights are converted and libraries loaded
+        """Translates and aligns a word with each model, so that weights are converted and libraries loaded
         before the first request."""
-        split("a.", "en")
         for model in self.models:
-            for beam in {1, model.translator.search.beam}:
-                model.translator.translate(["a"], beam=beam, nbest=1)
+            split("a.", model.source)
+            model.translator.translate(["a"])
             list(model.translator.force([("a", "a")]))
 
     async def translate(
@@ -60,37 +150,36 @@ class Service:
         texts: Sequence[str],
         beam: int | None = None,
         nbest: int = 1,
-        listener: Listener | None = None,
         glossary: Mapping[str, str] | None = None,
     ) -> list[Translated]:
         """Returns the sentences of each text with their translations. glossary: terms and their translations.
         Raises HTTPException."""
-        characters = [*texts, *(term + other for term, other in (glossary or {}).items())]
-        check_limit("the request", sum(map(len, characters)), "characters", self.limits.characters)
-        most = min(beam or nbest, self.limits.nbest)
-        if nbest > most or (beam or 1) > self.limits.beam:
-            raise HTTPException(422, f"beam may be {self.limits.beam}, and nbest {most}, at most")
-        group = Group(model.name, beam or max(model.translator.search.beam, nbest), nbest)
+        terms, most = glossary or {}, self.limits.beam
+        characters = sum(map(len, [*texts, *terms, *terms.values()]))
+        check_limit("the request", characters, "characters", self.limits.characters)
+        if nbest > (beam or most) or (beam or 1) > most:
+            raise HTTPException(422, f"beam may be {most} at most, and nbest at most the beam")
+        group = Group(model, beam or max(model.translator.search.beam, nbest), nbest)
         paragraphs: list[Paragraphs] = []
 
         def tasks() -> list[QueuedTask]:
             paragraphs.extend(split(text, model.source) for text in texts)
-            places = [
-                (text, number, sentence)
-                for text, paragraph in enumerate(paragraphs)
-                for number, sentence in enumerate(paragraph.sentences)
+            count = sum(len(paragraph.sentences) for paragraph in paragraphs)
+            check_limit("the request", count, "sentences", self.limits.sentences)
+            bound = Glossary(model.translator.source, model.translator.target, terms) if terms else None
+            return [
+                self._task(group, f"sentence {number} of text {text}", sentence, bound)
+                for text, paragraph in enumerate(paragraphs, 1)
+                for number, sentence in enumerate(paragraph.sentences, 1)
             ]
-            check_limit("the request", len(places), "sentences", self.limits.sentences)
-            terms = Glossary(model.translator.source, model.translator.target, glossary) if glossary else None
-            return [self._task(model, group, place, listener, terms) for place in places]
 
-        results = iter(await self._finished(tasks, nbest))
+        results = iter(await self._results(tasks, nbest))
         return [(paragraph, [next(results) for _ in paragraph.sentences]) for paragraph in paragraphs]
 
-    async def force(
+    async def align(
         self, model: ServedModel, pairs: Sequence[tuple[str, str]], posterior: bool
     ) -> list[Translation]:
-        """Scores and aligns the pairs. Raises HTTPException."""
+        """Aligns the pairs. Raises HTTPException."""
         check_limit("the request", len(pairs), "pairs", self.limits.sentences)
         characters = sum(len(line) for pair in pairs for line in pair)
         check_limit("the request", characters, "characters", 2 * self.limits.characters)
@@ -98,85 +187,56 @@ class Service:
 
         def task(number: int, pair: tuple[str, str]) -> QueuedTask:
             source, target = (len(codec.encode(line).ids) for codec, line in zip(codecs, pair, strict=True))
-            where = f"a line of pair {number}"
-            check_limit(where, max(source, target), "words or subwords", self.limits.words)
+            longest = max(source, target)
+            check_limit(f"a line of pair {number}", longest, "words or subwords", self.limits.words)
             size = max(target, source * target // USUAL_WORDS)
-            group = Group(model.name, posterior=posterior)
-            return QueuedTask(group, pair, size, numbers=source * target)
+            return QueuedTask(Group(model, posterior=posterior), pair, size, source * target)
 
-        return await self._finished(lambda: [task(*pair) for pair in enumerate(pairs, 1)])
+        return await self._results(lambda: [task(*pair) for pair in enumerate(pairs, 1)])
 
-    def _task(
-        self,
-        model: ServedModel,
-        group: Group,
-        place: tuple[int, int, str],
-        listener: Listener | None,
-        terms: Glossary | None,
-    ) -> QueuedTask:
+    def _task(self, group: Group, where: str, sentence: str, terms: Glossary | None) -> QueuedTask:
         """Encodes a sentence in parts. Raises HTTPException if it is too long."""
-        text, number, sentence = place
-        where, usual = f"sentence {number + 1} of text {text + 1}", model.translator.search
-        most = min(usual.max_source_length, LONGEST_PART)
+        translator = group.model.translator
+        most = min(translator.search.max_source_length, LONGEST_PART)
         try:
-            settings = changed(usual, {"max_source_length": most})
-            parts = model.translator.parts(sentence, settings=settings, glossary=terms)
+            settings = changed(translator.search, {"max_source_length": most})
+            parts = translator.parts(sentence, settings=settings, glossary=terms)
         except InputError as error:
             raise HTTPException(413, f"{where}: {error}") from None
-        words, subwords = (sum(map(len, each)) for each in ([p.words for p in parts], [p.ids for p in parts]))
+        subwords, words = sum(len(part.ids) for part in parts), sum(len(part.words) for part in parts)
         remedy = "divide it by full stops or line breaks"
-        check_limit(where, words, "words", self.limits.words, remedy)
-        check_limit(where, subwords, "subwords", 2 * self.limits.words, remedy)
-        told = partial(listener, *place) if listener else None
-        # A translation has about as many words as its source.
-        return QueuedTask(group, parts, subwords, told, numbers=words**2)
+        check_limit(where, max(words, subwords), "words or subwords", self.limits.words, remedy)
+        return QueuedTask(group, parts, subwords, words**2)  # a translation has about as many words
 
-    async def _finished(self, make: Callable[[], list[QueuedTask]], nbest: int = 1) -> list[Translation]:
+    async def _results(self, make: Callable[[], list[QueuedTask]], nbest: int = 1) -> list[Translation]:
         """Makes tasks in another thread and returns their results. Whatever happens, no work is left. Raises
-        HTTPException if the answer is too large, as expected or, by far, as found."""
-
-        def check(numbers: int, most: int) -> None:
-            remedy = "send less text, or ask for fewer translations"
-            check_limit("the answer", numbers, "alignment weights", most, remedy)
-
+        HTTPException if the answer is expected to be too large."""
         tasks = await asyncio.to_thread(make)
-        check(nbest * sum(task.numbers for task in tasks), self.limits.numbers)
+        numbers = nbest * sum(task.numbers for task in tasks)
+        remedy = "send less text, or ask for fewer translations"
+        check_limit("the answer", numbers, "alignment weights", self.limits.numbers, remedy)
         futures = self.queue.submit(tasks)
-        for task, future in zip(tasks, futures, strict=True):
-            if task.listener:
-                future.add_done_callback(partial(_tell, task.listener))
         try:
-            results = await asyncio.gather(*futures)
+            return list(await asyncio.gather(*futures))
         finally:
             for future in futures:
                 future.cancel()
-        every = (one for result in results for one in (result, *result.alternatives))
-        check(sum(one.alignment.size for one in every), 2 * self.limits.numbers)
-        return results
 
     def _work(self, group: Group, tasks: Sequence[QueuedTask]) -> list[Translation]:
         """Works on a batch, in the models' thread. Raises SearchStoppedError once no client waits for it."""
-        translator = next(model.translator for model in self.models if model.name == group.model)
+        translator, items = group.model.translator, [task.item for task in tasks]
         if not group.beam:
-            pairs = [task.item for task in tasks]
-            return list(translator.force(pairs, len(pairs), posterior=group.posterior))
-        parts = [(part, task.listener) for task in tasks for part in task.item]
+            return list(translator.force(items, len(items), posterior=group.posterior))
+        parts = [part for item in items for part in item]
         results = iter(
             translator.translate_parts(
-                [part for part, _ in parts],
-                # A listener knows no part of a sentence.
-                listeners={n: told for n, (_, told) in enumerate(parts) if told and len(parts) == len(tasks)},
+                parts,
                 cancelled=lambda: all(task.future.done() for task in tasks),
                 beam=group.beam,
                 nbest=group.nbest,
                 batch_size=len(parts),
             )
         )
-        translated = [joined([next(results) for _ in task.item], translator.target.text) for task in tasks]
-        WORDS.labels(group.model).inc(sum(len(result.tokens) for result in translated))
+        translated = [joined([next(results) for _ in item], translator.target.text) for item in items]
+        WORDS.labels(group.model.name).inc(sum(len(result.tokens) for result in translated))
         return translated
-
-
-def _tell(listener: Listener, future: asyncio.Future[Any]) -> None:
-    if not future.cancelled() and not future.exception():
-        listener(future.result(), True)

@@ -1,22 +1,67 @@
-"""The queue in front of the models: one thread works on batches of the waiting tasks."""
+"""The limits and counters of the service, and the queue in front of the models: one thread works on batches
+of the waiting tasks."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from rnnsearch.errors import SearchStoppedError
-from rnnsearch.serving.limits import BATCHES, OWNER, WAITED, busy
+from fastapi import HTTPException
+from prometheus_client import Counter, Histogram
 
+from rnnsearch.errors import SearchStoppedError
+
+OWNER = ContextVar("owner", default="")
+"""The API key or the address of the client whose request is being answered."""
+REQUESTS = Histogram("rnnsearch_request_seconds", "Time of a request; status 0: gone", ["route", "status"])
+WORDS = Counter("rnnsearch_words", "Words of translations that were written", ["model"])
 USUAL_WORDS = 25
 """Words of a usual sentence. A batch has at most as many words as a full batch of usual sentences, so that
 long sentences do not make others wait longer."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Upper bounds of a request and of the queue.
+
+    characters, sentences: of one request in all. words: of one sentence, or of one side of a pair. beam: of a
+    request. queue: sentences that may wait; one client may have half of them. deadline: seconds after which a
+    request is given up.
+    """
+
+    characters: int = 20_000
+    sentences: int = 500
+    words: int = 1_000
+    beam: int = 50
+    queue: int = 4_000
+    deadline: float = 60.0
+
+    @property
+    def body(self) -> int:
+        """Bytes of a request's body. A character takes at most 12, escaped in JSON or a form; pairs have two
+        texts."""
+        return 64 * 1024 + 2 * 12 * self.characters
+
+    @property
+    def numbers(self) -> int:
+        """Numbers in the alignment matrices of an answer: as many as the longest sentence has."""
+        return max(1_000_000, self.words**2)
+
+
+def check_limit(owner: str, number: int, things: str, most: int, remedy: str = "send less") -> None:
+    """Raises HTTPException if `owner` has more than `most` things."""
+    if number > most:
+        raise HTTPException(413, f"{owner} has {number:,} {things}, but the limit is {most:,}: {remedy}")
+
+
+def busy(what: str, status: int = 503) -> HTTPException:
+    """Returns the refusal of a request that may succeed later."""
+    return HTTPException(status, f"{what}; try again in 5 s", {"Retry-After": "5"})
 
 
 @dataclass(eq=False, slots=True)
@@ -24,19 +69,16 @@ class QueuedTask:
     """A unit of work: a sentence in parts, or a pair.
 
     group: only tasks of one group share a batch. size: length in words; for a pair, that of a sentence that
-    takes as long. listener: receives partial results. numbers: of its
-    alignment, as expected. due: the place in the queue, in words. arrived: in
-    seconds of time.monotonic(). future: of the result; once it is done or cancelled, nobody waits.
+    takes as long. numbers: of its alignment, as expected. due: the place in the queue, in words. future: of
+    the result; once it is done or cancelled, nobody waits.
     """
 
     group: Hashable
     item: Any
     size: int
-    listener: Callable[..., None] | None = None
     numbers: int = 0
     owner: str = ""
     due: int = 0
-    arrived: float = 0.0
     future: asyncio.Future[Any] = field(init=False)
 
 
@@ -68,7 +110,7 @@ class WorkQueue:
         if theirs and 2 * (theirs + number) > self._capacity:
             raise busy("half of the queue waits for this client already", 429)
         for task, due in zip(tasks, accumulate(task.size for task in tasks), strict=True):
-            task.owner, task.arrived, task.due = owner, time.monotonic(), self._now + due
+            task.owner, task.due = owner, self._now + due
             task.future = asyncio.get_running_loop().create_future()
         self.waiting += tasks
         self._changed.set()
@@ -82,16 +124,11 @@ class WorkQueue:
             if not tasks:
                 self._changed.clear()
                 continue
-            with suppress(OSError):  # the disk of the shared counters is full
-                BATCHES.observe(len(tasks))
-                for task in tasks:
-                    WAITED.observe(time.monotonic() - task.arrived)
             results = await asyncio.get_running_loop().run_in_executor(models, self._results, tasks)
             for task, result in zip(tasks, results, strict=True):
-                if isinstance(result, Exception) and not task.future.done():
-                    task.future.set_exception(result)
-                elif not task.future.done():
-                    task.future.set_result(result)
+                if not task.future.done():
+                    failed = isinstance(result, Exception)
+                    (task.future.set_exception if failed else task.future.set_result)(result)
 
     def _next_batch(self) -> list[QueuedTask]:
         """Takes the task that is due first, and those of its group with the most similar lengths."""
@@ -102,10 +139,10 @@ class WorkQueue:
         alike = [task for task in self.waiting if task.group == first.group]
         alike.sort(key=lambda task: (task is not first, abs(task.size - first.size), task.due))
         words = accumulate(task.size for task in alike[: self._batch])
-        chosen = set(alike[: max(1, sum(used <= USUAL_WORDS * self._batch for used in words))])
+        chosen = alike[: max(1, sum(used <= USUAL_WORDS * self._batch for used in words))]
         self.waiting = [task for task in self.waiting if task not in chosen]
         self._now = max(self._now, first.due)
-        return [task for task in alike if task in chosen]
+        return chosen
 
     def _drop(self) -> None:
         """Drops the tasks that nobody waits for."""
